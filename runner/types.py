@@ -1,0 +1,145 @@
+"""The plain types that cross the border between the runner and its callers.
+
+Both are JSON through :func:`to_json` / :func:`from_json`; nothing here imports MPI, numpy or autotune,
+so that what runs beside measured programs stays light.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+ReadBackState = Literal["in force", "inactive", "altered", "unknown", "not observable"]
+"""What became of one requested parameter (DESIGN, "Launching and reading back").
+
+``in force``: the library reports the requested value.  ``inactive``: its component was not opened.
+``altered``: the library reports another value.  ``unknown``: the library has no such parameter.
+``not observable``: nothing that can be read tells.
+"""
+
+RunState = Literal[
+    "ok",
+    "failed",  # exit code not 0, or killed by a signal that was not ours
+    "timeout",  # our time limit ended it: censored at ``wall_s``
+    "unverified",  # exit code 0, but the verification pattern was not found
+    "no_metric",  # exit code 0, but the metric pattern was not found
+    "not_read_back",  # a requested parameter was altered or is unknown
+    "no_mpi",  # the program ended without calling MPI_Init
+    "singletons",  # N processes that each believed to be alone
+    "foreign_load",  # something else used the machine; the figure does not count
+    "launch_error",  # the launcher refused: slots, unknown option, missing program
+    "interrupted",  # the caller stopped it
+]
+
+GUARD_STATES: frozenset[str] = frozenset({"foreign_load", "interrupted"})
+"""States that say nothing about the setting: such a run is repeated, never held against it."""
+
+
+@dataclass(frozen=True)
+class LaunchSpec:
+    """One execution, completely described.
+
+    ``mca``, ``prte`` and ``pmix`` map native parameter names to values as text; ``placement`` maps
+    ``map_by``, ``bind_to`` or ``rank_by`` to a policy.  ``launch_options`` are fixed words of the
+    cluster definition, put before everything else and not read back.
+    """
+
+    program: tuple[str, ...]
+    ranks: int
+    mca: dict[str, str] = field(default_factory=dict)
+    prte: dict[str, str] = field(default_factory=dict)
+    pmix: dict[str, str] = field(default_factory=dict)
+    placement: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+    launch_options: tuple[str, ...] = ()
+    oversubscribe: bool = False
+    clean_env: bool = False
+    cwd: str | None = None
+    timeout_s: float | None = None
+    metric: str | None = None
+    """Regular expression with one group (seconds), ``json:KEY`` for the last JSON line's key, or
+    None for wall time."""
+    verify: str | None = None
+    """Regular expression that standard output must contain, or None for the exit code alone."""
+    read_back: bool = True
+    require_mpi: bool = True
+    stdin: str | None = None
+    """Path of a file given to rank 0 as standard input, or None."""
+
+
+@dataclass(frozen=True)
+class ReadBack:
+    """What one requested parameter turned out to be: both values normalised, as text."""
+
+    state: ReadBackState
+    requested: str
+    effective: str | None = None
+    source: str | None = None
+
+
+@dataclass
+class RunRecord:
+    """One execution as it was observed.  Times in seconds, ``started_at`` in seconds of the epoch."""
+
+    state: RunState
+    reason: str = ""
+    wall_s: float = 0.0
+    metric_s: float | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    verified: bool | None = None
+    started_at: float = 0.0
+    cpu_s: float = 0.0
+    """CPU time (user + system) of the launcher and everything below it."""
+    foreign_cpu_s: float = 0.0
+    irq_s: float = 0.0
+    """Interrupt time of the machine during the run: reported, not judged."""
+    foreign_limit_s: float = 0.0
+    load1: float = 0.0
+    world_size: int | None = None
+    read_back: dict[str, ReadBack] = field(default_factory=dict)
+    bindings: list[str] = field(default_factory=list)
+    """CPU list of each rank that was seen, in order of rank ("0", "0-1")."""
+    host: str = ""
+    mpi_name: str = ""
+    mpi_version: str = ""
+    command: list[str] = field(default_factory=list)
+    output_bytes: int = 0
+    stdout_tail: str = ""
+    stderr_tail: str = ""
+    inherited: dict[str, str] = field(default_factory=dict)
+    """MCA values not asked for by the spec but in force from elsewhere, with their source."""
+    extra: dict[str, Any] = field(default_factory=dict)
+    """The program's own last JSON line, where it printed one."""
+
+    @property
+    def value_s(self) -> float:
+        """The figure that counts: the program's own where there is one, else wall time."""
+        return self.wall_s if self.metric_s is None else self.metric_s
+
+    @property
+    def valid(self) -> bool:
+        return self.state == "ok"
+
+
+
+def to_json(item: LaunchSpec | RunRecord) -> dict[str, Any]:
+    """A dictionary of JSON types only."""
+    return dataclasses.asdict(item)
+
+
+def spec_from_json(data: dict[str, Any]) -> LaunchSpec:
+    """Inverse of :func:`to_json`; raises ``TypeError`` on unknown keys."""
+    data = dict(data)
+    for key in ("program", "launch_options"):
+        if key in data:
+            data[key] = tuple(data[key])
+    return LaunchSpec(**data)
+
+
+def record_from_json(data: dict[str, Any]) -> RunRecord:
+    """Inverse of :func:`to_json`; raises ``TypeError`` on unknown keys."""
+    data = dict(data)
+    data["read_back"] = {k: ReadBack(**v) for k, v in data.get("read_back", {}).items()}
+    return RunRecord(**data)
