@@ -1,7 +1,7 @@
 """The plain types that cross the border between the runner and its callers.
 
-Both are JSON through :func:`to_json` / :func:`from_json`; nothing here imports MPI, numpy or autotune,
-so that what runs beside measured programs stays light.
+Both are JSON through :func:`to_json` / :func:`from_json`; nothing here imports MPI, numpy or
+autotune, so that what runs beside measured programs stays light.
 """
 
 from __future__ import annotations
@@ -52,6 +52,9 @@ class LaunchSpec:
     pmix: dict[str, str] = field(default_factory=dict)
     placement: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
+    expected: dict[str, str] = field(default_factory=dict)
+    """Library parameters that a file or the environment is to set: read back like ``mca``, but not
+    put on the command line."""
     launch_options: tuple[str, ...] = ()
     oversubscribe: bool = False
     clean_env: bool = False
@@ -80,7 +83,7 @@ class ReadBack:
 
 @dataclass
 class RunRecord:
-    """One execution as it was observed.  Times in seconds, ``started_at`` in seconds of the epoch."""
+    """One execution as it was observed.  Times in seconds; ``started_at`` since the epoch."""
 
     state: RunState
     reason: str = ""
@@ -121,7 +124,6 @@ class RunRecord:
     @property
     def valid(self) -> bool:
         return self.state == "ok"
-
 
 
 def to_json(item: LaunchSpec | RunRecord) -> dict[str, Any]:

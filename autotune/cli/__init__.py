@@ -1,0 +1,51 @@
+"""The command line: ``autotune COMMAND``.  Here is only what all commands share."""
+
+from __future__ import annotations
+
+import sys
+
+INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+
+    User errors are printed as one message on standard error, never as a traceback.
+    """
+    from click.exceptions import Abort, ClickException, Exit
+
+    from autotune.cli.commands import build
+    from autotune.cli.render import error_console
+    from autotune.errors import AutotuneError
+    from runner.errors import RunnerError
+
+    try:
+        code = build()(
+            args=sys.argv[1:] if arguments is None else arguments,
+            prog_name="autotune",
+            standalone_mode=False,
+        )
+        return code if isinstance(code, int) else 0
+    except Exit as stop:
+        return stop.exit_code
+    except ClickException as error:
+        error.show()
+        return 2
+    except (KeyboardInterrupt, Abort):
+        # Commands that can be continued have said how; nothing else is lost by stopping.
+        return INTERRUPTED
+    except AutotuneError as error:
+        error_console().print(f"autotune: {error}", markup=False, highlight=False)
+        return error.exit_code
+    except RunnerError as error:
+        error_console().print(f"autotune: {error}", markup=False, highlight=False)
+        return 1
+    except BrokenPipeError:
+        # The reader of our output went away (autotune ... | head): not an error of ours.
+        sys.stderr.close()
+        return 0
+
+
+def entry() -> None:
+    """The installed command."""
+    sys.exit(main())

@@ -1,0 +1,22 @@
+"""Parameters, levels, conditions and constraints: what may vary and which settings are valid."""
+
+from autotune.space.expression import ExpressionError
+from autotune.space.expression import parse as parse_expression
+from autotune.space.load import join, load_space, space_names
+from autotune.space.parameter import Parameter
+from autotune.space.setting import DEFAULT, Setting, Value
+from autotune.space.space import Constraint, Space
+
+__all__ = [
+    "DEFAULT",
+    "Constraint",
+    "ExpressionError",
+    "Parameter",
+    "Setting",
+    "Space",
+    "Value",
+    "join",
+    "load_space",
+    "parse_expression",
+    "space_names",
+]

@@ -1,0 +1,40 @@
+"""Statistics of runs: estimates, comparisons with the default, looks, racing, blocks, resolution.
+
+Pure functions: no input or output, no clock, random numbers only from a generator that is passed.
+What is computed and why, with measured figures: docs/statistics.md.
+"""
+
+from autotune.stats.blocks import design, drifted, ratio_to_default
+from autotune.stats.compare import MIN_GAIN, Comparison, compare
+from autotune.stats.estimate import Estimate, estimate
+from autotune.stats.pairs import detect_resolution
+from autotune.stats.racing import beliefs, finalists, next_run, noise_of, time_limit
+from autotune.stats.resolve import Resolvable, resolution_table
+from autotune.stats.sequential import LOOKS, Decision, Plan, settle, winner
+from autotune.stats.words import comparison_words, estimate_words
+
+__all__ = [
+    "LOOKS",
+    "MIN_GAIN",
+    "Comparison",
+    "Decision",
+    "Estimate",
+    "Plan",
+    "Resolvable",
+    "beliefs",
+    "compare",
+    "comparison_words",
+    "design",
+    "detect_resolution",
+    "drifted",
+    "estimate",
+    "estimate_words",
+    "finalists",
+    "next_run",
+    "noise_of",
+    "ratio_to_default",
+    "resolution_table",
+    "settle",
+    "time_limit",
+    "winner",
+]

@@ -1,0 +1,29 @@
+"""The results database: every run that was ever made, and the studies they belong to.
+
+>>> with Store.open("results.db") as store:
+...     study = store.study(key)
+...     trial = store.add_trial(study.id, {"btl_sm_eager_limit": 8192}, "btl_sm_eager_limit=8192")
+...     store.add_run(study.id, trial.id, "search", 0, 0, record)
+
+The schema, its guarantees and queries in plain SQL are in docs/database.md.
+"""
+
+from autotune.store.keys import AppInfo, MachineInfo, MpiInfo, StudyKey
+from autotune.store.model import RUNNING, Best, StoredRun, Study, StudySummary, Trial
+from autotune.store.owner import Process
+from autotune.store.store import Store
+
+__all__ = [
+    "RUNNING",
+    "AppInfo",
+    "Best",
+    "MachineInfo",
+    "MpiInfo",
+    "Process",
+    "Store",
+    "StoredRun",
+    "Study",
+    "StudyKey",
+    "StudySummary",
+    "Trial",
+]

@@ -33,8 +33,9 @@ class ParamInfo:
 class Library:
     """One MPI installation.
 
-    ``family`` is ``openmpi`` or ``mpich``; ``version`` as the library prints it; ``bin`` the directory
-    of its commands.  ``params`` is filled by discovery and empty where the library cannot tell.
+    ``family`` is ``openmpi`` or ``mpich``; ``version`` as the library prints it; ``bin`` the
+    directory of its commands.  ``params`` is filled by discovery, empty where the
+    library cannot tell.
     """
 
     family: str

@@ -1,0 +1,119 @@
+"""``autotune apps`` and ``autotune cluster``: what can be run, and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from runner.machine import describe
+
+from autotune.cli.options import JsonOut, Mpi
+from autotune.cli.render import console, seconds, table, write_json, write_text
+from autotune.config.app import App, load_app
+from autotune.config.cluster import is_wheel, load_cluster
+from autotune.config.find import listing
+from autotune.config.validated import read_toml
+from autotune.errors import UsageError
+from autotune.study.startup import startup
+from runner.mpi.discover import find
+
+cluster = typer.Typer(help="Cluster definitions: where programs run.", no_args_is_help=True)
+
+
+def apps(
+    name: Annotated[str | None, typer.Argument(help="One application in detail.")] = None,
+    json_out: JsonOut = None,
+) -> None:
+    """List the applications that are known by name."""
+    found = [load_app(name)] if name else [read_toml(f.text, f.path, App) for f in listing("apps")]
+    if json_out:
+        write_json([a.model_dump(mode="json", exclude={"literal"}) for a in found], json_out)
+        return
+    out = console()
+    if name:
+        _one(found[0])
+        return
+    rows = [[a.name, ", ".join(a.inputs) or "-", a.description] for a in found]
+    out.print(table("", ["name", "inputs", "what it is"], rows))
+    out.print("\nRun one:  autotune search --app NAME --input I", markup=False)
+
+
+def _one(app: App) -> None:
+    out = console()
+    out.print(f"{app.name}: {app.description}", markup=False)
+    out.print(f"  command  {' '.join(app.command)}", markup=False)
+    out.print(f"  metric   {app.metric or 'wall time'}", markup=False)
+    out.print(f"  verify   {app.verify or 'exit code'}", markup=False)
+    rows = [
+        [f"{key}{' *' if key == app.default_input else ''}", given.description]
+        for key, given in app.inputs.items()
+    ]
+    out.print(table("", ["input (* default)", "what it is"], rows))
+
+
+@cluster.command("list")
+def list_clusters(json_out: JsonOut = None) -> None:
+    """List the cluster definitions and where they come from."""
+    files = listing("clusters")
+    known = [(f, load_cluster(f.name)) for f in files]
+    if json_out:
+        write_json([{**c.model_dump(mode="json"), "file": f.path} for f, c in known], json_out)
+        return
+    rows = [[c.name, str(c.nodes), c.description] for _, c in known]
+    console().print(table("", ["name", ">nodes", "what it is"], rows))
+
+
+@cluster.command("init")
+def init(
+    name: Annotated[str, typer.Argument(help="The new definition: configs/clusters/NAME.toml")],
+    mpi: Mpi = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write the definition of this machine, its launch options measured."""
+    if not name.replace("-", "").replace("_", "").isalnum():
+        raise UsageError(f"{name!r} is no name for a cluster: use letters, digits, - and _")
+    path = Path("configs") / "clusters" / f"{name}.toml"
+    if path.exists() and not force:
+        raise UsageError(f"{path} exists; --force replaces it")
+    library = find(mpi)
+    machine = describe()
+    out = console()
+    tried: dict[tuple[str, ...], float] = {}
+    candidates: list[tuple[str, ...]] = [()]
+    if library.family == "openmpi" and "btl_ofi_mode" in library.params:
+        candidates.append(("--mca", "btl", "^ofi"))
+    for options in candidates:
+        tried[options] = startup(library, options, runs=3).median
+        out.print(f"start-up with {' '.join(options) or 'no options'}: {seconds(tried[options])}")
+    best = min(tried, key=lambda o: (tried[o], len(o)))
+    # A component is only taken out for a gain that is beyond any doubt: it may be the interconnect.
+    if tried[()] < 3 * tried[best] or tried[()] - tried[best] < 0.5:
+        best = ()
+    saved = tried[()] - tried[best]
+    text = "\n".join(
+        [
+            f'name = "{name}"',
+            f'description = "{_plain(machine.cpu_model)}, {machine.cores} cores, one node"',
+            "nodes = 1",
+            f"cores_per_node = {machine.cores}",
+            'interconnect = "shared memory"',
+            "",
+            f"# Measured on {library.family} {library.version}: {seconds(tried[()])} to start two",
+            f"# ranks without options, {seconds(tried[best])} with those below.",
+            "[[launch]]",
+            f'mpi = "{library.family}=={".".join(map(str, library.version_tuple[:2]))}"',
+            f"wheel = {str(is_wheel(library)).lower()}",
+            f"options = [{', '.join(repr(w).replace(chr(39), chr(34)) for w in best)}]",
+            f'why = "saves {seconds(saved)} at every start"' if best else 'why = "none needed"',
+            "",
+        ]
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, text)
+    load_cluster(str(path))
+    out.print(f"wrote {path}; use it:  autotune search --cluster {name} ...", markup=False)
+
+
+def _plain(text: str) -> str:
+    return "".join(c for c in text if c.isalnum() or c in " .-()@").strip() or "unknown processor"

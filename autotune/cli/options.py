@@ -1,0 +1,212 @@
+"""The target grammar as command-line options, said once for every command that measures."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from runner.machine import describe
+
+from autotune.config.app import App, app_from_command, check_pattern, load_app
+from autotune.config.cluster import Cluster, load_cluster
+from autotune.errors import UsageError
+from autotune.space import Space, load_space
+from autotune.study.launcher_line import LauncherLine, parse
+from autotune.study.target import Target
+from runner.mpi.discover import find
+from runner.mpi.library import Library
+
+TARGET = "Target"
+Program = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[-- PROGRAM ARGS]", help="Any MPI program, instead of --app.", show_default=False
+    ),
+]
+AppName = Annotated[
+    str | None,
+    typer.Option(
+        "--app", metavar="NAME", help="A known application (autotune apps).", rich_help_panel=TARGET
+    ),
+]
+InputName = Annotated[
+    str | None,
+    typer.Option(
+        "--input", metavar="I", help="Which input of the application.", rich_help_panel=TARGET
+    ),
+]
+Ranks = Annotated[
+    int | None,
+    typer.Option(
+        "--ranks", "-n", metavar="N", min=1, help="MPI processes.", rich_help_panel=TARGET
+    ),
+]
+ClusterName = Annotated[
+    str,
+    typer.Option(
+        "--cluster",
+        metavar="C",
+        help="Where it runs (autotune cluster list).",
+        rich_help_panel=TARGET,
+    ),
+]
+Mpi = Annotated[
+    str | None,
+    typer.Option(
+        "--mpi",
+        metavar="P",
+        rich_help_panel=TARGET,
+        help="Which MPI: openmpi-5.0, mpich, or a directory. Default: the first found.",
+    ),
+]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        metavar="RE",
+        rich_help_panel=TARGET,
+        help="Regular expression with one group (seconds), or json:KEY. Default: wall time.",
+    ),
+]
+Verify = Annotated[
+    str | None,
+    typer.Option(
+        "--verify",
+        metavar="RE",
+        rich_help_panel=TARGET,
+        help="Regular expression that the output of a right run contains, or json:KEY.",
+    ),
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout", metavar="S", min=0.01, rich_help_panel=TARGET, help="Longest run in seconds."
+    ),
+]
+CleanEnv = Annotated[
+    bool,
+    typer.Option(
+        "--clean-env",
+        rich_help_panel=TARGET,
+        help="Remove inherited MPI settings (variables, parameter files).",
+    ),
+]
+StoreUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--store", metavar="URL", help="Results database (path or URL).", envvar="AUTOTUNE_STORE"
+    ),
+]
+JsonOut = Annotated[
+    str | None,
+    typer.Option(
+        "--json", metavar="FILE|-", help="Write the result as JSON ('-': standard output)."
+    ),
+]
+Guard = Annotated[
+    bool,
+    typer.Option(
+        "--guard/--no-guard", help="Reject runs during which other processes used the machine."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class TargetWords:
+    """What the options said, before anything was looked up."""
+
+    program: list[str] | None
+    app: str | None
+    input: str | None
+    ranks: int | None
+    cluster: str
+    mpi: str | None
+    metric: str | None
+    verify: str | None
+    timeout: float | None
+    clean_env: bool = False
+    command: str = "search"
+
+    def resolve(self) -> Target:
+        """Look everything up; every mistake is one UsageError."""
+        refuse_nested_launch()
+        line = parse(tuple(self.program), self.command) if self.program else LauncherLine(())
+        app = self._app(line)
+        cluster = load_cluster(self.cluster)
+        library = find(self.mpi)
+        given = app.input(self.input)
+        return Target(
+            app=app,
+            input=self.input or app.default_input or None,
+            ranks=self._ranks(line, app),
+            cluster=cluster,
+            library=library,
+            cores=total_cores(cluster),
+            timeout_s=self.timeout or given.timeout_s or app.timeout_s,
+            options=line.options,
+            placement=line.placement,
+            clean_env=self.clean_env,
+        )
+
+    def _app(self, line: LauncherLine) -> App:
+        if self.app and self.program:
+            raise UsageError("give either --app NAME or -- PROGRAM ARGS, not both")
+        if not self.app and not self.program:
+            raise UsageError(
+                f"nothing to run: autotune {self.command} --app NAME, or\n"
+                f"autotune {self.command} --ranks N -- PROGRAM ARGS.\n"
+                "Known applications: autotune apps"
+            )
+        if not self.app:
+            if self.input:
+                raise UsageError("--input belongs to --app; a program takes its own arguments")
+            return app_from_command(line.program, self.metric, self.verify)
+        check_pattern("--metric", self.metric, 1)
+        check_pattern("--verify", self.verify, 0)
+        app = load_app(self.app)
+        changed = {"metric": self.metric, "verify": self.verify}
+        return app.model_copy(update={k: v for k, v in changed.items() if v is not None})
+
+    def _ranks(self, line: LauncherLine, app: App) -> int:
+        if self.ranks and line.ranks and self.ranks != line.ranks:
+            raise UsageError(
+                f"--ranks {self.ranks} and the launcher line's {line.ranks} ranks contradict "
+                "each other; give one"
+            )
+        ranks = self.ranks or line.ranks or app.input(self.input).ranks or app.default_ranks
+        if ranks is None:
+            raise UsageError(
+                f"how many ranks?  autotune {self.command} --ranks N ... (this machine has "
+                f"{len(os.sched_getaffinity(0))} cores)"
+            )
+        return ranks
+
+
+def total_cores(cluster: Cluster) -> int:
+    """Cores that a launch on the cluster may use in all."""
+    return (cluster.cores_per_node or describe().cores) * cluster.nodes
+
+
+def refuse_nested_launch() -> None:
+    """autotune starts launchers itself; started by one, every rank would tune."""
+    for name in ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"):
+        if name in os.environ:
+            raise UsageError(
+                f"autotune was started inside an MPI launch ({name} is set): mpirun inside mpirun "
+                "does not work.\nStart autotune itself without a launcher; it starts mpirun."
+            )
+
+
+def space_for(target: Target, name: str | None) -> Space:
+    """The space of that name for this target's MPI; the family's own by default."""
+    library: Library = target.library
+    return load_space(name or library.family, library=library, facts=target.facts)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a place that cannot be written before hours of work go into it."""
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"cannot write {path}: no such directory, or no permission")

@@ -1,0 +1,109 @@
+"""The end of a study on the terminal: what was found, how sure it is, and what to do with it."""
+
+from __future__ import annotations
+
+from autotune.cli.render import console, percent, seconds, table
+from autotune.study.compare import ComparisonOutcome, ComparisonRequest
+from autotune.study.result import Finalist, Result
+
+HEADLINES = {
+    "recommended": "A better setting is proven.",
+    "keep_default": "Keep the default: nothing was proven to be faster.",
+    "inconclusive": "Not decided: no setting was proven faster, and none was ruled out.",
+    "too_noisy": "Too noisy: this machine's runs scatter too much to decide.",
+    "interrupted": "Interrupted.",
+}
+
+
+def print_result(result: Result) -> None:
+    """Print at most a screenful at 80 columns."""
+    out = console()
+    out.print()
+    out.print(HEADLINES[result.status], style="bold", markup=False)
+    default = result.default.get("median_s")
+    out.print(
+        f"{result.app} on {result.ranks} ranks, {result.mpi['name']} {result.mpi['version']}, "
+        f"cluster {result.cluster}; default {seconds(_number(default))} "
+        f"(median of {result.default.get('n')})",
+        markup=False,
+    )
+    if result.finalists:
+        out.print()
+        out.print(
+            table(
+                "",
+                ["setting", ">gain", ">95 % interval", ">pairs", "verdict"],
+                [_row(f) for f in result.finalists],
+            )
+        )
+    out.print()
+    out.print(
+        f"{result.trials} settings tried in {result.search_runs} search runs, then "
+        f"{result.confirmation_runs} confirmation runs; {result.runs_rejected} rejected for "
+        f"foreign load.  Search ended: {result.ended_by}.",
+        markup=False,
+    )
+    for warning in result.warnings:
+        out.print(f"note: {warning}", markup=False)
+    if result.status == "recommended":
+        _print_use(result)
+    elif result.best is not None and result.status != "interrupted":
+        out.print(
+            f"best seen (not proven): {_setting(result.best['setting'])}, "
+            f"{seconds(result.best['median_s'])}, median of {result.best['n']}",
+            markup=False,
+        )
+    out.print(f"study {result.study}:  autotune show {result.study}", markup=False)
+
+
+def print_comparison(request: ComparisonRequest, outcome: ComparisonOutcome) -> None:
+    """The answer in one sentence, then the figures."""
+    out = console()
+    out.print()
+    out.print(f"B against A: {outcome.words}", style="bold", markup=False)
+    out.print(f"{outcome.decision.outcome}: {outcome.decision.why}", markup=False)
+    data = outcome.to_json()
+    rows = [
+        ["A", request.first.key.replace(",", " "), seconds(data["a_median_s"])],
+        ["B", request.second.key.replace(",", " "), seconds(data["b_median_s"])],
+    ]
+    out.print(table("", ["", "setting", ">median"], rows))
+    out.print(f"{outcome.runs} runs, {outcome.rejected} rejected for foreign load", markup=False)
+    if outcome.cut_short:
+        out.print("the budget ended it; the same command with a larger one goes on", markup=False)
+    for warning in outcome.decision.comparison.warnings:
+        out.print(f"note: {warning}", markup=False)
+
+
+def _print_use(result: Result) -> None:
+    out = console()
+    out.print()
+    out.print("Setting:", style="bold")
+    for name, value in result.recommended.to_json().items():
+        out.print(f"  {name} = {value}", markup=False)
+    out.print("Start it so:", style="bold")
+    # One line whatever its length: it is made to be copied.
+    out.print(f"  {result.mpirun}", markup=False, soft_wrap=True)
+    if result.params_file:
+        out.print("Parameter file, seen to take effect:", style="bold")
+        out.print(f"  mpirun --tune {result.params_file} ...", markup=False, soft_wrap=True)
+
+
+def _row(finalist: Finalist) -> list[str]:
+    low = "-" if finalist.lo is None else percent(finalist.lo)
+    high = "-" if finalist.hi is None else percent(finalist.hi)
+    return [
+        finalist.setting.key.replace(",", " "),
+        percent(finalist.gain),
+        f"{low} .. {high}",
+        str(finalist.blocks),
+        finalist.verdict,
+    ]
+
+
+def _setting(values: dict[str, object]) -> str:
+    return ",".join(f"{k}={v}" for k, v in values.items()) or "default"
+
+
+def _number(value: float | int | None) -> float | None:
+    return None if value is None else float(value)

@@ -1,0 +1,118 @@
+"""Live progress of a study: one line that is redrawn on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from autotune.cli.render import percent, seconds
+from autotune.study.events import Event, PhaseStarted, RunEnded, RunStarted, TrialEnded, Waiting
+
+PLAIN_EVERY = 10
+"""Without a terminal every tenth trial is a line, besides every new best."""
+
+
+class Progress:
+    """A watcher that draws.  Use as a context manager; ``quiet`` draws nothing."""
+
+    def __init__(self, trials: int | None, budget_s: float | None, quiet: bool = False) -> None:
+        self.console = Console(stderr=True, highlight=False)
+        self.trials = trials
+        self.budget_s = budget_s
+        self.quiet = quiet
+        self._live: Live | None = None
+        self._began = time.monotonic()
+        self._done = 0
+        self._measured = 0
+        self._runs = 0
+        self._planned: int | None = None
+        self._phase = "starting"
+        self._best: float | None = None
+        self._last: str = ""
+
+    def __enter__(self) -> Progress:
+        if not self.quiet and sys.stderr.isatty():
+            self._live = Live(Text(""), console=self.console, transient=True, auto_refresh=False)
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+            self._live = None
+
+    def __call__(self, event: Event) -> None:
+        if self.quiet:
+            return
+        if isinstance(event, PhaseStarted):
+            self._phase, self._planned, self._runs = event.words, event.runs, 0
+            self._line(f"{event.words} ...")
+        elif isinstance(event, Waiting):
+            self._line(f"run rejected: {event.words}; waiting for a quiet machine")
+        elif isinstance(event, TrialEnded):
+            self._trial(event)
+        elif isinstance(event, RunEnded):
+            self._runs += 1
+        elif isinstance(event, RunStarted):
+            self._last = event.phase
+        self._redraw()
+
+    def _trial(self, event: TrialEnded) -> None:
+        self._done = event.number + 1
+        self._measured += not event.reused
+        better = event.best is not None and (self._best is None or event.best < self._best)
+        if better:
+            self._best = event.best
+        if better or self._done % PLAIN_EVERY == 0:
+            what = self._result(event)
+            self._line(f"{self._count()}  {what}  best {self._gain(self._best)}{self._left()}")
+
+    def _result(self, event: TrialEnded) -> str:
+        if event.state == "ok" and event.estimate is not None:
+            return f"this {self._gain(event.estimate)}"
+        if event.state == "censored":
+            return "this stopped as too slow"
+        return f"this {event.state}"
+
+    def _gain(self, ratio: float | None) -> str:
+        return "-" if not ratio else percent(1 / ratio - 1)
+
+    def _count(self) -> str:
+        of = f"/{self.trials}" if self.trials else ""
+        return f"trial {self._done}{of}"
+
+    def _left(self) -> str:
+        """The remaining time of the search phase, from the pace so far."""
+        gone = time.monotonic() - self._began
+        ends = []
+        if self.trials and self._measured >= 3:
+            ends.append(gone / self._measured * (self.trials - self._done))
+        if self.budget_s:
+            ends.append(self.budget_s - gone)
+        return f"  about {seconds(max(min(ends), 0))} left" if ends else ""
+
+    def _line(self, text: str) -> None:
+        if self._live is None:
+            self.console.print(text, markup=False)
+        else:
+            self._live.console.print(Text(text, style="dim", overflow="ellipsis", no_wrap=True))
+
+    def _redraw(self) -> None:
+        if self._live is None:
+            return
+        words = f"{self._phase}  {self._count()}  best {self._gain(self._best)}"
+        if self._phase == "searching":
+            words += self._left()
+        elif self._planned:
+            words += f"  run {self._runs} of at most {self._planned}"
+        self._live.update(Text(words, overflow="ellipsis", no_wrap=True), refresh=True)

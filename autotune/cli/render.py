@@ -1,0 +1,85 @@
+"""How things look on a terminal: tables and words that fit 80 columns, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from autotune.errors import UsageError
+
+WIDTH = 80
+
+
+def console() -> Console:
+    """Standard output; without a terminal 80 columns and no colour."""
+    return Console(width=None if sys.stdout.isatty() else WIDTH, soft_wrap=False, highlight=False)
+
+
+def error_console() -> Console:
+    """Standard error, for messages and progress; long words (paths, commands) are not broken."""
+    return Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A light table; a column whose name starts with ``>`` is right-aligned."""
+    drawn = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    for column in columns:
+        drawn.add_column(
+            column.lstrip(">"),
+            justify="right" if column.startswith(">") else "left",
+            overflow="fold",
+        )
+    for row in rows:
+        drawn.add_row(*row)
+    return drawn
+
+
+def seconds(value: float | None) -> str:
+    """A time in the unit that reads best: 1.234 s, 12.3 ms, 3 min 20 s."""
+    if value is None:
+        return "-"
+    if value < 0.001:
+        return f"{value * 1e6:.0f} us"
+    if value < 0.1:
+        return f"{value * 1e3:.1f} ms"
+    if value < 100:
+        return f"{value:.3f} s" if value < 10 else f"{value:.1f} s"
+    if value < 3600:
+        return f"{int(value // 60)} min {int(value % 60)} s"
+    return f"{int(value // 3600)} h {int(value % 3600 // 60)} min"
+
+
+def percent(gain: float | None) -> str:
+    """A gain with its sign: +8.3 %."""
+    return "-" if gain is None else f"{gain * 100:+.1f} %"
+
+
+def write_json(data: Any, target: str) -> None:
+    """Write JSON to a file (whole or not at all), or to standard output for ``-``."""
+    text = json.dumps(data, indent=2, allow_nan=False, default=str) + "\n"
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    write_text(Path(target), text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file in one step; raises UsageError where that place cannot be written."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent or Path(), prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(name).chmod(0o666 & ~mask)
+        Path(name).replace(path)
+    except OSError as problem:
+        raise UsageError(f"cannot write {path}: {problem.strerror}") from None

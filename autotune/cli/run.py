@@ -1,0 +1,201 @@
+"""``autotune run`` and ``autotune compare``: one guarded run, and the confirmation as a tool."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from autotune.cli import options as o
+from autotune.cli.outcome import print_comparison
+from autotune.cli.progress import Progress
+from autotune.cli.render import console, seconds, table, write_json
+from autotune.errors import UsageError, WorkError
+from autotune.stats import LOOKS, Plan
+from autotune.store import Store
+from autotune.study.compare import ComparisonRequest, compare_settings
+from autotune.study.duration import parse_duration
+from autotune.study.identity import study_key
+from autotune.study.settings import read_setting
+from runner.launch import Runner
+from runner.lock import MachineLock
+from runner.mpi.discover import adapter as adapter_for
+from runner.types import RunRecord, to_json
+
+SpaceName = Annotated[
+    str | None,
+    typer.Option("--space", metavar="NAME|FILE", help="Which parameters there are."),
+]
+
+
+def run(
+    program: o.Program = None,
+    setting: Annotated[
+        str,
+        typer.Option(
+            "--setting", "-s", metavar="SETTING", help="default | name=value,... | @file | study:ID"
+        ),
+    ] = "default",
+    app: o.AppName = None,
+    input_name: o.InputName = None,
+    ranks: o.Ranks = None,
+    space: SpaceName = None,
+    cluster: o.ClusterName = "local",
+    mpi: o.Mpi = None,
+    metric: o.Metric = None,
+    verify: o.Verify = None,
+    timeout: o.Timeout = None,
+    clean_env: o.CleanEnv = False,
+    guard: o.Guard = True,
+    store: o.StoreUrl = None,
+    json_out: o.JsonOut = None,
+) -> None:
+    """Run a program once with one setting, and say what happened and what took effect."""
+    words = o.TargetWords(
+        program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "run"
+    )
+    target = words.resolve()
+    known = o.space_for(target, space)
+    adapter = adapter_for(target.library)
+    with Store.open(store) as opened:
+        chosen = read_setting(setting, known, opened)
+        study = opened.study(study_key(target, known, adapter, "run", {}, 0))
+        with (
+            MachineLock("exclusive"),
+            Runner(adapter, guard=guard, own_processes=target.cluster.own_processes) as runner,
+        ):
+            record = runner.run(target.spec(known, chosen))
+        opened.add_run(
+            study.id,
+            None,
+            "run",
+            0,
+            0,
+            record,
+            setting_key=chosen.key,
+            launched=known.launched(chosen),
+        )
+    if json_out:
+        write_json({"setting": chosen.to_json(), "run": to_json(record)}, json_out)
+    if json_out != "-":
+        _print(record)
+    if not record.valid:
+        raise typer.Exit(1)
+
+
+def _print(record: RunRecord) -> None:
+    out = console()
+    words = f"{record.state}" + (f": {record.reason}" if record.reason else "")
+    out.print(words, markup=False, style="bold")
+    figure = "" if record.metric_s is None else f"metric {seconds(record.metric_s)}, "
+    verified = {True: "verified", False: "NOT verified", None: "not verified (no pattern)"}
+    out.print(
+        f"{figure}wall {seconds(record.wall_s)}, CPU {seconds(record.cpu_s)}, "
+        f"foreign load {seconds(record.foreign_cpu_s)}, {verified[record.verified]}",
+        markup=False,
+    )
+    if record.bindings:
+        out.print(f"ranks bound to CPUs: {' | '.join(record.bindings)}", markup=False)
+    if record.read_back:
+        rows = [
+            [name, r.requested, r.effective or "-", r.state]
+            for name, r in sorted(record.read_back.items())
+        ]
+        out.print(table("", ["parameter", "asked", "in force", "state"], rows))
+    if record.inherited:
+        names = ", ".join(f"{k}={v}" for k, v in sorted(record.inherited.items()))
+        out.print(f"inherited settings in force: {names}", markup=False)
+    if not record.valid and record.stderr_tail.strip():
+        out.print("last words of the program:", markup=False)
+        for line in record.stderr_tail.strip().splitlines()[-8:]:
+            out.print(f"  | {line}", markup=False)
+
+
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="The reference setting.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="The setting compared with it.")],
+    program: o.Program = None,
+    app: o.AppName = None,
+    input_name: o.InputName = None,
+    ranks: o.Ranks = None,
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="TIME", help="Machine time: 90s, 10m."),
+    ] = None,
+    pairs: Annotated[
+        int | None,
+        typer.Option(
+            "--pairs",
+            metavar="N",
+            min=6,
+            help=f"Exactly N pairs, one look.  Default: looks at {', '.join(map(str, LOOKS))}.",
+        ),
+    ] = None,
+    min_gain: Annotated[
+        float,
+        typer.Option(
+            "--min-gain", metavar="PERCENT", min=0, max=50, help="The smallest gain worth naming."
+        ),
+    ] = 2.0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
+    space: SpaceName = None,
+    cluster: o.ClusterName = "local",
+    mpi: o.Mpi = None,
+    metric: o.Metric = None,
+    verify: o.Verify = None,
+    timeout: o.Timeout = None,
+    clean_env: o.CleanEnv = False,
+    guard: o.Guard = True,
+    remeasure: Annotated[
+        bool, typer.Option("--remeasure", help="Start anew, not from stored pairs.")
+    ] = False,
+    store: o.StoreUrl = None,
+    json_out: o.JsonOut = None,
+) -> None:
+    """Compare two settings of a program on interleaved pairs, until decided or out of budget."""
+    words = o.TargetWords(
+        program,
+        app,
+        input_name,
+        ranks,
+        cluster,
+        mpi,
+        metric,
+        verify,
+        timeout,
+        clean_env,
+        "compare A B",
+    )
+    target = words.resolve()
+    known = o.space_for(target, space)
+    gain = min_gain / 100
+    plan = Plan(min_gain=gain) if pairs is None else Plan.fixed(pairs, min_gain=gain)
+    with Store.open(store) as opened:
+        request = ComparisonRequest(
+            target=target,
+            space=known,
+            first=read_setting(first, known, opened),
+            second=read_setting(second, known, opened),
+            plan=plan,
+            budget_s=None if budget is None else parse_duration(budget),
+            seed=seed,
+            guard=guard,
+            remeasure=remeasure,
+        )
+        if request.first == request.second:
+            raise UsageError(f"A and B are the same setting ({request.first.key})")
+        with Progress(None, request.budget_s, json_out == "-") as progress:
+            request.watch = progress
+            outcome = compare_settings(request, opened)
+    data: dict[str, Any] = {
+        "schema": "autotune-comparison-1",
+        "a": request.first.to_json(),
+        "b": request.second.to_json(),
+        **outcome.to_json(),
+    }
+    if json_out:
+        write_json(data, json_out)
+    if json_out != "-":
+        print_comparison(request, outcome)
+    if outcome.failed:
+        raise WorkError(outcome.failed)

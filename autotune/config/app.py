@@ -1,0 +1,140 @@
+"""Applications: what is run and how its figure and its correctness are read.
+
+One file ``configs/apps/NAME.toml`` each; a program given on the command line becomes the same
+:class:`App` without a file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from autotune.config.find import find
+from autotune.config.validated import read_toml
+from autotune.errors import UsageError
+
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+class Input(BaseModel):
+    """One named input of an application."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    description: str = ""
+    args: tuple[str, ...] = ()
+    ranks: int | None = Field(default=None, ge=1)
+    timeout_s: float | None = Field(default=None, gt=0)
+
+
+class App(BaseModel):
+    """A program with its patterns.
+
+    ``command`` may contain ``{python}``, ``{input}`` and ``{NAME}`` for an environment variable;
+    ``metric`` is a regular expression with one group that holds seconds, or ``json:KEY``; without
+    it wall time counts.  ``verify`` is a regular expression or ``json:KEY``; without
+    it the exit code.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    description: str = ""
+    command: tuple[str, ...] = Field(min_length=1)
+    metric: str | None = None
+    verify: str | None = None
+    default_input: str = "default"
+    default_ranks: int | None = Field(default=None, ge=1)
+    timeout_s: float | None = Field(default=None, gt=0)
+    inputs: dict[str, Input] = Field(default_factory=dict)
+    literal: bool = False
+    """Braces in ``command`` are the program's own words, not placeholders."""
+
+    def program(self, input_name: str | None) -> tuple[str, ...]:
+        """The argument list for one input; raises UsageError for an unknown one."""
+        name = input_name or self.default_input
+        chosen = self.input(input_name)
+        values = {"python": sys.executable, "input": name}
+        if self.literal:
+            return (*self.command, *chosen.args)
+        words = [_fill(word, values, self.name) for word in self.command]
+        return (*words, *chosen.args)
+
+    def input(self, input_name: str | None) -> Input:
+        """The input of that name (None: the default one)."""
+        name = input_name or self.default_input
+        if not self.inputs and input_name is None:
+            return Input()
+        if name not in self.inputs:
+            have = ", ".join(self.inputs) or "none"
+            raise UsageError(f"app {self.name!r} has no input {name!r}; its inputs: {have}")
+        return self.inputs[name]
+
+
+def _fill(word: str, values: dict[str, str], app: str) -> str:
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in values:
+            return values[name]
+        if name.isupper() and os.environ.get(name):
+            return os.environ[name]
+        raise UsageError(
+            f"app {app!r} needs the environment variable {name} (the place of its program), "
+            f"which is not set.  Set it: export {name}=..."
+        )
+
+    return _PLACE.sub(value, word)
+
+
+def check_pattern(option: str, pattern: str | None, groups: int) -> None:
+    """Refuse a broken pattern before anything runs; ``groups`` is how many groups it must have."""
+    if pattern is None or pattern.startswith("json:"):
+        if pattern == "json:":
+            raise UsageError(f"{option} json: names no key; expected json:KEY, such as json:time_s")
+        return
+    try:
+        compiled = re.compile(pattern)
+    except re.error as problem:
+        raise UsageError(f"{option} is no regular expression: {problem} in {pattern!r}") from None
+    if groups and compiled.groups != groups:
+        raise UsageError(
+            f"{option} must have exactly one group, around the seconds; {pattern!r} has "
+            f"{compiled.groups}.  Example: 'Time in seconds *= *([0-9.]+)'"
+        )
+
+
+def load_app(name: str) -> App:
+    """The application ``name`` (or the file of that path); UsageError says what is wrong where."""
+    found = find("apps", name)
+    app = read_toml(found.text, found.path, App)
+    check_pattern(f"{found.path}: metric", app.metric, 1)
+    check_pattern(f"{found.path}: verify", app.verify, 0)
+    return app
+
+
+def app_from_command(program: tuple[str, ...], metric: str | None, verify: str | None) -> App:
+    """An App for a program given on the command line; refuses one that is not there."""
+    first = program[0]
+    place = shutil.which(first)
+    if place is None:
+        kind = "is not an executable file" if Path(first).exists() else "was not found"
+        raise UsageError(
+            f"the program {first!r} {kind}.\nGive its path, for example ./{first} , or put its "
+            "directory on PATH."
+        )
+    check_pattern("--metric", metric, 1)
+    check_pattern("--verify", verify, 0)
+    words = (str(Path(place).absolute()), *program[1:])
+    return App(
+        name=Path(first).name,
+        command=words,
+        metric=metric,
+        verify=verify,
+        default_input="",
+        literal=True,
+    )

@@ -1,0 +1,93 @@
+"""Find a configuration file by its name: the user's own first, then the ones that are shipped.
+
+Order: ``./configs/KIND``, ``$XDG_CONFIG_HOME/autotune/KIND`` (or ``~/.config``), then the package.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from autotune.errors import UsageError
+
+SUFFIX = ".toml"
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """One configuration: its short name, where it was found (for messages) and its text."""
+
+    name: str
+    path: str
+    text: str
+
+
+def find(kind: str, name: str) -> ConfigFile:
+    """The configuration of a kind ("spaces", "apps", "clusters") by name, or by path.
+
+    A name that ends in ``.toml`` or contains a slash is a path.  Raises :class:`UsageError` saying
+    where it was searched and which names come near.
+    """
+    if name.endswith(SUFFIX) or "/" in name or os.sep in name:
+        path = Path(name).expanduser()
+        return ConfigFile(path.name.removesuffix(SUFFIX), str(path), _read(path))
+    places = _places(kind)
+    for place in places:
+        file = place / f"{name}{SUFFIX}"
+        if name and file.is_file():
+            return ConfigFile(name, str(file), _read(file))
+    raise UsageError(_not_found(kind, name, places))
+
+
+def listing(kind: str) -> list[ConfigFile]:
+    """Every configuration of a kind, by name; of several namesakes the one :func:`find` takes."""
+    found: dict[str, ConfigFile] = {}
+    for place in _places(kind):
+        if not place.is_dir():
+            continue
+        for file in place.iterdir():
+            name = file.name.removesuffix(SUFFIX)
+            if file.name.endswith(SUFFIX) and name and name not in found and file.is_file():
+                found[name] = ConfigFile(name, str(file), _read(file))
+    return [found[name] for name in sorted(found)]
+
+
+def _places(kind: str) -> list[Path | Traversable]:
+    config_home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return [
+        Path("configs") / kind,
+        Path(config_home).expanduser() / "autotune" / kind,
+        _shipped() / kind,
+    ]
+
+
+def _shipped() -> Traversable:
+    """The package data of an installed wheel; in a source tree the top-level ``configs``."""
+    package = resources.files("autotune")
+    data = package / "_data" / "configs"
+    if data.is_dir() or not isinstance(package, Path):
+        return data
+    return package.parent / "configs"
+
+
+def _read(file: Path | Traversable) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read {file}: {reason}; expected a TOML file") from error
+
+
+def _not_found(kind: str, name: str, places: list[Path | Traversable]) -> str:
+    known = [file.name for file in listing(kind)]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    if near:
+        hint = f"did you mean {' or '.join(near)}?"
+    else:
+        hint = f"there are: {', '.join(known) or 'none'}"
+    searched = ", ".join(str(place) for place in places)
+    return f"no {kind.removesuffix('s')} called {name!r} ({hint}); searched {searched}"

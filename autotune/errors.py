@@ -1,0 +1,21 @@
+"""Errors that a user sees as one message: the command line prints them without a traceback."""
+
+from __future__ import annotations
+
+
+class AutotuneError(Exception):
+    """Base of what is told to the user; ``exit_code`` is what the command returns."""
+
+    exit_code = 1
+
+
+class UsageError(AutotuneError):
+    """The command or its input was wrong: exit code 2."""
+
+    exit_code = 2
+
+
+class WorkError(AutotuneError):
+    """The input was right, the work failed: exit code 1."""
+
+    exit_code = 1

@@ -1,0 +1,222 @@
+"""Constraints and conditions: a small expression language, parsed here and never given to ``eval``.
+
+Grammar (loosest binding first)::
+
+    or:          and ("or" and)*
+    and:         not ("and" not)*
+    not:         "not" not | comparison
+    comparison:  sum (("<" | "<=" | ">" | ">=" | "==" | "!=") sum)*
+                 | sum ["not"] "in" "(" sum ("," sum)* ")"
+    sum:         product (("+" | "-") product)*
+    product:     unary (("*" | "/" | "%") unary)*
+    unary:       "-" unary | atom
+    atom:        number[k|M|G] | 'text' | "text" | true | false | name
+                 | "set" "(" name ")" | "(" or ")"
+
+A name stands for a parameter or a fact (ranks, cores, nodes).  A parameter that is not set has its
+default where that is known.  What is not known makes the result unknown (three-valued logic), and
+that never counts against a setting: only what is known to be false breaks a constraint, or makes a
+parameter with that condition do nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from autotune.errors import UsageError
+from autotune.space.nodes import (
+    COMPARE,
+    Arithmetic,
+    Compare,
+    Constant,
+    Expr,
+    IsSet,
+    Logic,
+    Name,
+    Not,
+)
+from autotune.space.setting import read_value
+
+
+class ExpressionError(UsageError):
+    """The text is no expression; the message carries the column."""
+
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+[kKmMgG]|(?:\d+\.\d*|\.?\d+)(?:[eE][+-]?\d+)?)(?![A-Za-z0-9_.])"
+    r"|(?P<name>[A-Za-z_]\w*)"
+    r"|(?P<text>'[^']*'|\"[^\"]*\")"
+    r"|(?P<sign><=|>=|==|!=|[-+*/%<>(),]))",
+    re.ASCII,
+)
+_KEYWORDS = {"and", "or", "not", "in", "set"}
+_DEEPEST = 50
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    column: int
+
+
+def parse(text: str) -> Expr:
+    """Read one expression; raises :class:`ExpressionError` naming the column."""
+    return _Parser(text).whole()
+
+
+class _Parser:
+    """Recursive descent, one method per line of the grammar."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = self._split(text)
+        self._next = 0
+        self._depth = 0
+
+    def whole(self) -> Expr:
+        expr = self._or()
+        if self._peek.kind != "end":
+            raise self._error("expected an operator or the end")
+        return expr
+
+    def _split(self, text: str) -> list[_Token]:
+        tokens, place = [], 0
+        end = len(text.rstrip())
+        while place < end:
+            match = _TOKEN.match(text, place)
+            if match is None or match.lastgroup is None:
+                column = place + len(text[place:]) - len(text[place:].lstrip()) + 1
+                raise ExpressionError(
+                    f"expression {text!r}, column {column}: cannot read {text[column - 1 :]!r}"
+                )
+            kind = match.lastgroup
+            tokens.append(_Token(kind, match[kind], match.start(kind) + 1))
+            place = match.end()
+        return [*tokens, _Token("end", "", end + 1)]
+
+    @property
+    def _peek(self) -> _Token:
+        return self._tokens[self._next]
+
+    def _take(self, *texts: str) -> str | None:
+        """The next token's text if it is a sign or keyword among ``texts``, consumed."""
+        token = self._peek
+        if token.kind in ("sign", "name") and token.text in texts:
+            self._next += 1
+            return token.text
+        return None
+
+    def _expect(self, text: str) -> None:
+        if self._take(text) is None:
+            raise self._error(f"expected {text!r}")
+
+    def _error(self, expected: str) -> ExpressionError:
+        found = repr(self._peek.text) if self._peek.text else "the end"
+        return ExpressionError(
+            f"expression {self._text!r}, column {self._peek.column}: {expected}, found {found}"
+        )
+
+    def _or(self) -> Expr:
+        return self._logic("or", self._and)
+
+    def _and(self) -> Expr:
+        return self._logic("and", self._not)
+
+    def _logic(self, word: str, inner: Callable[[], Expr]) -> Expr:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self._error("expected less nesting")
+        terms = [inner()]
+        while self._take(word):
+            terms.append(inner())
+        self._depth -= 1
+        return terms[0] if len(terms) == 1 else Logic(word, tuple(terms))
+
+    def _not(self) -> Expr:
+        count = 0
+        while self._take("not"):
+            count += 1
+        expr = self._comparison()
+        return expr if count == 0 else Not(expr if count % 2 else Not(expr))
+
+    def _comparison(self) -> Expr:
+        left = self._sum()
+        if self._take("in"):
+            return self._membership(left)
+        if self._take("not"):
+            self._expect("in")
+            return Not(self._membership(left))
+        links: list[Expr] = []
+        while sign := self._take(*COMPARE):
+            right = self._sum()
+            links.append(Compare(sign, left, right))
+            left = right
+        if not links:
+            return left
+        return links[0] if len(links) == 1 else Logic("and", tuple(links))
+
+    def _membership(self, left: Expr) -> Expr:
+        self._expect("(")
+        tests: list[Expr] = [Compare("==", left, self._sum())]
+        while self._take(","):
+            tests.append(Compare("==", left, self._sum()))
+        self._expect(")")
+        return tests[0] if len(tests) == 1 else Logic("or", tuple(tests))
+
+    def _sum(self) -> Expr:
+        return self._left_to_right(("+", "-"), self._product)
+
+    def _product(self) -> Expr:
+        return self._left_to_right(("*", "/", "%"), self._unary)
+
+    def _left_to_right(self, signs: tuple[str, ...], inner: Callable[[], Expr]) -> Expr:
+        left = inner()
+        while sign := self._take(*signs):
+            left = Arithmetic(sign, left, inner())
+        return left
+
+    def _unary(self) -> Expr:
+        count = 0
+        while self._take("-"):
+            count += 1
+        expr = self._atom()
+        for _ in range(count):
+            expr = Arithmetic("-", Constant(0), expr)
+        return expr
+
+    def _atom(self) -> Expr:
+        token = self._peek
+        if token.kind in ("number", "text"):
+            self._next += 1
+            if token.kind == "text":
+                return Constant(token.text[1:-1])
+            return Constant(self._number(token))
+        if self._take("("):
+            expr = self._or()
+            self._expect(")")
+            return expr
+        if self._take("set"):
+            self._expect("(")
+            name = self._name()
+            self._expect(")")
+            return IsSet(name)
+        if word := self._take("true", "false"):
+            return Constant(int(word == "true"))
+        return Name(self._name())
+
+    def _number(self, token: _Token) -> int | float:
+        number = read_value(token.text)
+        if isinstance(number, str):
+            self._next -= 1
+            raise self._error("expected a smaller number")
+        return number
+
+    def _name(self) -> str:
+        token = self._peek
+        if token.kind != "name" or token.text in _KEYWORDS:
+            raise self._error("expected a name, a number, a text or '('")
+        self._next += 1
+        return token.text

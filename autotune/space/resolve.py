@@ -1,0 +1,232 @@
+"""A definition as it applies to one library: its names, its enumerated values, its defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from autotune.errors import UsageError
+from autotune.space.definition import ENUM, ConstraintTable, Definition, Keys, ParameterTable
+from autotune.space.expression import parse as parse_expression
+from autotune.space.levels import parse_levels
+from autotune.space.nodes import Compare, Constant, Expr, Name, renamed
+from autotune.space.parameter import Parameter, target_of
+from autotune.space.setting import Value, normalise_value, read_value
+from autotune.space.space import Constraint, Space
+from autotune.space.version import matches
+from runner.mpi.library import Library, ParamInfo
+from runner.mpi.values import normalise
+
+_LISTED = "mca"
+"""The only target whose names a library's own listing can confirm."""
+
+
+@dataclass
+class _Found:
+    """One parameter of the definition: what it is here, or why it is not."""
+
+    keys: Keys
+    name: str
+    info: ParamInfo | None = None
+    absent: str | None = None
+    levels: tuple[Value, ...] = field(default_factory=tuple)
+
+
+def resolve(
+    definition: Definition,
+    name: str,
+    origin: str,
+    library: Library | None = None,
+    facts: Mapping[str, Value] | None = None,
+) -> Space:
+    """The space of a definition under a library (None: names as they stand in the file).
+
+    Parameters that the library does not have, or whose condition cannot hold under the facts, are
+    in ``Space.absent`` with the reason.  ``origin`` is the file's name for messages.
+    Raises :class:`UsageError`.
+    """
+    facts = dict(facts or {})
+    if library and definition.library and not matches(definition.library, library):
+        raise UsageError(
+            f"{origin}: space {name} is for {definition.library}, the MPI here is "
+            f"{_title(library)}; choose another space or another MPI (--mpi)"
+        )
+    found = {
+        canonical: _find(canonical, table, f"{origin}: parameters.{canonical}", library)
+        for canonical, table in definition.parameters.items()
+    }
+    return _assemble(definition, name, library, found, facts)
+
+
+def _assemble(
+    definition: Definition,
+    name: str,
+    library: Library | None,
+    found: dict[str, _Found],
+    facts: dict[str, Value],
+) -> Space:
+    names = {canonical: item.name for canonical, item in found.items()}
+    enums = {item.name: item.info.enum for item in found.values() if item.info and item.info.enum}
+    present = {c: item for c, item in found.items() if item.absent is None}
+    absent = {c: item.absent for c, item in found.items() if item.absent is not None}
+    parameters = [_parameter(item, names, enums, facts) for item in present.values()]
+    constraints = [
+        Constraint(_translated(table.rule, names, enums), table.reason)
+        for table in definition.constraints
+        if _applies(table, library)
+    ]
+    space = Space(name, tuple(parameters), tuple(constraints), absent, facts)
+    return _without_hopeless(space, names)
+
+
+def _applies(table: ConstraintTable, library: Library | None) -> bool:
+    return table.on is None or (library is not None and matches(table.on, library))
+
+
+def _find(canonical: str, table: ParameterTable, where: str, library: Library | None) -> _Found:
+    keys = _merged(table, library)
+    item = _Found(keys, keys.name or canonical, absent=keys.absent)
+    target = keys.target or target_of(item.name)
+    if item.absent is None and library is not None and library.params and target == _LISTED:
+        item.info = library.params.get(item.name)
+        if item.info is None:
+            item.absent = f"{_title(library)} has no parameter {item.name}"
+        elif item.info.synonym_of in library.params:
+            item.info = library.params[item.info.synonym_of]
+            item.name = item.info.name
+    if item.absent is None:
+        item.levels = _levels(item, where, library)
+    return item
+
+
+def _merged(table: ParameterTable, library: Library | None) -> Keys:
+    """The table with what it says for this library laid over it, in the order of the file."""
+    values = {key: getattr(table, key) for key in Keys.model_fields}
+    for spec, override in table.on.items():
+        if library is not None and matches(spec, library):
+            values |= {key: getattr(override, key) for key in override.model_fields_set}
+    return Keys.model_construct(**values)
+
+
+def _levels(item: _Found, where: str, library: Library | None) -> tuple[Value, ...]:
+    keys, info = item.keys, item.info
+    if keys.levels is None:
+        known = "without a library" if library is None else f"for {_title(library)}"
+        raise UsageError(f'{where}: no levels {known}; give "levels", or "absent" with the reason')
+    if keys.levels == ENUM:
+        levels = _enumerated(info, where)
+    else:
+        levels = tuple(dict.fromkeys(_number(v, info) for v in parse_levels(keys.levels)))
+    excluded = {_number(normalise_value(value), info) for value in keys.exclude}
+    kept = tuple(level for level in levels if level not in excluded)
+    if not kept:
+        raise UsageError(f'{where}: "exclude" leaves no level')
+    return kept
+
+
+def _enumerated(info: ParamInfo | None, where: str) -> tuple[Value, ...]:
+    if info is None or not info.enum:
+        raise UsageError(
+            f'{where}: levels = "enum" takes the values from a library that enumerates them, and '
+            "there is none here; give a list of levels"
+        )
+    # "ignore" is how coll/tuned spells "unset".
+    return tuple(number for number, name in sorted(info.enum.items()) if name != "ignore")
+
+
+def _number(value: Value, info: ParamInfo | None) -> Value:
+    """An enumerated name as its number, a size as its bytes; other values as they are."""
+    if info is None or info.type == "string" or not isinstance(value, str):
+        return value
+    return read_value(normalise(value, info))
+
+
+def _parameter(
+    item: _Found,
+    names: Mapping[str, str],
+    enums: Mapping[str, Mapping[int, str]],
+    facts: Mapping[str, Value],
+) -> Parameter:
+    keys, info = item.keys, item.info
+    return Parameter(
+        name=item.name,
+        levels=item.levels,
+        target=keys.target or target_of(item.name),
+        default=_default(keys, info, facts),
+        unset=keys.unset,
+        when=_translated(keys.when, names, enums) if keys.when else None,
+        implies={names.get(n, n): normalise_value(v) for n, v in keys.implies.items()},
+        help=keys.help or (info.help if info else ""),
+        enum=dict(info.enum) if info else {},
+    )
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """The scope of a rule that mentions facts only."""
+
+    facts: Mapping[str, Value]
+
+    def value(self, name: str) -> Value | None:
+        return self.facts.get(name)
+
+    def is_set(self, name: str) -> bool:
+        return False
+
+
+def _default(keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value]) -> Value | None:
+    """What unset means: the file's word if it gives one, else the library's; None: not known."""
+    if keys.default_rule is not None:
+        result = parse_expression(keys.default_rule).evaluate(_Facts(facts))
+        return None if result is None else normalise_value(result)
+    if keys.default is not None:
+        given = normalise_value(keys.default)
+        return _number(read_value(given) if isinstance(given, str) else given, info)
+    if info is None:
+        return None
+    return info.default if info.type == "string" else _number(info.default, info)
+
+
+def _translated(
+    text: str, names: Mapping[str, str], enums: Mapping[str, Mapping[int, str]]
+) -> Expr:
+    """Parse, take the library's names, and turn enumerated names into its numbers."""
+
+    def change(node: Expr) -> Expr:
+        if not isinstance(node, Compare):
+            return node
+        left, right = node.left, node.right
+        return Compare(node.sign, _as_number(left, right, enums), _as_number(right, left, enums))
+
+    return renamed(parse_expression(text), names).map(change)
+
+
+def _as_number(node: Expr, other: Expr, enums: Mapping[str, Mapping[int, str]]) -> Expr:
+    if isinstance(node, Constant) and isinstance(other, Name):
+        for number, name in enums.get(other.name, {}).items():
+            if name == node.content:
+                return Constant(number)
+    return node
+
+
+def _without_hopeless(space: Space, names: Mapping[str, str]) -> Space:
+    """Move parameters to ``absent`` whose condition no setting can make true, given the facts."""
+    hopeless = {}
+    for parameter in space:
+        when = parameter.when
+        if when is None or any(name in space for name in when.names):
+            continue
+        if not space.active(parameter.name, {}):
+            hopeless[parameter.name] = f"its condition {when} does not hold here"
+    if not hopeless:
+        return space
+    canonical = {native: name for name, native in names.items()}
+    reasons = {canonical.get(name, name): reason for name, reason in hopeless.items()}
+    kept = tuple(parameter for parameter in space if parameter.name not in hopeless)
+    smaller = Space(space.name, kept, space.constraints, {**space.absent, **reasons}, space.facts)
+    return _without_hopeless(smaller, names)
+
+
+def _title(library: Library) -> str:
+    family = {"openmpi": "Open MPI", "mpich": "MPICH"}.get(library.family, library.family)
+    return f"{family} {library.version}".strip()

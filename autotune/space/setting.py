@@ -1,0 +1,159 @@
+"""A setting: values for some parameters; one that is not named stays the library's default."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+
+from autotune.errors import UsageError
+
+Value = int | float | str
+"""What a parameter can be set to; booleans are the integers 0 and 1."""
+
+DEFAULT_KEY = "default"
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.?[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SIZE = re.compile(r"([+-]?[0-9]+)([kKmMgG])")
+_SHIFT = {"k": 10, "m": 20, "g": 30}
+_WORDS = {"true": 1, "false": 0}
+_PLAIN = re.compile(r"[^\s,=\"\\]+")
+_PAIR = re.compile(r"\s*([^=,]*?)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|[^,\"]*?)\s*(?:,|$)")
+_LARGEST_EXACT = 2**53
+
+
+def read_value(text: str) -> Value:
+    """The value a person wrote: ``64k`` = 65536 (K = 1024), ``true`` = 1, a number, or the text."""
+    lowered = text.lower()
+    if lowered in _WORDS:
+        return _WORDS[lowered]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if size := _SIZE.fullmatch(text):
+        return int(size[1]) << _SHIFT[size[2].lower()]
+    if _FLOAT.fullmatch(text) and math.isfinite(number := float(text)):
+        return normalise_value(number)
+    return text
+
+
+def normalise_value(value: object) -> Value:
+    """One spelling per value: ``True`` is 1, a whole float is an integer, so that 1 == 1.0 == True.
+
+    Raises :class:`UsageError` for anything that is not a finite number or text.
+    """
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, int | str):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        if value.is_integer() and abs(value) < _LARGEST_EXACT:
+            return int(value)
+        return value
+    raise UsageError(f"{value!r} cannot be the value of a parameter: expected a number or text")
+
+
+def write_value(value: Value) -> str:
+    """Text that :func:`read_value`, or the quoting of :meth:`Setting.parse`, reads back."""
+    if not isinstance(value, str):
+        return repr(value)
+    if _PLAIN.fullmatch(value) and read_value(value) == value:
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+class Setting(Mapping[str, Value]):
+    """Immutable and hashable; two settings with the same values are equal in whatever order."""
+
+    __slots__ = ("_hash", "_items", "_key")
+
+    def __init__(self, values: Mapping[str, object] | None = None) -> None:
+        values = values or {}
+        for name in values:
+            if not NAME.fullmatch(name):
+                raise UsageError(f"{name!r} is not a parameter name (letters, digits, _ . -)")
+        self._items = {name: normalise_value(values[name]) for name in sorted(values)}
+        pairs = [f"{name}={write_value(value)}" for name, value in self._items.items()]
+        self._key = ",".join(pairs) or DEFAULT_KEY
+        self._hash = hash(self._key)
+
+    @classmethod
+    def parse(cls, text: str) -> Setting:
+        """Read ``default`` or ``name=value,name=value``.
+
+        A value that contains a comma, an equals sign or a blank is written in double quotes.
+        Raises :class:`UsageError` with the place of the mistake.
+        """
+        text = text.strip()
+        if text == DEFAULT_KEY:
+            return cls()
+        values: dict[str, Value] = {}
+        place = 0
+        while place < len(text) or not values:
+            pair = _PAIR.match(text, place)
+            if pair is None or not NAME.fullmatch(pair[1]) or not pair[2]:
+                raise _misread(text, place)
+            if pair[1] in values:
+                raise UsageError(f"setting {text!r}: {pair[1]} is given twice; keep one of them")
+            values[pair[1]] = _unquote(pair[2])
+            place = pair.end()
+        if text.endswith(","):
+            raise _misread(text, len(text))
+        return cls(values)
+
+    @property
+    def key(self) -> str:
+        """Canonical text, sorted by name: ``default`` or ``a=1,b=x``."""
+        return self._key
+
+    def without(self, *names: str) -> Setting:
+        """The same setting with these parameters left at the library's default."""
+        return Setting({n: v for n, v in self._items.items() if n not in names})
+
+    def updated(self, values: Mapping[str, Value]) -> Setting:
+        """The same setting with these values added or replaced."""
+        return Setting({**self._items, **values})
+
+    def to_json(self) -> dict[str, Value]:
+        """A plain dictionary; ``Setting(that)`` is the inverse."""
+        return dict(self._items)
+
+    def __getitem__(self, name: str) -> Value:
+        return self._items[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Setting) and self._key == other._key
+
+    def __str__(self) -> str:
+        return self._key
+
+    def __repr__(self) -> str:
+        return f"Setting({self._key})"
+
+
+def _unquote(text: str) -> Value:
+    if text.startswith('"'):
+        return re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
+    return read_value(text)
+
+
+def _misread(text: str, place: int) -> UsageError:
+    return UsageError(
+        f"setting {text!r}, column {place + 1}: cannot read {text[place:] or 'the empty text'!r}; "
+        'expected "default" or name=value,name=value '
+        "(a value with a comma, an equals sign or a blank in double quotes)"
+    )
+
+
+DEFAULT = Setting()

@@ -1,0 +1,246 @@
+"""A space: parameters, constraints between them, and what a search asks about settings."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from autotune.errors import UsageError
+from autotune.space.enumeration import valid_settings
+from autotune.space.nodes import Expr
+from autotune.space.parameter import PLACEMENT, Parameter
+from autotune.space.setting import Setting, Value
+
+_TRIES = 200
+"""Independent draws before :meth:`Space.sample` starts repairing one."""
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A rule every setting must keep; it is broken only where it is known to be false.
+
+    A rule of which no parameter is set does not apply: the library's own default is never invalid.
+    """
+
+    expr: Expr
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return str(self.expr) + (f" ({self.reason})" if self.reason else "")
+
+
+@dataclass(frozen=True)
+class _Values:
+    """The :class:`~autotune.space.nodes.Scope` of one setting in one space."""
+
+    space: Space
+    setting: Mapping[str, Value]
+
+    def value(self, name: str) -> Value | None:
+        if name in self.setting:
+            return self.setting[name]
+        if name in self.space and (default := self.space[name].default) is not None:
+            return default
+        return self.space.facts.get(name)
+
+    def is_set(self, name: str) -> bool:
+        return name in self.setting
+
+
+@dataclass(frozen=True)
+class Space:
+    """What may vary.
+
+    ``absent`` maps parameters of the definition that this library does not have to the reason.
+    ``facts`` are values of the situation (ranks, cores, nodes) that expressions may mention.
+    Raises :class:`UsageError` where names collide.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    constraints: tuple[Constraint, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for parameter in self.parameters:
+            if self.names.count(parameter.name) > 1:
+                raise UsageError(f"space {self.name}: parameter {parameter.name} is given twice")
+            if len(set(parameter.levels)) != len(parameter.levels) or not parameter.levels:
+                raise UsageError(f"space {self.name}: {parameter.name} needs distinct levels")
+            if not parameter.unset and parameter.when is not None:
+                raise UsageError(
+                    f"space {self.name}: {parameter.name} must always be given, so it cannot have "
+                    'a condition; remove "when" or allow it to be unset'
+                )
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(parameter.name for parameter in self.parameters)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Parameter]:
+        return {parameter.name: parameter for parameter in self.parameters}
+
+    def __getitem__(self, name: str) -> Parameter:
+        return self._by_name[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return iter(self.parameters)
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 (hex) over names, targets, levels, defaults, conditions, implications,
+        constraints and the facts these mention; not over names of the space or help texts."""
+        used: set[str] = set()
+        for expr in [c.expr for c in self.constraints] + [p.when for p in self if p.when]:
+            used |= expr.names
+        content = {
+            "parameters": [
+                _content(parameter) for parameter in sorted(self.parameters, key=lambda p: p.name)
+            ],
+            "constraints": sorted(str(c.expr) for c in self.constraints),
+            "facts": {k: v for k, v in sorted(self.facts.items()) if k in used},
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def active(self, name: str, setting: Mapping[str, Value]) -> bool:
+        """Whether a value of this parameter can do anything: its condition is not known false."""
+        when = self[name].when
+        return when is None or when.truth(_Values(self, setting)) is not False
+
+    def canonical(self, setting: Mapping[str, Value]) -> Setting:
+        """The one form of all settings that mean the same.
+
+        Enumerated names become numbers; values equal to a known default, and values whose condition
+        is false, are left out.  Parameters that this space does not know stay.
+        """
+        values: dict[str, Value] = {}
+        for name, value in setting.items():
+            if name not in self:
+                values[name] = value
+                continue
+            parameter = self[name]
+            value = parameter.normalise(value)
+            if not parameter.unset or value != parameter.default:
+                values[name] = value
+        while idle := [n for n in values if n in self and not self.active(n, values)]:
+            for name in idle:
+                del values[name]
+        return Setting(values)
+
+    def broken(self, setting: Mapping[str, Value]) -> list[Constraint]:
+        """The constraints that this setting (taken as it is) does not keep."""
+        values = _Values(self, setting)
+        return [
+            constraint
+            for constraint in self.constraints
+            if not constraint.expr.names.isdisjoint(setting)
+            and constraint.expr.truth(values) is False
+        ]
+
+    def violations(self, setting: Mapping[str, Value], *, grid: bool = True) -> list[str]:
+        """What is wrong, in plain words; empty where nothing is.
+
+        With ``grid`` false, values between the levels are allowed (a comparison a user asks for).
+        """
+        found = []
+        for name, value in setting.items():
+            if name not in self:
+                found.append(self._unknown(name))
+            elif problem := self[name].problem(self[name].normalise(value), grid=grid):
+                found.append(f"{name}={value} {problem}")
+        found += [f"{p.name} must be given" for p in self if not p.unset and p.name not in setting]
+        broken = self.broken(self.canonical(setting))
+        return found + [f"breaks the rule {constraint}" for constraint in broken]
+
+    def is_valid(self, setting: Mapping[str, Value]) -> bool:
+        return not self.violations(setting)
+
+    def combinations(self) -> int:
+        """Product of the numbers of choices: an upper bound of the number of distinct settings."""
+        return math.prod(len(parameter.choices) for parameter in self.parameters)
+
+    def enumerate(self) -> Iterator[Setting]:
+        """Every distinct canonical valid setting, lazily and in a fixed order, default first."""
+        return valid_settings(self)
+
+    def sample(self, rng: np.random.Generator) -> Setting:
+        """A random valid canonical setting: each parameter uniformly over its choices.
+
+        What breaks a rule is drawn again as a whole; where that does not succeed in a bounded
+        number of tries, only the parameters of the broken rules are (no longer exactly uniform).
+        Raises :class:`UsageError` where even that finds nothing.
+        """
+        values: dict[str, Value | None] = {}
+        again: set[str] = set(self.names)
+        for attempt in range(2 * _TRIES):
+            values |= {name: self._draw(name, rng) for name in self.names if name in again}
+            setting = self.canonical({n: v for n, v in values.items() if v is not None})
+            broken = self.broken(setting)
+            if not broken:
+                return setting
+            if attempt >= _TRIES:
+                again = set().union(*(constraint.expr.names for constraint in broken))
+        raise UsageError(
+            f"space {self.name}: no setting drawn at random keeps its rules; the last one broke "
+            f"{broken[0]}: loosen the constraints"
+        )
+
+    def _draw(self, name: str, rng: np.random.Generator) -> Value | None:
+        choices = self[name].choices
+        return choices[int(rng.integers(len(choices)))]
+
+    def launched(self, setting: Mapping[str, Value]) -> dict[str, dict[str, str]]:
+        """What goes on the launch: target -> {native name: text}, with everything implied.
+
+        Raises :class:`UsageError` for a parameter that the space does not have.
+        """
+        launch: dict[str, dict[str, str]] = {}
+        for name, value in setting.items():
+            if name not in self:
+                raise UsageError(self._unknown(name))
+            parameter = self[name]
+            launch.setdefault(parameter.target, {})[name] = str(parameter.normalise(value))
+        for name in setting:
+            for other, value in self[name].implies.items():
+                # A value the setting itself gives is stronger than an implied one.
+                launch.setdefault(self._target_of(other), {}).setdefault(other, str(value))
+        return launch
+
+    def _target_of(self, name: str) -> str:
+        if name in self:
+            return self[name].target
+        return "placement" if name in PLACEMENT else "mca"
+
+    def _unknown(self, name: str) -> str:
+        if name in self.absent:
+            return f"{name} cannot be used here: {self.absent[name]}"
+        near = difflib.get_close_matches(name, self.names, n=2, cutoff=0.6)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        return f"{name} is no parameter of space {self.name}{hint}"
+
+
+def _content(parameter: Parameter) -> dict[str, object]:
+    return {
+        "name": parameter.name,
+        "target": parameter.target,
+        "levels": list(parameter.levels),
+        "default": parameter.default,
+        "unset": parameter.unset,
+        "when": str(parameter.when or ""),
+        "implies": dict(parameter.implies),
+    }

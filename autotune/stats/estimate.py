@@ -1,0 +1,91 @@
+"""The run time of one setting: median, distribution-free interval, and what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from autotune.stats.exact import sign_rank, sign_tail
+from autotune.stats.pairs import checked, detect_resolution, flags
+from autotune.stats.warn import mad_spread, run_warnings
+
+MIN_RUNS = 6
+"""Fewest runs that give a 95 % order-statistic interval: 1 - 2 * 2^-6 = 96.9 %."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds.  ``interval`` False: too few runs, [lo, hi] is the observed range."""
+
+    median: float
+    lo: float
+    hi: float
+    """Ends; ``hi`` is ``inf`` where time limits leave it open."""
+    level: float
+    """Exact coverage of [lo, hi] by order statistics, also of the range."""
+    n: int
+    interval: bool
+    spread: float
+    """1.4826 * median absolute deviation / median, of the complete runs."""
+    bound: Literal["exact", "at least"]
+    """"at least": half of the runs or more were ended by the time limit."""
+    censored: int
+    warnings: tuple[str, ...]
+
+
+def estimate(
+    values: Sequence[float],
+    *,
+    censored: Sequence[bool] | None = None,
+    resolution: float | None = None,
+    min_time: float = 0.1,
+    level: float = 0.95,
+) -> Estimate:
+    """Median and its exact order-statistic interval of run times in seconds.
+
+    A censored value is the time limit that ended the run: the true time is larger.  ``resolution``:
+    step of the metric, 0 for a clock, None to detect it.  ``min_time``: runs shorter than this are
+    warned of.  Raises ``WorkError`` on values that are no times, ``ValueError`` on none at all.
+    """
+    low = checked(values, "run time")
+    if low.size == 0:
+        raise ValueError("an estimate needs at least one run")
+    cut = flags(censored, low.size)
+    whole = low[~cut]
+    high = np.sort(np.where(cut, np.inf, low))
+    low = np.sort(low)
+    n = int(low.size)
+    rank = sign_rank(n, (1 - level) / 2)
+    end = max(rank, 1)
+    median, upper = float(np.median(low)), float(np.median(high))
+    if resolution is None:
+        resolution = detect_resolution([float(v) for v in whole]) or 0.0
+    return Estimate(
+        median=median,
+        lo=float(low[end - 1]),
+        hi=float(high[-end]),
+        level=1 - 2 * sign_tail(n, end),
+        n=n,
+        interval=rank > 0,
+        spread=mad_spread(whole) / float(np.median(whole)) if whole.any() else 0.0,
+        bound="exact" if math.isclose(median, upper) else "at least",
+        censored=int(cut.sum()),
+        warnings=_warnings(low.size, rank, int(cut.sum()))
+        + tuple(
+            run_warnings(whole, resolution=resolution, min_time=min_time) if whole.size else []
+        ),
+    )
+
+
+def _warnings(n: int, rank: int, cut: int) -> tuple[str, ...]:
+    found = []
+    if rank == 0:
+        runs = "1 run" if n == 1 else f"{n} runs"
+        found.append(f"only {runs}: no interval of the promised level exists, the range is shown")
+    if cut:
+        found.append(f"{cut} of {n} runs were ended by the time limit and took longer than shown")
+    return tuple(found)

@@ -1,0 +1,162 @@
+"""What is known about the log ratio of each block, as an interval [low, high].
+
+A censored run is only known to be slower than its limit; a rounded metric is only known to half its
+resolution.  Both make the log ratio of a block an interval.  Every statistic of this package is
+monotone in the blocks, so computing its lower end from the ``low`` values and its upper end from
+the ``high`` values keeps the promised coverage exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from autotune.errors import WorkError
+from autotune.stats.exact import Floats
+
+_DIGITS = 12  # significant digits kept when a value is read as a decimal number
+_GCD_RUNS = 8  # runs, of three different values, that make a common divisor no coincidence
+
+
+@dataclass(frozen=True)
+class LogRatios:
+    """Per block log(T_default / T_candidate); all arrays of shape (blocks,), positive = faster.
+
+    ``low``/``high`` hold censoring and resolution; ``value_low``/``value_high`` only censoring (the
+    recorded figures are taken at their word there), for the point estimate.
+    """
+
+    low: Floats
+    high: Floats
+    value_low: Floats
+    value_high: Floats
+    resolution: float
+    """Step of the metric in seconds; 0 where there is none."""
+    coarseness: float
+    """The step as a share of the median run time: the smallest gain that can be seen at all."""
+    ties: int
+    """Complete blocks whose two figures differ by no more than the resolution."""
+
+    @property
+    def n(self) -> int:
+        return int(self.low.size)
+
+    def first(self, n: int) -> LogRatios:
+        """The first ``n`` blocks."""
+        cut = (self.low[:n], self.high[:n], self.value_low[:n], self.value_high[:n])
+        ties = _ties(self.low[:n], self.high[:n])
+        return LogRatios(*cut, self.resolution, self.coarseness, ties)
+
+
+def detect_resolution(values: Sequence[float]) -> float | None:
+    """The step that all values are multiples of (NPB prints 0.01 s), in their own unit.
+
+    Read from the decimals of the values; with 8 runs of 3 different values or more also from their
+    greatest common divisor (clock ticks of 4 ms).  None if the step is below 1e-7 of the largest value, or
+    if no value is finite and positive.
+    """
+    usable = [float(v) for v in values if np.isfinite(v) and v > 0]
+    found = set(usable)
+    if not found:
+        return None
+    decimals = [Decimal(f"{v:.{_DIGITS}g}").normalize() for v in found]
+    exponent = min(int(d.as_tuple().exponent) for d in decimals)
+    step = 10.0**exponent
+    if step < 1e-7 * max(found):
+        return None
+    if len(usable) >= _GCD_RUNS and len(found) >= 3:
+        multiples = np.array([int(d.scaleb(-exponent)) for d in decimals], dtype=np.int64)
+        step *= int(np.gcd.reduce(multiples))
+    return float(f"{step:.{_DIGITS}g}")
+
+
+def checked(values: Sequence[float], what: str) -> Floats:
+    """The values as an array; raises ``WorkError`` naming the first that is no time."""
+    array = np.asarray(values, dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(array) | (array < 0))
+    if wrong.size:
+        raise WorkError(
+            f"{what}: run {int(wrong[0]) + 1} has the time {array[wrong[0]]}, expected a finite "
+            "number of seconds that is not negative; check --metric."
+        )
+    return array
+
+
+def flags(censored: Sequence[bool] | None, n: int) -> np.typing.NDArray[np.bool_]:
+    """``censored`` as an array of shape (n,); raises ``ValueError`` on another length."""
+    array = np.zeros(n, dtype=bool) if censored is None else np.asarray(censored, dtype=bool)
+    if array.shape != (n,):
+        raise ValueError(f"censored has {array.size} entries for {n} runs")
+    return array
+
+
+def log_ratios(
+    default: Sequence[float],
+    candidate: Sequence[float],
+    *,
+    censored_default: Sequence[bool] | None = None,
+    censored_candidate: Sequence[bool] | None = None,
+    resolution: float | None = None,
+) -> LogRatios:
+    """Bounds of log(default / candidate) per block; times in seconds, one of each per block.
+
+    ``resolution``: step of the metric in seconds; 0 for a clock, None to detect it.  A censored
+    run's time is the limit that ended it.  Raises ``WorkError`` on times that are no times or all
+    0, ``ValueError`` on sequences of different length.
+    """
+    slow, fast = checked(default, "default"), checked(candidate, "candidate")
+    if slow.shape != fast.shape:
+        raise ValueError(f"{slow.size} runs of the default for {fast.size} of the candidate")
+    if resolution is None:
+        resolution = _resolution(slow, fast, censored_default, censored_candidate)
+    if resolution == 0 and slow.size and min(slow.min(), fast.min()) == 0:
+        raise WorkError(
+            "A run time is 0 s: the metric is too coarse for this input. Use a longer input, or "
+            "leave --metric out to measure the wall time."
+        )
+    cut_d = flags(censored_default, slow.size)
+    cut_c = flags(censored_candidate, fast.size)
+    floor = resolution / 2 if resolution else 0.0
+    value = np.log(np.maximum(slow, floor)) - np.log(np.maximum(fast, floor))
+    with np.errstate(divide="ignore"):
+        low = np.log(np.maximum(slow - floor, 0)) - np.log(fast + floor)
+        high = np.log(slow + floor) - np.log(np.maximum(fast - floor, 0))
+    touching = np.abs(slow - fast) <= resolution * (1 + 1e-9)
+    low = np.where(touching, np.minimum(low, 0.0), low)  # exact, where floats miss 0 by rounding
+    high = np.where(touching, np.maximum(high, 0.0), high)
+    low, high = np.where(cut_c, -np.inf, low), np.where(cut_d, np.inf, high)
+    return LogRatios(
+        low=low,
+        high=high,
+        value_low=np.where(cut_c, -np.inf, value),
+        value_high=np.where(cut_d, np.inf, value),
+        resolution=float(resolution),
+        coarseness=_coarseness(resolution, slow, fast),
+        ties=_ties(low, high),
+    )
+
+
+def _ties(low: Floats, high: Floats) -> int:
+    finite = np.isfinite(low) & np.isfinite(high)
+    return int(np.sum(finite & (low <= 0) & (high >= 0)))
+
+
+def _coarseness(resolution: float, slow: Floats, fast: Floats) -> float:
+    if not resolution or not slow.size:
+        return 0.0
+    return float(resolution / max(min(np.median(slow), np.median(fast)), resolution))
+
+
+def _resolution(
+    slow: Floats,
+    fast: Floats,
+    censored_default: Sequence[bool] | None,
+    censored_candidate: Sequence[bool] | None,
+) -> float:
+    """Step of the complete runs: a time limit is a round number that says nothing of the metric."""
+    whole_d = slow[~flags(censored_default, slow.size)]
+    whole_c = fast[~flags(censored_candidate, fast.size)]
+    return detect_resolution([*whole_d, *whole_c]) or 0.0

@@ -1,0 +1,195 @@
+"""The search phase: one run for every setting, further runs only where they can change the choice.
+
+Data are ratios T / T_default of the same neighbourhood (``blocks.ratio_to_default``), below 1 is
+faster.  A run that failed, or was ended by the time limit, is ``math.inf``: such a setting is out.
+The best of many noisy figures is lucky; what is believed of a setting is therefore its figure
+shrunk towards the default, by a prior that the measured settings themselves determine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+from scipy import special
+
+from autotune.stats.compare import MIN_GAIN
+from autotune.stats.exact import Floats
+from autotune.stats.warn import mad_spread
+
+MAX_RUNS = 6
+"""Runs after which more are the business of the confirmation."""
+
+_FIT_STEPS = 15
+_CLIFF = math.log(1.35)  # slower than this is no evidence on how large gains are
+_LEAST_NOISE = 1e-3
+_HEAVY = 2.0  # on the variance: run times have heavier tails than their robust sd tells
+_WIDE = (0.01, 0.30)  # bounds of the spread of real effects, in log ratios
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """Per setting, in log ratios to the default, negative = faster; arrays of shape (settings,)."""
+
+    mean: Floats
+    """Expected log ratio after shrinkage; ``inf`` for a setting that is out."""
+    sd: Floats
+    gain_chance: Floats
+    """Probability (0..1) of a gain of at least ``min_gain``."""
+
+    @property
+    def gain(self) -> Floats:
+        """Expected gain T_default / T - 1; -1 for a setting that is out."""
+        return np.asarray(np.expm1(-self.mean), dtype=np.float64)
+
+
+def noise_of(default_ratios: Sequence[float]) -> float:
+    """Robust standard deviation of the log ratio of one run, from the default's own ratios."""
+    logs = np.log(np.asarray(default_ratios, dtype=np.float64))
+    return max(mad_spread(logs), _LEAST_NOISE)
+
+
+def beliefs(
+    candidates: Sequence[Sequence[float]], noise: float, *, min_gain: float = MIN_GAIN
+) -> Beliefs:
+    """What the ratios of each setting (one list per setting, may be empty) make believable.
+
+    ``noise``: standard deviation of one run's log ratio (:func:`noise_of`).  Model: a setting
+    does nothing, or has an effect of some typical size; share and size are fitted to all.
+    """
+    centre, runs = _summary(candidates)
+    variance = _HEAVY * noise**2 / np.maximum(runs, 1) * np.where(runs >= 3, 1.35, 1.0)
+    usable = np.isfinite(centre) & (runs > 0)
+    share, size = _fit(centre[usable & (centre < _CLIFF)], variance[usable & (centre < _CLIFF)])
+    x = np.where(usable, centre, 0.0)
+    odds = _effect_chance(x, variance, share, size)
+    shrink = size**2 / (size**2 + variance)
+    mean, inner = shrink * x, shrink * variance
+    chance = odds * special.ndtr((-math.log1p(min_gain) - mean) / np.sqrt(inner))
+    spread = np.sqrt(odds * (inner + mean**2) - (odds * mean) ** 2)
+    out = (runs > 0) & ~np.isfinite(centre)
+    never = runs == 0
+    return Beliefs(
+        mean=np.where(out, np.inf, np.where(never, 0.0, odds * mean)),
+        sd=np.where(out, 0.0, np.where(never, size, spread)),
+        gain_chance=np.where(out, 0.0, chance),
+    )
+
+
+def next_run(
+    candidates: Sequence[Sequence[float]],
+    noise: float,
+    *,
+    min_gain: float = MIN_GAIN,
+    max_runs: int = MAX_RUNS,
+    doubt: float = 0.02,
+) -> int | None:
+    """The setting whose next run decides most; None when none would change the choice.
+
+    First every setting without a run.  Then the leader (the default, if nothing is believed to beat
+    it) and the setting most likely to beat it by half of ``min_gain``: the one known less well.
+    Done when that chance is below ``doubt``, or both have ``max_runs`` runs.
+    """
+    counts = np.array([len(c) for c in candidates])
+    if counts.size == 0:
+        return None
+    if (counts == 0).any():
+        return int(np.argmin(counts))
+    seen = beliefs(candidates, noise, min_gain=min_gain)
+    leader = int(np.argmin(seen.mean))
+    best, best_sd = (seen.mean[leader], seen.sd[leader]) if seen.mean[leader] < 0 else (0.0, 0.0)
+    chance = _beats(seen, float(best), float(best_sd), math.log1p(min_gain) / 2)
+    chance[leader] = seen.gain_chance[leader] if best_sd == 0 else 0.0
+    chance[counts >= max_runs] = 0.0
+    rival = int(np.argmax(chance))
+    if chance[rival] < doubt:
+        return None
+    if best_sd > seen.sd[rival] and counts[leader] < max_runs:
+        return leader
+    return rival
+
+
+def finalists(
+    candidates: Sequence[Sequence[float]],
+    noise: float,
+    *,
+    most: int = 3,
+    min_gain: float = MIN_GAIN,
+    doubt: float = 0.05,
+) -> list[int]:
+    """The settings worth confirming, most promising first, at most ``most``.
+
+    A setting needs a chance of at least ``doubt`` of a gain worth naming; a second or third one
+    also a chance of 15 % of beating the first, since each costs runs and a share of alpha.  Empty:
+    nothing seen makes a gain believable, keep the default.
+    """
+    if not candidates:
+        return []
+    seen = beliefs(candidates, noise, min_gain=min_gain)
+    counts = np.array([len(c) for c in candidates])
+    order = [int(i) for i in np.argsort(seen.mean, kind="stable")]
+    able = [i for i in order if counts[i] and seen.gain_chance[i] >= doubt]
+    if not able:
+        return []
+    first = able[0]
+    rivals = _beats(seen, float(seen.mean[first]), float(seen.sd[first]), 0.0)
+    return [first, *(i for i in able[1:] if rivals[i] >= 0.15)][:most]
+
+
+def time_limit(
+    default_s: float, best_ratio: float = 1.0, *, factor: float = 3.0, overhead_s: float = 0.0
+) -> float:
+    """Seconds of wall time after which a search run is ended as clearly bad.
+
+    ``factor`` times the incumbent, whose ratio to the default is ``best_ratio`` (no more than 1:
+    the default itself is always there).  ``default_s``: the default's figure; ``overhead_s``: wall
+    time of the default outside it (start-up), which a setting need not shorten.
+    """
+    return overhead_s + factor * min(best_ratio, 1.0) * default_s
+
+
+def _summary(candidates: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
+    """Median log ratio (``inf`` if any run is) and number of runs; shape (settings,) each."""
+    centre = np.zeros(len(candidates))
+    for i, ratios in enumerate(candidates):
+        if ratios:
+            centre[i] = math.inf if math.inf in ratios else math.log(median(ratios))
+    return centre, np.array([len(c) for c in candidates], dtype=np.float64)
+
+
+def _fit(x: Floats, variance: Floats) -> tuple[float, float]:
+    """Share of settings that do something and size (sd) of their effects, by EM."""
+    share, size = 0.2, 0.05
+    if x.size < 2:
+        return share, size
+    for _ in range(_FIT_STEPS):
+        odds = _effect_chance(x, variance, share, size)
+        shrink = size**2 / (size**2 + variance)
+        second = shrink * variance + (shrink * x) ** 2
+        # One pseudo-setting of each kind keeps a handful of settings from settling the matter.
+        share = float((odds.sum() + 0.2) / (x.size + 1))
+        size = math.sqrt(float(((odds * second).sum() + 0.2 * 0.05**2) / (odds.sum() + 0.2)))
+        size = min(max(size, _WIDE[0]), _WIDE[1])
+    return share, size
+
+
+def _effect_chance(x: Floats, variance: Floats, share: float, size: float) -> Floats:
+    """Posterior probability that a setting with the figure ``x`` does something."""
+    wide = size**2 + variance
+    log_odds = (
+        math.log(share / (1 - share))
+        + 0.5 * np.log(variance / wide)
+        + 0.5 * x**2 * (1 / variance - 1 / wide)
+    )
+    return np.asarray(special.expit(log_odds), dtype=np.float64)
+
+
+def _beats(seen: Beliefs, best: float, best_sd: float, margin: float) -> Floats:
+    """Probability that each setting is faster than the best by ``margin`` in log ratio."""
+    apart = np.sqrt(seen.sd**2 + best_sd**2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = (best - margin - seen.mean) / apart
+    return np.asarray(np.where(np.isfinite(seen.mean) & (apart > 0), special.ndtr(z), 0.0))

@@ -1,0 +1,74 @@
+"""What gain can be resolved on this machine, in which time (``autotune noise``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, stats
+
+from autotune.stats.exact import crossing, sign_walk_ranks
+from autotune.stats.sequential import Plan
+from autotune.stats.warn import mad_spread
+
+
+@dataclass(frozen=True)
+class Resolvable:
+    """By this look a gain of ``gain`` is found with the asked power."""
+
+    blocks: int
+    runs: int
+    seconds: float
+    gain: float
+
+
+def resolution_table(
+    ratios: Sequence[float],
+    run_seconds: float,
+    plan: Plan,
+    *,
+    power: float = 0.8,
+    coarseness: float = 0.0,
+) -> list[Resolvable]:
+    """Smallest gain found with probability ``power`` at each look of ``plan`` that can find one.
+
+    ``ratios``: runs of the default against itself, T / T_default, in run order
+    (:func:`autotune.stats.blocks.ratio_to_default`), 3 or more; ``run_seconds``: wall time of one
+    run; ``coarseness``: step of the metric as a share of the run time.  Computed for the sign
+    interval: a gain is found when a block shows it with a certain chance p (exact, by the walk of
+    the plan), so it must be as large as the p-quantile of the noise of a block.  Assumes that the
+    setting leaves the noise as it is.  Raises ``ValueError`` on fewer than 3 ratios.
+    """
+    if len(ratios) < 3:
+        raise ValueError("the noise of the default needs at least 3 of its runs")
+    logs = np.log(np.asarray(ratios, dtype=np.float64))
+    # A block holds two neighbouring runs; either order is as likely, hence both signs.
+    steps = np.diff(logs)
+    noise = np.concatenate([steps, -steps])
+    ranks = sign_walk_ranks(plan.looks, plan.tail, plan.spending)
+    rows = []
+    for i, blocks in enumerate(plan.looks):
+        chance = _chance_needed(plan, ranks, i, power)
+        if chance is None:
+            continue
+        # A few runs say little of the tails: the wider of the empirical and the normal quantile.
+        empirical = float(np.quantile(noise, chance))
+        normal = float(stats.norm.ppf(chance)) * mad_spread(noise)
+        gain = float(np.expm1(max(empirical, normal) + np.log1p(coarseness)))
+        runs = blocks * (1 + plan.finalists)
+        rows.append(Resolvable(blocks, runs, runs * run_seconds, max(gain, plan.min_gain)))
+    return rows
+
+
+def _chance_needed(plan: Plan, ranks: tuple[int, ...], upto: int, power: float) -> float | None:
+    """Chance per block with which the looks up to ``upto`` find a gain; None: they never do."""
+    looks = plan.looks[: upto + 1]
+    used = [r if n >= plan.win_from else 0 for n, r in zip(looks, ranks, strict=False)]
+    if used[-1] == 0:
+        return None
+
+    def excess(chance: float) -> float:
+        return float(crossing(looks, used, 1 - chance).sum()) - power
+
+    return float(optimize.brentq(excess, 0.5, 1.0))

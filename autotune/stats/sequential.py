@@ -1,0 +1,220 @@
+"""Looks at the blocks at numbers fixed in advance, with alpha split over looks and finalists.
+
+The interval shown at a look is a repeated confidence interval: all of them together cover the true
+gain with the promised probability, so stopping early, continuing a study later, or being cut off by
+a budget costs no validity.  A decision depends on the blocks up to the last look that is complete,
+never on the blocks after it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from scipy import optimize, special
+
+from autotune.errors import UsageError
+from autotune.stats.compare import MIN_GAIN, Comparison, Method, judge
+from autotune.stats.exact import (
+    Spending,
+    crossing,
+    sign_rank,
+    sign_walk_ranks,
+    wilcoxon_tail,
+    wilcoxon_walk_ranks,
+)
+from autotune.stats.pairs import LogRatios, log_ratios
+
+Outcome = Literal["continue", "better", "worse", "equivalent", "futile", "undecided"]
+
+LOOKS = (8, 12, 18, 27, 40)
+_DESIGN_POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Decision:
+    """``outcome`` "continue": run on to ``next_look`` blocks.  Everything else is final.
+
+    "futile": no win is to be expected any more.  "undecided": the last look is past.
+    """
+
+    outcome: Outcome
+    why: str
+    comparison: Comparison
+    next_look: int | None
+
+    @property
+    def stop(self) -> bool:
+        return self.outcome != "continue"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How finalists are compared with the default; fixed before the first block is run.
+
+    ``alpha`` is for the whole study, both sides, all looks, all ``finalists`` (Bonferroni).  A win
+    is declared from ``win_from`` blocks on.  ``futility``: stop when the chance of a win, were the
+    gain one that this plan finds with 80 % probability, falls below this (0: never); it can only
+    lose wins, not make them.  Raises ``UsageError`` on values that make no plan.
+    """
+
+    looks: tuple[int, ...] = LOOKS
+    alpha: float = 0.05
+    finalists: int = 1
+    min_gain: float = MIN_GAIN
+    method: Method = "sign"
+    spending: Spending = "pocock"
+    win_from: int = 12
+    futility: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not self.looks or self.looks[0] < 1 or list(self.looks) != sorted(set(self.looks)):
+            raise UsageError(f"looks {self.looks}: expected rising numbers of blocks, from 1 up")
+        if not 0 < self.alpha < 1:
+            raise UsageError(f"alpha {self.alpha}: expected a number between 0 and 1, such as 0.05")
+        if self.finalists < 1:
+            raise UsageError(f"finalists {self.finalists}: expected 1 or more")
+        if not 0 <= self.min_gain < 1:
+            raise UsageError(f"min-gain {self.min_gain}: expected 0 or more, such as 0.02 for 2 %")
+
+    @classmethod
+    def fixed(cls, blocks: int = 12, *, finalists: int = 1, min_gain: float = MIN_GAIN) -> Plan:
+        """One look after a fixed number of blocks."""
+        return cls(looks=(blocks,), finalists=finalists, min_gain=min_gain, win_from=blocks)
+
+    @property
+    def tail(self) -> float:
+        """Share of alpha for one side of one finalist."""
+        return self.alpha / self.finalists / 2
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Per look, the order statistic that ends the interval (0: no interval yet)."""
+        walk = sign_walk_ranks if self.method == "sign" else wilcoxon_walk_ranks
+        return walk(self.looks, self.tail, self.spending)
+
+    @property
+    def level(self) -> float:
+        """Exact coverage, for one finalist, of its intervals at all looks together."""
+        return _level(self.looks, self.ranks, self.method)
+
+    def decide(
+        self,
+        default: Sequence[float],
+        candidate: Sequence[float],
+        *,
+        censored_default: Sequence[bool] | None = None,
+        censored_candidate: Sequence[bool] | None = None,
+        resolution: float | None = None,
+    ) -> Decision:
+        """What the blocks so far say of one finalist: seconds, one of each per block, in order.
+
+        The first look that ended the matter stands, whatever came after it.  Raises as
+        :func:`autotune.stats.compare.compare`.
+        """
+        ratios = log_ratios(
+            default,
+            candidate,
+            censored_default=censored_default,
+            censored_candidate=censored_candidate,
+            resolution=resolution,
+        )
+        decision = None
+        for look, rank in zip(self.looks, self.ranks, strict=True):
+            if look > ratios.n:
+                break
+            decision = self._at(look, rank, ratios.first(look))
+            if decision.stop:
+                return decision
+        if decision is None:
+            why = f"the first look is at {self.looks[0]} blocks"
+            return Decision("continue", why, self._compare(ratios, 0), self.looks[0])
+        return decision
+
+    def _compare(self, ratios: LogRatios, rank: int) -> Comparison:
+        return judge(
+            ratios,
+            rank,
+            level=self.level,
+            alpha=self.alpha,
+            min_gain=self.min_gain,
+            method=self.method,
+        )
+
+    def _at(self, look: int, rank: int, ratios: LogRatios) -> Decision:
+        seen = self._compare(ratios, rank)
+        if seen.verdict == "better" and look >= self.win_from:
+            return Decision("better", "the interval lies above 0", seen, None)
+        if seen.verdict == "worse":
+            return Decision("worse", "the interval lies below 0", seen, None)
+        if seen.verdict == "equivalent":
+            return Decision("equivalent", "no difference worth naming", seen, None)
+        if seen.interval and seen.hi < self.min_gain:
+            why = f"a gain of {self.min_gain:.0%} is ruled out"
+            return Decision("futile", why, seen, None)
+        if look == self.looks[-1]:
+            return Decision("undecided", f"not decided after {look} blocks", seen, None)
+        if seen.verdict != "better" and self.win_chance(ratios) < self.futility:
+            return Decision("futile", "a win is not to be expected any more", seen, None)
+        later = self.looks[self.looks.index(look) + 1]
+        return Decision("continue", "not decided yet", seen, later)
+
+    def win_chance(self, ratios: LogRatios) -> float:
+        """Chance (0..1, an upper bound) that the last look will show a win.
+
+        A win needs few blocks at or below 0 and half of the blocks at ``min_gain``.  The blocks to
+        come are taken to be as good as a gain that the plan finds with 80 % probability, and to
+        reach ``min_gain`` in half of the cases; with no block left to hope for it is exactly 0.
+        """
+        last = self.looks[-1]
+        left = last - ratios.n
+        allowed = sign_rank(last, self.tail) if self.method == "wilcoxon" else self.ranks[-1]
+        spare = allowed - 1 - int(np.sum(ratios.low <= 0))
+        clear = special.bdtr(spare, left, _design_chance(last, allowed)) if spare >= 0 else 0.0
+        reached = int(np.sum(ratios.value_low >= np.log1p(self.min_gain)))
+        missing = math.ceil(last / 2) - reached
+        large = special.bdtrc(missing - 1, left, 0.5) if missing > 0 else 1.0
+        return float(min(clear, large))
+
+
+def settle(decisions: Sequence[Decision]) -> list[Decision]:
+    """The finalists' decisions, where those still running that trail a winner are stopped too."""
+    won = winner(decisions)
+    if won is None:
+        return list(decisions)
+    mark = decisions[won].comparison.gain
+    return [
+        d
+        if d.stop or d.comparison.gain > mark
+        else replace(d, outcome="futile", why="another finalist won", next_look=None)
+        for d in decisions
+    ]
+
+
+def winner(decisions: Sequence[Decision]) -> int | None:
+    """Index of the finalist with the largest gain among those that are better; None if none is."""
+    better = [i for i, d in enumerate(decisions) if d.outcome == "better"]
+    return max(better, key=lambda i: decisions[i].comparison.gain, default=None)
+
+
+@lru_cache(maxsize=256)
+def _level(looks: tuple[int, ...], ranks: tuple[int, ...], method: Method) -> float:
+    if method == "sign":
+        return 1 - 2 * float(crossing(looks, ranks).sum())
+    return 1 - 2 * sum(wilcoxon_tail(n, k) for n, k in zip(looks, ranks, strict=True))
+
+
+@lru_cache(maxsize=256)
+def _design_chance(last: int, allowed: int) -> float:
+    """Chance of a block at or below 0 under the gain that the last look finds with 80 %."""
+    if allowed == 0:
+        return 0.0
+
+    def excess(chance: float) -> float:
+        return float(special.bdtr(allowed - 1, last, chance)) - _DESIGN_POWER
+
+    return float(optimize.brentq(excess, 0.0, 1.0))

@@ -1,0 +1,62 @@
+"""A study as a file for other tools.  The file appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autotune.errors import UsageError, WorkError
+
+if TYPE_CHECKING:
+    from autotune.store.store import Store
+
+Writer = Callable[["Store", int, Path], None]
+
+
+def export(store: Store, study_id: int, to: str, path: Path, force: bool) -> Path:
+    """See :meth:`Store.export`."""
+    writer = WRITERS.get(to)
+    if writer is None:
+        raise UsageError(f"cannot export to {to!r}; expected one of {', '.join(WRITERS)}")
+    if path.is_dir() or not path.parent.is_dir():
+        raise UsageError(f"cannot export to {path}: expected a file name in an existing directory")
+    if path.exists() and not force:
+        raise UsageError(f"{path} exists; choose another name or overwrite it with --force")
+    store.get_study(study_id)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        writer(store, study_id, part)
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise WorkError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+# pandas and optuna take long to import, and only an export needs them here.
+
+
+def _csv(store: Store, study_id: int, path: Path) -> None:
+    from autotune.store.frame import runs_frame
+
+    runs_frame(store, study_id).to_csv(path, index=False)
+
+
+def _parquet(store: Store, study_id: int, path: Path) -> None:
+    from autotune.store.frame import runs_frame
+
+    runs_frame(store, study_id).to_parquet(path, index=False)
+
+
+def _optuna(store: Store, study_id: int, path: Path) -> None:
+    from autotune.store.optuna_file import write
+
+    write(store, study_id, path)
+
+
+WRITERS: dict[str, Writer] = {"csv": _csv, "parquet": _parquet, "optuna": _optuna}

@@ -1,0 +1,86 @@
+"""The runs of a study as a table: one row per run, nothing summarised."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from autotune.errors import UsageError
+from autotune.store.records import INTEGERS, to_columns
+from autotune.store.text import clean, dump
+
+if TYPE_CHECKING:
+    from autotune.store.model import StoredRun, Study, Value
+    from autotune.store.store import Store
+
+PARAMETER = "param."
+"""Prefix of the columns that hold the values of the trial's setting."""
+
+
+def runs_frame(store: Store, study_id: int) -> pd.DataFrame:
+    """One row per run in order, with the study's description and its trial's values as columns.
+
+    A parameter that is not set is empty; lists and dictionaries are JSON text.  ``setting`` is what
+    was launched, which may leave out parameters of the trial that proved inactive.
+    Raises UsageError for an unknown study and one without runs.
+    """
+    described = _described(store.get_study(study_id))
+    settings = {trial.id: trial.setting for trial in store.trials(study_id)}
+    runs = store.runs(study_id)
+    if not runs:
+        raise UsageError(f"study {study_id} has no runs yet, there is nothing to tabulate")
+    frame = pd.DataFrame([described | _place(run) | _figures(run) for run in runs])
+    for name in ("trial", "block", "position", *INTEGERS):
+        frame[name] = frame[name].astype("Int64")
+    frame["verified"] = frame["verified"].astype("boolean")
+    of_runs = [{} if run.trial_id is None else settings[run.trial_id] for run in runs]
+    for name in sorted({name for setting in settings.values() for name in setting}):
+        frame[f"{PARAMETER}{clean(name)}"] = _column([setting.get(name) for setting in of_runs])
+    return frame
+
+
+def _described(study: Study) -> dict[str, Any]:
+    key = study.key
+    return {
+        "study": study.hash,
+        "app": clean(key.app.name),
+        "arguments": dump(list(key.app.argv)),
+        "input": key.app.input and clean(key.app.input),
+        "ranks": key.ranks,
+        "mpi": clean(f"{key.mpi.family} {key.mpi.version}"),
+        "machine": clean(key.machine.cpu_model),
+        "cores": key.machine.cores,
+        "cluster": clean(key.cluster),
+        "space": clean(key.space_name),
+        "strategy": clean(key.strategy),
+        "seed": key.seed,
+    }
+
+
+def _place(run: StoredRun) -> dict[str, Any]:
+    return {
+        "run": run.order,
+        "trial": run.trial,
+        "setting": run.setting_key,
+        "phase": run.phase,
+        "block": run.block,
+        "position": run.position,
+    }
+
+
+def _figures(run: StoredRun) -> dict[str, Any]:
+    backs = {name: dataclasses.asdict(back) for name, back in run.record.read_back.items()}
+    return to_columns(run.record) | {"read_back": dump(backs)}
+
+
+def _column(values: Sequence[Value | None]) -> pd.Series[Any]:
+    """Whole numbers, numbers, or text where any value is text: a column has one type."""
+    given = [value for value in values if value is not None]
+    if all(isinstance(value, int) and abs(value) < 2**63 for value in given):
+        return pd.Series(list(values), dtype="Int64")
+    if not any(isinstance(value, str) for value in given):
+        return pd.Series(list(values), dtype="Float64")
+    return pd.Series([None if v is None else clean(str(v)) for v in values], dtype="string")

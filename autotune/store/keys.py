@@ -1,0 +1,154 @@
+"""What makes two studies the same study, and two runs comparable.
+
+The *hash* of a :class:`StudyKey` names the study; its *context* leaves out how the search was made
+(space, strategy, options, seed), so that runs are found again by any study of the same program on
+the same machine.  Fields that only describe (names, paths, host names) are stored and are in
+neither: on a cluster several nodes of one kind work on one study.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from autotune.errors import UsageError
+from autotune.store.text import canonical, load
+
+_SEED_LIMIT = 2**63
+_GIB = 2**30
+
+
+def digest(value: Any) -> str:
+    """SHA-256, in hexadecimal, of JSON types."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class MachineInfo:
+    """One kind of machine.  ``kernel`` is its release; ``hostname`` only describes."""
+
+    cores: int
+    cpu_model: str
+    memory_bytes: int
+    kernel: str
+    hostname: str = ""
+
+    @property
+    def hash(self) -> str:
+        """Memory counts in whole GiB: what the kernel reports differs a little at every boot."""
+        gib = round(self.memory_bytes / _GIB)
+        return digest([self.cores, self.cpu_model, gib, self.kernel])
+
+
+@dataclass(frozen=True)
+class MpiInfo:
+    """An MPI library.  ``library_hash`` is over its content; ``path`` only describes."""
+
+    family: str
+    version: str
+    path: str = ""
+    library_hash: str = ""
+
+    @property
+    def hash(self) -> str:
+        return digest([self.family, self.version, self.library_hash])
+
+
+@dataclass(frozen=True)
+class AppInfo:
+    """A program as it is run.  ``name`` and ``program`` only describe; ``argv`` is without them.
+
+    ``program_hash`` is over the program's content, ``input`` names what it works on, ``metric`` and
+    ``verify`` are the patterns of :class:`runner.types.LaunchSpec`.
+    """
+
+    name: str
+    program: str
+    program_hash: str
+    argv: tuple[str, ...] = ()
+    input: str | None = None
+    metric: str | None = None
+    verify: str | None = None
+
+    @property
+    def hash(self) -> str:
+        return digest([self.program_hash, list(self.argv), self.input, self.metric, self.verify])
+
+
+@dataclass(frozen=True)
+class StudyKey:
+    """Everything that, when changed, makes another study (DESIGN, "study key").
+
+    ``ranks`` are the ranks or, where the space contains them, the cores given.  ``cluster_hash`` is
+    over the cluster definition, whose launch options are part of the default.  ``inherited`` are
+    MCA values in force from outside.  ``conditions`` holds whatever else changes what a run means
+    (such as a flat default or a cleaned environment), in JSON types.
+    Raises UsageError for a seed outside 64 bits.
+    """
+
+    app: AppInfo
+    machine: MachineInfo
+    mpi: MpiInfo
+    ranks: int
+    cluster: str
+    space_name: str
+    space_hash: str
+    strategy: str
+    seed: int = 0
+    cluster_hash: str = ""
+    strategy_options: Mapping[str, Any] = field(default_factory=dict)
+    inherited: Mapping[str, str] = field(default_factory=dict)
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not -_SEED_LIMIT <= self.seed < _SEED_LIMIT:
+            raise UsageError(
+                f"seed {self.seed} does not fit into 64 bits; use one from 0 to {_SEED_LIMIT - 1}"
+            )
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+    @property
+    def context(self) -> str:
+        """Hash of what a run was made under; equal contexts make runs of one setting comparable."""
+        return digest(self._context_parts())
+
+    @property
+    def hash(self) -> str:
+        """Hash of the whole key."""
+        how = [self.space_hash, self.strategy, dict(self.strategy_options), self.seed]
+        return digest([self._context_parts(), how])
+
+    def _context_parts(self) -> list[Any]:
+        return [
+            self.app.hash,
+            self.machine.hash,
+            self.mpi.hash,
+            self.ranks,
+            self.cluster,
+            self.cluster_hash,
+            dict(self.inherited),
+            dict(self.conditions),
+        ]
+
+    def to_json(self) -> str:
+        """The key as JSON text, descriptions included."""
+        plain = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        for name in ("app", "machine", "mpi"):
+            plain[name] = dataclasses.asdict(plain[name])
+        for name in ("strategy_options", "inherited", "conditions"):
+            plain[name] = dict(plain[name])
+        return canonical(plain)
+
+    @classmethod
+    def from_json(cls, text: str) -> StudyKey:
+        """Inverse of :meth:`to_json`."""
+        plain = load(text)
+        app = plain.pop("app")
+        app["argv"] = tuple(app["argv"])
+        machine, mpi = MachineInfo(**plain.pop("machine")), MpiInfo(**plain.pop("mpi"))
+        return cls(app=AppInfo(**app), machine=machine, mpi=mpi, **plain)

@@ -1,0 +1,163 @@
+"""Where the results database is, and whether that place can hold one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from autotune.errors import UsageError
+
+VARIABLE = "AUTOTUNE_STORE"
+_ELSEWHERE = f"choose another place with --store PATH or ${VARIABLE}"
+_MAGIC = b"SQLite format 3\0"
+_PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):[^@\s]*(?=@)")
+_NETWORK = re.compile(
+    r"(fuse\.)?(nfs\d*|lustre\w*|gpfs|beegfs\w*|fhgfs|cifs|smb\w*|afs|auristorfs|ceph\w*|gluster\w*|"
+    r"9p|pvfs2|orangefs|panfs|wekafs|dfuse|sshfs|s3fs|rclone|juicefs|davfs\w*|ocfs2|gfs2?|acfs)"
+)
+
+
+@dataclass(frozen=True)
+class Location:
+    """``path`` is None for a server.  ``shown`` is fit for messages: it holds no password."""
+
+    url: URL
+    path: Path | None
+    shown: str
+
+
+def locate(text: str | None) -> Location:
+    """The place that ``text`` (a path or URL), else the environment, names.
+
+    Raises UsageError for a URL that is not understood.
+    """
+    text = text or os.environ.get(VARIABLE) or str(_default_path())
+    if "://" not in text:
+        return _file(Path(text))
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise UsageError(_bad_url(text)) from None
+    kind = url.drivername.partition("+")[0]
+    if kind == "sqlite":
+        return _sqlite_url(url)
+    if kind in ("postgresql", "postgres"):
+        if url.drivername in ("postgresql", "postgres"):
+            url = url.set(drivername="postgresql+psycopg")
+        return Location(url, None, mask(url.render_as_string(hide_password=True)))
+    raise UsageError(_bad_url(text))
+
+
+def mask(text: str) -> str:
+    """``text`` without the passwords of the URLs in it."""
+    text = _PASSWORD.sub(r"\1:***", text)
+    return re.sub(r"(?i)(password=)[^&\s]+", r"\1***", text)
+
+
+def _bad_url(text: str) -> str:
+    return (
+        f"{mask(text)} is not a results database; expected a path, sqlite:///PATH (four slashes "
+        "for an absolute one) or postgresql://USER:PASSWORD@HOST/DATABASE"
+    )
+
+
+def _default_path() -> Path:
+    """The XDG data directory; a relative XDG_DATA_HOME is to be ignored, says its specification."""
+    base = Path(os.environ.get("XDG_DATA_HOME", ""))
+    if not base.is_absolute():
+        base = Path("~/.local/share")
+    return base / "autotune" / "results.db"
+
+
+def _sqlite_url(url: URL) -> Location:
+    if not url.database or url.database == ":memory:" or url.query or url.host:
+        raise UsageError(
+            f"{url.render_as_string(hide_password=True)} names no file; expected sqlite:///PATH "
+            "(four slashes for an absolute one) without options, because results are to be kept"
+        )
+    return _file(Path(url.database))
+
+
+def _file(path: Path) -> Location:
+    try:
+        path = Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 (keeps symbolic links)
+    except RuntimeError as error:
+        raise UsageError(f"the results database {path}: {error}; {_ELSEWHERE}") from None
+    return Location(URL.create("sqlite", database=str(path)), path, str(path))
+
+
+def prepare_file(path: Path) -> None:
+    """Make sure that ``path`` is, or can become, a SQLite file that this process writes.
+
+    Creates missing directories and the file itself, readable by the owner alone.
+    Raises UsageError that says what is in the way.
+    """
+    where = f"the results database {path}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        refuse_network(path, network_filesystem(path, _mounts()))
+        _create(path)
+        if path.is_dir():
+            raise UsageError(
+                f"{where} is a directory; name a file in it, such as {path}/results.db"
+            )
+        with path.open("r+b") as file:
+            head = file.read(len(_MAGIC))
+    except (FileExistsError, NotADirectoryError) as error:
+        raise UsageError(f"{where}: {error.filename} is no directory; {_ELSEWHERE}") from None
+    except OSError as error:
+        raise UsageError(
+            f"{where} cannot be opened for writing: {error.strerror}; make it writable "
+            f"or {_ELSEWHERE}"
+        ) from None
+    if head and head != _MAGIC:
+        raise UsageError(f"{where} is not a SQLite database; nothing was changed: {_ELSEWHERE}")
+    if not os.access(path.parent, os.W_OK, effective_ids=True):
+        raise UsageError(
+            f"the directory of {where} cannot be written, and SQLite keeps its log beside the "
+            f"file; make it writable or {_ELSEWHERE}"
+        )
+
+
+def _create(path: Path) -> None:
+    """A new file is private from its first moment; SQLite gives its log the same mode."""
+    if path.exists():
+        return
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return  # another process was faster
+
+
+def _mounts() -> list[tuple[str, str]]:
+    return [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
+
+
+def network_filesystem(path: Path, mounts: Iterable[tuple[str, str]]) -> str | None:
+    """The type of the network file system that holds ``path``, or None where it is local.
+
+    ``mounts`` are (mount point, type) in the order of mounting.
+    """
+    real = Path(os.path.realpath(path))
+    best, kind = -1, ""
+    for point, fstype in mounts:
+        if real.is_relative_to(point) and len(Path(point).parts) >= best:
+            best, kind = len(Path(point).parts), fstype
+    return kind if _NETWORK.fullmatch(kind) else None
+
+
+def refuse_network(path: Path, kind: str | None) -> None:
+    """SQLite's locks and its shared memory do not work there: databases were lost that way."""
+    if kind is not None:
+        raise UsageError(
+            f"the results database {path} would lie on a network file system ({kind}), where "
+            f"SQLite files get damaged; use a local disk (--store PATH or ${VARIABLE}), or "
+            "PostgreSQL where several nodes write (--store postgresql://USER:PASSWORD@HOST/DATABASE)"
+        )

@@ -1,0 +1,123 @@
+"""The schema version: creating, checking and moving forward.
+
+A version never goes back.  Each step leads from one version to the next inside the one transaction
+of the opening, after a copy of the file was made; a step that fails leaves the database as it was.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, select
+
+from autotune.errors import UsageError
+from autotune.store.database import Database
+from autotune.store.dialect import Dialect
+from autotune.store.schema import PRODUCT, SCHEMA_VERSION, meta, metadata
+from autotune.store.views import create_views
+
+Step = Callable[[Connection, Dialect], None]
+
+
+def _create_current(connection: Connection, dialect: Dialect) -> None:
+    metadata.create_all(connection, checkfirst=False)
+    create_views(connection, dialect)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """``create`` makes ``version`` from nothing; ``steps[n]`` makes n from n - 1."""
+
+    version: int
+    create: Step
+    steps: Mapping[int, Step] = field(default_factory=dict)
+
+
+CURRENT = Schema(SCHEMA_VERSION, _create_current)
+
+
+def prepare(database: Database, schema: Schema = CURRENT) -> Path | None:
+    """Bring the database to ``schema``; returns the backup copy where one was made.
+
+    Raises UsageError for a database that is not ours or is newer than this program.
+    """
+    with database.read() as connection:
+        found = _version(connection, database, schema)
+    database.ready()
+    if found == schema.version:
+        return None
+    with database.write() as connection:
+        database.dialect.lock(connection)
+        found = _version(connection, database, schema)  # another process may have been faster
+        if found == schema.version:
+            return None
+        backup = None
+        if found is None:
+            schema.create(connection, database.dialect)
+            connection.execute(meta.insert().values(name="product", value=PRODUCT))
+            connection.execute(
+                meta.insert().values(name="schema_version", value=str(schema.version))
+            )
+        else:
+            backup = _back_up(database, found)
+            for version in range(found + 1, schema.version + 1):
+                schema.steps[version](connection, database.dialect)
+            connection.execute(
+                meta.update()
+                .where(meta.c.name == "schema_version")
+                .values(value=str(schema.version))
+            )
+    return backup
+
+
+def _version(connection: Connection, database: Database, schema: Schema) -> int | None:
+    """The version found; None for an empty database.  Raises UsageError as :func:`prepare`."""
+    inspector = inspect(connection)
+    tables = set(inspector.get_table_names())
+    known: dict[str, str] = {}
+    if "meta" in tables and {"name", "value"} <= {c["name"] for c in inspector.get_columns("meta")}:
+        known = {row.name: row.value for row in connection.execute(select(meta))}
+    if known.get("product") == PRODUCT:
+        return _checked(int(known["schema_version"]), database, schema)
+    foreign = tables & set(metadata.tables) if database.dialect.shares_database else tables
+    if foreign:
+        raise UsageError(
+            f"{database.shown} is a database of another program (it has the tables "
+            f"{', '.join(sorted(foreign)[:5])}); nothing was changed.  Choose another place "
+            "with --store or $AUTOTUNE_STORE"
+        )
+    return None
+
+
+def _checked(version: int, database: Database, schema: Schema) -> int:
+    if version > schema.version:
+        raise UsageError(
+            f"{database.shown} has schema version {version}, this autotune knows versions up "
+            f"to {schema.version}; nothing was changed.  Update autotune (pip install -U "
+            f"{PRODUCT}) or choose another database with --store"
+        )
+    missing = [v for v in range(version + 1, schema.version + 1) if v not in schema.steps]
+    if missing:
+        raise UsageError(
+            f"{database.shown} has schema version {version}, from which this autotune cannot move "
+            f"to {schema.version}; nothing was changed.  Choose another database with --store"
+        )
+    return version
+
+
+def _back_up(database: Database, version: int) -> Path | None:
+    """Copy the file beside itself.  Servers have backups of their own."""
+    path = database.location.path
+    if path is None:
+        return None
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    copy = path.with_name(f"{path.name}.v{version}-{stamp}.bak")
+    copy.touch(mode=0o600, exist_ok=False)
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+    return copy

@@ -1,0 +1,122 @@
+"""A study as an Optuna storage, so that optuna-dashboard and Optuna's plots show it."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import optuna
+from optuna.distributions import CategoricalDistribution
+from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy import event
+
+from autotune.store.model import RUNNING, StoredRun, Trial, Value
+from autotune.store.text import clean
+
+if TYPE_CHECKING:
+    from autotune.store.store import Store
+
+
+def write(store: Store, study_id: int, path: Path) -> None:
+    """Write ``path``, a new file: one study, minimised, the value of a trial its median in seconds.
+
+    Every parameter is categorical over the values that the study saw, None meaning unset.  A trial
+    without a valid run is FAIL, or PRUNED where it was stopped early.
+    """
+    study = store.get_study(study_id)
+    trials = store.trials(study_id)
+    runs: dict[int, list[StoredRun]] = defaultdict(list)
+    for run in store.runs(study_id):
+        if run.trial_id is not None:
+            runs[run.trial_id].append(run)
+    distributions = _distributions(trials)
+    frozen = [_frozen(trial, runs[trial.id], distributions) for trial in trials]
+    storage = _storage(path)
+    try:
+        name = clean(f"{study.key.app.name} {study.hash[:12]}")
+        target = optuna.create_study(storage=storage, study_name=name, direction="minimize")
+        target.set_user_attr("autotune_study", study.hash)
+        target.set_user_attr("strategy", clean(study.key.strategy))
+        target.set_user_attr("metric", "seconds, median of the valid runs")
+        target.add_trials(frozen)
+    finally:
+        storage.engine.dispose()
+
+
+def _storage(path: Path) -> optuna.storages.RDBStorage:
+    """Optuna commits for every row; the file is flushed once, by the caller, when it is whole."""
+    optuna.logging.disable_propagation()
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+    finally:
+        optuna.logging.set_verbosity(verbosity)
+    event.listen(storage.engine, "connect", _do_not_flush)
+    storage.engine.dispose()
+    return storage
+
+
+def _do_not_flush(connection: Any, _record: Any) -> None:
+    connection.execute("PRAGMA synchronous=OFF")
+    connection.execute("PRAGMA journal_mode=MEMORY")
+
+
+def _distributions(trials: list[Trial]) -> dict[str, CategoricalDistribution]:
+    """Optuna wants the same choices in every trial: all values seen, numbers before text."""
+    names = sorted({name for trial in trials for name in trial.setting})
+    found = {}
+    for name in names:
+        values: set[Value] = {trial.setting[name] for trial in trials if name in trial.setting}
+        choices = sorted(values, key=lambda v: (isinstance(v, str), v))
+        found[name] = CategoricalDistribution([None, *choices])
+    return found
+
+
+def _frozen(
+    trial: Trial, runs: list[StoredRun], distributions: dict[str, CategoricalDistribution]
+) -> FrozenTrial:
+    values = [run.record.value_s for run in runs if run.record.valid]
+    state = _state(trial, runs, bool(values))
+    complete = state == TrialState.COMPLETE
+    attrs = {
+        "setting": trial.key,
+        "origin": trial.origin,
+        "state": trial.state,
+        "reason": trial.reason,
+        "estimate": trial.estimate,
+        "values_s": values,
+        "run_states": [run.record.state for run in runs],
+    }
+    return FrozenTrial(
+        number=trial.number,
+        trial_id=trial.number,
+        state=state,
+        value=statistics.median(values) if complete else None,
+        datetime_start=_time(trial.created_at),
+        datetime_complete=_time(trial.finished_at or trial.created_at)
+        if state.is_finished()
+        else None,
+        params={name: trial.setting.get(name) for name in distributions},
+        distributions=dict(distributions),
+        user_attrs=attrs,
+        system_attrs={},
+        intermediate_values={},
+    )
+
+
+def _state(trial: Trial, runs: list[StoredRun], measured: bool) -> TrialState:
+    if trial.state == RUNNING:
+        return TrialState.RUNNING
+    if measured:
+        return TrialState.COMPLETE
+    stopped = any(run.record.state == "timeout" for run in runs)
+    return TrialState.PRUNED if stopped else TrialState.FAIL
+
+
+def _time(text: str) -> datetime:
+    """Optuna keeps local times without a zone."""
+    return datetime.fromisoformat(text).astimezone().replace(tzinfo=None)

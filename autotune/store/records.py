@@ -1,0 +1,97 @@
+"""A :class:`runner.types.RunRecord` as columns and back.
+
+Times that are not a number are kept as NULL and come back as NaN.  A valid run whose own figure is
+not finite would otherwise be valued at its wall time: it becomes ``no_metric``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import RowMapping
+
+from autotune.store.text import clean, clean_or_none, dump, load
+from runner.types import ReadBack, RunRecord
+
+_JSON = ("command", "bindings", "inherited", "extra")
+_TEXT = ("reason", "host", "mpi_name", "mpi_version", "stdout_tail", "stderr_tail")
+_TIMES = (
+    "wall_s",
+    "started_at",
+    "cpu_s",
+    "foreign_cpu_s",
+    "foreign_limit_s",
+    "irq_s",
+    "load1",
+)
+_AS_THEY_ARE = (
+    "state",
+    "metric_s",
+    "exit_code",
+    "signal",
+    "verified",
+    "world_size",
+    "output_bytes",
+)
+INTEGERS = ("exit_code", "signal", "world_size", "output_bytes")
+
+
+def storable(record: RunRecord) -> RunRecord:
+    """``record`` as it will come back: clean text, and no valid run without a finite figure."""
+    changes: dict[str, Any] = {name: clean(getattr(record, name)) for name in _TEXT}
+    changes["read_back"] = {
+        clean(name): ReadBack(
+            back.state,
+            clean(back.requested),
+            clean_or_none(back.effective),
+            clean_or_none(back.source),
+        )
+        for name, back in record.read_back.items()
+    }
+    if record.metric_s is not None and not math.isfinite(record.metric_s):
+        changes["metric_s"] = None
+        if record.valid:
+            changes["state"] = "no_metric"
+            changes["reason"] = f"the program's own figure was {record.metric_s}, not a time"
+    return dataclasses.replace(record, **changes)
+
+
+def to_columns(record: RunRecord) -> dict[str, Any]:
+    """Column values of a storable record; ``value_s`` among them."""
+    columns = {name: getattr(record, name) for name in (*_TEXT, *_TIMES, *_AS_THEY_ARE)}
+    columns.update((name, dump(getattr(record, name))) for name in _JSON)
+    columns["value_s"] = record.value_s
+    for name in (*_TIMES, "value_s"):
+        if math.isnan(columns[name]):
+            columns[name] = None
+    return columns
+
+
+def read_back_rows(record: RunRecord) -> list[dict[str, Any]]:
+    """Rows of ``run_read_back`` without their run, in the order of the record."""
+    return [
+        {
+            "name": name,
+            "position": position,
+            "state": back.state,
+            "requested": back.requested,
+            "effective": back.effective,
+            "source": back.source,
+        }
+        for position, (name, back) in enumerate(record.read_back.items())
+    ]
+
+
+def from_columns(row: RowMapping, read_back: Iterable[RowMapping]) -> RunRecord:
+    """Inverse of :func:`to_columns` and :func:`read_back_rows` (rows in order of ``position``)."""
+    values: dict[str, Any] = {name: row[name] for name in (*_TEXT, *_AS_THEY_ARE)}
+    values.update((name, load(row[name])) for name in _JSON)
+    values.update((n, math.nan if row[n] is None else row[n]) for n in _TIMES)
+    backs = {
+        r["name"]: ReadBack(r["state"], r["requested"], r["effective"], r["source"])
+        for r in read_back
+    }
+    return RunRecord(read_back=backs, **values)

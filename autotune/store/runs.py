@@ -1,0 +1,206 @@
+"""Statements about runs, each inside a transaction of the caller."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    RowMapping,
+    bindparam,
+    case,
+    func,
+    insert,
+    or_,
+    select,
+)
+
+from autotune.store import schema as s
+from autotune.store import studies
+from autotune.store.model import DEFAULT_KEY, WARMUP, Best, StoredRun
+from autotune.store.records import from_columns, read_back_rows, storable, to_columns
+from autotune.store.text import canonical, clean, load
+from autotune.store.trials import hash_of, unknown_trial
+from runner.types import RunRecord
+
+Launched = Mapping[str, Mapping[str, str]]
+_KEYS_AT_ONCE = 500
+# An append is on the way of every measurement: its statements are built once.
+_OF_STUDY = s.run.c.study_id == bindparam("of_study")
+_NEXT = select(func.coalesce(func.max(s.run.c.number) + 1, 0)).where(_OF_STUDY).scalar_subquery()
+_WANTED = bindparam("wanted", type_=Integer)
+_NUMBER = case((_NEXT > _WANTED, _NEXT), else_=_WANTED)
+_INSERT = insert(s.run).values(number=_NUMBER).returning(s.run.c.id)
+_INSERT_READ_BACK = insert(s.run_read_back)
+_KEY_OF_TRIAL = select(s.trial.c.setting_key).where(s.trial.c.id == bindparam("trial"))
+
+
+def add(
+    connection: Connection,
+    study_id: int,
+    trial_id: int | None,
+    phase: str,
+    block: int | None,
+    position: int | None,
+    record: RunRecord,
+    setting_key: str | None,
+    order: int | None,
+    launched: Launched | None,
+) -> int:
+    studies.lock(connection, study_id)
+    key = _setting_key(connection, trial_id, setting_key)
+    record = storable(record)
+    done = connection.execute(
+        _INSERT,
+        {
+            "study_id": study_id,
+            "trial_id": trial_id,
+            "of_study": study_id,
+            "wanted": -1 if order is None else order,
+            "setting_hash": hash_of(key),
+            "setting_key": key,
+            "launched": None if launched is None else _launched_text(launched),
+            "phase": clean(phase),
+            "block": block,
+            "position": position,
+            **to_columns(record),
+        },
+    )
+    run_id = int(done.scalar_one())
+    backs = read_back_rows(record)
+    if backs:
+        connection.execute(_INSERT_READ_BACK, [{"run_id": run_id, **back} for back in backs])
+    return run_id
+
+
+def _setting_key(connection: Connection, trial_id: int | None, given: str | None) -> str:
+    """What was launched: as said, else the trial's setting, else the default."""
+    if given is not None:
+        return clean(given)
+    if trial_id is None:
+        return DEFAULT_KEY
+    found = connection.scalar(_KEY_OF_TRIAL, {"trial": trial_id})
+    if found is None:
+        raise unknown_trial(trial_id)
+    return str(found)
+
+
+def _launched_text(launched: Launched) -> str:
+    return canonical({target: dict(values) for target, values in launched.items() if values})
+
+
+def listing(
+    connection: Connection,
+    study_id: int,
+    trial_id: int | None,
+    setting_key: str | None,
+    phases: Collection[str] | None,
+    states: Collection[str] | None,
+) -> list[StoredRun]:
+    conditions: list[ColumnElement[bool]] = [s.run.c.study_id == study_id]
+    if trial_id is not None:
+        conditions.append(s.run.c.trial_id == trial_id)
+    if setting_key is not None:
+        conditions.append(s.run.c.setting_hash == hash_of(clean(setting_key)))
+    if phases is not None:
+        conditions.append(_of_phase(phases))
+    if states is not None:
+        conditions.append(s.run.c.state.in_(states))
+    return _load(connection, conditions)
+
+
+def known(
+    connection: Connection,
+    context: str,
+    setting_key: str,
+    other_than: int | None,
+    launched: Launched | None,
+) -> list[StoredRun]:
+    conditions: list[ColumnElement[bool]] = [
+        s.run.c.study_id.in_(select(s.study.c.id).where(s.study.c.context_hash == context)),
+        s.run.c.setting_hash == hash_of(clean(setting_key)),
+    ]
+    if other_than is not None:
+        conditions.append(s.run.c.study_id != other_than)
+    if launched is not None:
+        conditions.append(s.run.c.launched == _launched_text(launched))
+    return _load(connection, conditions)
+
+
+def _of_phase(phases: Collection[str]) -> ColumnElement[bool]:
+    """A phase may carry a round behind a colon: "confirm" means "confirm:60" too."""
+    column = s.run.c.phase
+    rounds = [column.startswith(f"{phase}:", autoescape=True) for phase in phases]
+    return or_(column.in_(phases), *rounds)
+
+
+def _load(connection: Connection, conditions: list[ColumnElement[bool]]) -> list[StoredRun]:
+    joined = s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id)
+    backs: dict[int, list[RowMapping]] = defaultdict(list)
+    query = (
+        select(s.run_read_back)
+        .select_from(joined.join(s.run_read_back, s.run_read_back.c.run_id == s.run.c.id))
+        .where(*conditions)
+        .order_by(s.run_read_back.c.position)
+    )
+    for row in connection.execute(query).mappings():
+        backs[row["run_id"]].append(row)
+    wide = select(s.run, s.trial.c.number.label("trial")).select_from(joined).where(*conditions)
+    # Sorted here: asked to sort, SQLite walks a whole study in order to find one setting.
+    found = [_to_run(row, backs[row["id"]]) for row in connection.execute(wide).mappings()]
+    return sorted(found, key=lambda run: (run.study_id, run.order))
+
+
+def _to_run(row: RowMapping, backs: list[RowMapping]) -> StoredRun:
+    return StoredRun(
+        id=row["id"],
+        study_id=row["study_id"],
+        trial_id=row["trial_id"],
+        trial=row["trial"],
+        order=row["number"],
+        setting_key=row["setting_key"],
+        launched=load(row["launched"]),
+        phase=row["phase"],
+        block=row["block"],
+        position=row["position"],
+        record=from_columns(row, backs),
+    )
+
+
+def best(
+    connection: Connection, study_id: int, limit: int, phases: Collection[str] | None
+) -> list[Best]:
+    """Settings by the median of their valid runs; of equal ones that with more runs comes first."""
+    figures = select(s.run.c.setting_hash, s.run.c.value_s).where(
+        s.run.c.study_id == study_id,
+        s.run.c.state == "ok",
+        s.run.c.value_s.is_not(None),
+        ~_of_phase([WARMUP]) if phases is None else _of_phase(phases),
+    )
+    values: dict[str, list[float]] = defaultdict(list)
+    for setting, value in connection.execute(figures):
+        if math.isfinite(value):
+            values[setting].append(value)
+    ranked = sorted((statistics.median(v), -len(v), setting) for setting, v in values.items())
+    ranked = ranked[:limit]
+    keys = _keys(connection, study_id, [setting for _, _, setting in ranked])
+    return [Best(keys[setting], median, -count) for median, count, setting in ranked]
+
+
+def _keys(connection: Connection, study_id: int, hashes: list[str]) -> dict[str, str]:
+    """The keys behind hashes, a few at a time: the number of bound values has a limit."""
+    keys: dict[str, str] = {}
+    for start in range(0, len(hashes), _KEYS_AT_ONCE):
+        query = (
+            select(s.run.c.setting_hash, s.run.c.setting_key)
+            .where(s.run.c.study_id == study_id, s.run.c.state == "ok")
+            .where(s.run.c.setting_hash.in_(hashes[start : start + _KEYS_AT_ONCE]))
+            .distinct()
+        )
+        keys.update((row.setting_hash, row.setting_key) for row in connection.execute(query))
+    return keys

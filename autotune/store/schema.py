@@ -1,0 +1,195 @@
+"""The tables, version 1.  docs/database.md explains them to people.
+
+Only types and constraints that SQLite and PostgreSQL share.  Lists and dictionaries are JSON in
+text columns.  Long text is never indexed (PostgreSQL limits an index entry to 2.7 kB): settings are
+found by the hash of their key.  Times are ISO 8601 in UTC, except ``started_at`` (seconds of the
+epoch).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+SCHEMA_VERSION = 1
+PRODUCT = "mpi-autotune"
+
+metadata = MetaData()
+
+meta = Table(
+    "meta",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+machine = Table(
+    "machine",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("cores", Integer, nullable=False),
+    Column("cpu_model", Text, nullable=False),
+    Column("memory_bytes", BigInteger, nullable=False),
+    Column("kernel", Text, nullable=False),
+    Column("hostname", Text, nullable=False),
+)
+
+mpi = Table(
+    "mpi",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("family", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("library_hash", Text, nullable=False),
+)
+
+app = Table(
+    "app",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("program", Text, nullable=False),
+    Column("program_hash", Text, nullable=False),
+    Column("argv", Text, nullable=False),  # JSON list
+    Column("input", Text),
+    Column("metric", Text),
+    Column("verify", Text),
+)
+
+study = Table(
+    "study",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("context_hash", String(64), nullable=False),
+    Column("app_id", Integer, ForeignKey("app.id"), nullable=False),
+    Column("machine_id", Integer, ForeignKey("machine.id"), nullable=False),
+    Column("mpi_id", Integer, ForeignKey("mpi.id"), nullable=False),
+    Column("ranks", Integer, nullable=False),
+    Column("cluster", Text, nullable=False),
+    Column("cluster_hash", Text, nullable=False),
+    Column("space_name", Text, nullable=False),
+    Column("space_hash", Text, nullable=False),
+    Column("strategy", Text, nullable=False),
+    Column("strategy_options", Text, nullable=False),  # JSON
+    Column("seed", BigInteger, nullable=False),
+    Column("inherited", Text, nullable=False),  # JSON
+    Column("conditions", Text, nullable=False),  # JSON
+    Column("key", Text, nullable=False),  # JSON: the whole key
+    Column("status", String(64), nullable=False),
+    Column("result", Text),  # JSON
+    Column("created_at", String(32), nullable=False),
+    Column("tool_version", String(64), nullable=False),
+    Index("study_context", "context_hash"),
+)
+
+trial = Table(
+    "trial",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("study_id", Integer, ForeignKey("study.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("setting_hash", String(64), nullable=False),
+    Column("setting_key", Text, nullable=False),
+    Column("setting", Text, nullable=False),  # JSON
+    Column("origin", String(64), nullable=False),
+    Column("state", String(64), nullable=False),
+    Column("estimate", Double),
+    Column("reason", Text, nullable=False),
+    Column("attrs", Text, nullable=False),  # JSON
+    Column("created_at", String(32), nullable=False),
+    Column("finished_at", String(32)),
+    Column("owner_host", Text, nullable=False),
+    Column("owner_scope", Text, nullable=False),
+    Column("owner_pid", Integer, nullable=False),
+    Column("owner_start", BigInteger, nullable=False),
+    UniqueConstraint("study_id", "number"),
+    UniqueConstraint("id", "study_id"),  # what a run's (trial, study) points to
+)
+
+trial_value = Table(
+    "trial_value",
+    metadata,
+    Column("trial_id", Integer, ForeignKey("trial.id"), primary_key=True),
+    Column("name", String(255), primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("number", Double),  # the value where it is a number
+    Index("trial_value_name", "name", "number"),
+    sqlite_with_rowid=False,  # the key is the row: half the size
+)
+
+run = Table(
+    "run",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("study_id", Integer, ForeignKey("study.id"), nullable=False),
+    Column("trial_id", Integer),
+    Column("number", Integer, nullable=False),
+    Column("setting_hash", String(64), nullable=False),
+    Column("setting_key", Text, nullable=False),
+    Column("launched", Text),  # JSON
+    Column("phase", String(64), nullable=False),
+    Column("block", Integer),
+    Column("position", Integer),
+    Column("state", String(32), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("value_s", Double),
+    Column("wall_s", Double),
+    Column("metric_s", Double),
+    Column("exit_code", Integer),
+    Column("signal", Integer),
+    Column("verified", Boolean),
+    Column("started_at", Double),
+    Column("cpu_s", Double),
+    Column("foreign_cpu_s", Double),
+    Column("foreign_limit_s", Double),
+    Column("irq_s", Double),
+    Column("load1", Double),
+    Column("world_size", Integer),
+    Column("host", Text, nullable=False),
+    Column("mpi_name", Text, nullable=False),
+    Column("mpi_version", Text, nullable=False),
+    Column("output_bytes", BigInteger, nullable=False),
+    Column("command", Text, nullable=False),  # JSON
+    Column("bindings", Text, nullable=False),  # JSON
+    Column("inherited", Text, nullable=False),  # JSON
+    Column("extra", Text, nullable=False),  # JSON
+    Column("stdout_tail", Text, nullable=False),
+    Column("stderr_tail", Text, nullable=False),
+    UniqueConstraint("study_id", "number"),
+    # A run of a trial belongs to the study of that trial; a run of the default has no trial.
+    ForeignKeyConstraint(["trial_id", "study_id"], ["trial.id", "trial.study_id"]),
+    Index("run_trial", "trial_id"),
+    # Everything that "the best settings of a study" reads: the wide rows are not touched.
+    Index("run_figures", "study_id", "setting_hash", "state", "phase", "value_s"),
+)
+
+run_read_back = Table(
+    "run_read_back",
+    metadata,
+    Column("run_id", Integer, ForeignKey("run.id"), primary_key=True),
+    Column("name", String(255), primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("state", String(32), nullable=False),
+    Column("requested", Text, nullable=False),
+    Column("effective", Text),
+    Column("source", Text),
+    sqlite_with_rowid=False,
+)

@@ -1,0 +1,224 @@
+"""The results database as the rest of autotune sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from autotune.store import export, migrate, runs, studies, trials
+from autotune.store.database import BUSY_TIMEOUT_S, Database
+from autotune.store.keys import StudyKey
+from autotune.store.location import locate
+from autotune.store.model import Best, StoredRun, Study, StudySummary, Trial, Value
+from runner.types import RunRecord
+
+
+class Store:
+    """Every method is one transaction: what it returned is durable, what it refused left no trace.
+
+    Methods raise UsageError for an unknown study or trial and WorkError where the database fails
+    (locked for too long, disk full, server gone).  One store may be used by several threads and one
+    database by several processes; a store must not be carried over a fork.
+    """
+
+    def __init__(self, database: Database, backup: Path | None = None) -> None:
+        self._database = database
+        self.backup = backup
+        """Copy of the file made because opening moved it to a newer schema, else None."""
+
+    @classmethod
+    def open(cls, place: str | Path | None = None, busy_timeout_s: float = BUSY_TIMEOUT_S) -> Store:
+        """Open a results database, creating it where there is none.
+
+        ``place`` is a path, ``sqlite:///PATH`` or ``postgresql://...``; None means $AUTOTUNE_STORE,
+        else ``$XDG_DATA_HOME/autotune/results.db``.  ``busy_timeout_s`` is how long to wait for
+        another process that writes.  Raises UsageError for a place that cannot hold one.
+        """
+        location = locate(None if place is None else str(place))
+        database = Database(location, busy_timeout_s)
+        try:
+            return cls(database, migrate.prepare(database))
+        except BaseException:
+            database.close()
+            raise
+
+    @property
+    def shown(self) -> str:
+        """Where the database is, for messages: a path, or a URL without its password."""
+        return self._database.shown
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # studies
+
+    def study(self, key: StudyKey) -> Study:
+        """The study of ``key``, made where it is new."""
+        with self._database.write() as connection:
+            self._database.dialect.lock(connection)
+            return studies.get_or_create(connection, key)
+
+    def get_study(self, study_id: int) -> Study:
+        with self._database.read() as connection:
+            return studies.get(connection, study_id)
+
+    def studies(self) -> list[StudySummary]:
+        """Every study, the newest first."""
+        with self._database.read() as connection:
+            return studies.summaries(connection)
+
+    def find_study(self, text: str) -> Study:
+        """The study with this id or whose hash begins so (4 characters at least).
+
+        Raises UsageError, listing the candidates, where none or several fit.
+        """
+        with self._database.read() as connection:
+            return studies.find(connection, text)
+
+    def set_result(self, study_id: int, status: str, result: Mapping[str, Any] | None) -> None:
+        """Store what a study came to; a later result replaces it."""
+        with self._database.write() as connection:
+            studies.set_result(connection, study_id, status, result)
+
+    # trials
+
+    def add_trial(
+        self,
+        study_id: int,
+        setting: Mapping[str, Value],
+        key: str,
+        attrs: Mapping[str, Any] | None = None,
+        origin: str = "search",
+    ) -> Trial:
+        """A new trial in the state "running", owned by this process, with the next number.
+
+        ``attrs`` are JSON and come back unchanged.
+        """
+        with self._database.write() as connection:
+            return trials.add(connection, study_id, setting, key, attrs or {}, origin)
+
+    def finish_trial(
+        self,
+        trial_id: int,
+        state: str,
+        estimate: float | None,
+        attrs: Mapping[str, Any] | None = None,
+        reason: str = "",
+    ) -> Trial:
+        """Give a trial its state and estimate; ``attrs`` are added to those it has.
+
+        May be repeated: a setting that earned more runs gets a new estimate.
+        """
+        with self._database.write() as connection:
+            return trials.finish(connection, trial_id, state, estimate, attrs, reason)
+
+    def trials(self, study_id: int) -> list[Trial]:
+        """Every trial in the order of its number, running ones included."""
+        with self._database.read() as connection:
+            return trials.listing(connection, study_id)
+
+    def recover(self, study_id: int, gone_hosts: Collection[str] = ()) -> list[Trial]:
+        """Take over the trials that a dead process left running, and return them to be repeated.
+
+        They stay "running", with their number, attributes and runs, and belong to this process now;
+        of two processes that recover at once only one gets each.  Trials of this very process count
+        as left over, so call this before the first trial is added.  A process on another host
+        cannot be seen: its trials are left alone unless the host is in ``gone_hosts``.
+        """
+        with self._database.write() as connection:
+            return trials.recover(connection, study_id, gone_hosts)
+
+    # runs
+
+    def add_run(
+        self,
+        study_id: int,
+        trial_id: int | None,
+        phase: str,
+        block: int | None,
+        position: int | None,
+        record: RunRecord,
+        setting_key: str | None = None,
+        order: int | None = None,
+        launched: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> int:
+        """Store one run, whatever became of it; returns its id once it is durable.
+
+        ``setting_key`` is what was launched: the trial's setting where left out, the default where
+        there is no trial either.  ``order`` is the place that the caller counts; a place that is
+        taken or passed becomes the next free one, because no run is ever lost to a number.
+        ``launched`` is the setting as native parameters (target -> name -> text).
+        """
+        with self._database.write() as connection:
+            return runs.add(
+                connection,
+                study_id,
+                trial_id,
+                phase,
+                block,
+                position,
+                record,
+                setting_key,
+                order,
+                launched,
+            )
+
+    def runs(
+        self,
+        study_id: int,
+        *,
+        trial_id: int | None = None,
+        setting_key: str | None = None,
+        phases: Collection[str] | None = None,
+        states: Collection[str] | None = None,
+    ) -> list[StoredRun]:
+        """Runs in the order they were made; phase "confirm" selects "confirm:60" too."""
+        with self._database.read() as connection:
+            return runs.listing(connection, study_id, trial_id, setting_key, phases, states)
+
+    def best(
+        self, study_id: int, limit: int = 10, phases: Collection[str] | None = None
+    ) -> list[Best]:
+        """Settings by the median of their valid runs, the fastest first.
+
+        ``phases`` are those that count; None means all but the warm-up.
+        """
+        with self._database.read() as connection:
+            return runs.best(connection, study_id, limit, phases)
+
+    def known_runs(
+        self,
+        context: str,
+        setting_key: str,
+        *,
+        other_than: int | None = None,
+        launched: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> list[StoredRun]:
+        """Runs of a setting under the same conditions in any study but ``other_than``.
+
+        ``context`` is :attr:`StudyKey.context`.  Two spaces may launch one setting differently (by
+        what it implies): ``launched`` keeps to runs that were launched exactly so.
+        """
+        with self._database.read() as connection:
+            return runs.known(connection, context, setting_key, other_than, launched)
+
+    def export(self, study_id: int, to: str, path: str | Path, force: bool = False) -> Path:
+        """Write a study to a file: ``to`` is "csv" or "parquet" (one row per run) or "optuna".
+
+        An Optuna file is a storage that optuna-dashboard opens.  The file appears whole or not at
+        all.  Raises UsageError for an unknown format, or a file that exists without ``force``.
+        """
+        return export.export(self, study_id, to, Path(path), force)

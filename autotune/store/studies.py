@@ -1,0 +1,197 @@
+"""Statements about studies, each inside a transaction of the caller."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, Table, bindparam, func, insert, or_, select, update
+
+from autotune.errors import UsageError
+from autotune.store import schema as s
+from autotune.store.keys import AppInfo, MachineInfo, MpiInfo, StudyKey
+from autotune.store.model import NEW, Study, StudySummary
+from autotune.store.text import clean, dump, load
+
+_MIN_PREFIX = 4
+_LISTED = 8
+_LOCK = select(s.study.c.id).where(s.study.c.id == bindparam("wanted")).with_for_update()
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _tool_version() -> str:
+    try:
+        return importlib.metadata.version(s.PRODUCT)
+    except importlib.metadata.PackageNotFoundError:  # run from a checkout
+        return "unknown"
+
+
+def get_or_create(connection: Connection, key: StudyKey) -> Study:
+    """The study of ``key``; the caller holds the lock that makes this one step."""
+    found = connection.execute(select(s.study).where(s.study.c.hash == key.hash)).first()
+    if found is not None:
+        return to_study(found)
+    texts = {
+        name: clean(getattr(key, name))
+        for name in ("cluster", "cluster_hash", "space_name", "space_hash", "strategy")
+    }
+    jsons = {
+        name: dump(dict(getattr(key, name)))
+        for name in ("strategy_options", "inherited", "conditions")
+    }
+    row = connection.execute(
+        insert(s.study)
+        .values(
+            hash=key.hash,
+            context_hash=key.context,
+            app_id=_part(connection, s.app, key.app),
+            machine_id=_part(connection, s.machine, key.machine),
+            mpi_id=_part(connection, s.mpi, key.mpi),
+            ranks=key.ranks,
+            seed=key.seed,
+            key=key.to_json(),
+            status=NEW,
+            created_at=now(),
+            tool_version=_tool_version(),
+            **texts,
+            **jsons,
+        )
+        .returning(s.study)
+    ).one()
+    return to_study(row)
+
+
+def _part(connection: Connection, table: Table, part: AppInfo | MachineInfo | MpiInfo) -> int:
+    """Id of the row that describes an app, machine or MPI, made where it is new."""
+    found = connection.scalar(select(table.c.id).where(table.c.hash == part.hash))
+    if found is not None:
+        return int(found)
+    values: dict[str, Any] = {}
+    for name, value in dataclasses.asdict(part).items():
+        if isinstance(value, tuple):
+            values[name] = dump(list(value))
+        else:
+            values[name] = clean(value) if isinstance(value, str) else value
+    added = connection.execute(insert(table).values(hash=part.hash, **values).returning(table.c.id))
+    return int(added.scalar_one())
+
+
+def to_study(row: Row[Any]) -> Study:
+    return Study(
+        id=row.id,
+        hash=row.hash,
+        context=row.context_hash,
+        key=StudyKey.from_json(row.key),
+        status=row.status,
+        result=load(row.result),
+        created_at=row.created_at,
+        tool_version=row.tool_version,
+    )
+
+
+def summaries(connection: Connection) -> list[StudySummary]:
+    """Every study, the newest first."""
+    counts = [
+        select(func.count()).where(t.c.study_id == s.study.c.id).scalar_subquery().label(name)
+        for name, t in (("trials", s.trial), ("runs", s.run))
+    ]
+    query = (
+        select(
+            s.study,
+            s.app.c.name.label("app"),
+            s.app.c.argv,
+            s.mpi.c.family,
+            s.mpi.c.version,
+            *counts,
+        )
+        .join(s.app, s.app.c.id == s.study.c.app_id)
+        .join(s.mpi, s.mpi.c.id == s.study.c.mpi_id)
+        .order_by(s.study.c.id.desc())
+    )
+    return [
+        StudySummary(
+            id=row.id,
+            hash=row.hash,
+            app=row.app,
+            argv=tuple(load(row.argv)),
+            ranks=row.ranks,
+            mpi=f"{row.family} {row.version}".strip(),
+            cluster=row.cluster,
+            space=row.space_name,
+            strategy=row.strategy,
+            seed=row.seed,
+            status=row.status,
+            created_at=row.created_at,
+            trials=row.trials,
+            runs=row.runs,
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def find(connection: Connection, text: str) -> Study:
+    """The study with this id, or whose hash begins so (at least 4 characters).
+
+    Raises UsageError where none or several fit; the message lists what there is.
+    """
+    wanted = text.strip().lower()
+    conditions = []
+    if wanted.isascii() and wanted.isdigit() and int(wanted) < 2**31:
+        conditions.append(s.study.c.id == int(wanted))
+    if len(wanted) >= _MIN_PREFIX:
+        conditions.append(s.study.c.hash.startswith(wanted, autoescape=True))
+    found: Sequence[Row[Any]] = []
+    if conditions:
+        query = select(s.study).where(or_(*conditions)).order_by(s.study.c.id)
+        found = connection.execute(query).all()
+    if len(found) == 1:
+        return to_study(found[0])
+    ids = {row.id for row in found}
+    listed = [summary for summary in summaries(connection) if not ids or summary.id in ids]
+    problem = f"{clean(text)!r} fits {len(ids)} studies" if ids else f"no study {clean(text)!r}"
+    raise UsageError(f"{problem}; expected an id or the first characters of a hash.{_list(listed)}")
+
+
+def _list(studies: list[StudySummary]) -> str:
+    if not studies:
+        return "  There are no studies yet."
+    lines = [
+        f"\n  {one.id}  {one.hash[:12]}  {one.app}  {one.ranks} ranks  {one.mpi}  {one.status}"
+        for one in studies[:_LISTED]
+    ]
+    more = len(studies) - _LISTED
+    return "  There are:" + "".join(lines) + (f"\n  and {more} more" if more > 0 else "")
+
+
+def get(connection: Connection, study_id: int) -> Study:
+    row = connection.execute(select(s.study).where(s.study.c.id == study_id)).first()
+    if row is None:
+        raise unknown_study(study_id)
+    return to_study(row)
+
+
+def unknown_study(study_id: int) -> UsageError:
+    return UsageError(f"no study with the id {study_id} in this results database")
+
+
+def lock(connection: Connection, study_id: int) -> None:
+    """One writer at a time numbers the trials and runs of a study.  UsageError if unknown."""
+    if connection.scalar(_LOCK, {"wanted": study_id}) is None:
+        raise unknown_study(study_id)
+
+
+def set_result(
+    connection: Connection, study_id: int, status: str, result: Mapping[str, Any] | None
+) -> None:
+    text = None if result is None else dump(dict(result))
+    done = connection.execute(
+        update(s.study).where(s.study.c.id == study_id).values(status=clean(status), result=text)
+    )
+    if done.rowcount != 1:
+        raise unknown_study(study_id)

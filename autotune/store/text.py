@@ -1,0 +1,49 @@
+"""Text and JSON in the form that every database takes.
+
+A program may print anything, PostgreSQL refuses NUL and no database takes a lone surrogate (what
+``surrogateescape`` makes of a byte that is not UTF-8).  Such characters are written as their escape
+rather than dropped, so that a person can still read what was there and nothing ever fails to store.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def clean(text: str) -> str:
+    """``text`` with NUL as ``\\x00`` and surrogates as ``\\udc80``; itself if it is clean."""
+    if text.isascii() or not _has_surrogate(text):
+        return text.replace("\0", "\\x00") if "\0" in text else text
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
+
+
+def clean_or_none(text: str | None) -> str | None:
+    return None if text is None else clean(text)
+
+
+def _has_surrogate(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def dump(value: Any) -> str:
+    """JSON text: pure ASCII (surrogates and NUL travel as escapes), keys in the order given.
+
+    Infinity and NaN are kept as Python writes them: a strategy's attributes must come back exactly.
+    Raises ``TypeError`` for what is not JSON.
+    """
+    return json.dumps(value, separators=(",", ":"))
+
+
+def canonical(value: Any) -> str:
+    """JSON text with sorted keys: equal values have equal text, which is what gets hashed."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def load(text: str | None) -> Any:
+    """Inverse of :func:`dump`; None stays None."""
+    return None if text is None else json.loads(text)

@@ -1,0 +1,152 @@
+"""Statements about trials, each inside a transaction of the caller."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+
+from autotune.errors import UsageError
+from autotune.store import schema as s
+from autotune.store import studies
+from autotune.store.model import RUNNING, Trial, Value
+from autotune.store.owner import Process
+from autotune.store.text import clean, dump, load
+
+_OF_STUDY = s.trial.c.study_id == bindparam("of_study")
+_NEXT = select(func.coalesce(func.max(s.trial.c.number) + 1, 0)).where(_OF_STUDY)
+_INSERT = insert(s.trial).values(number=_NEXT.scalar_subquery()).returning(s.trial)
+_INSERT_VALUES = insert(s.trial_value)
+
+
+def hash_of(setting_key: str) -> str:
+    """What a setting is found by: its key may be longer than an index takes."""
+    return hashlib.sha256(setting_key.encode()).hexdigest()
+
+
+def add(
+    connection: Connection,
+    study_id: int,
+    setting: Mapping[str, Value],
+    key: str,
+    attrs: Mapping[str, Any],
+    origin: str,
+) -> Trial:
+    studies.lock(connection, study_id)
+    key = clean(key)
+    row = connection.execute(
+        _INSERT,
+        {
+            "of_study": study_id,
+            "study_id": study_id,
+            "setting_hash": hash_of(key),
+            "setting_key": key,
+            "setting": dump(dict(setting)),
+            "origin": clean(origin),
+            "state": RUNNING,
+            "reason": "",
+            "attrs": dump(dict(attrs)),
+            "created_at": studies.now(),
+            **_owner_columns(Process.here()),
+        },
+    ).one()
+    values = [{"trial_id": row.id, **_value_columns(n, v)} for n, v in setting.items()]
+    if values:
+        connection.execute(_INSERT_VALUES, values)
+    return to_trial(row)
+
+
+def _owner_columns(owner: Process) -> dict[str, Any]:
+    return {
+        "owner_host": clean(owner.host),
+        "owner_scope": owner.scope,
+        "owner_pid": owner.pid,
+        "owner_start": owner.start,
+    }
+
+
+def _value_columns(name: str, value: Value) -> dict[str, Any]:
+    """Text for reading; the number beside it, so that SQL compares 8192 with 65536 as numbers."""
+    number: float | None = None
+    if not isinstance(value, str):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = None
+    return {"name": clean(name), "value": clean(str(value)), "number": number}
+
+
+def finish(
+    connection: Connection,
+    trial_id: int,
+    state: str,
+    estimate: float | None,
+    attrs: Mapping[str, Any] | None,
+    reason: str,
+) -> Trial:
+    query = select(s.trial).where(s.trial.c.id == trial_id).with_for_update()
+    row = connection.execute(query).first()
+    if row is None:
+        raise unknown_trial(trial_id)
+    merged = load(row.attrs) | dict(attrs or {})
+    if estimate is not None and math.isnan(estimate):
+        estimate = None
+    done = connection.execute(
+        update(s.trial)
+        .where(s.trial.c.id == trial_id)
+        .values(
+            state=clean(state),
+            estimate=estimate,
+            reason=clean(reason),
+            attrs=dump(merged),
+            finished_at=None if state == RUNNING else studies.now(),
+        )
+        .returning(s.trial)
+    )
+    return to_trial(done.one())
+
+
+def unknown_trial(trial_id: int) -> UsageError:
+    return UsageError(f"no trial with the id {trial_id} in this results database")
+
+
+def listing(connection: Connection, study_id: int) -> list[Trial]:
+    query = select(s.trial).where(s.trial.c.study_id == study_id).order_by(s.trial.c.number)
+    return [to_trial(row) for row in connection.execute(query)]
+
+
+def recover(connection: Connection, study_id: int, gone_hosts: Collection[str]) -> list[Trial]:
+    """Take over the running trials whose process is gone, and those of this very process."""
+    studies.lock(connection, study_id)
+    me = Process.here()
+    taken = []
+    for trial in listing(connection, study_id):
+        if trial.state != RUNNING:
+            continue
+        owner = trial.owner
+        if owner == me or owner.host in gone_hosts or owner.surely_dead():
+            statement = update(s.trial).where(s.trial.c.id == trial.id).values(**_owner_columns(me))
+            taken.append(to_trial(connection.execute(statement.returning(s.trial)).one()))
+    return taken
+
+
+def to_trial(row: Row[Any]) -> Trial:
+    return Trial(
+        id=row.id,
+        study_id=row.study_id,
+        number=row.number,
+        key=row.setting_key,
+        setting=load(row.setting),
+        origin=row.origin,
+        state=row.state,
+        # SQLite's RETURNING gives a whole number where the column holds a real one.
+        estimate=None if row.estimate is None else float(row.estimate),
+        reason=row.reason,
+        attrs=load(row.attrs),
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+        owner=Process(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start),
+    )

@@ -1,0 +1,119 @@
+"""Where runs come from: the one interface between the study's decisions and the machine.
+
+:class:`MachineBench` launches and stores; tests and simulations put another bench in its place, and
+the decisions cannot tell.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from autotune.errors import WorkError
+from autotune.space import Setting, Space
+from autotune.store import Store
+from autotune.study.events import RunStarted, Waiting, Watcher, silent
+from autotune.study.ledger import Entry, Ledger
+from autotune.study.target import Target
+from runner.guard import wait_quiet
+from runner.launch import Runner
+from runner.types import RunRecord
+
+
+class MachineBusy(WorkError):
+    """Foreign load did not end: the study stops, nothing is lost, the same command continues."""
+
+
+class Bench(Protocol):
+    """Runs a setting and keeps what was seen in ``ledger``."""
+
+    ledger: Ledger
+
+    def run(
+        self,
+        setting: Setting,
+        phase: str,
+        *,
+        trial: int | None = None,
+        block: int = 0,
+        position: int = 0,
+        timeout_s: float | None = None,
+    ) -> Entry:
+        """One run that counts (rejected attempts are repeated inside); raises MachineBusy."""
+        ...
+
+
+@dataclass
+class MachineBench:
+    """Launches on this machine and stores each run before it is used.
+
+    ``trial_ids`` maps trial numbers to the store's ids.  A run that the guard rejects is repeated
+    up to ``max_rejects`` times in a row, after waiting at most ``patience_s`` for a quiet machine.
+    """
+
+    runner: Runner
+    store: Store
+    study_id: int
+    target: Target
+    space: Space
+    ledger: Ledger
+    trial_ids: dict[int, int] = field(default_factory=dict)
+    watch: Watcher = silent
+    max_rejects: int = 5
+    patience_s: float = 15.0
+    waiting_s: float = 0.0
+    quiet: Callable[[float], object] = wait_quiet
+
+    def run(
+        self,
+        setting: Setting,
+        phase: str,
+        *,
+        trial: int | None = None,
+        block: int = 0,
+        position: int = 0,
+        timeout_s: float | None = None,
+    ) -> Entry:
+        spec = self.target.spec(self.space, setting, timeout_s)
+        for _attempt in range(self.max_rejects):
+            self.watch(RunStarted(setting, phase))
+            entry = self._keep(self.runner.run(spec), setting, phase, trial, block, position)
+            if entry.record.state != "foreign_load":
+                return entry
+            self._wait(entry.record)
+        raise MachineBusy(
+            f"machine too busy: {self.max_rejects} runs in a row were disturbed; the last: "
+            f"{entry.record.reason}.\nNothing is lost.  Stop the other work, or wait, and give the "
+            "same command again to continue."
+        )
+
+    def _wait(self, record: RunRecord) -> None:
+        self.watch(Waiting(record.reason))
+        began = time.monotonic()
+        self.quiet(self.patience_s)
+        self.waiting_s += time.monotonic() - began
+
+    def _keep(
+        self,
+        record: RunRecord,
+        setting: Setting,
+        phase: str,
+        trial: int | None,
+        block: int,
+        position: int,
+    ) -> Entry:
+        entry = Entry(self.ledger.next_order, setting.key, phase, record, trial, block, position)
+        self.store.add_run(
+            self.study_id,
+            None if trial is None else self.trial_ids[trial],
+            phase=phase,
+            block=block,
+            position=position,
+            record=record,
+            setting_key=setting.key,
+            order=entry.order,
+        )
+        self.ledger.add(entry)
+        return entry

@@ -1,0 +1,141 @@
+"""Two settings against each other: the confirmation procedure as a tool of its own."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+from typing import Any
+
+from autotune.space import Setting, Space
+from autotune.stats import Decision, Plan, comparison_words
+from autotune.store import Store
+from autotune.study.bench import MachineBench
+from autotune.study.blocks import Blocks
+from autotune.study.confirm import Confirmation, confirm_blocks, finite
+from autotune.study.events import Watcher, silent
+from autotune.study.identity import study_key
+from autotune.study.ledger import WARMUP, Ledger
+from autotune.study.session import Session
+from autotune.study.target import Target
+
+
+LIMIT_FACTOR = 30.0
+LIMIT_SLACK_S = 10.0
+"""B is stopped after this multiple of A's first run and so many seconds more: it hangs."""
+
+
+@dataclass
+class ComparisonRequest:
+    """B (``second``) against A (``first``), looked at as ``plan`` says."""
+
+    target: Target
+    space: Space
+    first: Setting
+    second: Setting
+    plan: Plan
+    budget_s: float | None = None
+    seed: int = 0
+    guard: bool = True
+    remeasure: bool = False
+    watch: Watcher = silent
+
+
+@dataclass
+class ComparisonOutcome:
+    """What came of it.  ``failed`` is what to tell the user where B never ran; empty otherwise."""
+
+    study: str
+    decision: Decision
+    first_s: list[float] = field(default_factory=list)
+    second_s: list[float] = field(default_factory=list)
+    runs: int = 0
+    rejected: int = 0
+    cut_short: bool = False
+    failed: str = ""
+
+    @property
+    def words(self) -> str:
+        return comparison_words(self.decision.comparison)
+
+    def to_json(self) -> dict[str, Any]:
+        seen = self.decision.comparison
+        return {
+            "study": self.study,
+            "outcome": self.decision.outcome,
+            "why": self.decision.why,
+            "words": self.words,
+            "gain": finite(seen.gain),
+            "gain_ci95": [finite(seen.lo), finite(seen.hi)] if seen.interval else None,
+            "significant": seen.significant,
+            "pairs": seen.n,
+            "a_median_s": _median(self.first_s),
+            "b_median_s": _median(self.second_s),
+            "runs": self.runs,
+            "runs_rejected": self.rejected,
+            "budget_ended_it": self.cut_short,
+            "warnings": list(seen.warnings),
+        }
+
+
+def _median(values: list[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutcome:
+    """Run interleaved pairs until the plan decides or the budget is spent.
+
+    The same comparison given again goes on where it was.  Raises WorkError where A does not run.
+    """
+    key = study_key(
+        request.target,
+        request.space,
+        Session.adapter(request.target),
+        "compare",
+        {"a": request.first.key, "b": request.second.key, "looks": list(request.plan.looks)},
+        request.seed,
+    )
+    with Session(store, key, request.target, request.space, request.guard, request.watch) as on:
+        bench = on.bench
+        again = _round(bench.ledger, request.remeasure)
+        warm = bench.run(request.first, WARMUP)
+        limit = LIMIT_FACTOR * warm.record.wall_s + LIMIT_SLACK_S
+        blocks = Blocks(
+            bench, f"compare:{again}", [request.second], request.seed, limit, request.first
+        )
+        proof = confirm_blocks(blocks, request.plan, request.budget_s, request.watch)
+        outcome = _outcome(request, bench, blocks, proof, on.study.hash[:12])
+        store.set_result(on.study.id, proof.decisions[request.second].outcome, outcome.to_json())
+    return outcome
+
+
+def _round(ledger: Ledger, remeasure: bool) -> int:
+    """The round that goes on, or a new one."""
+    rounds = [int(e.phase.partition(":")[2] or 0) for e in ledger.entries if e.kind == "compare"]
+    last = max(rounds, default=0)
+    return last + 1 if remeasure and rounds else last
+
+
+def _outcome(
+    request: ComparisonRequest,
+    bench: MachineBench,
+    blocks: Blocks,
+    proof: Confirmation,
+    study: str,
+) -> ComparisonOutcome:
+    pairs = blocks.pairs(request.second)
+    entries = [e for e in bench.ledger.entries if e.phase == blocks.phase]
+    failures = [e for e in entries if e.key == request.second.key and not e.record.valid]
+    counted = [e for e in failures if e.counts and not e.censored]
+    failed = ""
+    if counted and len(counted) == len(pairs.candidate):
+        failed = f"B never ran: {counted[-1].record.state}: {counted[-1].record.reason}"
+    return ComparisonOutcome(
+        study=study,
+        decision=proof.decisions[request.second],
+        first_s=pairs.reference,
+        second_s=[c for c, cut in zip(pairs.candidate, pairs.censored, strict=True) if not cut],
+        runs=len(entries),
+        rejected=sum(e.record.state == "foreign_load" for e in entries),
+        cut_short=proof.cut_short,
+        failed=failed,
+    )

@@ -1,0 +1,220 @@
+"""One study from beginning to end: search, selection, pruning, confirmation, answer.
+
+The only caller of the runner.  Everything is decided from the ledger and the trials, so the same
+command continues an interrupted study, and a larger budget extends a finished one.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from autotune.space import DEFAULT, Setting, Space
+from autotune.stats import Plan
+from autotune.store import Store
+from autotune.strategies import create
+from autotune.study.book import StoreBook
+from autotune.study.confirm import Confirmation, confirm, finite
+from autotune.study.events import Event, Watcher, silent
+from autotune.study.finalists import Finalists, Selection
+from autotune.study.identity import study_key
+from autotune.study.plan import SearchPlan
+from autotune.study.result import Result, best_seen, count_runs, finalist_rows, judge_status
+from autotune.study.search import NOTHING_LEFT, Search
+from autotune.study.session import Session
+from autotune.study.target import Target
+from autotune.study.warnings import study_warnings
+
+
+FINISHED = ("recommended", "keep_default", "inconclusive", "too_noisy")
+
+
+@dataclass
+class Request:
+    """What the caller wants of one search study."""
+
+    target: Target
+    space: Space
+    strategy: str
+    options: dict[str, Any]
+    seed: int
+    plan: SearchPlan
+    guard: bool = True
+    remeasure: bool = False
+    watch: Watcher = silent
+
+
+class Conductor:
+    """Runs one study in an open session.  Made by :class:`Conducting`."""
+
+    def __init__(self, request: Request, session: Session, book: StoreBook) -> None:
+        self.request = request
+        self.study = session.study
+        self.runner = session.runner
+        self.bench = session.bench
+        self.book = book
+        self._session = session
+
+    def run(self) -> Result:
+        request = self.request
+        strategy = create(
+            request.strategy, request.space, seed=request.seed, options=request.options
+        )
+        search = Search(self.bench, self.book, strategy, request.space, request.plan, request.watch)
+        self.bench.trial_ids = self.book.ids
+        launched_before = self.bench.ledger.launched_s
+        search.run()
+        # The phases are named after the trials they are based on: a longer search is proven anew.
+        round_name = str(len(self.book.trials))
+        selection = Selection(
+            self.bench,
+            request.space,
+            request.plan,
+            request.seed,
+            search.limit_s,
+            round_name,
+            request.watch,
+            search.start_defaults,
+        )
+        finalists = selection.choose(self.book.trials)
+        proof = self._prove(finalists, search, round_name)
+        result = self.result(search.ended_by)
+        self._conclude(result, finalists, proof, search)
+        result.launched_s = self.bench.ledger.launched_s - launched_before
+        return result
+
+    def _prove(self, finalists: Finalists, search: Search, round_name: str) -> Confirmation | None:
+        if not finalists.settings:
+            return None
+        request = self.request
+        search.start_defaults()
+        left = None
+        if request.plan.budget_s is not None:
+            # The reserve was kept back for this; a search that overdrew it still gets its minimum.
+            spent = self.bench.ledger.launched_s
+            left = max(request.plan.budget_s - spent, search.confirmation_cost())
+        return confirm(
+            self.bench,
+            finalists.settings,
+            plan=Plan(
+                alpha=request.plan.alpha,
+                finalists=len(finalists.settings),
+                min_gain=request.plan.min_gain,
+            ),
+            seed=request.seed,
+            round_name=round_name,
+            limit_s=search.limit_s,
+            budget_s=left,
+            watch=request.watch,
+        )
+
+    def result(self, ended_by: str) -> Result:
+        """The parts of the answer that do not depend on how the study ended."""
+        target = self.request.target
+        result = Result(
+            status="interrupted",
+            recommended=DEFAULT,
+            study=self.study.hash[:12],
+            mpi={"name": target.library.family, "version": target.library.version},
+            machine=self.study.key.machine.hash[:12],
+            cluster=target.cluster.name,
+            app=target.app.name,
+            ranks=target.ranks,
+            strategy=self.request.strategy,
+            seed=self.request.seed,
+            ended_by=ended_by,
+            trials=len(self.book.trials),
+            budget_s=self.request.plan.budget_s,
+            inherited=dict(self.study.key.inherited),
+        )
+        count_runs(result, self.bench.ledger)
+        result.waiting_s = self.bench.waiting_s
+        result.wall_s = time.monotonic() - self._session.began
+        return result
+
+    def _conclude(
+        self, result: Result, finalists: Finalists, proof: Confirmation | None, search: Search
+    ) -> None:
+        best = search.best
+        result.best = best_seen(self.bench.ledger, best.effective if best else None)
+        result.status = judge_status(proof, self.bench.ledger)
+        result.finalists = finalist_rows(proof)
+        result.warnings = study_warnings(self.bench.ledger, self.book.trials, proof)
+        chosen = choose_winner(proof, self.request.plan.min_gain)
+        if proof is None or chosen is None:
+            return
+        comparison = proof.decisions[chosen].comparison
+        result.recommended = chosen
+        result.gain = comparison.gain
+        result.gain_ci = (finite(comparison.lo), finite(comparison.hi))
+        result.significant = comparison.significant
+        result.best = best_seen(self.bench.ledger, chosen)
+        result.mpirun = self.request.target.mpirun_line(
+            self.runner.adapter, self.request.space, chosen
+        )
+
+
+def choose_winner(proof: Confirmation | None, min_gain: float) -> Setting | None:
+    """The proven finalist with fewest parameters among those about as good as the best."""
+    if proof is None or not proof.winners:
+        return None
+    top = proof.decisions[proof.winners[0]].comparison.gain
+    close = [s for s in proof.winners if proof.decisions[s].comparison.gain >= top - min_gain / 2]
+    return min(close, key=lambda s: (len(s), -proof.decisions[s].comparison.gain))
+
+
+class Conducting:
+    """A conductor in its session.  Use as a context manager: entering waits for the machine."""
+
+    def __init__(self, request: Request, store: Store) -> None:
+        self.request = request
+        self.store = store
+        key = study_key(
+            request.target,
+            request.space,
+            Session.adapter(request.target),
+            request.strategy,
+            request.options,
+            request.seed,
+        )
+        self._session = Session(
+            store, key, request.target, request.space, request.guard, self._watch
+        )
+        self.study = self._session.study
+
+    def _watch(self, event: Event) -> None:
+        self.request.watch(event)
+
+    def finished(self) -> Result | None:
+        """The stored result, where the study has one that answers this request.
+
+        More trials or time than were given before, or a study without an end, want more work.
+        """
+        stored = self.study.result
+        if stored is None or self.study.status not in FINISHED:
+            return None
+        done = Result.from_json(stored)
+        plan = self.request.plan
+        more_trials = plan.trials is not None and plan.trials > done.trials
+        more_time = plan.budget_s is not None and plan.budget_s > (done.budget_s or 0)
+        if done.ended_by != NOTHING_LEFT and (more_trials or more_time):
+            return None
+        return done
+
+    def __enter__(self) -> Conductor:
+        session = self._session.__enter__()
+        book = StoreBook(
+            self.store, self.study, self.request.space, reuse=not self.request.remeasure
+        )
+        book.load()
+        return Conductor(self.request, session, book)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._session.__exit__(kind, error, trace)

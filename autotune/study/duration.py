@@ -1,0 +1,24 @@
+"""Times as people write them: 90, 90s, 10m, 1.5h, 1h30m."""
+
+from __future__ import annotations
+
+import re
+
+from autotune.errors import UsageError
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min|h)?\s*")
+_UNIT = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, None: 1.0}
+
+
+def parse_duration(text: str) -> float:
+    """Seconds; raises UsageError for anything that is not a positive time."""
+    rest, total = text.strip().lower(), 0.0
+    while rest:
+        match = _PART.match(rest)
+        if match is None:
+            break
+        total += float(match[1]) * _UNIT[match[2]]
+        rest = rest[match.end() :]
+    if rest or total <= 0:
+        raise UsageError(f"{text!r} is not a time; expected something like 90s, 10m, 1h30m")
+    return total

@@ -1,0 +1,149 @@
+"""From many trials to a few finalists: re-measure the front, then take out what does nothing.
+
+One lucky run must not become a finalist, and a parameter that does nothing must not become a
+recommendation.  Both are decided on interleaved blocks; the proof comes after, on fresh data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from autotune.space import DEFAULT, Setting, Space
+from autotune.study.bench import Bench
+from autotune.study.blocks import Blocks
+from autotune.study.events import PhaseStarted, Watcher
+from autotune.study.plan import SearchPlan
+from autotune.study.search import Trial
+
+SINGLES = 4
+"""Up to this many parameters are taken out one by one; more are taken out in groups first."""
+MAX_ROUNDS = 4
+
+
+@dataclass
+class Finalists:
+    """The settings to be confirmed, best guess first, and what pruning removed on the way."""
+
+    settings: list[Setting] = field(default_factory=list)
+    pruned_from: Setting | None = None
+    removed: dict[str, float] = field(default_factory=dict)
+    """Parameter -> T without it / T with it, as measured when it was taken out."""
+
+
+class Selection:
+    """Chooses finalists of one search; ``round`` names its phases, so that it can be continued."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        space: Space,
+        plan: SearchPlan,
+        seed: int,
+        limit_s: float | None,
+        round_name: str,
+        watch: Watcher,
+        warm_up: Callable[[], None],
+    ) -> None:
+        self.bench = bench
+        self.space = space
+        self.plan = plan
+        self.seed = seed
+        self.limit_s = limit_s
+        self.round = round_name
+        self.watch = watch
+        self.warm_up = warm_up
+
+    def choose(self, trials: list[Trial]) -> Finalists:
+        """At most ``plan.finalists`` settings that look faster than the default; often none."""
+        front = self._front(trials)
+        if not front:
+            return Finalists()
+        self.warm_up()
+        ranked = self._remeasure(front)
+        hopeful = [s for s, ratio in ranked if ratio <= 1 - self.plan.min_gain / 2]
+        if not hopeful:
+            return Finalists()
+        chosen = Finalists(hopeful[: self.plan.finalists])
+        slim = self._prune(hopeful[0], chosen)
+        if slim not in chosen.settings:
+            chosen.pruned_from = hopeful[0]
+            chosen.settings = [slim, *chosen.settings][: self.plan.finalists]
+        return chosen
+
+    def _front(self, trials: list[Trial]) -> list[Setting]:
+        best: dict[Setting, float] = {}
+        for trial in trials:
+            if trial.state == "ok" and trial.estimate is not None and trial.effective != DEFAULT:
+                best[trial.effective] = min(trial.estimate, best.get(trial.effective, 9.0))
+        faster = sorted((ratio, s.key, s) for s, ratio in best.items() if ratio < 1)
+        return [s for _, _, s in faster[: self.plan.selected]]
+
+    def _remeasure(self, front: list[Setting]) -> list[tuple[Setting, float]]:
+        count = self.plan.select_blocks
+        self.watch(PhaseStarted("select", "measuring the best again", count * (len(front) + 1)))
+        blocks = Blocks(self.bench, f"select:{self.round}", front, self.seed, self.limit_s)
+        blocks.ensure(count)
+        # Only the new runs count: the old ones were chosen for being good.
+        ranked = [(s, blocks.pairs(s).median_ratio()) for s in front]
+        return sorted(ranked, key=lambda item: (item[1], item[0].key))
+
+    def _prune(self, setting: Setting, chosen: Finalists) -> Setting:
+        """The smallest setting that is as fast, by group elimination on interleaved blocks."""
+        pieces = 1
+        for number in range(MAX_ROUNDS):
+            groups = _groups(tuple(setting), pieces)
+            without = {g: self._without(setting, g) for g in groups}
+            rivals = [s for s in dict.fromkeys(without.values()) if s not in (DEFAULT, setting)]
+            if not rivals:
+                return setting
+            self.watch(
+                PhaseStarted(
+                    "prune",
+                    "taking parameters out",
+                    self.plan.prune_blocks * (len(rivals) + 2),
+                )
+            )
+            blocks = Blocks(
+                self.bench,
+                f"prune:{self.round}:{number}",
+                [setting, *rivals],
+                self.seed,
+                self.limit_s,
+            )
+            blocks.ensure(self.plan.prune_blocks)
+            idle = {
+                g: r
+                for g, s in without.items()
+                if s in rivals
+                and (r := blocks.pairs(s, setting).median_ratio()) <= 1 + self.plan.min_gain / 2
+            }
+            smaller = self._drop(setting, idle, chosen)
+            if smaller == setting and all(len(g) == 1 for g in groups):
+                return setting
+            pieces = pieces * 2 if smaller == setting else 1
+            setting = smaller
+        return setting
+
+    def _without(self, setting: Setting, group: tuple[str, ...]) -> Setting:
+        return self.space.canonical(setting.without(*group))
+
+    def _drop(
+        self, setting: Setting, idle: dict[tuple[str, ...], float], chosen: Finalists
+    ) -> Setting:
+        """Take the idle groups out together, but never everything: the worst to miss stays."""
+        for group, ratio in sorted(idle.items(), key=lambda item: item[1]):
+            smaller = self._without(setting, group)
+            if smaller == DEFAULT or not self.space.is_valid(smaller):
+                continue
+            chosen.removed |= dict.fromkeys(group, ratio)
+            setting = smaller
+        return setting
+
+
+def _groups(names: tuple[str, ...], pieces: int) -> list[tuple[str, ...]]:
+    """Single parameters where they are few, else about ``SINGLES * pieces`` groups."""
+    if len(names) <= SINGLES * pieces:
+        return [(name,) for name in names]
+    size = -(-len(names) // (SINGLES * pieces))
+    return [names[i : i + size] for i in range(0, len(names), size)]

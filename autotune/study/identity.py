@@ -1,0 +1,75 @@
+"""What makes a study this study: its key, from the target, the space and the strategy."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any
+
+from autotune.space import Space
+from autotune.store import AppInfo, MachineInfo, MpiInfo, StudyKey
+from autotune.study.programs import program_hash
+from autotune.study.target import Target
+from runner.machine import describe
+from runner.mpi.base import Adapter
+
+
+def study_key(
+    target: Target,
+    space: Space,
+    adapter: Adapter,
+    strategy: str,
+    options: dict[str, Any],
+    seed: int,
+) -> StudyKey:
+    """The key of a search; equal keys are one study, whatever their budgets (DESIGN)."""
+    machine = describe()
+    inherited = {} if target.clean_env else adapter.inherited_settings(dict(os.environ))
+    program = target.program
+    cluster = target.cluster.model_dump_json()
+    return StudyKey(
+        app=AppInfo(
+            name=target.app.name,
+            program=program[0],
+            program_hash=program_hash(program),
+            argv=program[1:],
+            input=target.input,
+            metric=target.app.metric,
+            verify=target.app.verify,
+        ),
+        machine=MachineInfo(
+            cores=machine.cores,
+            cpu_model=machine.cpu_model,
+            memory_bytes=machine.memory_bytes,
+            kernel=machine.kernel,
+            hostname=machine.hostname,
+        ),
+        mpi=MpiInfo(
+            family=target.library.family,
+            version=target.library.version,
+            path=target.library.bin,
+            library_hash=_parameters_hash(target),
+        ),
+        ranks=target.ranks,
+        cluster=target.cluster.name,
+        cluster_hash=hashlib.sha256(cluster.encode()).hexdigest(),
+        space_name=space.name,
+        space_hash=space.hash,
+        strategy=strategy,
+        strategy_options=options,
+        seed=seed,
+        inherited=inherited,
+        conditions={
+            "clean_env": target.clean_env,
+            "launch_options": list(target.options),
+            "placement": dict(target.placement),
+            "timeout_s": target.timeout_s,
+            "oversubscribed": target.oversubscribed,
+        },
+    )
+
+
+def _parameters_hash(target: Target) -> str:
+    """Two builds of one version that differ in what can be set are two libraries."""
+    names = sorted(target.library.params)
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()

@@ -1,0 +1,148 @@
+"""A program given with its launcher: ``-- mpirun -np 4 --bind-to none ./cg.A.x`` understood.
+
+What can be said as a target is taken over (ranks, fixed launch options); anything else is refused
+with the line that would be right, because an option dropped in silence measures another program.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autotune.errors import UsageError
+
+LAUNCHERS = {"mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "srun"}
+_RANKS = {"-n", "-np", "--n", "--np", "-c", "--ntasks"}
+_PLACEMENT = {
+    "--map-by": "map_by",
+    "-map-by": "map_by",
+    "--bind-to": "bind_to",
+    "-bind-to": "bind_to",
+    "--rank-by": "rank_by",
+    "-rank-by": "rank_by",
+}
+_MCA = {"--mca", "-mca", "--gmca", "--omca"}
+_KEPT = {
+    "--host": 1,
+    "-host": 1,
+    "-H": 1,
+    "--hostfile": 1,
+    "-hostfile": 1,
+    "--machinefile": 1,
+    "-x": 1,
+    "--prtemca": 2,
+    "--pmixmca": 2,
+    "--cpu-set": 1,
+    "--cpu-list": 1,
+    "--use-hwthread-cpus": 0,
+    "--report-bindings": 0,
+}
+_MEANT = {"--oversubscribe", "-oversubscribe", "--allow-run-as-root", "-allow-run-as-root"}
+"""Accepted and dropped: autotune says both itself where they are needed."""
+
+
+@dataclass(frozen=True)
+class LauncherLine:
+    """What a launcher line says: ``ranks`` (None: not said), options to keep, and the program."""
+
+    program: tuple[str, ...]
+    ranks: int | None = None
+    options: tuple[str, ...] = ()
+    placement: dict[str, str] = field(default_factory=dict)
+    launcher: str | None = None
+
+
+def parse(words: tuple[str, ...], command: str = "search") -> LauncherLine:
+    """Split a command line into launcher and program; a line without launcher is its own program.
+
+    Raises UsageError for an option that is not understood, with the corrected line.
+    """
+    if not words:
+        raise UsageError(f"no program given: autotune {command} --ranks N -- PROGRAM ARGS")
+    name = Path(words[0]).name
+    if name not in LAUNCHERS:
+        return LauncherLine(words)
+    return _Parser(words, command).parse()
+
+
+class _Parser:
+    def __init__(self, words: tuple[str, ...], command: str) -> None:
+        self.words = words
+        self.command = command
+        self.at = 1
+        self.ranks: int | None = None
+        self.options: list[str] = []
+        self.placement: dict[str, str] = {}
+
+    def parse(self) -> LauncherLine:
+        while self.at < len(self.words) and self.words[self.at].startswith("-"):
+            self._option()
+        program = self.words[self.at :]
+        if not program:
+            raise UsageError(
+                f"the line {shlex.join(self.words)!r} names a launcher but no program behind it"
+            )
+        if Path(program[0]).name in LAUNCHERS:
+            raise UsageError(f"a launcher inside a launcher: {shlex.join(self.words)!r}")
+        if ":" in program:
+            raise UsageError(
+                "several programs in one launch (':' on the mpirun line) cannot be tuned; "
+                "give one program"
+            )
+        return LauncherLine(
+            program, self.ranks, tuple(self.options), self.placement, Path(self.words[0]).name
+        )
+
+    def _option(self) -> None:
+        word = self.words[self.at]
+        name, equals, value = word.partition("=")
+        if name in _RANKS and equals:
+            self._set_ranks(value)
+            self.at += 1
+        elif word in _RANKS:
+            self._set_ranks(*self._take(1))
+        elif word in _PLACEMENT:
+            self._set_placement(_PLACEMENT[word], *self._take(1))
+        elif word in _MCA:
+            self.options += ["--mca", *self._take(2)]
+        elif word in _KEPT:
+            self.options += [word, *self._take(_KEPT[word])]
+        elif word in _MEANT:
+            self.at += 1
+        else:
+            self._refuse(word)
+
+    def _take(self, count: int) -> list[str]:
+        values = list(self.words[self.at + 1 : self.at + 1 + count])
+        if len(values) < count:
+            raise UsageError(
+                f"{self.words[self.at]} in {shlex.join(self.words)!r} needs {count} value(s)"
+            )
+        self.at += 1 + count
+        return values
+
+    def _set_ranks(self, text: str) -> None:
+        try:
+            self.ranks = int(text)
+        except ValueError:
+            self.ranks = 0
+        if self.ranks < 1:
+            raise UsageError(f"the number of ranks {text!r} is not a whole number from 1 up")
+
+    def _set_placement(self, kind: str, policy: str) -> None:
+        # ":oversubscribe" is said by autotune itself, where there are more ranks than cores.
+        parts = [p for p in policy.split(":") if p.lower() not in ("oversubscribe",)]
+        policy = ":".join(parts)
+        if policy:
+            self.placement[kind] = policy
+
+    def _refuse(self, word: str) -> None:
+        rest = [w for i, w in enumerate(self.words) if i != self.at]
+        raise UsageError(
+            f"the launcher option {word!r} is not understood, and dropping it in silence would "
+            f"measure another program.\nWithout it the line is:\n"
+            f"  autotune {self.command} -- {shlex.join(rest)}\n"
+            "Fixed launch options of a cluster belong into its definition "
+            "(launch options in configs/clusters/NAME.toml)."
+        )

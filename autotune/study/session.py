@@ -1,0 +1,84 @@
+"""What a study holds open while it measures: the machine lock, the runner, its bench."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from autotune.space import Space
+from autotune.store import Store, StudyKey
+from autotune.study.bench import MachineBench
+from autotune.study.book import ledger_of
+from autotune.study.events import Waiting, Watcher, silent
+from autotune.study.target import Target
+from runner.launch import Runner
+from runner.lock import MachineLock
+from runner.mpi.base import Adapter
+from runner.mpi.discover import adapter as adapter_for
+
+
+class Session:
+    """One process's turn at a study.  Use as a context manager: entering waits for the machine.
+
+    ``bench`` exists from then on; its ledger holds what earlier turns measured.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        key: StudyKey,
+        target: Target,
+        space: Space,
+        guard: bool = True,
+        watch: Watcher = silent,
+    ) -> None:
+        self.store = store
+        self.study = store.study(key)
+        self.target = target
+        self.space = space
+        self.watch = watch
+        self.began = time.monotonic()
+        self.runner = Runner(
+            self.adapter(target), guard=guard, own_processes=target.cluster.own_processes
+        )
+        self._lock = MachineLock("exclusive", on_wait=self._say_waiting)
+        self.bench: MachineBench
+
+    @staticmethod
+    def adapter(target: Target) -> Adapter:
+        return adapter_for(target.library)
+
+    def _say_waiting(self, *words: object) -> None:
+        self.watch(Waiting(" ".join(str(w) for w in words)))
+
+    def __enter__(self) -> Session:
+        self.began = time.monotonic()
+        self._lock.__enter__()
+        waited = time.monotonic() - self.began
+        try:
+            self.runner.__enter__()
+        except BaseException:
+            self._lock.__exit__(None, None, None)
+            raise
+        self.bench = MachineBench(
+            self.runner,
+            self.store,
+            self.study.id,
+            self.target,
+            self.space,
+            ledger_of(self.store, self.study.id),
+            watch=self.watch,
+            waiting_s=waited,
+        )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.runner.__exit__(kind, error, trace)
+        finally:
+            self._lock.__exit__(kind, error, trace)

@@ -1,0 +1,49 @@
+"""How long an MPI takes to start and end a program that does nothing else."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from dataclasses import dataclass
+
+from runner.machine import describe
+
+from autotune.errors import WorkError
+from runner.launch import Runner
+from runner.mpi.discover import adapter
+from runner.mpi.library import Library
+from runner.types import LaunchSpec, RunRecord
+
+PROGRAM = (sys.executable, "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()")
+
+
+@dataclass(frozen=True)
+class Startup:
+    """Wall seconds of each run, in order (the first is a cold one), and the records."""
+
+    times: list[float]
+    records: list[RunRecord]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.times)
+
+
+def startup(library: Library, options: tuple[str, ...], ranks: int = 2, runs: int = 3) -> Startup:
+    """Start an empty mpi4py program ``runs`` times after one warm-up; WorkError if it fails."""
+    spec = LaunchSpec(
+        program=PROGRAM,
+        ranks=ranks,
+        launch_options=options,
+        oversubscribe=ranks > describe().cores,
+        timeout_s=60,
+    )
+    with Runner(adapter(library), guard=False) as runner:
+        records = [runner.run(spec) for _ in range(runs + 1)][1:]
+    for record in records:
+        if not record.valid:
+            raise WorkError(
+                f"an empty MPI program does not run under {library.launcher}: {record.state}: "
+                f"{record.reason}"
+            )
+    return Startup([r.wall_s for r in records], records)

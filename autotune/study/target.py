@@ -1,0 +1,89 @@
+"""What is tuned: a program with input, ranks, MPI and cluster; and a setting of it as a launch."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autotune.config.app import App
+from autotune.config.cluster import Cluster
+from autotune.errors import UsageError
+from autotune.space import DEFAULT, Setting, Space
+from runner.mpi.base import Adapter
+from runner.mpi.library import Library
+from runner.types import LaunchSpec
+
+MAX_RANKS = 4096
+
+
+@dataclass(frozen=True)
+class Target:
+    """Everything about a launch that is not tuned.
+
+    ``cores`` is what the target may use in all; with more ranks than that the launch is declared
+    oversubscribed, so that yielding is on in the default (DESIGN, "default").
+    """
+
+    app: App
+    input: str | None
+    ranks: int
+    cluster: Cluster
+    library: Library
+    cores: int
+    timeout_s: float | None = None
+    options: tuple[str, ...] = ()
+    placement: dict[str, str] = field(default_factory=dict)
+    clean_env: bool = False
+    cwd: str = field(default_factory=os.getcwd)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.ranks <= MAX_RANKS:
+            raise UsageError(f"--ranks {self.ranks} is out of range; expected 1 to {MAX_RANKS}")
+
+    @property
+    def oversubscribed(self) -> bool:
+        return self.ranks > self.cores
+
+    @property
+    def program(self) -> tuple[str, ...]:
+        return self.app.program(self.input)
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """What conditions of a space may ask about the launch."""
+        return {"ranks": self.ranks, "cores": self.cores, "nodes": self.cluster.nodes}
+
+    def spec(
+        self, space: Space | None, setting: Setting = DEFAULT, timeout_s: float | None = None
+    ) -> LaunchSpec:
+        """The launch of ``setting``; ``timeout_s`` shortens the target's own limit."""
+        groups = space.launched(setting) if space is not None else {}
+        limits = [t for t in (timeout_s, self.timeout_s) if t is not None]
+        placement = self.placement | groups.get("placement", {})
+        arguments = [w for pair in groups.get("arg", {}).items() for w in pair]
+        return LaunchSpec(
+            program=(*self.program, *arguments),
+            ranks=self.ranks,
+            mca=dict(groups.get("mca", {})),
+            prte=dict(groups.get("prte", {})),
+            pmix=dict(groups.get("pmix", {})),
+            placement=placement,
+            env=dict(groups.get("env", {})),
+            launch_options=(*self.cluster.options(self.library), *self.options),
+            oversubscribe=self.oversubscribed,
+            clean_env=self.clean_env,
+            cwd=self.cwd,
+            timeout_s=min(limits) if limits else None,
+            metric=self.app.metric,
+            verify=self.app.verify,
+        )
+
+    def mpirun_line(self, adapter: Adapter, space: Space | None, setting: Setting) -> str:
+        """The launch as a user would type it: no read-back words."""
+        spec = dataclasses.replace(self.spec(space, setting), read_back=False, clean_env=False)
+        words = adapter.command(spec, Path())
+        words[0] = Path(words[0]).name
+        return shlex.join(words)

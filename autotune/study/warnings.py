@@ -1,0 +1,52 @@
+"""What a reader of a result should know besides the figures, in plain words."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from autotune.stats import estimate
+from autotune.study.confirm import Confirmation
+from autotune.study.ledger import Ledger
+from autotune.study.search import Trial
+
+REJECTED_SHARE = 0.2
+
+
+def study_warnings(ledger: Ledger, trials: list[Trial], proof: Confirmation | None) -> list[str]:
+    """At most a handful of sentences, the most important first."""
+    words = list(estimate(ledger.default_values()).warnings) if ledger.default_values() else []
+    if proof is not None:
+        for decision in proof.decisions.values():
+            words += decision.comparison.warnings
+        if proof.cut_short:
+            words.append("the budget ended the confirmation before its last look")
+    words += _failures(trials) + _rejections(ledger) + _inactive(trials)
+    return list(dict.fromkeys(words))
+
+
+def _failures(trials: list[Trial]) -> list[str]:
+    failed = [t for t in trials if t.state == "failed"]
+    if not failed:
+        return []
+    reason, count = Counter(t.reason for t in failed).most_common(1)[0]
+    return [f"{len(failed)} settings failed; most often ({count}): {reason}"]
+
+
+def _rejections(ledger: Ledger) -> list[str]:
+    if not ledger.rejected:
+        return []
+    share = ledger.rejected / len(ledger.entries)
+    if share < REJECTED_SHARE:
+        return []
+    return [f"{share * 100:.0f} % of all runs were rejected because other processes were busy"]
+
+
+def _inactive(trials: list[Trial]) -> list[str]:
+    idle: set[str] = set()
+    for trial in trials:
+        found = trial.attrs.get("inactive")
+        if isinstance(found, list):
+            idle.update(str(name) for name in found)
+    if not idle:
+        return []
+    return [f"not in use by this program, so not tuned: {', '.join(sorted(idle))}"]

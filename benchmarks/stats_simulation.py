@@ -1,0 +1,323 @@
+"""Figures of docs/statistics.md: coverage, false winners, power, expected blocks, racing.
+
+    python benchmarks/stats_simulation.py [--coverage] [--null] [--power] [--racing] [--json]
+
+Without a section all are run (about two minutes).  The seeds are fixed, so is the output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from autotune.stats import (
+    Decision,
+    Plan,
+    beliefs,
+    compare,
+    design,
+    estimate,
+    finalists,
+    next_run,
+    settle,
+    winner,
+)
+from autotune.stats.compare import judge
+from autotune.stats.pairs import log_ratios
+from autotune.stats.simulate import BASE_S, MODELS, NOISES, STEP_S, Simulated, simulate
+
+Row = dict[str, Any]
+Array = np.typing.NDArray[np.float64]
+
+
+def coverage(studies: int = 1000) -> list[Row]:
+    """95 % intervals of the gain: once at 12 blocks, and at all looks of a plan together."""
+    rows = []
+    for model in MODELS:
+        for method in ("sign", "wilcoxon"):
+            rng = np.random.default_rng(11)
+            plan = Plan(method=method)
+            once, always, widths = 0, 0, []
+            for _ in range(studies):
+                s = simulate(model, rng, plan.looks[-1], gain=0.05)
+                c = compare(
+                    s.default[:12],
+                    s.candidate[:12],
+                    censored_candidate=s.censored[:12],
+                    method=method,
+                )
+                once += _holds(c.lo, s.truth, c.hi)
+                if math.isfinite(c.hi) and c.lo > -1:
+                    widths.append(c.hi - c.lo)
+                always += _holds_throughout(plan, s)
+            rows.append(
+                {
+                    "noise": model,
+                    "method": method,
+                    "coverage": once / studies,
+                    "mean width": float(np.mean(widths)) if widths else None,
+                    "open intervals": studies - len(widths),
+                    "coverage at all looks": always / studies,
+                }
+            )
+    return rows
+
+
+def estimates(studies: int = 2000) -> list[Row]:
+    """Coverage of the median's interval of one setting's runs."""
+    rows = []
+    for name, noise in NOISES.items():
+        rng = np.random.default_rng(15)
+        truth = float(np.exp(np.median(noise(rng, 0.05, 1_000_000))))
+        for n in (6, 12, 25):
+            inside, widths = 0, []
+            for _ in range(studies):
+                e = estimate(np.exp(noise(rng, 0.05, n)), resolution=0.0)
+                inside += e.lo <= truth <= e.hi
+                widths.append((e.hi - e.lo) / truth)
+            width = float(np.mean(widths))
+            row = {"noise": name, "runs": n, "promised": e.level}
+            rows.append(row | {"coverage": inside / studies, "mean width": width})
+    return rows
+
+
+def _holds(lo: float, truth: float, hi: float) -> bool:
+    return (lo == -1 or math.log1p(lo) <= truth) and truth <= math.log1p(hi)
+
+
+def _holds_throughout(plan: Plan, s: Simulated) -> bool:
+    ratios = log_ratios(s.default, s.candidate, censored_candidate=s.censored)
+    for look, rank in zip(plan.looks, plan.ranks, strict=True):
+        c = judge(
+            ratios.first(look),
+            rank,
+            level=plan.level,
+            alpha=plan.alpha,
+            min_gain=plan.min_gain,
+            method=plan.method,
+        )
+        if c.interval and not _holds(c.lo, s.truth, c.hi):
+            return False
+    return True
+
+
+def false_winners(studies: int = 1000, candidates: int = 200) -> list[Row]:
+    """Studies that name a winner where none exists; finalists are the luckiest first runs.
+
+    Under symmetric noise the candidates also differ in how noisy they are, so that the choice by
+    luck prefers the noisiest.
+    """
+    rows = []
+    for model in (*NOISES, "drift", "quantised"):
+        for chosen in (1, 3):
+            rng = np.random.default_rng(12)
+            plan = Plan(finalists=chosen)
+            wrong, blocks = 0, []
+            for _ in range(studies):
+                scale = _scales(model, rng, candidates)
+                first = scale * NOISES.get(model, NOISES["normal"])(rng, 0.05, candidates)
+                lucky = np.argsort(first)[:chosen]
+                times = _null_blocks(model, rng, plan.looks[-1], np.append(1.0, scale[lucky]))
+                decisions = _confirm(plan, times)
+                wrong += winner(decisions) is not None
+                blocks.append(max(d.comparison.n for d in decisions))
+            rows.append(
+                {
+                    "noise": model,
+                    "finalists": chosen,
+                    "false winners": wrong,
+                    "of studies": studies,
+                    "allowed": round(0.05 * studies + 2 * math.sqrt(0.05 * 0.95 * studies), 1),
+                    "mean blocks": float(np.mean(blocks)),
+                }
+            )
+    return rows
+
+
+def _scales(model: str, rng: np.random.Generator, n: int) -> Array:
+    return rng.uniform(0.5, 3, n) if model in ("normal", "heavy tail", "drift") else np.ones(n)
+
+
+def _null_blocks(model: str, rng: np.random.Generator, blocks: int, scale: Array) -> Array:
+    """Seconds, shape (settings, blocks), of settings that differ in noise only; 0 is the default.
+
+    Runs follow each other as a real study orders them; drift acts on the place in that order.
+    """
+    settings = scale.size
+    noise = NOISES.get(model, NOISES["normal"])
+    logs = np.array([s * noise(rng, 0.05, blocks) for s in scale])
+    if model == "drift":
+        for b, order in enumerate(design(settings, blocks, rng)):
+            when = (b * settings + np.arange(settings)) / (blocks * settings)
+            speed = np.log1p(0.5 * when) + np.log(2) * ((when > 0.15) & (when < 0.35))
+            logs[order, b] += speed
+    times = BASE_S * np.exp(logs)
+    return STEP_S * np.round(times / STEP_S) if model == "quantised" else times
+
+
+def _confirm(plan: Plan, times: Array, resolution: float | None = None) -> list[Decision]:
+    """The confirmation as a study runs it: look by look, finalists leave when decided."""
+    decisions: list[Decision] = []
+    for look in plan.looks:
+        decisions = settle(
+            [plan.decide(times[0, :look], c[:look], resolution=resolution) for c in times[1:]]
+        )
+        if all(d.stop for d in decisions):
+            break
+    return decisions
+
+
+def power(studies: int = 400) -> list[Row]:
+    """Outcome and expected blocks for one finalist, by true gain and noise, normal noise."""
+    rows = []
+    variants = [
+        ("sign", Plan()),
+        ("wilcoxon", Plan(method="wilcoxon")),
+        ("sign, 3 finalists", Plan(finalists=3)),
+        ("sign, fixed 12", Plan.fixed(12)),
+        ("sign, fixed 40", Plan.fixed(40)),
+    ]
+    for name, plan in variants:
+        for cv in (0.01, 0.05, 0.15):
+            for gain in (0.0, 0.02, 0.05, 0.10):
+                rng = np.random.default_rng(13)
+                seen: Counter[str] = Counter()
+                blocks = 0
+                for _ in range(studies):
+                    s = simulate("normal", rng, plan.looks[-1], gain=gain, cv=cv)
+                    times = np.array([s.default, s.candidate])
+                    decision = _confirm(plan, times, resolution=0.0)[0]
+                    seen[decision.outcome] += 1
+                    blocks += decision.comparison.n
+                rows.append(
+                    {
+                        "plan": name,
+                        "noise cv": cv,
+                        "gain": gain,
+                        "better": seen["better"] / studies,
+                        "worse": seen["worse"] / studies,
+                        "equivalent": seen["equivalent"] / studies,
+                        "futile": seen["futile"] / studies,
+                        "undecided": seen["undecided"] / studies,
+                        "mean blocks": blocks / studies,
+                    }
+                )
+    return rows
+
+
+def racing(studies: int = 200, repeats: int = 5) -> list[Row]:
+    """Racing with at most a third of the runs of a grid that runs every setting 5 times.
+
+    Figures are true gains of what is chosen: by the grid's best median, by the racing's belief,
+    and the best of the up to three finalists (what a confirmation can find) of either.
+    """
+    rows = []
+    for settings in (24, 60, 200):
+        for cv in (0.01, 0.05, 0.15):
+            figures, runs = [], []
+            for seed in range(studies):
+                rng = np.random.default_rng([14, seed])
+                effect = _effects(rng, settings)
+                medians = np.median(_runs(rng, effect[:, None], cv, (settings, repeats)), axis=1)
+                data = _race(rng, effect, cv, settings * repeats // 3)
+                seen = beliefs(data, cv)
+                pick = int(np.argmin(seen.mean))
+                few = finalists(data, cv)
+                figures.append(
+                    (
+                        -effect[np.argmin(medians)],
+                        -effect[pick] if seen.mean[pick] < 0 else 0.0,
+                        -effect[np.argsort(medians)[:3]].min(),
+                        -effect[few].min() if few else 0.0,
+                        -effect.min(),
+                    )
+                )
+                runs.append(sum(map(len, data)))
+            gains = np.expm1(np.array(figures))
+            apart = gains[:, 1] - gains[:, 0]
+            means = gains.mean(axis=0)
+            rows.append(
+                {
+                    "settings": settings,
+                    "noise cv": cv,
+                    "gain by grid": means[0],
+                    "gain by racing": means[1],
+                    "difference": apart.mean(),
+                    "its std. error": apart.std(ddof=1) / math.sqrt(studies),
+                    "grid's best 3": means[2],
+                    "racing's finalists": means[3],
+                    "best there is": means[4],
+                    "grid runs": settings * repeats,
+                    "racing runs": float(np.mean(runs)),
+                    "fewer by": settings * repeats / float(np.mean(runs)),
+                }
+            )
+    return rows
+
+
+def _effects(rng: np.random.Generator, n: int) -> Array:
+    """True log ratios of a space: half does nothing, some slower, some cliffs, few gains."""
+    kind = rng.random(n)
+    slower = rng.uniform(0.02, 0.3, n)
+    cliff = np.log(rng.uniform(1.3, 16, n))
+    faster = -rng.uniform(0.01, 0.15, n)
+    return np.select([kind < 0.55, kind < 0.75, kind < 0.92], [np.zeros(n), slower, cliff], faster)
+
+
+def _runs(rng: np.random.Generator, effect: Array, cv: float, shape: tuple[int, ...]) -> Array:
+    """Log ratios of runs: normal noise, and one run of twenty is clearly slower."""
+    late = rng.exponential(3 * cv, shape) * (rng.random(shape) < 0.05)
+    return np.asarray(effect + rng.normal(0, cv, shape) + late)
+
+
+def _race(rng: np.random.Generator, effect: Array, cv: float, most: int) -> list[list[float]]:
+    """One run each, ended at three times the default; then where they decide something."""
+    first = _runs(rng, effect, cv, effect.shape)
+    data = [[math.inf if x > math.log(3) else math.exp(x)] for x in first]
+    while sum(map(len, data)) < most and (i := next_run(data, cv)) is not None:
+        data[i].append(math.exp(_runs(rng, effect[i : i + 1], cv, (1,))[0]))
+    return data
+
+
+SECTIONS = {
+    "coverage": {"comparisons": coverage, "estimates": estimates},
+    "null": {"false winners": false_winners},
+    "power": {"power and expected blocks": power},
+    "racing": {"racing": racing},
+}
+
+
+def _table(title: str, rows: list[Row]) -> str:
+    def text(value: Any) -> str:
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+    cells = [list(rows[0]), *([text(v) for v in row.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
+    return "\n".join([f"\n{title}", *lines])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    for section in SECTIONS:
+        parser.add_argument(f"--{section}", action="store_true")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = vars(parser.parse_args())
+    chosen = [s for s in SECTIONS if options[s]] or list(SECTIONS)
+    results = {}
+    for section in chosen:
+        for title, figures in SECTIONS[section].items():
+            results[title] = figures()
+            if not options["json"]:
+                print(_table(title, results[title]), flush=True)
+    if options["json"]:
+        print(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Start and end of an application under MPI, shared by all applications.
+
+mpi4py is imported inside functions: its import is MPI_Init, which must come after the options
+are read (they decide the thread level) and is never wanted in tools and tests.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+from runner.apps.common_errors import AppError
+from runner.errors import RunnerError
+
+T = TypeVar("T")
+
+
+def single_threaded_blas() -> None:
+    """Keep numpy from starting a thread per core in every rank; call before importing numpy."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def start(threads: str) -> Any:
+    """MPI_Init with a thread level of mpi4py ("single", ..., "multiple"); returns the world."""
+    import mpi4py
+
+    mpi4py.rc.thread_level = threads
+    from mpi4py import MPI
+
+    return MPI.COMM_WORLD
+
+
+def agree(comm: Any, action: Callable[[], T]) -> T:
+    """Run ``action`` on every rank; if it fails on any, all raise the same :class:`AppError`.
+
+    Without this a rank that cannot go on (a full disk, a kernel that does not compile) would leave
+    the others waiting.  A collective call.
+    """
+    outcome: T | RunnerError
+    try:
+        outcome = action()
+    except RunnerError as error:
+        outcome = error
+    failed = outcome if isinstance(outcome, RunnerError) else None
+    told = None if failed is None else (getattr(failed, "exit_code", 1), str(failed))
+    failures = [f for f in comm.allgather(told) if f is not None]
+    if isinstance(outcome, RunnerError) or failures:
+        code, message = failures[0]
+        agreed = AppError(message)
+        agreed.exit_code = code
+        raise agreed
+    return outcome
+
+
+def run(name: str, threads: str, body: Callable[[Any], int]) -> NoReturn:
+    """Start MPI, call ``body(world)`` on every rank and end the process with what it returns.
+
+    An :class:`AppError`, which all ranks must have met, is printed once by rank 0.  Anything else
+    ends all ranks: the traceback is printed and MPI_Abort called, since the other ranks would wait
+    for ever.
+    """
+    comm = start(threads)
+    try:
+        code = body(comm)
+    except AppError as error:
+        code = error.exit_code
+        if comm.rank == 0:
+            print(f"{name}: error: {error}", file=sys.stderr, flush=True)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        comm.Abort(1)
+    # The launcher kills the rest at the first rank that ends with an error: nobody leaves before
+    # rank 0 has printed.
+    sys.stdout.flush()
+    comm.Barrier()
+    sys.exit(code)

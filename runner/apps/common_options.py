@@ -1,0 +1,26 @@
+"""Command lines of applications: errors are raised, not printed, since every rank parses them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from runner.apps.common_errors import AppUsageError
+
+
+class OptionParser(argparse.ArgumentParser):
+    """Raises :class:`AppUsageError` instead of ending the process; ``--help`` is a plain flag."""
+
+    def __init__(self, prog: str, description: str) -> None:
+        super().__init__(prog=prog, description=description, add_help=False, allow_abbrev=False)
+        self.add_argument("--help", "-h", action="store_true", help="show this text")
+
+    def error(self, message: str) -> NoReturn:
+        raise AppUsageError(f"{message} (--help lists the options)")
+
+
+def positive(text: str) -> int:
+    """A whole number above 0, for ``type=`` of an option."""
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
+    return int(text)

@@ -1,0 +1,101 @@
+"""One rank's block of the grid: two fields with ghost cells and the kernels bound to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.apps.common_grid import Shape
+from runner.apps.common_native import Kernels, load, scalars
+from runner.apps.jacobi3d.problem import DEPTH, WEIGHTS, initial_field
+
+Call = Callable[[], None]
+Box = tuple[int, int, int, int, int, int]
+"""z0, z1, y0, y1, x0, x1 in indices of the field, upper bounds excluded."""
+
+
+def kernels() -> Kernels:
+    """The compiled kernels.  Raises :class:`runner.errors.RunnerError`."""
+    return load("runner.apps.jacobi3d.kernels")
+
+
+class Block:
+    """Cells ``start`` to ``stop`` (x, y, z; stop excluded) of a grid of ``size`` cells.
+
+    ``fields`` are two arrays [z][y][x] of doubles with :data:`DEPTH` ghost cells on every side;
+    ``fields[current]`` holds the newest values.
+    """
+
+    def __init__(self, size: Shape, start: Shape, stop: Shape, cache_block: int) -> None:
+        self.size, self.start, self.stop = size, start, stop
+        self.cells = tuple(b - a for a, b in zip(start, stop, strict=True))
+        self._cache_block = cache_block
+        self._kernels = kernels()
+        self._weights = np.array(WEIGHTS)
+        shape = tuple(n + 2 * DEPTH for n in reversed(self.cells))
+        # Written, not only reserved, so that no page is touched for the first time while timed.
+        self.fields = (np.full(shape, 0.0), np.full(shape, 0.0))
+        self.current = 0
+        self._step = self.stencil(self.whole)
+
+    @property
+    def whole(self) -> Box:
+        """All cells of the block without the ghosts."""
+        x, y, z = (n + DEPTH for n in self.cells)
+        return (DEPTH, z, DEPTH, y, DEPTH, x)
+
+    @property
+    def interior(self) -> NDArray[np.float64]:
+        """The newest values without the ghosts, a view [z][y][x]."""
+        z0, z1, y0, y1, x0, x1 = self.whole
+        return self.fields[self.current][z0:z1, y0:y1, x0:x1]
+
+    def reset(self) -> None:
+        """Start values everywhere, ghosts included; the ghosts outside the grid stay zero."""
+        self.fields[0][...] = initial_field(self.size, self.start, self.stop)
+        self.fields[1].fill(0.0)
+        self.current = 0
+
+    def step(self) -> None:
+        """One update of the whole block; the ghosts of the newest field are then out of date."""
+        self._step[self.current]()
+        self.current = 1 - self.current
+
+    def square_sum(self) -> float:
+        """Sum of the squares of the newest values."""
+        return float(sum(np.sum(np.square(plane)) for plane in self.interior))
+
+    def stencil(self, box: Box) -> tuple[Call, Call]:
+        """The update of a box, from field 0 to 1 and from field 1 to 0."""
+        planes, rows, row = self.fields[0].shape
+        geometry = scalars([row, row * rows, row * rows * planes, self._cache_block, *box])
+        a, b = self.fields
+        return (
+            self._kernels.bind("stencil", a, b, geometry, self._weights),
+            self._kernels.bind("stencil", b, a, geometry, self._weights),
+        )
+
+    def copier(
+        self, kernel: str, buffer: NDArray[np.float64], boxes: Iterable[tuple[int, Box]]
+    ) -> tuple[Call, Call]:
+        """``pack`` or ``unpack`` of boxes, each with its place in the buffer, for either field."""
+        planes, rows, row = self.fields[0].shape
+        placed = [(place, *box) for place, box in boxes]
+        head = [row, row * rows, row * rows * planes, len(buffer), len(placed)]
+        table = scalars(head + [number for line in placed for number in line])
+        a, b = self.fields
+        return (
+            self._kernels.bind(kernel, a, buffer, table),
+            self._kernels.bind(kernel, b, buffer, table),
+        )
+
+
+def serial_block(size: Shape, iterations: int) -> Block:
+    """The whole grid in one block after ``iterations`` updates: what every variant must give."""
+    block = Block(size, (0, 0, 0), size, cache_block=max(size))
+    block.reset()
+    for _ in range(iterations):
+        block.step()
+    return block

@@ -1,0 +1,75 @@
+"""The numbers of the problem: weights of the stencil, start values, size of a sensible run."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.apps.common_errors import AppUsageError
+from runner.apps.common_grid import Shape, show_shape
+
+DEPTH = 2
+"""Ghost cells on every side: the reach of the 13-point star."""
+
+FLOPS_PER_CELL = 15
+"""3 multiplications and 12 additions (Martin 2018, Fig. B.1)."""
+
+DAMPING = 0.8
+"""Weight of the new value.  The fourth-order Jacobi update amplifies the shortest waves by
+1 - w * 32 / 15 in each iteration: undamped (w = 1) that is -1.133, unstable.  Stable for
+w < 0.9375; with 0.8 the factor is -0.707 and every component of the error decays."""
+
+WEIGHTS = (1 - DAMPING, DAMPING * 16 / 90, -DAMPING / 90)
+"""Centre, the 6 neighbours at distance 1, the 6 at distance 2; they add up to 1."""
+
+
+def initial_field(size: Shape, start: Shape, stop: Shape) -> NDArray[np.float64]:
+    """Start values of a block with its ghost cells, array [z][y][x].
+
+    A function of the global cell alone, made of additions and products of exact numbers, so that
+    every decomposition has the same bits.  It has no symmetry that could hide a swapped face, is
+    positive inside and zero outside the box (Dirichlet).
+    """
+    axes = [np.arange(a - DEPTH, b + DEPTH) for a, b in zip(start, stop, strict=True)]
+    x, y, z = axes
+    along_x, along_y, along_z = (
+        _profile(cells, n, lean)
+        for cells, n, lean in zip(axes, size, (0.25, 0.5, 0.75), strict=True)
+    )
+    field = np.empty((len(z), len(y), len(x)))
+    for k in range(len(z)):
+        rough = (x[None, :] * 73 + y[:, None] * 179 + z[k] * 283) % 101
+        field[k] = (along_y[:, None] * along_x[None, :]) * along_z[k] * (1.0 + rough / 404.0)
+    return field
+
+
+def _profile(cells: NDArray[np.int64], n: int, lean: float) -> NDArray[np.float64]:
+    """A leaning hump on cells 0..n-1, zero elsewhere."""
+    t = (cells + 1.0) / (n + 1.0)
+    hump: NDArray[np.float64] = 4.0 * t * (1.0 - t) * (1.0 + lean * t)
+    hump[(cells < 0) | (cells >= n)] = 0.0
+    return hump
+
+
+def check_size(size: Shape, iterations: int) -> None:
+    """Refuse a run whose field would vanish below what doubles can hold.
+
+    The slowest wave decays by a known factor; once the squares of the residual underflow, nothing
+    can be verified and denormal numbers distort the times.  Raises :class:`AppUsageError`.
+    """
+    limit = most_iterations(size)
+    if iterations > limit:
+        raise AppUsageError(
+            f"--iterations {iterations} are too many for {show_shape(size)} cells: the field would "
+            f"vanish below the range of double precision; use at most {limit}, or a larger size"
+        )
+
+
+def most_iterations(size: Shape) -> int:
+    """Iterations after which the slowest wave has decayed to about 1e-140."""
+    angles = [math.pi / (n + 1) for n in size]
+    centre, near, far = WEIGHTS
+    factor = centre + sum(2 * near * math.cos(a) + 2 * far * math.cos(2 * a) for a in angles)
+    return int(-140 * math.log(10) / math.log(abs(factor)))

@@ -1,0 +1,7 @@
+"""Errors of the runner that a user should see as one message, without a traceback."""
+
+from __future__ import annotations
+
+
+class RunnerError(Exception):
+    """The message says what was wrong, where, what was expected and what to do."""

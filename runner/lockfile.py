@@ -1,0 +1,159 @@
+"""A lock file in a directory that everybody may write to, and who holds it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from pathlib import Path
+from typing import Literal
+
+from runner.errors import RunnerError
+
+Mode = Literal["shared", "exclusive"]
+
+_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_OPERATIONS = {"shared": fcntl.LOCK_SH, "exclusive": fcntl.LOCK_EX}
+
+
+class LockFile:
+    """An open lock file; raises :class:`RunnerError` if the path cannot be one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.fd, self._writable = _open(path)
+
+    def try_lock(self, mode: Mode) -> bool:
+        """Take the lock if it is free.  A file deleted meanwhile is opened anew."""
+        while True:
+            try:
+                fcntl.flock(self.fd, _OPERATIONS[mode] | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            if _same_file(self._path, self.fd):
+                return True
+            # Somebody cleaned the directory: a lock on the old file would exclude nobody.
+            os.close(self.fd)
+            self.fd, self._writable = _open(self._path)
+
+    def write_holder(self) -> None:
+        """Say in the file who holds it, for those who cannot look into /proc/locks."""
+        if self._writable:
+            os.ftruncate(self.fd, 0)
+            os.pwrite(self.fd, f"{_describe(os.getpid())}\n".encode(), 0)
+
+    def close(self) -> None:
+        """Release."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+def _open(path: Path) -> tuple[int, bool]:
+    """Descriptor, and whether it may be written to."""
+    for _ in range(100):
+        try:
+            return _checked(path, os.open(path, os.O_RDWR | _FLAGS)), True
+        except FileNotFoundError:
+            pass
+        except PermissionError:
+            return _checked(path, _open_readable(path)), False
+        except OSError as error:
+            raise _unusable(path, error.strerror or "it cannot be opened") from None
+        # Not O_CREAT alone: fs.protected_regular refuses that for another user's file.
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o666)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise _unusable(path, error.strerror or "it cannot be made") from None
+        # Against the umask: other users must be able to open it too.
+        os.fchmod(fd, 0o666)
+        return fd, True
+    raise _unusable(path, "it appears and disappears")
+
+
+def _open_readable(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | _FLAGS)
+    except OSError as error:
+        raise _unusable(path, error.strerror or "it cannot be opened") from None
+
+
+def _checked(path: Path, fd: int) -> int:
+    found = os.fstat(fd)
+    # Another name of the same file could be somebody's data, which write_holder would destroy.
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        os.close(fd)
+        raise _unusable(path, "it is not a regular file of its own")
+    return fd
+
+
+def _unusable(path: Path, why: str) -> RunnerError:
+    return RunnerError(
+        f"machine lock {path}: {why}; expected a regular file that every user may open "
+        "(mode 0666, no link); remove what is there, or ask its owner to"
+    )
+
+
+def _same_file(path: Path, fd: int) -> bool:
+    try:
+        there = path.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    here = os.fstat(fd)
+    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+
+
+def mode_held(path: Path, pid: int, fd: int) -> Mode | None:
+    """How descriptor ``fd`` of process ``pid`` locks ``path``, as the kernel tells; else None."""
+    try:
+        there = path.stat(follow_symlinks=False)
+        here = Path(f"/proc/{pid}/fd/{fd}").stat()
+        text = Path(f"/proc/{pid}/fdinfo/{fd}").read_text(encoding="ascii")
+    except OSError:
+        return None
+    if (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino):
+        return None
+    for line in text.splitlines():
+        if line.startswith("lock:") and "FLOCK" in line:
+            return "exclusive" if "WRITE" in line else "shared"
+    return None
+
+
+def holders(path: Path) -> list[int]:
+    """Process ids that the kernel names as holders (those of this pid namespace)."""
+    try:
+        inode = path.stat().st_ino
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        words = line.split()
+        # "1: FLOCK ADVISORY WRITE 4711 00:1a:12345 0 EOF"; waiting ones have "->".
+        if "->" not in words and words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
+            found.append(int(words[4]))
+    return [pid for pid in found if pid > 0]
+
+
+def holders_text(path: Path) -> str:
+    """The holders for a message: process ids and commands."""
+    names = [_describe(pid) for pid in holders(path)]
+    if names:
+        return ", ".join(names)
+    try:
+        written = path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        written = ""
+    return written[:200] or "another process"
+
+
+def _describe(pid: int) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        words = []
+    command = b" ".join(words).decode("utf-8", "replace").strip()
+    shown = "".join(c if c.isprintable() else "?" for c in command)[:120]
+    return f"pid {pid} ({shown or 'command unknown'})"

@@ -1,0 +1,219 @@
+"""Open MPI 4.1 and 5.0: command line, environment, and the values read back after MPI_Init.
+
+The two differ in how mapping, binding and oversubscription are said and in who owns them (ORTE in
+4.1, PRRTE in 5.0); read-back is one mechanism for both: ``mpi_show_mca_params all`` into a file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from runner.mpi.base import Adapter, Probe
+from runner.mpi.library import Library
+from runner.mpi.values import same_value
+from runner.types import LaunchSpec, ReadBack
+
+SHOW_FILE = "mca-params.txt"
+_SIZE = re.compile(r"\(out of a total of (\d+)\)")
+_LINE = re.compile(
+    r"^(?P<name>[A-Za-z_]\w*)=(?P<value>.*) \((?P<source>[^()]*(?:\([^()]*\))?[^()]*)\)$"
+)
+_ENV_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
+# Set by the launcher for its own processes (4.1 hands them down as if a user had); not a setting.
+_LAUNCHER_OWN = re.compile(
+    r"^(orte_|ess$|ess_|pmix$|prte_|mpi_show_mca_params|mpi_oversubscribe$|plm_|rmaps_)"
+)
+
+
+def parse_shown(text: str) -> tuple[int | None, dict[str, tuple[str, str]]]:
+    """World size and ``{name: (value, source)}`` from a file written by ``mpi_show_mca_params``."""
+    size = None
+    values: dict[str, tuple[str, str]] = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            found = _SIZE.search(line)
+            if found:
+                size = int(found[1])
+            continue
+        match = _LINE.match(line.strip())
+        if match:
+            values[match["name"]] = (match["value"], match["source"])
+    return size, values
+
+
+class OpenMPI(Adapter):
+    rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
+    refusals = (
+        "not enough slots",
+        "slots that were requested",
+        "could not access\nor execute",
+        "was unable to find the specified executable",
+        "unable to launch the specified application",
+        "unrecognized",
+        "Unrecognized",
+        "was unable to launch",
+        "unknown option",
+        "requires a value",
+        "binding directive",
+        "mapping policy is invalid",
+        "The specified",
+        "not supported",
+        "invalid policy",
+        "could not be found",
+    )
+
+    def __init__(self, library: Library) -> None:
+        super().__init__(library)
+        self.prrte = library.version_tuple >= (5,)
+
+    def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
+        words = [self.library.launcher, "-n", str(spec.ranks), *spec.launch_options]
+        words += self.placement_words(spec.placement, spec.oversubscribe)
+        for option, settings in (("--mca", spec.mca), *self._runtime(spec)):
+            for name, value in settings.items():
+                words += [option, name, value]
+        if spec.clean_env and self.prrte and "HOME" in os.environ:
+            words += ["-x", f"HOME={os.environ['HOME']}"]
+        if spec.read_back:
+            words += ["--mca", "mpi_show_mca_params", "all"]
+            words += ["--mca", "mpi_show_mca_params_file", str(scratch / SHOW_FILE)]
+        return [*words, *spec.program]
+
+    def _runtime(self, spec: LaunchSpec) -> tuple[tuple[str, dict[str, str]], ...]:
+        if self.prrte:
+            return (("--prtemca", spec.prte), ("--pmixmca", spec.pmix))
+        # 4.1 has one namespace for the library and its run-time environment.
+        return (("--mca", spec.prte), ("--mca", spec.pmix))
+
+    def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
+        words: list[str] = []
+        map_by = placement.get("map_by")
+        if self.prrte:
+            modifier = ":OVERSUBSCRIBE" if oversubscribe else ""
+            if map_by or modifier:
+                words += ["--map-by", f"{map_by or ''}{modifier}"]
+        else:
+            if oversubscribe:
+                words.append("--oversubscribe")
+            if map_by:
+                words += ["--map-by", map_by]
+        if "rank_by" in placement:
+            words += ["--rank-by", placement["rank_by"]]
+        if "bind_to" in placement:
+            bind = placement["bind_to"]
+            # Without the modifier the launcher refuses to bind two ranks to one core.
+            overload = ":overload-allowed" if oversubscribe and bind != "none" else ""
+            words += ["--bind-to", bind + overload]
+        return words
+
+    def environment(self, spec: LaunchSpec, inherited: dict[str, str]) -> dict[str, str]:
+        env = {
+            key: value
+            for key, value in inherited.items()
+            if not (spec.clean_env and key.startswith(_ENV_PREFIXES))
+        }
+        if spec.clean_env:
+            # Keeps the ranks from reading user and system parameter files.  5.0's launcher reads
+            # the user's file all the same and hands the values down, so it gets another HOME;
+            # the ranks get the real one back (command()).
+            env["OMPI_MCA_mca_base_param_files"] = "none"
+            if self.prrte:
+                env["HOME"] = "/nonexistent"
+        # Root has to say so twice; for anybody else the two variables mean nothing.
+        env["OMPI_ALLOW_RUN_AS_ROOT"] = "1"
+        env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+        env.update(spec.env)
+        return env
+
+    def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
+        try:
+            text = (scratch / SHOW_FILE).read_text(errors="replace")
+        except FileNotFoundError:
+            return Probe(initialised=False)
+        size, shown = parse_shown(text)
+        ours = _values_of(spec.launch_options) | spec.mca | spec.expected
+        inherited = {
+            name: f"{value} ({source})"
+            for name, (value, source) in shown.items()
+            if source != "default" and name not in ours and not _LAUNCHER_OWN.match(name)
+        }
+        if not spec.clean_env:
+            inherited = {k: v for k, v in inherited.items() if not self._synonym(k, ours)}
+        asked = spec.mca | spec.expected
+        read_back = {name: self._state(name, value, shown) for name, value in asked.items()}
+        return Probe(True, size, read_back, inherited, self._mismatch(shown, spec))
+
+    def _synonym(self, name: str, ours: dict[str, str]) -> bool:
+        info = self.library.params.get(name)
+        own = info.synonym_of if info else None
+        if own in ours:
+            return True
+        return any(
+            (other := self.library.params.get(key)) is not None and other.synonym_of == name
+            for key in ours
+        )
+
+    def _state(self, name: str, value: str, shown: dict[str, tuple[str, str]]) -> ReadBack:
+        info = self.library.params.get(name)
+        if name in shown:
+            effective, source = shown[name]
+            state = "in force" if same_value(value, effective, info) else "altered"
+            return ReadBack(state, value, effective, source)  # type: ignore[arg-type]
+        # Known to the library, but its component was not opened in this run.
+        return ReadBack("inactive" if info else "unknown", value)
+
+    def _mismatch(self, shown: dict[str, tuple[str, str]], spec: LaunchSpec) -> str | None:
+        """The ranks' library, where its system parameter file is not that of the launcher's."""
+        info = self.library.params.get("mca_base_param_files")
+        if info is None or spec.clean_env or "mca_base_param_files" not in shown:
+            return None
+        theirs, source = shown["mca_base_param_files"]
+        system = Path(theirs.split(",")[-1])
+        # A relocated library (the wheel) says where it lies now; its ompi_info, where it was built.
+        ours = Path(self.library.bin).resolve().parent
+        same = system == Path(info.default.split(",")[-1]) or system.resolve().is_relative_to(ours)
+        if source != "default" or same:
+            return None
+        return f"its system parameter file is {theirs}, the launcher's is {info.default}"
+
+    def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
+        found = {k: v for k, v in environment.items() if k.startswith(_ENV_PREFIXES)}
+        home = Path(environment.get("HOME", "/nonexistent"))
+        etc = Path(self.library.bin).parent / "etc"
+        runtime = ("prte", "pmix") if self.prrte else ()
+        files = [home / ".openmpi" / "mca-params.conf", etc / "openmpi-mca-params.conf"]
+        info = self.library.params.get("mca_base_param_files")
+        if info:
+            files += [Path(word) for word in info.default.split(",")]
+        files += [etc / "openmpi-mca-params-override.conf"]
+        for part in runtime:
+            files += [home / f".{part}" / "mca-params.conf", etc / f"{part}-mca-params.conf"]
+        for path in dict.fromkeys(files):
+            for name, value in read_parameter_file(path).items():
+                found[f"{path}:{name}"] = value
+        return found
+
+
+def read_parameter_file(path: Path) -> dict[str, str]:
+    """``name = value`` lines of an MCA parameter file; empty where there is no readable file."""
+    try:
+        text = path.read_text(errors="replace")
+    except OSError:
+        return {}
+    values = {}
+    for line in text.splitlines():
+        name, mark, value = line.partition("=")
+        if mark and not line.lstrip().startswith("#"):
+            values[name.strip()] = value.strip()
+    return values
+
+
+def _values_of(options: tuple[str, ...]) -> dict[str, str]:
+    """The MCA parameters among fixed launch options."""
+    return {
+        options[i + 1]: options[i + 2]
+        for i, word in enumerate(options[:-2])
+        if word in ("--mca", "-mca", "--gmca", "-gmca", "--omca")
+    }

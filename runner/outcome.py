@@ -1,0 +1,149 @@
+"""What a finished execution means: its state, in the order in which reasons outrank each other."""
+
+from __future__ import annotations
+
+import math
+import signal as signals
+
+from runner.mpi.base import Probe
+from runner.supervise import ExecResult
+from runner.types import LaunchSpec, RunRecord, RunState
+
+Outcome = tuple[RunState, str, bool | None]
+
+
+def patterns_of(spec: LaunchSpec) -> dict[str, str]:
+    """The regular expressions that the supervisor looks for, line by line."""
+    wanted = {"metric": spec.metric, "verify": spec.verify}
+    return {k: v for k, v in wanted.items() if v is not None and not v.startswith("json:")}
+
+
+def metric_of(spec: LaunchSpec, result: ExecResult) -> float | None:
+    """The program's own figure in seconds, or None where it has none or printed nonsense."""
+    if spec.metric is None:
+        return None
+    if spec.metric.startswith("json:"):
+        raw = (result.json_line or {}).get(spec.metric[5:])
+    else:
+        match = result.matches.get("metric")
+        raw = match.groups[0] if match and match.groups else None
+    if raw is None or isinstance(raw, bool):
+        return None
+    try:
+        value = float(raw)
+    except (TypeError, ValueError):
+        return None
+    return value if math.isfinite(value) and value > 0 else None
+
+
+def classify(
+    spec: LaunchSpec,
+    result: ExecResult,
+    probe: Probe,
+    record: RunRecord,
+    refusals: tuple[str, ...],
+    guard: bool,
+) -> Outcome:
+    """State, reason in words, and whether the result verified (None: not asked or not reached).
+
+    What is certain about the program (it failed, hung, was not MPI) comes before foreign load; the
+    load comes before judgements that it could have caused.
+    """
+    loaded = guard and result.foreign.exceeded
+    if result.interrupted:
+        return "interrupted", "stopped by the user", None
+    if result.timed_out:
+        if loaded:
+            return "foreign_load", _load_words(result), None
+        return "timeout", f"stopped at its time limit of {spec.timeout_s:g} s", None
+    if result.exit_code != 0 or result.signal is not None:
+        return _failure(result, probe, refusals)
+    if spec.require_mpi:
+        problem = _mpi_problem(spec, probe)
+        if problem:
+            return problem
+    altered = [
+        f"{name}={r.requested} became {r.effective}"
+        if r.state == "altered"
+        else f"{name} is not known to this MPI"
+        for name, r in record.read_back.items()
+        if r.state in ("altered", "unknown")
+    ]
+    if altered:
+        return "not_read_back", "; ".join(altered), None
+    verified = _verified(spec, result)
+    if verified is False:
+        return "unverified", f"the output did not match the verification {spec.verify!r}", False
+    if loaded:
+        return "foreign_load", _load_words(result), verified
+    if spec.metric is not None and record.metric_s is None:
+        return "no_metric", f"the output held no positive figure for {spec.metric!r}", verified
+    return "ok", "", verified
+
+
+def _verified(spec: LaunchSpec, result: ExecResult) -> bool | None:
+    if spec.verify is None:
+        return None
+    if spec.verify.startswith("json:"):
+        return bool((result.json_line or {}).get(spec.verify[5:]))
+    return "verify" in result.matches
+
+
+def _failure(result: ExecResult, probe: Probe, refusals: tuple[str, ...]) -> Outcome:
+    text = result.stderr_tail + result.stdout_tail
+    line = last_line(result.stderr_tail) or last_line(result.stdout_tail)
+    if not probe.initialised and not result.ranks and any(r in text for r in refusals):
+        return "launch_error", first_sentence(text) or "the launcher refused", None
+    if result.signal is not None:
+        name = signals.Signals(result.signal).name
+        return "failed", f"ended by signal {name}" + (f": {line}" if line else ""), None
+    return "failed", f"exit code {result.exit_code}" + (f": {line}" if line else ""), None
+
+
+def _mpi_problem(spec: LaunchSpec, probe: Probe) -> Outcome | None:
+    if probe.initialised is False and spec.read_back:
+        return "no_mpi", "the program ended without calling MPI_Init of this MPI", None
+    if probe.library_mismatch:
+        return (
+            "launch_error",
+            f"the MPI library inside the ranks is not the launcher's: {probe.library_mismatch}",
+            None,
+        )
+    if probe.world_size is not None and probe.world_size != spec.ranks:
+        words = (
+            f"the ranks did not find each other ({spec.ranks} processes of size "
+            f"{probe.world_size}): the program was built for another MPI than the launcher's, "
+            "or starts mpirun itself"
+        )
+        return "singletons", words, None
+    return None
+
+
+def _load_words(result: ExecResult) -> str:
+    foreign = result.foreign
+    names = ", ".join(f"{c.name} {c.cpu_s:.2f} s" for c in result.culprits[:3])
+    who = f" ({names})" if names else ""
+    return (
+        f"other processes used {foreign.cpu_s:.2f} s of CPU time during the run{who}; "
+        f"at most {foreign.limit_s:.2f} s are allowed"
+    )
+
+
+def last_line(text: str) -> str:
+    """The program's last line that says something, cut to 200 characters.
+
+    A launcher puts its own boxed message behind what the program said: that counts only alone.
+    """
+    lines = text.splitlines()
+    box = next((i for i, line in enumerate(lines) if line.startswith("-" * 20)), len(lines))
+    for line in reversed(lines[:box] if any(w.strip() for w in lines[:box]) else lines):
+        word = line.strip(" -=*\t")
+        if word:
+            return word[:200]
+    return ""
+
+
+def first_sentence(text: str) -> str:
+    """What a launcher's boxed message says, as one line of at most 300 characters."""
+    words = [line.strip() for line in text.splitlines() if line.strip(" -=*\t")]
+    return " ".join(words)[:300]

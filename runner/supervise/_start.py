@@ -1,0 +1,13 @@
+"""Started by file path as ``python -I -S _start.py FD PID``: no site-packages, hence a fast start.
+
+Only the directory that contains this very ``runner`` is added, behind the standard library.
+"""
+
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
+    from runner.supervise._server import main
+
+    main(int(sys.argv[1]), int(sys.argv[2]))

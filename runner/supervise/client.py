@@ -1,0 +1,233 @@
+"""The tuner's side: start the supervision process once, hand it one program after the other."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from runner import guard
+from runner.errors import RunnerError
+from runner.supervise import _frames, strays
+from runner.supervise.errors import RunInterrupted, StartError, SupervisorLost, UnkillableError
+from runner.supervise.interrupts import DeferredInterrupts
+from runner.supervise.model import ExecRequest, ExecResult, request_to_json, result_from_json
+
+_START = Path(__file__).with_name("_start.py")
+_CLOSE_S = 15.0
+"""Longest time that ending the server may take: its grace and its patience with SIGKILL."""
+
+
+class Supervisor:
+    """Context manager; one per study.  One run at a time; :meth:`run` may be called by any thread.
+
+    The process behind it is started by the first run and again after it was lost.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._server: _Server | None = None
+        self._number = 0
+        self._sent = False
+
+    def __enter__(self) -> Supervisor:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the supervision process, or None before the first run."""
+        return None if self._server is None else self._server.process.pid
+
+    def start(self) -> None:
+        """Start the supervision process now instead of with the first run."""
+        with self._lock:
+            self._ready()
+
+    def run(self, request: ExecRequest) -> ExecResult:
+        """Run one program to its end, and everything below it; blocks without using the CPU.
+
+        Raises :class:`StartError` if it cannot be started, :class:`SupervisorLost` if the
+        supervision process was killed, :class:`UnkillableError` if something cannot be ended, and
+        :class:`RunInterrupted` (a KeyboardInterrupt) once everything is gone after Ctrl-C.  A
+        second Ctrl-C ends the grace time.
+        """
+        check(request)
+        if request.cwd is None:
+            request = dataclasses.replace(request, cwd=str(Path.cwd()))
+        with self._lock:
+            with DeferredInterrupts(self._on_interrupt) as interrupts:
+                try:
+                    result = self._judged(self._exchange(request, interrupts))
+                except RunnerError as error:
+                    if interrupts.count:
+                        raise RunInterrupted from error
+                    raise
+            if interrupts.count:
+                raise RunInterrupted(result)
+            return result
+
+    def stop(self, *, hurry: bool = False) -> None:
+        """End the run that another thread waits for; ``hurry``: without grace.
+
+        A run that has ended by itself meanwhile is not affected.
+        """
+        server = self._server
+        if self._sent and server is not None:
+            server.send({"op": "stop", "hurry": hurry})
+
+    def close(self) -> None:
+        """End the supervision process and all that is left below it."""
+        with self._lock:
+            if self._server is not None:
+                self._server.close()
+                self._server = None
+
+    def _on_interrupt(self, count: int) -> None:
+        self.stop(hurry=count > 1)
+
+    def _ready(self) -> _Server:
+        if self._server is not None and self._server.process.poll() is not None:
+            self._server.clean_up()
+            self._server = None
+        if self._server is None:
+            # What an earlier tuner left when it and its supervisor were both killed.
+            strays.end(strays.abandoned)
+            self._server = _Server()
+        return self._server
+
+    def _exchange(self, request: ExecRequest, interrupts: DeferredInterrupts) -> dict[str, Any]:
+        server = self._ready()
+        self._number += 1
+        env = {**request.env, strays.MARKER: strays.marker(server.process.pid, self._number)}
+        message = request_to_json(dataclasses.replace(request, env=env))
+        cpu_s = time.process_time()
+        server.send({"op": "run", "request": message})
+        self._sent = True
+        try:
+            # A signal between the two lines above found nothing to stop yet.
+            if interrupts.count:
+                self._on_interrupt(interrupts.count)
+            answer = _frames.receive(server.sock)
+        finally:
+            self._sent = False
+        if answer is None or "crashed" in answer or "unkillable" in answer:
+            self._server = None
+            raise server.lost(answer or {})
+        if "failed" in answer:
+            step = answer["failed"]
+            place = str(request.cwd if step == "cwd" else request.stdin)
+            raise StartError(request.argv[0], step, place, answer["errno"])
+        return {**answer["result"], "tuner_cpu_s": time.process_time() - cpu_s}
+
+    @staticmethod
+    def _judged(answer: dict[str, Any]) -> ExecResult:
+        """The result with the tuner's own CPU time taken into account."""
+        result = result_from_json(answer)
+        own_s = result.cpu_s + result.server_cpu_s + result.tuner_cpu_s + result.declared_cpu_s
+        foreign = guard.judge(result.before, result.after, own_s, result.window_s)
+        culprits = result.culprits if foreign.exceeded else ()
+        return dataclasses.replace(result, foreign=foreign, culprits=culprits)
+
+
+class _Server:
+    """The supervision process and the socket to it."""
+
+    def __init__(self) -> None:
+        self.sock, theirs = socket.socketpair()
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        words = [sys.executable, "-I", "-S", str(_START), str(theirs.fileno()), str(os.getpid())]
+        with theirs:
+            # A session of its own: Ctrl-C in the terminal is for the tuner alone.
+            self.process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                cwd="/",
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        self._identity = strays.identity(self.process.pid)
+        if _frames.receive(self.sock) is None:
+            raise self.lost({})
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send, unless the other end is gone: the reader finds that out."""
+        try:
+            _frames.send(self.sock, message)
+        except OSError:
+            return
+
+    def close(self) -> None:
+        self.sock.close()
+        try:
+            self.process.wait(_CLOSE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.clean_up()
+
+    def clean_up(self) -> set[int]:
+        """After the end of the process: kill what it left, release everything.
+
+        Only a process that died without cleaning up itself can have left something.
+        """
+        self.sock.close()
+        self.process.wait()
+        self._errors.close()
+        if self.process.returncode == 0:
+            return set()
+        return strays.end(lambda: strays.of_server(self._identity))
+
+    def lost(self, answer: dict[str, Any]) -> RunnerError:
+        """Clean up and say what happened."""
+        self.sock.close()
+        code = self.process.wait()
+        self._errors.seek(0)
+        text = str(answer.get("crashed", self._errors.read()[-4000:].decode("utf-8", "replace")))
+        left = self.clean_up()
+        if "unkillable" in answer:
+            return UnkillableError(
+                f"processes of the run do not end even by SIGKILL: {answer['unkillable']}; they "
+                "hang in the kernel (a dead file server, a frozen cgroup) or belong to another "
+                "user; end them before going on"
+            )
+        last = text.strip().splitlines()[-1:] or [f"exit status {code}"]
+        kept = f"; still alive: {sorted(left)}" if left else "; its programs have been ended"
+        return SupervisorLost(
+            f"the supervision process (pid {self.process.pid}) ended unexpectedly: "
+            f"{last[0]}{kept}; what was finished before is not affected, run again"
+        )
+
+
+def check(request: ExecRequest) -> None:
+    """Raise :class:`RunnerError` where a request cannot work."""
+    if not request.argv or not request.argv[0]:
+        raise RunnerError("nothing to run: the command is empty; give a program and its arguments")
+    for word in (*request.argv, *request.env, *request.env.values()):
+        if "\0" in word:
+            raise RunnerError(f"{word!r} contains a NUL character, which no program can be given")
+    for name, regex in request.patterns.items():
+        try:
+            re.compile(regex)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise RunnerError(
+                f"pattern {name!r}: {regex!r} is not a regular expression: {error}"
+            ) from None

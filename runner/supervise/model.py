@@ -1,0 +1,147 @@
+"""What goes to the supervisor and what comes back: plain dataclasses, JSON on the wire."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from runner.guard import CpuTimes, Culprit, Foreign
+
+LINE_LIMIT = 64 * 1024
+"""Patterns see this many bytes of a line at most."""
+JSON_LIMIT = 1024 * 1024
+"""A JSON line longer than this is not looked at."""
+
+
+@dataclass(frozen=True)
+class ExecRequest:
+    """One execution.  ``env`` is the complete environment; ``argv[0]`` is searched in its PATH."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str | None = None
+    """None: the caller's directory at the time of the call."""
+    stdin: str | None = None
+    """Path of a file for standard input; None: /dev/null."""
+    timeout_s: float | None = None
+    grace_s: float = 3.0
+    """Seconds between SIGTERM and SIGKILL; mpirun 4.1 needs 2 to end ranks that ignore SIGTERM."""
+    linger_s: float = 0.25
+    """Seconds that processes may outlive the launcher before they are ended."""
+    patterns: dict[str, str] = field(default_factory=dict)
+    """Regular expressions searched in every line of standard output."""
+    head_bytes: int = 16 * 1024
+    tail_bytes: int = 64 * 1024
+    rank_env: tuple[str, ...] = ()
+    """Environment variables that hold a process's rank; the first that is set counts."""
+    ranks: int = 0
+    """Ranks to look for; 0: do not look."""
+    own_pids: tuple[int, ...] = ()
+    """Running processes that belong to the cluster definition: no foreign load."""
+
+
+@dataclass(frozen=True)
+class PatternMatch:
+    """How often a pattern was found and what the last occurrence was."""
+
+    count: int
+    text: str
+    groups: tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class RankSeen:
+    """One rank as /proc showed it: ``cpus`` is its affinity ("0", "0-1")."""
+
+    rank: int
+    pid: int
+    cpus: str
+    exe: str
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A process that outlived the launcher and had to be ended."""
+
+    pid: int
+    name: str
+
+
+@dataclass(frozen=True)
+class ExecResult:
+    """What was observed.  Seconds throughout; see docs/measuring.md for what each clock covers."""
+
+    exit_code: int | None
+    """None when a signal ended the launcher."""
+    signal: int | None
+    timed_out: bool
+    interrupted: bool
+    wall_s: float
+    """From just before exec to the launcher's end."""
+    started_at: float
+    """Seconds of the epoch."""
+    cpu_s: float
+    """User + system time of the launcher and all its descendants, orphans included."""
+    server_cpu_s: float
+    """The supervisor's own CPU time in the same window."""
+    tuner_cpu_s: float
+    """CPU time of the calling process while it waited."""
+    declared_cpu_s: float
+    """CPU time of ``own_pids`` (resolution: one tick)."""
+    max_rss_bytes: int
+    """Largest resident set of one process; not below the supervisor's own (about 12 MB)."""
+    load1: float
+    window_s: float
+    """Length of the window between the two snapshots."""
+    before: CpuTimes
+    after: CpuTimes
+    foreign: Foreign
+    culprits: tuple[Culprit, ...]
+    """Who used the machine, where ``foreign.exceeded``; one that has ended cannot be named."""
+    stdout_head: str
+    stdout_tail: str
+    stderr_tail: str
+    output_bytes: int
+    """Standard output and standard error together."""
+    matches: dict[str, PatternMatch]
+    """Only patterns that were found."""
+    json_line: dict[str, Any] | None
+    """The last line of standard output that is a JSON object."""
+    ranks: tuple[RankSeen, ...] | None
+    """All expected ranks in order, or None if they were not all seen."""
+    leftovers: tuple[Leftover, ...]
+    """Processes that outlived the launcher of a run that was not stopped."""
+
+
+def request_to_json(request: ExecRequest) -> dict[str, Any]:
+    """JSON types only."""
+    return dataclasses.asdict(request)
+
+
+def request_from_json(data: dict[str, Any]) -> ExecRequest:
+    """Inverse of :func:`request_to_json`."""
+    for key in ("argv", "rank_env", "own_pids"):
+        data[key] = tuple(data[key])
+    return ExecRequest(**data)
+
+
+def result_to_json(result: ExecResult) -> dict[str, Any]:
+    """JSON types only."""
+    return dataclasses.asdict(result)
+
+
+def result_from_json(data: dict[str, Any]) -> ExecResult:
+    """Inverse of :func:`result_to_json`."""
+    data["before"] = CpuTimes(**data["before"])
+    data["after"] = CpuTimes(**data["after"])
+    data["foreign"] = Foreign(**data["foreign"])
+    data["culprits"] = tuple(Culprit(**c) for c in data["culprits"])
+    data["leftovers"] = tuple(Leftover(**p) for p in data["leftovers"])
+    data["matches"] = {
+        name: PatternMatch(m["count"], m["text"], tuple(m["groups"]))
+        for name, m in data["matches"].items()
+    }
+    if data["ranks"] is not None:
+        data["ranks"] = tuple(RankSeen(**r) for r in data["ranks"])
+    return ExecResult(**data)

@@ -1,0 +1,60 @@
+"""Starting applications under the real mpirun."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.mpi.library import Library
+
+ROOT = Path(__file__).parents[2]
+# Without these, Open MPI 5 spends a second in btl/ofi at every start.
+TRANSPORT = ["--mca", "pml", "ob1", "--mca", "btl", "^ofi"]
+
+
+class Finished:
+    """One finished mpirun: exit code, both outputs, and the JSON of the last line."""
+
+    def __init__(self, process: subprocess.CompletedProcess[str]) -> None:
+        self.code = process.returncode
+        self.out = process.stdout
+        self.err = process.stderr
+
+    @property
+    def result(self) -> dict[str, Any]:
+        parsed: dict[str, Any] = json.loads(self.out.splitlines()[-1])
+        return parsed
+
+
+Launch = Callable[..., Finished]
+
+
+@pytest.fixture
+def launch(library: Library) -> Launch:
+    """``launch(ranks, "-m", "module", ..., env={})`` runs Python under mpirun and waits for it."""
+    old = library.family == "openmpi" and library.version_tuple < (5,)
+    placement = ["--oversubscribe"] if old else ["--map-by", ":OVERSUBSCRIBE"]
+    options = [*placement, "--bind-to", "none", *TRANSPORT] if library.family == "openmpi" else []
+
+    def run(ranks: int, *arguments: str, env: dict[str, str] | None = None) -> Finished:
+        command = [library.launcher, "-n", str(ranks), *options, sys.executable, *arguments]
+        root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        return Finished(
+            subprocess.run(
+                command,
+                cwd=ROOT,
+                env={**os.environ, **root, **(env or {})},
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+        )
+
+    return run

@@ -1,0 +1,105 @@
+"""Decomposition: every cell exactly once, the chosen grid the best one."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.apps.common_errors import AppUsageError
+from runner.apps.common_grid import (
+    checked_grid,
+    choose_grid,
+    coordinates,
+    cut_surface,
+    fits,
+    grids,
+    neighbour,
+    parse_shape,
+    rank_at,
+    split,
+)
+
+shapes = st.tuples(*[st.integers(1, 5)] * 3)
+
+
+@given(st.integers(1, 500), st.integers(1, 40))
+def test_parts_cover_all_cells_without_overlap(cells: int, parts: int) -> None:
+    ranges = [split(cells, parts, index) for index in range(parts)]
+    assert [c for a, b in ranges for c in range(a, b)] == list(range(cells))
+    lengths = {b - a for a, b in ranges}
+    assert max(lengths) - min(lengths) <= 1
+
+
+@given(shapes)
+def test_ranks_and_places_are_one_to_one(grid: tuple[int, ...]) -> None:
+    places = [coordinates(rank, grid) for rank in range(math.prod(grid))]
+    assert len(set(places)) == len(places)
+    assert [rank_at(place, grid) for place in places] == list(range(len(places)))
+
+
+@given(shapes)
+def test_neighbours_know_each_other(grid: tuple[int, ...]) -> None:
+    for rank in range(math.prod(grid)):
+        place = coordinates(rank, grid)
+        for axis in range(3):
+            for step in (-1, 1):
+                other = neighbour(place, grid, axis, step)
+                inside = 0 <= place[axis] + step < grid[axis]
+                assert (other is not None) == inside
+                if other is not None:
+                    assert neighbour(coordinates(other, grid), grid, axis, -step) == rank
+
+
+@given(st.integers(1, 64), st.integers(1, 3))
+def test_grids_are_all_factorisations(ranks: int, axes: int) -> None:
+    found = list(grids(ranks, axes))
+    assert len(set(found)) == len(found)
+    assert all(math.prod(g) == ranks and len(g) == axes for g in found)
+    if axes == 2:
+        assert len(found) == sum(ranks % d == 0 for d in range(1, ranks + 1))
+
+
+@given(st.tuples(*[st.integers(2, 60)] * 3), st.integers(1, 16))
+def test_chosen_grid_has_least_surface(size: tuple[int, ...], ranks: int) -> None:
+    possible = [g for g in grids(ranks, 3) if fits(size, g, 2)]
+    if not possible:
+        with pytest.raises(AppUsageError, match="too many"):
+            choose_grid(size, ranks, 2)
+        return
+    chosen = choose_grid(size, ranks, 2)
+    assert chosen in possible
+    assert all(cut_surface(size, chosen) <= cut_surface(size, g) for g in possible)
+
+
+@pytest.mark.parametrize(
+    ("size", "ranks", "grid"),
+    [
+        ((64, 64, 64), 2, (1, 1, 2)),  # the contiguous axis last to be cut
+        ((64, 64, 64), 4, (1, 2, 2)),
+        ((64, 64, 64), 8, (2, 2, 2)),
+        ((200, 16, 16), 4, (4, 1, 1)),
+        ((7, 40, 3), 4, (1, 4, 1)),
+    ],
+)
+def test_known_grids(size: tuple[int, ...], ranks: int, grid: tuple[int, ...]) -> None:
+    assert choose_grid(size, ranks, 2) == grid
+
+
+@pytest.mark.parametrize(
+    ("grid", "words"),
+    [((2, 2, 1), "4 parts, but the program runs on 3 ranks"), ((3, 1, 1), "too finely")],
+)
+def test_impossible_grids_are_refused(grid: tuple[int, ...], words: str) -> None:
+    with pytest.raises(AppUsageError, match=words):
+        checked_grid((5, 8, 8), 3, 2, grid)
+
+
+@pytest.mark.parametrize(
+    "text", ["2x2", "2x2x2x2", "0x1x1", "axbxc", "", "2x-1x1", "2x 2x1", "²x1x1"]
+)
+def test_malformed_grids_are_refused(text: str) -> None:
+    with pytest.raises(AppUsageError, match="--grid"):
+        parse_shape(text, "--grid", 3)

@@ -1,0 +1,113 @@
+"""Kernels compiled by numba once and loaded without it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from runner.apps import common_native
+from runner.errors import RunnerError
+
+HERE = Path(__file__).parent
+ADD = """
+import sys, numpy as np
+from runner.apps.common_native import load
+numbers = np.zeros(3)
+load("kernel_that_adds").bind("add_one", numbers)()
+print(numbers.tolist(), "numba" in sys.modules)
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.setenv("PYTHONPATH", f"{HERE.parents[1]}:{HERE}")
+    common_native.load.cache_clear()
+    yield tmp_path / "autotune"
+    common_native.load.cache_clear()
+
+
+def start() -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", ADD], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def outcome(process: subprocess.Popen[str]) -> str:
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    return out.strip()
+
+
+def stored(cache: Path) -> list[Path]:
+    return sorted(path for path in cache.iterdir() if path.suffix != ".lock")
+
+
+def test_eight_processes_on_an_empty_cache_compile_once(cache: Path) -> None:
+    outcomes = [outcome(p) for p in [start() for _ in range(8)]]
+    assert outcomes.count("[1.0, 1.0, 1.0] True") == 1
+    assert outcomes.count("[1.0, 1.0, 1.0] False") == 7
+    assert [path.suffix for path in stored(cache)] == [".bin"]
+
+
+def test_damaged_cache_is_made_again(cache: Path) -> None:
+    numbers = np.zeros(3)
+    common_native.load("kernel_that_adds").bind("add_one", numbers)()
+    [path] = stored(cache)
+    whole = path.read_bytes()
+    for damage in (lambda w: b"", lambda w: b"{}\n" + w, lambda w: w[:-1] + bytes([w[-1] ^ 1])):
+        damaged = damage(whole)
+        path.write_bytes(damaged)
+        common_native.load.cache_clear()
+        common_native.load("kernel_that_adds").bind("add_one", numbers)()
+        whole = path.read_bytes()
+        assert whole != damaged
+        assert common_native.MachineCode.from_bytes(whole) is not None
+    assert numbers.tolist() == [4.0, 4.0, 4.0]
+
+
+def test_unwritable_cache_is_said_and_survived(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cache.write_text("a file where the directory should be")
+    numbers = np.zeros(3)
+    common_native.load("kernel_that_adds").bind("add_one", numbers)()
+    assert numbers.tolist() == [1.0, 1.0, 1.0]
+    assert f"kernels are not kept, {cache}" in capfd.readouterr().err
+
+
+def test_kernel_that_can_raise_is_refused(cache: Path) -> None:
+    with pytest.raises(RunnerError, match="kernel divide of kernel_that_divides needs Python"):
+        common_native.load("kernel_that_divides")
+    assert stored(cache) == []
+
+
+def test_missing_module_is_an_error(cache: Path) -> None:
+    with pytest.raises(RunnerError, match="no kernel module no_such_kernels"):
+        common_native.load("no_such_kernels")
+
+
+def test_arguments_are_checked_and_kept_alive(cache: Path) -> None:
+    kernels = common_native.load("kernel_that_adds")
+    for wrong in (np.zeros(3, np.float32), np.zeros(6)[::2]):
+        with pytest.raises(ValueError, match="add_one"):
+            kernels.bind("add_one", wrong)
+    with pytest.raises(ValueError, match="add_one"):
+        kernels.bind("add_one", np.zeros(3), np.zeros(3))
+    frozen = np.zeros(3)
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="writable"):
+        kernels.bind("add_one", frozen)
+    with pytest.raises(KeyError):
+        kernels.bind("subtract_one", np.zeros(3))
+    call = kernels.bind("add_one", kept := np.zeros(3))
+    view = kept[:]
+    del kept
+    call()
+    assert view.tolist() == [1.0, 1.0, 1.0]

@@ -1,0 +1,72 @@
+"""What all tests share: a home of their own, the machine lock, and the MPI that is there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.errors import RunnerError
+from runner.lock import MachineLock
+from runner.mpi.discover import find
+from runner.mpi.library import Library
+
+
+@pytest.fixture(scope="session", autouse=True)
+def machine_lock() -> Iterator[None]:
+    """Tests are foreign load: they hold the lock shared, so that nothing is measured beside."""
+    with MachineLock("shared"):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test reads or writes the user's configuration or database, or inherits MPI settings."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
+    monkeypatch.delenv("AUTOTUNE_STORE", raising=False)
+    for name in list(os.environ):
+        if name.startswith(("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "MPIR_CVAR_")):
+            monkeypatch.delenv(name)
+    return home
+
+
+def _library() -> Library | None:
+    try:
+        return find()
+    except RunnerError:
+        return None
+
+
+@pytest.fixture(scope="session")
+def library() -> Library:
+    """The MPI next to this Python or on PATH."""
+    found = _library()
+    if found is None:
+        pytest.skip("no mpirun next to this Python or on PATH")
+    return found
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def python() -> str:
+    return sys.executable
+
+
+@pytest.fixture(scope="session")
+def compiler() -> str:
+    place = shutil.which("cc")
+    if place is None:
+        pytest.skip("no C compiler (cc) on PATH")
+    return place

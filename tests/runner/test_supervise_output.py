@@ -1,0 +1,203 @@
+"""Output without bound in bounded memory; patterns and JSON lines found anywhere in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.guard import read_proc
+from runner.supervise import PatternMatch, Supervisor
+from runner.supervise._capture import Capture, Tail
+from runner.supervise._lines import LineScanner
+from runner.supervise._literal import required_literal
+from tests.runner.supervising import script
+
+TIME = r"Time in seconds\s*=\s*([0-9.]+)"
+FLOOD = """
+import sys
+line = b'iteration 17 residual 0.12345678 and some more words to fill the line\\n' * 20000
+out = sys.stdout.buffer
+for n in range(220):
+    out.write(line)
+    if n == 110: out.write(b' Time in seconds =   12.5\\n{"seconds": 12.5}\\n')
+"""
+
+
+def scan(patterns: dict[str, str], chunks: list[bytes]) -> LineScanner:
+    scanner = LineScanner(patterns)
+    for chunk in chunks:
+        scanner.add(chunk)
+    scanner.close()
+    return scanner
+
+
+def test_flood_with_the_figure_in_the_middle() -> None:
+    """300 MB; the supervisor's memory does not grow with it."""
+    with Supervisor() as supervisor:
+        result = supervisor.run(script(FLOOD, patterns={"metric": TIME}))
+        status = read_proc(f"/proc/{supervisor.pid}/status").decode()
+    assert result.output_bytes > 300_000_000
+    assert result.matches == {"metric": PatternMatch(1, "Time in seconds =   12.5", ("12.5",))}
+    assert result.json_line == {"seconds": 12.5}
+    assert len(result.stdout_head) == 16 * 1024
+    assert len(result.stdout_tail) == 64 * 1024
+    peak_kib = int(re.findall(r"VmHWM:\s+(\d+)", status)[0])
+    assert peak_kib < 60_000
+
+
+def test_both_streams_flooded_at_once_with_binary() -> None:
+    text = (
+        "import sys\nfor _ in range(100):\n"
+        " sys.stdout.buffer.write(bytes(range(256)) * 2000)\n"
+        " sys.stderr.buffer.write(bytes([0, 255]) * 200000)\n"
+    )
+    with Supervisor() as supervisor:
+        result = supervisor.run(script(text, head_bytes=8, tail_bytes=4))
+    assert result.exit_code == 0
+    assert result.output_bytes == 100 * (512000 + 400000)
+    assert result.stderr_tail == "\ufffd" * 4
+    assert "\0" not in result.stdout_head
+
+
+def test_last_line_needs_no_newline() -> None:
+    scanner = scan({"m": TIME}, [b"Time in seconds = 1\nTime in sec", b"onds = 2"])
+    assert scanner.matches["m"] == PatternMatch(2, "Time in seconds = 2", ("2",))
+
+
+def test_twice_on_one_line_counts_twice() -> None:
+    assert scan({"m": "t=([0-9])"}, [b"t=1 t=2\n"]).matches["m"] == PatternMatch(2, "t=2", ("2",))
+
+
+def test_patterns_do_not_reach_over_lines() -> None:
+    assert scan({"m": r"value\s*=\s*(\d+)"}, [b"value =\n7\n"]).matches == {}
+
+
+def test_carriage_returns_do_not_hide_the_end_of_a_line() -> None:
+    assert scan({"a": r"done (\d)$", "b": r"^(d|D)one \d$"}, [b"done 1\r\n"]).matches.keys() == {
+        "a",
+        "b",
+    }
+
+
+def test_endless_line_is_cut_and_the_next_line_is_seen() -> None:
+    chunks = [b"m=1 " + b"x" * 70_000, b"y" * 3_000_000, b"m=2\nm=3\n"]
+    assert scan({"m": "m=([0-9])"}, chunks).matches["m"] == PatternMatch(2, "m=3", ("3",))
+
+
+def test_json_line_longer_than_patterns_see() -> None:
+    line = json.dumps({"a": "x" * 500_000}).encode()
+    cut = [line[i : i + 65536] for i in range(0, len(line), 65536)]
+    found = scan({}, [*cut, b"\n{broken}\n[1]\n{} trailing\n"]).json_line
+    assert found is not None
+    assert len(found["a"]) == 500_000
+
+
+def test_last_json_line_counts() -> None:
+    text = b'{"a": 1}\n{"a": 2}\n {"a": 3}\n{"a": nonsense}\n'
+    assert scan({}, [text]).json_line == {"a": 2}
+    assert scan({}, [b"{}\n"]).json_line == {}
+    assert scan({}, [b'{"a":' * 100_000 + b"}\n"]).json_line is None
+
+
+@given(
+    lines=st.lists(
+        st.sampled_from([b"", b"a=1", b"ba=22\r", b"{", b'{"k": 1}', b'{"k": 2}', b"\xff\x00", b"=="]),
+        max_size=30,
+    ),
+    ending=st.booleans(),
+    cuts=st.lists(st.integers(0, 200), max_size=8),
+)
+def test_how_the_stream_is_cut_makes_no_difference(
+    lines: list[bytes], ending: bool, cuts: list[int]
+) -> None:
+    data = b"\n".join(lines) + (b"\n" if ending else b"")
+    places = sorted({min(c, len(data)) for c in cuts} | {0, len(data)})
+    chunks = [data[a:b] for a, b in zip(places, places[1:], strict=False)]
+    patterns = {"literal": r"a=(\d+)", "anchored": r"^(?:b?)a=\d+$", "none": "[=]{2}"}
+    got = scan(patterns, chunks)
+    expected: dict[str, list[re.Match[str]]] = {name: [] for name in patterns}
+    for line in data.split(b"\n"):
+        text = line.removesuffix(b"\r").decode("utf-8", "replace")
+        for name, regex in patterns.items():
+            expected[name] += re.finditer(regex, text)
+    assert got.matches == {
+        name: PatternMatch(len(found), found[-1].group(), found[-1].groups())
+        for name, found in expected.items()
+        if found
+    }
+    objects = [json.loads(x) for x in lines if x.startswith(b'{"')]
+    assert got.json_line == (objects[-1] if objects else None)
+
+
+@given(
+    chunks=st.lists(st.binary(max_size=40), max_size=20),
+    limit=st.integers(0, 30),
+)
+def test_tail_is_the_end(chunks: list[bytes], limit: int) -> None:
+    tail = Tail(limit)
+    for chunk in chunks:
+        tail.add(chunk)
+    data = b"".join(chunks)
+    expected = data[len(data) - min(limit, len(data)) :]
+    assert tail.text() == expected.decode("utf-8", "replace").replace("\0", "\ufffd")
+
+
+def test_head_is_the_beginning() -> None:
+    capture = Capture({}, head_bytes=5, tail_bytes=0)
+    for chunk in (b"abc", b"def", b"ghi"):
+        capture.add_stdout(chunk)
+    assert capture.texts == {"stdout_head": "abcde", "stdout_tail": "", "stderr_tail": ""}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "literal"),
+    [
+        (TIME, "Time in seconds"),
+        ("VERIFICATION SUCCESSFUL", "VERIFICATION SUCCESSFUL"),
+        (r"\[done\] (\d+)", "[done] "),
+        ("colou?r: (.*)", None if len("colo") < 3 else "colo"),
+        ("(?i)time", None),
+        ("OK|PASSED", None),
+        ("a+b", None),
+        ("abcd{0}", "abc"),
+        (r"x\nyyy[)]zz", "yyy"),
+    ],
+)
+def test_required_literals(pattern: str, literal: str | None) -> None:
+    assert required_literal(pattern) == literal
+
+
+_ATOM = st.sampled_from(
+    ["a", "b", "ab", "abc", r"\.", ".", r"\w", "[ab]", "[^a]", "[]a)]", "(ab)", "(?:a(b)c)", "(a|bc)"]
+    + ["(?=abc)", "(?!ab)", "(?P<n>abc)", "^", "$", r"\b", "(?#abc)", r"\x61", r"\(", "-"]
+)
+_PIECE = st.tuples(_ATOM, st.sampled_from(["", "", "", "*", "+", "?", "{0}", "{2}", "{0,1}", "*?", "++"]))
+
+
+@settings(max_examples=400)
+@given(pieces=st.lists(_PIECE, min_size=1, max_size=6), text=st.text("abc.(-", max_size=12))
+def test_every_match_contains_the_required_literal(
+    pieces: list[tuple[str, str]], text: str
+) -> None:
+    pattern = "".join(atom + repeat for atom, repeat in pieces)
+    try:
+        regex = re.compile(pattern)
+    except re.error:
+        return
+    literal = required_literal(pattern)
+    match = regex.search(text)
+    if match is not None and literal is not None:
+        assert literal in text
+
+
+def test_interpreter_is_the_one_under_test() -> None:
+    """The server runs with the tuner's interpreter, without its site-packages."""
+    with Supervisor() as supervisor:
+        supervisor.start()
+        words = read_proc(f"/proc/{supervisor.pid}/cmdline").split(b"\0")
+    assert words[:3] == [sys.executable.encode(), b"-I", b"-S"]

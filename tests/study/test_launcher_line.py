@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from autotune.errors import UsageError
+from autotune.study.launcher_line import parse
+
+
+def test_a_program_without_launcher_is_itself() -> None:
+    line = parse(("./cg.A.x", "-v"))
+    assert line.program == ("./cg.A.x", "-v")
+    assert line.ranks is None
+    assert line.launcher is None
+
+
+@pytest.mark.parametrize("flag", ["-n", "-np", "--np"])
+def test_ranks_are_taken_from_the_launcher(flag: str) -> None:
+    line = parse(("mpirun", flag, "4", "./cg.A.x", "-np", "7"))
+    assert (line.ranks, line.program) == (4, ("./cg.A.x", "-np", "7"))
+
+
+def test_understood_options_become_fixed_launch_options() -> None:
+    line = parse(
+        (
+            "/opt/mpi/bin/mpiexec",
+            "--mca",
+            "btl",
+            "self,sm",
+            "-x",
+            "OMP_NUM_THREADS=1",
+            "--bind-to",
+            "none",
+            "--map-by",
+            "core:oversubscribe",
+            "./a",
+        )
+    )
+    assert line.options == ("--mca", "btl", "self,sm", "-x", "OMP_NUM_THREADS=1")
+    assert line.placement == {"bind_to": "none", "map_by": "core"}
+
+
+def test_what_autotune_says_itself_is_dropped() -> None:
+    line = parse(("mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "2", "./a"))
+    assert line.options == ()
+
+
+def test_an_unknown_option_is_refused_with_the_corrected_line() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(("mpirun", "-np", "4", "--frobnicate", "./cg.A.x"), "compare")
+    text = str(caught.value)
+    assert "--frobnicate" in text
+    assert "autotune compare -- mpirun -np 4 ./cg.A.x" in text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("mpirun", "-np", "4"),
+        ("mpirun", "-np"),
+        ("mpirun", "-np", "four", "./a"),
+        ("mpirun", "-np", "0", "./a"),
+        ("mpirun", "-n", "2", "mpirun", "-n", "2", "./a"),
+        ("mpirun", "-n", "2", "./a", ":", "-n", "1", "./b"),
+        (),
+    ],
+)
+def test_broken_lines_are_usage_errors(words: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError):
+        parse(words)
