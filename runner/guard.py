@@ -47,6 +47,8 @@ class Culprit:
     pid: int
     name: str
     cpu_s: float
+    command: str = ""
+    """Beginning of its command line: "python" alone says little."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,13 @@ def culprits(
     mine = set(own)
     used = {pid: s for pid, s in used_between(before, after).items() if pid not in mine and s > 0}
     top = sorted(used, key=lambda pid: -used[pid])[:most]
-    return tuple(Culprit(pid, after[pid].name, round(used[pid], 2)) for pid in top)
+    return tuple(Culprit(p, after[p].name, round(used[p], 2), command_of(p)) for p in top)
+
+
+def command_of(pid: int) -> str:
+    """First 80 characters of the command line; "" for a kernel thread or a process that is gone."""
+    words = read_proc(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode("utf-8", "replace")
+    return "".join(c if c.isprintable() else "?" for c in words.strip()[:80])
 
 
 def limit_s(wall_s: float) -> float:

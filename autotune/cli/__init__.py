@@ -12,7 +12,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     User errors are printed as one message on standard error, never as a traceback.
     """
-    from click.exceptions import Abort, ClickException, Exit
+    import typer
 
     from autotune.cli.commands import build
     from autotune.cli.render import error_console
@@ -26,12 +26,12 @@ def main(arguments: list[str] | None = None) -> int:
             standalone_mode=False,
         )
         return code if isinstance(code, int) else 0
-    except Exit as stop:
+    except typer.Exit as stop:
         return stop.exit_code
-    except ClickException as error:
-        error.show()
+    except typer.TyperException as error:
+        _show(error)
         return 2
-    except (KeyboardInterrupt, Abort):
+    except (KeyboardInterrupt, typer.Abort):
         # Commands that can be continued have said how; nothing else is lost by stopping.
         return INTERRUPTED
     except AutotuneError as error:
@@ -44,6 +44,15 @@ def main(arguments: list[str] | None = None) -> int:
         # The reader of our output went away (autotune ... | head): not an error of ours.
         sys.stderr.close()
         return 0
+
+
+def _show(error: Exception) -> None:
+    """A usage error with the command's usage line where there is one."""
+    show = getattr(error, "show", None)
+    if callable(show):
+        show()
+    else:
+        print(f"autotune: {error}", file=sys.stderr)
 
 
 def entry() -> None:

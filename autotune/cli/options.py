@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from runner.machine import describe
 
 from autotune.config.app import App, app_from_command, check_pattern, load_app
 from autotune.config.cluster import Cluster, load_cluster
@@ -16,6 +15,7 @@ from autotune.errors import UsageError
 from autotune.space import Space, load_space
 from autotune.study.launcher_line import LauncherLine, parse
 from autotune.study.target import Target
+from runner.machine import describe
 from runner.mpi.discover import find
 from runner.mpi.library import Library
 

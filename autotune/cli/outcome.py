@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from autotune.cli.render import console, percent, seconds, table
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest
 from autotune.study.result import Finalist, Result
@@ -13,6 +15,10 @@ HEADLINES = {
     "too_noisy": "Too noisy: this machine's runs scatter too much to decide.",
     "interrupted": "Interrupted.",
 }
+
+
+FEW = 4
+"""Settings with more parameters are counted, not spelled out, where they are not the answer."""
 
 
 def print_result(result: Result) -> None:
@@ -49,7 +55,7 @@ def print_result(result: Result) -> None:
         _print_use(result)
     elif result.best is not None and result.status != "interrupted":
         out.print(
-            f"best seen (not proven): {_setting(result.best['setting'])}, "
+            f"best seen (not proven): {short_setting(result.best['setting'])}, "
             f"{seconds(result.best['median_s'])}, median of {result.best['n']}",
             markup=False,
         )
@@ -93,7 +99,7 @@ def _row(finalist: Finalist) -> list[str]:
     low = "-" if finalist.lo is None else percent(finalist.lo)
     high = "-" if finalist.hi is None else percent(finalist.hi)
     return [
-        finalist.setting.key.replace(",", " "),
+        short_setting(finalist.setting.to_json()),
         percent(finalist.gain),
         f"{low} .. {high}",
         str(finalist.blocks),
@@ -101,8 +107,10 @@ def _row(finalist: Finalist) -> list[str]:
     ]
 
 
-def _setting(values: dict[str, object]) -> str:
-    return ",".join(f"{k}={v}" for k, v in values.items()) or "default"
+def short_setting(values: Mapping[str, object]) -> str:
+    if len(values) > FEW:
+        return f"a setting of {len(values)} parameters"
+    return ", ".join(f"{k}={v}" for k, v in values.items()) or "default"
 
 
 def _number(value: float | int | None) -> float | None:

@@ -58,7 +58,7 @@ class Progress:
             self._phase, self._planned, self._runs = event.words, event.runs, 0
             self._line(f"{event.words} ...")
         elif isinstance(event, Waiting):
-            self._line(f"run rejected: {event.words}; waiting for a quiet machine")
+            self._line(event.words)
         elif isinstance(event, TrialEnded):
             self._trial(event)
         elif isinstance(event, RunEnded):
@@ -99,7 +99,8 @@ class Progress:
             ends.append(gone / self._measured * (self.trials - self._done))
         if self.budget_s:
             ends.append(self.budget_s - gone)
-        return f"  about {seconds(max(min(ends), 0))} left" if ends else ""
+        left = min(ends, default=0.0)
+        return f"  about {seconds(round(left))} left" if left >= 1 else ""
 
     def _line(self, text: str) -> None:
         if self._live is None:

@@ -182,14 +182,16 @@ def _write_params(conductor: Conductor, result: Result, path: Path | None) -> No
     request = conductor.request
     place = path or Path(f"autotune-{_safe(result.app)}-{result.study[:8]}.conf")
     low, high = result.gain_ci
-    evidence = [
-        f"autotune: {result.recommended.key}",
+    where = (
         f"for {result.app} on {result.ranks} ranks, {result.mpi['name']} {result.mpi['version']}, "
-        f"machine {result.machine}, cluster {result.cluster}",
+        f"machine {result.machine}, cluster {result.cluster}"
+    )
+    proof = (
         f"gain over the default {percent(result.gain)}, 95 % interval {percent(low)} to "
-        f"{percent(high)}, {result.confirmation_runs} confirmation runs; study {result.study}",
-        f"use: mpirun --tune {place.name} ...   undo: leave the option out",
-    ]
+        f"{percent(high)}, {result.confirmation_runs} confirmation runs; study {result.study}"
+    )
+    use = f"use: mpirun --tune {place.name} ...   undo: leave the option out"
+    evidence = [f"autotune: {result.recommended.key}", where, proof, use]
     try:
         written = write_tune_file(
             place, request.target, request.space, result.recommended, evidence, conductor.runner

@@ -21,8 +21,8 @@ def load_space(
     """The space ``name``, or several joined by ``+``; a part may be the path of a ``.toml`` file.
 
     ``facts`` (any of ranks, cores, nodes) are what expressions in the files may mention; one that
-    is not given is unknown, and rules that need it do not bite.  With ``library=None`` names stay as
-    in the file and nothing is looked up, which needs levels that are written out.
+    is not given is unknown, and rules that need it do not bite.  With ``library=None`` names stay
+    as in the file and nothing is looked up, which needs levels that are written out.
     Raises :class:`UsageError`.
     """
     for fact in facts or {}:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from autotune.stats.exact import Floats
+from autotune.stats.exact import Flags, Floats, Values
 from autotune.stats.warn import mad_spread
 
 _DRIFT_SIGMAS = 4.0
@@ -29,7 +27,7 @@ def design(settings: int, blocks: int, rng: np.random.Generator) -> list[list[in
     return order[:blocks]
 
 
-def drifted(times: Sequence[float], window: int = 5, *, tolerance: float = 0.10) -> list[int]:
+def drifted(times: Values, window: int = 5, *, tolerance: float = 0.10) -> list[int]:
     """Blocks at which the machine was not at its usual speed; indices in rising order.
 
     ``times``: seconds of the default in the order of the blocks (or of each block's median over
@@ -51,9 +49,7 @@ def drifted(times: Sequence[float], window: int = 5, *, tolerance: float = 0.10)
     return [int(i) for i in np.flatnonzero(away)]
 
 
-def ratio_to_default(
-    times: Sequence[float], is_default: Sequence[bool], *, nearest: int = 3
-) -> list[float]:
+def ratio_to_default(times: Values, is_default: Flags, *, nearest: int = 3) -> list[float]:
     """Every run's time divided by what the default takes at that moment; shape as ``times``.
 
     ``times``: seconds in run order, with a flag for runs of the default.  The default's level

@@ -9,13 +9,23 @@ the log ratios are symmetric, which a candidate that changes the shape of the no
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from autotune.stats.exact import Floats, sign_rank, sign_tail, wilcoxon_rank, wilcoxon_tail
+from autotune.stats.exact import (
+    Flags,
+    Floats,
+    Values,
+    middle,
+    sign_rank,
+    sign_tail,
+    wilcoxon_rank,
+    wilcoxon_tail,
+)
 from autotune.stats.pairs import LogRatios, log_ratios
 from autotune.stats.warn import comparison_warnings
 
@@ -56,13 +66,13 @@ class Comparison:
 
 
 def compare(
-    default: Sequence[float],
-    candidate: Sequence[float],
+    default: Values,
+    candidate: Values,
     *,
     alpha: float = 0.05,
     min_gain: float = MIN_GAIN,
-    censored_default: Sequence[bool] | None = None,
-    censored_candidate: Sequence[bool] | None = None,
+    censored_default: Flags | None = None,
+    censored_candidate: Flags | None = None,
     resolution: float | None = None,
     method: Method = "sign",
 ) -> Comparison:
@@ -138,14 +148,20 @@ def _values(logs: Floats, method: Method) -> Floats:
     """The values whose order statistics end the interval: the blocks, or all their averages."""
     if method == "sign":
         return logs
-    rows, columns = np.triu_indices(logs.size)
+    rows, columns = _pairs(logs.size)
     return np.asarray((logs[rows] + logs[columns]) / 2, dtype=np.float64)
+
+
+@lru_cache(maxsize=64)
+def _pairs(n: int) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    rows, columns = np.triu_indices(n)
+    return rows, columns
 
 
 def _point(ratios: LogRatios, method: Method) -> tuple[float, float, Bound]:
     """Point estimate, its lower bound, and what the estimate is; all as gains."""
-    low = float(np.median(_values(ratios.value_low, method)))
-    high = float(np.median(_values(ratios.value_high, method)))
+    low = middle(_values(ratios.value_low, method))
+    high = middle(_values(ratios.value_high, method))
     if low == high:
         return math.expm1(low), math.expm1(low), "exact"
     if math.isfinite(low):

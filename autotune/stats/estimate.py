@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from autotune.stats.exact import sign_rank, sign_tail
+from autotune.stats.exact import Flags, Values, sign_rank, sign_tail
 from autotune.stats.pairs import checked, detect_resolution, flags
 from autotune.stats.warn import mad_spread, run_warnings
 
@@ -38,9 +37,9 @@ class Estimate:
 
 
 def estimate(
-    values: Sequence[float],
+    values: Values,
     *,
-    censored: Sequence[bool] | None = None,
+    censored: Flags | None = None,
     resolution: float | None = None,
     min_time: float = 0.1,
     level: float = 0.95,
@@ -63,7 +62,7 @@ def estimate(
     end = max(rank, 1)
     median, upper = float(np.median(low)), float(np.median(high))
     if resolution is None:
-        resolution = detect_resolution([float(v) for v in whole]) or 0.0
+        resolution = detect_resolution(whole) or 0.0
     return Estimate(
         median=median,
         lo=float(low[end - 1]),

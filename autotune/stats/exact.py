@@ -21,9 +21,18 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 Floats = NDArray[np.float64]
+Values = Sequence[float] | NDArray[np.float64]
+Flags = Sequence[bool] | NDArray[np.bool_]
 Spending = Literal["linear", "pocock", "obrien-fleming"]
 
 _SLACK = 1e-12  # sums of floats may exceed a tail that they meet exactly
+
+
+def middle(values: Floats) -> float:
+    """Median of at least one value, infinities included (much faster than numpy's on few)."""
+    ordered = np.sort(values)
+    n = ordered.size
+    return float(ordered[(n - 1) // 2] + ordered[n // 2]) / 2
 
 
 @lru_cache(maxsize=4096)

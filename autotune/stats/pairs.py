@@ -8,14 +8,13 @@ the ``high`` values keeps the promised coverage exactly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
 
 from autotune.errors import WorkError
-from autotune.stats.exact import Floats
+from autotune.stats.exact import Flags, Floats, Values, middle
 
 _DIGITS = 12  # significant digits kept when a value is read as a decimal number
 _GCD_RUNS = 8  # runs, of three different values, that make a common divisor no coincidence
@@ -51,29 +50,32 @@ class LogRatios:
         return LogRatios(*cut, self.resolution, self.coarseness, ties)
 
 
-def detect_resolution(values: Sequence[float]) -> float | None:
+def detect_resolution(values: Values) -> float | None:
     """The step that all values are multiples of (NPB prints 0.01 s), in their own unit.
 
     Read from the decimals of the values; with 8 runs of 3 different values or more also from their
-    greatest common divisor (clock ticks of 4 ms).  None if the step is below 1e-7 of the largest value, or
-    if no value is finite and positive.
+    greatest common divisor (clock ticks of 4 ms).  None if the step is below 1e-7 of the largest
+    value, or if no value is finite and positive.
     """
     usable = [float(v) for v in values if np.isfinite(v) and v > 0]
     found = set(usable)
     if not found:
         return None
-    decimals = [Decimal(f"{v:.{_DIGITS}g}").normalize() for v in found]
+    largest = max(found)
+    decimals = []
+    for value in found:
+        decimals.append(Decimal(f"{value:.{_DIGITS}g}").normalize())
+        if 10.0 ** int(decimals[-1].as_tuple().exponent) < 1e-7 * largest:
+            return None  # a clock: most lists end here at their first value
     exponent = min(int(d.as_tuple().exponent) for d in decimals)
     step = 10.0**exponent
-    if step < 1e-7 * max(found):
-        return None
     if len(usable) >= _GCD_RUNS and len(found) >= 3:
         multiples = np.array([int(d.scaleb(-exponent)) for d in decimals], dtype=np.int64)
         step *= int(np.gcd.reduce(multiples))
     return float(f"{step:.{_DIGITS}g}")
 
 
-def checked(values: Sequence[float], what: str) -> Floats:
+def checked(values: Values, what: str) -> Floats:
     """The values as an array; raises ``WorkError`` naming the first that is no time."""
     array = np.asarray(values, dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(array) | (array < 0))
@@ -85,7 +87,7 @@ def checked(values: Sequence[float], what: str) -> Floats:
     return array
 
 
-def flags(censored: Sequence[bool] | None, n: int) -> np.typing.NDArray[np.bool_]:
+def flags(censored: Flags | None, n: int) -> np.typing.NDArray[np.bool_]:
     """``censored`` as an array of shape (n,); raises ``ValueError`` on another length."""
     array = np.zeros(n, dtype=bool) if censored is None else np.asarray(censored, dtype=bool)
     if array.shape != (n,):
@@ -94,11 +96,11 @@ def flags(censored: Sequence[bool] | None, n: int) -> np.typing.NDArray[np.bool_
 
 
 def log_ratios(
-    default: Sequence[float],
-    candidate: Sequence[float],
+    default: Values,
+    candidate: Values,
     *,
-    censored_default: Sequence[bool] | None = None,
-    censored_candidate: Sequence[bool] | None = None,
+    censored_default: Flags | None = None,
+    censored_candidate: Flags | None = None,
     resolution: float | None = None,
 ) -> LogRatios:
     """Bounds of log(default / candidate) per block; times in seconds, one of each per block.
@@ -147,14 +149,14 @@ def _ties(low: Floats, high: Floats) -> int:
 def _coarseness(resolution: float, slow: Floats, fast: Floats) -> float:
     if not resolution or not slow.size:
         return 0.0
-    return float(resolution / max(min(np.median(slow), np.median(fast)), resolution))
+    return float(resolution / max(min(middle(slow), middle(fast)), resolution))
 
 
 def _resolution(
     slow: Floats,
     fast: Floats,
-    censored_default: Sequence[bool] | None,
-    censored_candidate: Sequence[bool] | None,
+    censored_default: Flags | None,
+    censored_candidate: Flags | None,
 ) -> float:
     """Step of the complete runs: a time limit is a round number that says nothing of the metric."""
     whole_d = slow[~flags(censored_default, slow.size)]

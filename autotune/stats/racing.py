@@ -17,7 +17,7 @@ import numpy as np
 from scipy import special
 
 from autotune.stats.compare import MIN_GAIN
-from autotune.stats.exact import Floats
+from autotune.stats.exact import Floats, Values
 from autotune.stats.warn import mad_spread
 
 MAX_RUNS = 6
@@ -46,7 +46,7 @@ class Beliefs:
         return np.asarray(np.expm1(-self.mean), dtype=np.float64)
 
 
-def noise_of(default_ratios: Sequence[float]) -> float:
+def noise_of(default_ratios: Values) -> float:
     """Robust standard deviation of the log ratio of one run, from the default's own ratios."""
     logs = np.log(np.asarray(default_ratios, dtype=np.float64))
     return max(mad_spread(logs), _LEAST_NOISE)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import optimize, stats
 
-from autotune.stats.exact import crossing, sign_walk_ranks
+from autotune.stats.exact import Values, crossing, sign_walk_ranks
 from autotune.stats.sequential import Plan
 from autotune.stats.warn import mad_spread
 
@@ -24,7 +23,7 @@ class Resolvable:
 
 
 def resolution_table(
-    ratios: Sequence[float],
+    ratios: Values,
     run_seconds: float,
     plan: Plan,
     *,

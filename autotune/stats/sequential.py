@@ -20,7 +20,9 @@ from scipy import optimize, special
 from autotune.errors import UsageError
 from autotune.stats.compare import MIN_GAIN, Comparison, Method, judge
 from autotune.stats.exact import (
+    Flags,
     Spending,
+    Values,
     crossing,
     sign_rank,
     sign_walk_ranks,
@@ -104,11 +106,11 @@ class Plan:
 
     def decide(
         self,
-        default: Sequence[float],
-        candidate: Sequence[float],
+        default: Values,
+        candidate: Values,
         *,
-        censored_default: Sequence[bool] | None = None,
-        censored_candidate: Sequence[bool] | None = None,
+        censored_default: Flags | None = None,
+        censored_candidate: Flags | None = None,
         resolution: float | None = None,
     ) -> Decision:
         """What the blocks so far say of one finalist: seconds, one of each per block, in order.

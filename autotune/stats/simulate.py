@@ -35,22 +35,23 @@ def normal(rng: np.random.Generator, cv: float, n: int) -> Floats:
 
 
 def heavy_tail(rng: np.random.Generator, cv: float, n: int) -> Floats:
-    return cv * rng.standard_t(2, n)
+    return np.asarray(cv * rng.standard_t(2, n))
 
 
 def skewed(rng: np.random.Generator, cv: float, n: int) -> Floats:
     """Never faster than the floor, often a little slower."""
-    return rng.exponential(cv, n)
+    return np.asarray(rng.exponential(cv, n))
 
 
 def bimodal(rng: np.random.Generator, cv: float, n: int) -> Floats:
     """Three runs of ten fall into a slow state."""
-    return rng.normal(0, cv, n) + np.log(1.3) * (rng.random(n) < 0.3)
+    return np.asarray(rng.normal(0, cv, n) + np.log(1.3) * (rng.random(n) < 0.3))
 
 
 def outliers(rng: np.random.Generator, cv: float, n: int) -> Floats:
     """One run of ten takes up to three times as long."""
-    return rng.normal(0, cv, n) + np.log(rng.uniform(1.5, 3, n)) * (rng.random(n) < 0.1)
+    late = rng.random(n) < 0.1
+    return np.asarray(rng.normal(0, cv, n) + np.log(rng.uniform(1.5, 3, n)) * late)
 
 
 NOISES: dict[str, _Noise] = {

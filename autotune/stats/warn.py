@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from autotune.stats.exact import Floats
+from autotune.stats.exact import Floats, middle
 from autotune.stats.pairs import LogRatios
 
 SPREAD = 0.10  # robust cv above which a median of runs is called unstable
@@ -19,7 +19,7 @@ def mad_spread(values: Floats) -> float:
     """Robust standard deviation: 1.4826 times the median absolute deviation; 0 for no values."""
     if values.size == 0:
         return 0.0
-    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
+    return 1.4826 * middle(np.abs(values - middle(values)))
 
 
 def run_warnings(values: Floats, *, resolution: float, min_time: float) -> list[str]:

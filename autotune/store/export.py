@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from autotune.errors import UsageError, WorkError
 
@@ -27,14 +30,17 @@ def export(store: Store, study_id: int, to: str, path: Path, force: bool) -> Pat
     store.get_study(study_id)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        part.touch()  # says whether a file can be made there, in words of the system
         writer(store, study_id, part)
         with part.open("rb") as file:
             os.fsync(file.fileno())
         part.replace(path)
-    except OSError as error:
-        raise WorkError(f"cannot write {path}: {error.strerror or error}") from error
+    except (OSError, SQLAlchemyError) as error:
+        words = getattr(error, "strerror", None) or str(error)
+        raise WorkError(f"cannot write {path}: {words}") from error
     finally:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink()
     return path
 
 

@@ -114,8 +114,8 @@ def prepare_file(path: Path) -> None:
         raise UsageError(f"{where}: {error.filename} is no directory; {_ELSEWHERE}") from None
     except OSError as error:
         raise UsageError(
-            f"{where} cannot be opened for writing: {error.strerror}; make it writable "
-            f"or {_ELSEWHERE}"
+            f"{where} cannot be opened for writing: {error.strerror}: {error.filename}; make it "
+            f"writable or {_ELSEWHERE}"
         ) from None
     if head and head != _MAGIC:
         raise UsageError(f"{where} is not a SQLite database; nothing was changed: {_ELSEWHERE}")
@@ -137,7 +137,11 @@ def _create(path: Path) -> None:
 
 
 def _mounts() -> list[tuple[str, str]]:
-    return [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
+    """What is mounted; nothing where the system does not tell, which is no reason to refuse."""
+    try:
+        return [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
+    except OSError:
+        return []
 
 
 def network_filesystem(path: Path, mounts: Iterable[tuple[str, str]]) -> str | None:

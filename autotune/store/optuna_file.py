@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import optuna
 from optuna.distributions import CategoricalDistribution
+from optuna.exceptions import StorageInternalError
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy import event
 
@@ -34,6 +35,8 @@ def write(store: Store, study_id: int, path: Path) -> None:
             runs[run.trial_id].append(run)
     distributions = _distributions(trials)
     frozen = [_frozen(trial, runs[trial.id], distributions) for trial in trials]
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     storage = _storage(path)
     try:
         name = clean(f"{study.key.app.name} {study.hash[:12]}")
@@ -42,19 +45,16 @@ def write(store: Store, study_id: int, path: Path) -> None:
         target.set_user_attr("strategy", clean(study.key.strategy))
         target.set_user_attr("metric", "seconds, median of the valid runs")
         target.add_trials(frozen)
+    except StorageInternalError as error:
+        raise OSError(str(error)) from error
     finally:
         storage.engine.dispose()
+        optuna.logging.set_verbosity(verbosity)
 
 
 def _storage(path: Path) -> optuna.storages.RDBStorage:
     """Optuna commits for every row; the file is flushed once, by the caller, when it is whole."""
-    optuna.logging.disable_propagation()
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
-    finally:
-        optuna.logging.set_verbosity(verbosity)
+    storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
     event.listen(storage.engine, "connect", _do_not_flush)
     storage.engine.dispose()
     return storage
@@ -82,9 +82,7 @@ def _frozen(
     values = [run.record.value_s for run in runs if run.record.valid]
     state = _state(trial, runs, bool(values))
     complete = state == TrialState.COMPLETE
-    attrs = {
-        "setting": trial.key,
-        "origin": trial.origin,
+    fate = {  # one attribute: each costs Optuna some milliseconds per trial
         "state": trial.state,
         "reason": trial.reason,
         "estimate": trial.estimate,
@@ -102,7 +100,7 @@ def _frozen(
         else None,
         params={name: trial.setting.get(name) for name in distributions},
         distributions=dict(distributions),
-        user_attrs=attrs,
+        user_attrs={"setting": trial.key, "origin": trial.origin, "autotune": fate},
         system_attrs={},
         intermediate_values={},
     )

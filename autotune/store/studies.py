@@ -140,7 +140,7 @@ def find(connection: Connection, text: str) -> Study:
 
     Raises UsageError where none or several fit; the message lists what there is.
     """
-    wanted = text.strip().lower()
+    wanted = clean(text).strip().lower()
     conditions = []
     if wanted.isascii() and wanted.isdigit() and int(wanted) < 2**31:
         conditions.append(s.study.c.id == int(wanted))

@@ -14,7 +14,7 @@ from typing import Protocol
 from autotune.errors import WorkError
 from autotune.space import Setting, Space
 from autotune.store import Store
-from autotune.study.events import RunStarted, Waiting, Watcher, silent
+from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
 from autotune.study.ledger import Entry, Ledger
 from autotune.study.target import Target
 from runner.guard import wait_quiet
@@ -80,6 +80,7 @@ class MachineBench:
         for _attempt in range(self.max_rejects):
             self.watch(RunStarted(setting, phase))
             entry = self._keep(self.runner.run(spec), setting, phase, trial, block, position)
+            self.watch(RunEnded(entry, setting, self.ledger.ratio(entry)))
             if entry.record.state != "foreign_load":
                 return entry
             self._wait(entry.record)
@@ -90,7 +91,7 @@ class MachineBench:
         )
 
     def _wait(self, record: RunRecord) -> None:
-        self.watch(Waiting(record.reason))
+        self.watch(Waiting(f"run rejected: {record.reason}; waiting for a quiet machine"))
         began = time.monotonic()
         self.quiet(self.patience_s)
         self.waiting_s += time.monotonic() - began
@@ -114,6 +115,7 @@ class MachineBench:
             record=record,
             setting_key=setting.key,
             order=entry.order,
+            launched=self.space.launched(setting),
         )
         self.ledger.add(entry)
         return entry

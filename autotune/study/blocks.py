@@ -1,5 +1,6 @@
 """Randomised interleaved blocks: each holds the reference and every setting compared, once, in
-random order.  Blocks already measured are read from the ledger, so an interrupted comparison goes on."""
+random order.  Blocks already measured are read from the ledger: an interrupted comparison
+goes on."""
 
 from __future__ import annotations
 
@@ -96,6 +97,7 @@ class Blocks:
             found.reference.append(reference.record.value_s)
             found.candidate.append(_seconds(candidate, reference))
             found.censored.append(not candidate.record.valid)
+            found.clock = reference.record.metric_s is None
         return found
 
 
@@ -109,6 +111,8 @@ class Pairs:
     reference: list[float] = field(default_factory=list)
     candidate: list[float] = field(default_factory=list)
     censored: list[bool] = field(default_factory=list)
+    clock: bool = False
+    """The figures are wall times, not a program's own figure."""
 
     def median_ratio(self) -> float:
         """Median of candidate / reference, a censored one counting as infinite; inf without any."""

@@ -18,7 +18,6 @@ from autotune.study.ledger import WARMUP, Ledger
 from autotune.study.session import Session
 from autotune.study.target import Target
 
-
 LIMIT_FACTOR = 30.0
 LIMIT_SLACK_S = 10.0
 """B is stopped after this multiple of A's first run and so many seconds more: it hangs."""

@@ -11,22 +11,20 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from autotune.space import DEFAULT, Setting, Space
-from autotune.stats import Plan
+from autotune.space import DEFAULT, Space
 from autotune.store import Store
 from autotune.strategies import create
 from autotune.study.book import StoreBook
-from autotune.study.confirm import Confirmation, confirm, finite
+from autotune.study.confirm import finite
 from autotune.study.events import Event, Watcher, silent
-from autotune.study.finalists import Finalists, Selection
 from autotune.study.identity import study_key
 from autotune.study.plan import SearchPlan
+from autotune.study.procedure import Answer, carry_out
 from autotune.study.result import Result, best_seen, count_runs, finalist_rows, judge_status
-from autotune.study.search import NOTHING_LEFT, Search
+from autotune.study.search import NOTHING_LEFT
 from autotune.study.session import Session
 from autotune.study.target import Target
 from autotune.study.warnings import study_warnings
-
 
 FINISHED = ("recommended", "keep_default", "inconclusive", "too_noisy")
 
@@ -62,53 +60,21 @@ class Conductor:
         strategy = create(
             request.strategy, request.space, seed=request.seed, options=request.options
         )
-        search = Search(self.bench, self.book, strategy, request.space, request.plan, request.watch)
         self.bench.trial_ids = self.book.ids
         launched_before = self.bench.ledger.launched_s
-        search.run()
-        # The phases are named after the trials they are based on: a longer search is proven anew.
-        round_name = str(len(self.book.trials))
-        selection = Selection(
+        answer = carry_out(
             self.bench,
+            self.book,
+            strategy,
             request.space,
             request.plan,
             request.seed,
-            search.limit_s,
-            round_name,
             request.watch,
-            search.start_defaults,
         )
-        finalists = selection.choose(self.book.trials)
-        proof = self._prove(finalists, search, round_name)
-        result = self.result(search.ended_by)
-        self._conclude(result, finalists, proof, search)
+        result = self.result(answer.search.ended_by)
+        self._conclude(result, answer)
         result.launched_s = self.bench.ledger.launched_s - launched_before
         return result
-
-    def _prove(self, finalists: Finalists, search: Search, round_name: str) -> Confirmation | None:
-        if not finalists.settings:
-            return None
-        request = self.request
-        search.start_defaults()
-        left = None
-        if request.plan.budget_s is not None:
-            # The reserve was kept back for this; a search that overdrew it still gets its minimum.
-            spent = self.bench.ledger.launched_s
-            left = max(request.plan.budget_s - spent, search.confirmation_cost())
-        return confirm(
-            self.bench,
-            finalists.settings,
-            plan=Plan(
-                alpha=request.plan.alpha,
-                finalists=len(finalists.settings),
-                min_gain=request.plan.min_gain,
-            ),
-            seed=request.seed,
-            round_name=round_name,
-            limit_s=search.limit_s,
-            budget_s=left,
-            watch=request.watch,
-        )
 
     def result(self, ended_by: str) -> Result:
         """The parts of the answer that do not depend on how the study ended."""
@@ -134,35 +100,25 @@ class Conductor:
         result.wall_s = time.monotonic() - self._session.began
         return result
 
-    def _conclude(
-        self, result: Result, finalists: Finalists, proof: Confirmation | None, search: Search
-    ) -> None:
-        best = search.best
-        result.best = best_seen(self.bench.ledger, best.effective if best else None)
-        result.status = judge_status(proof, self.bench.ledger)
-        result.finalists = finalist_rows(proof)
-        result.warnings = study_warnings(self.bench.ledger, self.book.trials, proof)
-        chosen = choose_winner(proof, self.request.plan.min_gain)
-        if proof is None or chosen is None:
+    def _conclude(self, result: Result, answer: Answer) -> None:
+        best = answer.search.best
+        ledger = self.bench.ledger
+        result.best = best_seen(ledger, best.effective if best else None)
+        result.status = judge_status(answer.proof, ledger)
+        result.finalists = finalist_rows(answer.proof)
+        result.warnings = study_warnings(ledger, self.book.trials, answer.proof)
+        chosen = answer.chosen
+        if answer.proof is None or chosen is None:
             return
-        comparison = proof.decisions[chosen].comparison
+        comparison = answer.proof.decisions[chosen].comparison
         result.recommended = chosen
         result.gain = comparison.gain
         result.gain_ci = (finite(comparison.lo), finite(comparison.hi))
         result.significant = comparison.significant
-        result.best = best_seen(self.bench.ledger, chosen)
+        result.best = best_seen(ledger, chosen)
         result.mpirun = self.request.target.mpirun_line(
             self.runner.adapter, self.request.space, chosen
         )
-
-
-def choose_winner(proof: Confirmation | None, min_gain: float) -> Setting | None:
-    """The proven finalist with fewest parameters among those about as good as the best."""
-    if proof is None or not proof.winners:
-        return None
-    top = proof.decisions[proof.winners[0]].comparison.gain
-    close = [s for s in proof.winners if proof.decisions[s].comparison.gain >= top - min_gain / 2]
-    return min(close, key=lambda s: (len(s), -proof.decisions[s].comparison.gain))
 
 
 class Conducting:

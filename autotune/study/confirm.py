@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from autotune.space import Setting
-from autotune.stats import Decision, Plan
+from autotune.stats import Decision, Plan, settle
 from autotune.study.bench import Bench
 from autotune.study.blocks import Blocks
 from autotune.study.events import PhaseStarted, Watcher, silent
@@ -73,18 +73,31 @@ def confirm_blocks(
             blocks.ensure_block(number, live)
         for setting in live:
             result.decisions[setting] = decide(plan, blocks, setting)
+        _settle(result)
         live = [s for s in live if not result.decisions[s].stop]
         if not live or result.cut_short:
             break
     return result
 
 
+def _settle(result: Confirmation) -> None:
+    """Stop finalists that trail a winner: more blocks could not make them the answer."""
+    settled = settle([result.decisions[s] for s in result.settings])
+    result.decisions = dict(zip(result.settings, settled, strict=True))
+
+
 def decide(plan: Plan, blocks: Blocks, setting: Setting) -> Decision:
-    """What the blocks so far say of one setting against the default."""
+    """What the blocks so far say of one setting against their reference."""
     pairs = blocks.pairs(setting)
-    return plan.decide(pairs.reference, pairs.candidate, censored_candidate=pairs.censored)
+    return plan.decide(
+        pairs.reference,
+        pairs.candidate,
+        censored_candidate=pairs.censored,
+        # Wall time is a clock; a program's own figure may be rounded, which is detected.
+        resolution=0.0 if pairs.clock else None,
+    )
 
 
 def finite(value: float) -> float | None:
     """A number for JSON: None where the interval has no end on that side."""
-    return value if math.isfinite(value) else None
+    return value if math.isfinite(value) and value > -1 else None

@@ -6,15 +6,12 @@ recommendation.  Both are decided on interleaved blocks; the proof comes after, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from autotune.space import DEFAULT, Setting, Space
-from autotune.study.bench import Bench
+from autotune.space import DEFAULT, Setting
 from autotune.study.blocks import Blocks
-from autotune.study.events import PhaseStarted, Watcher
-from autotune.study.plan import SearchPlan
-from autotune.study.search import Trial
+from autotune.study.events import PhaseStarted
+from autotune.study.search import Search, Trial
 
 SINGLES = 4
 """Up to this many parameters are taken out one by one; more are taken out in groups first."""
@@ -34,41 +31,31 @@ class Finalists:
 class Selection:
     """Chooses finalists of one search; ``round`` names its phases, so that it can be continued."""
 
-    def __init__(
-        self,
-        bench: Bench,
-        space: Space,
-        plan: SearchPlan,
-        seed: int,
-        limit_s: float | None,
-        round_name: str,
-        watch: Watcher,
-        warm_up: Callable[[], None],
-    ) -> None:
-        self.bench = bench
-        self.space = space
-        self.plan = plan
+    def __init__(self, search: Search, seed: int, round_name: str) -> None:
+        self.search = search
+        self.bench = search.bench
+        self.space = search.space
+        self.plan = search.plan
+        self.watch = search.watch
         self.seed = seed
-        self.limit_s = limit_s
         self.round = round_name
-        self.watch = watch
-        self.warm_up = warm_up
 
     def choose(self, trials: list[Trial]) -> Finalists:
         """At most ``plan.finalists`` settings that look faster than the default; often none."""
         front = self._front(trials)
         if not front:
             return Finalists()
-        self.warm_up()
+        self.search.start_defaults()
         ranked = self._remeasure(front)
         hopeful = [s for s, ratio in ranked if ratio <= 1 - self.plan.min_gain / 2]
         if not hopeful:
             return Finalists()
-        chosen = Finalists(hopeful[: self.plan.finalists])
+        most = self._affordable(min(len(hopeful), self.plan.finalists))
+        chosen = Finalists(hopeful[:most])
         slim = self._prune(hopeful[0], chosen)
         if slim not in chosen.settings:
             chosen.pruned_from = hopeful[0]
-            chosen.settings = [slim, *chosen.settings][: self.plan.finalists]
+            chosen.settings = [slim, *chosen.settings][: max(most, 1)]
         return chosen
 
     def _front(self, trials: list[Trial]) -> list[Setting]:
@@ -82,7 +69,7 @@ class Selection:
     def _remeasure(self, front: list[Setting]) -> list[tuple[Setting, float]]:
         count = self.plan.select_blocks
         self.watch(PhaseStarted("select", "measuring the best again", count * (len(front) + 1)))
-        blocks = Blocks(self.bench, f"select:{self.round}", front, self.seed, self.limit_s)
+        blocks = Blocks(self.bench, f"select:{self.round}", front, self.seed, self.search.limit_s)
         blocks.ensure(count)
         # Only the new runs count: the old ones were chosen for being good.
         ranked = [(s, blocks.pairs(s).median_ratio()) for s in front]
@@ -95,21 +82,16 @@ class Selection:
             groups = _groups(tuple(setting), pieces)
             without = {g: self._without(setting, g) for g in groups}
             rivals = [s for s in dict.fromkeys(without.values()) if s not in (DEFAULT, setting)]
-            if not rivals:
+            runs = self.plan.prune_blocks * (len(rivals) + 2)
+            if not rivals or not self._leaves_proof(runs):
                 return setting
-            self.watch(
-                PhaseStarted(
-                    "prune",
-                    "taking parameters out",
-                    self.plan.prune_blocks * (len(rivals) + 2),
-                )
-            )
+            self.watch(PhaseStarted("prune", "taking parameters out", runs))
             blocks = Blocks(
                 self.bench,
                 f"prune:{self.round}:{number}",
                 [setting, *rivals],
                 self.seed,
-                self.limit_s,
+                self.search.limit_s,
             )
             blocks.ensure(self.plan.prune_blocks)
             idle = {
@@ -124,6 +106,24 @@ class Selection:
             pieces = pieces * 2 if smaller == setting else 1
             setting = smaller
         return setting
+
+    def _affordable(self, finalists: int) -> int:
+        """As many finalists as the budget can prove, at least one."""
+        while finalists > 1 and not self.search.affords(self.search.proof_s(finalists)):
+            finalists -= 1
+        return finalists
+
+    def _leaves_proof(self, runs: int) -> bool:
+        """Whether the budget holds so many runs and the proof of one finalist after them.
+
+        A phase that is stored already costs nothing and is always gone through again.
+        """
+        cost = self.search.cost_s(runs) + self.search.proof_s(1)
+        return self.search.affords(cost) or self._begun("prune")
+
+    def _begun(self, kind: str) -> bool:
+        prefix = f"{kind}:{self.round}:"
+        return any(e.phase.startswith(prefix) for e in self.bench.ledger.entries)
 
     def _without(self, setting: Setting, group: tuple[str, ...]) -> Setting:
         return self.space.canonical(setting.without(*group))

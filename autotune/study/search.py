@@ -15,7 +15,6 @@ from autotune.study.ledger import DEFAULT_KEY, DEFAULT_PHASE, SEARCH, WARMUP, En
 from autotune.study.plan import SearchPlan
 from runner.types import RunRecord
 
-
 NOTHING_LEFT = "the strategy has nothing left to try"
 
 
@@ -126,20 +125,31 @@ class Search:
             self.ended_by = f"{plan.trials} trials done"
             return True
         if plan.budget_s is not None:
-            reserve = self.confirmation_cost()
-            if self.bench.ledger.launched_s + reserve >= plan.budget_s:
-                self.ended_by = "the time budget is spent, its reserve for the confirmation kept"
+            if self.bench.ledger.launched_s + self.reserve_s >= plan.budget_s:
+                self.ended_by = "the time budget is spent, its reserve for the proof kept"
                 return True
         return False
 
-    def confirmation_cost(self) -> float:
-        """Seconds that the selection and the smallest confirmation of one finalist take."""
+    def cost_s(self, runs: int) -> float:
+        """Machine seconds that so many runs about as long as the default take."""
         walls = [record.wall_s for record in self.bench.ledger.default_records()]
-        if not walls:
-            return 0.0
+        return statistics.median(walls) * runs if walls else 0.0
+
+    @property
+    def reserve_s(self) -> float:
+        """Machine seconds kept back: re-measuring the front and proving one finalist."""
         plan = self.plan
-        runs = plan.reserve_blocks * 2 + plan.selected * plan.select_blocks
-        return statistics.median(walls) * runs
+        select = (plan.selected + 1) * plan.select_blocks
+        return self.cost_s(select) + self.proof_s(1)
+
+    def proof_s(self, finalists: int) -> float:
+        """Machine seconds of the smallest proof of so many finalists."""
+        return self.cost_s(self.plan.reserve_blocks * (finalists + 1))
+
+    def affords(self, seconds: float) -> bool:
+        """Whether the budget, if there is one, still has so many seconds."""
+        budget = self.plan.budget_s
+        return budget is None or self.bench.ledger.launched_s + seconds <= budget
 
     @property
     def limit_s(self) -> float | None:

@@ -49,7 +49,8 @@ class Session:
         return adapter_for(target.library)
 
     def _say_waiting(self, *words: object) -> None:
-        self.watch(Waiting(" ".join(str(w) for w in words)))
+        holder = " ".join(" ".join(str(w) for w in words).split())
+        self.watch(Waiting(f"waiting for the machine: {holder[:200]} holds it"))
 
     def __enter__(self) -> Session:
         self.began = time.monotonic()

@@ -133,7 +133,8 @@ class Server:
         for fd in run.streams:
             self._selector.unregister(fd)
         self._run = None
-        self._reply({"result": result_to_json(run.result(others=(self._tuner,)))})
+        result = result_to_json(run.result(others=(self._tuner,)))
+        self._reply({"result": result, "leaving": self._leaving})
 
     def _reply(self, message: dict[str, Any]) -> None:
         try:
@@ -145,7 +146,8 @@ class Server:
     def _leave(self) -> None:
         self._leaving = True
         if self._run is not None:
-            self._run.interrupt(_ORPHAN_GRACE_S, hurry=False)
+            grace_s = min(self._run.request.grace_s, _ORPHAN_GRACE_S)
+            self._run.interrupt(grace_s, hurry=False)
 
 
 def main(fd: int, tuner: int) -> None:

@@ -129,12 +129,17 @@ class Supervisor:
             self._sent = False
         if answer is None or "crashed" in answer or "unkillable" in answer:
             self._server = None
-            raise server.lost(answer or {})
+            raise server.lost(answer or {}, request.grace_s)
         if "failed" in answer:
             step = answer["failed"]
             place = str(request.cwd if step == "cwd" else request.stdin)
             raise StartError(request.argv[0], step, place, answer["errno"])
-        return {**answer["result"], "tuner_cpu_s": time.process_time() - cpu_s}
+        cpu_s = time.process_time() - cpu_s
+        if answer["leaving"]:
+            # Somebody sent it SIGTERM: the next run needs a new one.
+            server.close()
+            self._server = None
+        return {**answer["result"], "tuner_cpu_s": cpu_s}
 
     @staticmethod
     def _judged(answer: dict[str, Any]) -> ExecResult:
@@ -166,7 +171,7 @@ class _Server:
             )
         self._identity = strays.identity(self.process.pid)
         if _frames.receive(self.sock) is None:
-            raise self.lost({})
+            raise self.lost({}, 0.0)
 
     def send(self, message: dict[str, Any]) -> None:
         """Send, unless the other end is gone: the reader finds that out."""
@@ -184,7 +189,7 @@ class _Server:
             self.process.wait()
         self.clean_up()
 
-    def clean_up(self) -> set[int]:
+    def clean_up(self, grace_s: float = strays.GRACE_S) -> set[int]:
         """After the end of the process: kill what it left, release everything.
 
         Only a process that died without cleaning up itself can have left something.
@@ -194,15 +199,15 @@ class _Server:
         self._errors.close()
         if self.process.returncode == 0:
             return set()
-        return strays.end(lambda: strays.of_server(self._identity))
+        return strays.end(lambda: strays.of_server(self._identity), grace_s)
 
-    def lost(self, answer: dict[str, Any]) -> RunnerError:
+    def lost(self, answer: dict[str, Any], grace_s: float) -> RunnerError:
         """Clean up and say what happened."""
         self.sock.close()
         code = self.process.wait()
         self._errors.seek(0)
         text = str(answer.get("crashed", self._errors.read()[-4000:].decode("utf-8", "replace")))
-        left = self.clean_up()
+        left = self.clean_up(grace_s)
         if "unkillable" in answer:
             return UnkillableError(
                 f"processes of the run do not end even by SIGKILL: {answer['unkillable']}; they "

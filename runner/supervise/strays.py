@@ -52,7 +52,10 @@ def abandoned() -> set[int]:
     here = _namespace(os.getpid())
 
     def wanted(pid: int, owner: str) -> bool:
-        return identity(int(owner.split("-")[0])) != owner and _namespace(pid) == here
+        server = int(owner.split("-")[0])
+        # A zombie is dead: in a container nobody may collect it.
+        alive = identity(server) == owner and _procfs.is_alive(server)
+        return not alive and _namespace(pid) == here
 
     return _find(wanted)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from runner.apps.common_errors import AppUsageError
-from runner.apps.common_grid import split
+from runner.apps.common_grid import show_shape, split
 from runner.apps.jacobi3d.block import Block, serial_block
 from runner.apps.jacobi3d.halo import box_cells, face_box
 from runner.apps.jacobi3d.inputs import INPUTS, stored_residual
@@ -236,3 +239,13 @@ def test_options_of_a_named_input() -> None:
 def test_wrong_options_are_named(arguments: list[str], words: str) -> None:
     with pytest.raises(AppUsageError, match=words):
         parse(arguments)
+
+
+def test_configuration_names_the_inputs_of_the_program() -> None:
+    path = Path(__file__).parents[2] / "configs" / "apps" / "jacobi3d.toml"
+    config = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert list(config["inputs"]) == list(INPUTS)
+    assert config["default_input"] == parse([]).input
+    for name, chosen in INPUTS.items():
+        words = config["inputs"][name]["description"]
+        assert f"{show_shape(chosen.size)} cells, {chosen.iterations} iterations" in words

@@ -1,7 +1,7 @@
 """The store's contract on every back-end.
 
-PostgreSQL is tried where AUTOTUNE_TEST_POSTGRES names a database (postgresql://...) in which schemas
-may be made; each test gets a schema of its own.
+PostgreSQL is tried where AUTOTUNE_TEST_POSTGRES names a database (postgresql://...) in which
+schemas may be made; each test gets a schema of its own.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-pytest.register_assert_rewrite("contract.store")
+pytest.register_assert_rewrite("tests.contract.store")
 
-from contract.store import StoreContract  # noqa: E402
+from tests.contract.store import StoreContract  # noqa: E402
 
 VARIABLE = "AUTOTUNE_TEST_POSTGRES"
 

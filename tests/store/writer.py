@@ -1,9 +1,9 @@
 """A process of its own that works on a database and says on standard output what is durable.
 
-    writer.py PLACE study                make the study, print its hash
-    writer.py PLACE trial STUDY          add a trial, print its number, wait to be killed
-    writer.py PLACE recover STUDY        print how many trials were taken over
-    writer.py PLACE runs STUDY COUNT     add COUNT trials with a run each, print each run's id
+writer.py PLACE study                make the study, print its hash
+writer.py PLACE trial STUDY          add a trial, print its number, wait to be killed
+writer.py PLACE recover STUDY        print how many trials were taken over
+writer.py PLACE runs STUDY COUNT     add COUNT trials with a run each, print each run's id
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ import sys
 import time
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[i]) for i in (1, 2)]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from contract.store import key, ok  # noqa: E402
-
-from autotune.store import Store  # noqa: E402
-from runner.types import ReadBack  # noqa: E402
+from autotune.store import Store
+from runner.types import ReadBack
+from tests.contract.store_samples import key, ok
 
 PATIENCE_S = 60.0
 
@@ -49,4 +48,4 @@ def main(place: str, task: str, study_id: int = 0, count: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3], *map(int, sys.argv[3:]))
+    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))

@@ -26,9 +26,11 @@ from runner.apps.jacobi3d.verify import (
 
 @dataclass(frozen=True)
 class Solved:
-    """The repetitions of one run: seconds (the slowest rank each), phases of the last one."""
+    """The repetitions of one run: seconds of each (the slowest rank), their median as
+    ``solver_s``, and the phases of the repetition that took so long."""
 
     seconds: list[float]
+    solver_s: float
     phases: dict[str, dict[str, float]]
     verdict: Verdict
     startup_s: float
@@ -64,17 +66,21 @@ def _solve(comm: Any, options: Options, grid: Shape, block: Block, begin: float)
     """All repetitions; the first one that is not verified decides the verdict."""
     solver = BasicMPI(comm, block, grid)
     seconds: list[float] = []
+    phases: list[dict[str, float]] = []
     verdicts: list[Verdict] = []
     startup_s = 0.0
     for _ in range(options.repetitions):
         block.reset()
         at_start = global_residual(comm, block)
         startup_s = startup_s or comm.allreduce(perf_counter() - begin, op=_max())
-        elapsed, phases = solver.solve(options.iterations)
+        elapsed, spent = solver.solve(options.iterations)
         seconds.append(comm.allreduce(elapsed, op=_max()))
+        phases.append(spent)
         verdicts.append(_verify(comm, options, block, at_start))
     verdict = next((v for v in verdicts if v.verified is False), verdicts[-1])
-    return Solved(seconds, phase_summary(comm, phases), verdict, startup_s)
+    solver_s = statistics.median_low(seconds)
+    typical = phases[seconds.index(solver_s)]
+    return Solved(seconds, solver_s, phase_summary(comm, typical), verdict, startup_s)
 
 
 def _max() -> Any:
@@ -97,9 +103,8 @@ def _verify(comm: Any, options: Options, block: Block, at_start: float) -> Verdi
 
 
 def _print(ranks: int, options: Options, grid: Shape, solved: Solved) -> None:
-    solver_s = statistics.median(solved.seconds)
     updates = math.prod(options.size) * options.iterations
-    mflops = FLOPS_PER_CELL * updates / solver_s / 1e6
+    mflops = FLOPS_PER_CELL * updates / solved.solver_s / 1e6
     result: dict[str, Any] = {
         "app": "jacobi3d",
         "variant": options.variant,
@@ -109,7 +114,7 @@ def _print(ranks: int, options: Options, grid: Shape, solved: Solved) -> None:
         "grid": list(grid),
         "ranks": ranks,
         "block": options.block,
-        "solver_s": solver_s,
+        "solver_s": solved.solver_s,
         "verified": solved.verdict.verified,
         "residual": solved.verdict.residual,
         "expected": solved.verdict.expected,
@@ -121,7 +126,9 @@ def _print(ranks: int, options: Options, grid: Shape, solved: Solved) -> None:
         result["repetitions_s"] = solved.seconds
     cells = f"{show_shape(options.size)} cells, {options.iterations} iterations"
     print(f"jacobi3d {options.variant}: {cells}, {ranks} ranks as {show_shape(grid)}")
-    print(f"solver {solver_s:.4f} s, {mflops:.0f} MFlop/s, start-up {solved.startup_s:.2f} s")
+    print(
+        f"solver {solved.solver_s:.4f} s, {mflops:.0f} MFlop/s, start-up {solved.startup_s:.2f} s"
+    )
     shares = (f"{name} {s['mean']:.4f}" for name, s in solved.phases.items())
     print(f"seconds, mean over ranks: {', '.join(shares)}")
     print(solved.verdict.message)

@@ -28,8 +28,8 @@ class Input:
 INPUTS = {
     "tiny": Input((16, 16, 16), 20, "for tests: a few milliseconds"),
     "small": Input((48, 48, 48), 400, "short messages, some hundredths of a second"),
-    "default": Input((64, 64, 64), 4000, "about one second at 2 ranks"),
-    "halo": Input((24, 24, 24), 30000, "small blocks, many iterations: bound by latency"),
+    "default": Input((64, 64, 64), 6000, "about one second at 2 ranks"),
+    "halo": Input((24, 24, 24), 40000, "small blocks, many iterations: bound by latency"),
     "large": Input((256, 256, 256), 80, "larger than the caches: bound by memory"),
 }
 

@@ -38,10 +38,13 @@ def initial_field(size: Shape, start: Shape, stop: Shape) -> NDArray[np.float64]
         _profile(cells, n, lean)
         for cells, n, lean in zip(axes, size, (0.25, 0.5, 0.75), strict=True)
     )
+    # (73 x + 179 y + 283 z) mod 101, taken apart so that a plane costs one addition and a look-up.
+    rough = 1.0 + (np.arange(303) % 101) / 404.0
+    plane = (x * 73 % 101)[None, :] + (y * 179 % 101)[:, None]
+    across = along_y[:, None] * along_x[None, :]
     field = np.empty((len(z), len(y), len(x)))
-    for k in range(len(z)):
-        rough = (x[None, :] * 73 + y[:, None] * 179 + z[k] * 283) % 101
-        field[k] = (along_y[:, None] * along_x[None, :]) * along_z[k] * (1.0 + rough / 404.0)
+    for k, shift in enumerate((z * 283 % 101).tolist()):
+        field[k] = across * along_z[k] * rough[plane + shift]
     return field
 
 

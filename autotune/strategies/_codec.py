@@ -1,0 +1,122 @@
+"""Settings as vectors of small integers, and the one form of all settings that mean the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.space import Parameter, Setting, Space, Value
+from autotune.space.setting import write_value
+
+UNSET = "unset"
+_REMEMBERED = 1000
+
+Codes = tuple[int, ...]
+"""One index per parameter into :attr:`Codec.choices`; 0 is unset where unset is allowed."""
+
+
+class Codec:
+    """Translates between settings, codes and the texts that Optuna's distributions hold.
+
+    ``sizes`` (number of choices), ``optional`` (unset allowed) have one entry per parameter.
+    ``axis`` holds for each parameter with ordered levels its codes in that order (unset stands in
+    the default's place where the default is known), else an empty tuple.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.names = space.names
+        self.choices = tuple(parameter.choices for parameter in space.parameters)
+        self.sizes: NDArray[np.intp] = np.array([len(c) for c in self.choices], dtype=np.intp)
+        self.optional: NDArray[np.bool_] = np.array([p.unset for p in space.parameters])
+        self.axis = tuple(_axis(parameter) for parameter in space.parameters)
+        self.texts = tuple(
+            tuple(UNSET if c is None else write_value(c) for c in choices)
+            for choices in self.choices
+        )
+        self.inactive: set[str] = set()
+        self._settled: dict[Setting, Setting | None] = {}
+        self._codes = [{choice: i for i, choice in enumerate(c)} for c in self.choices]
+        self._free = not space.constraints and all(p.when is None for p in space.parameters)
+
+    def leave_out(self, names: Iterable[str]) -> bool:
+        """From now on these optional parameters are never set; tells whether any is new."""
+        fresh = {n for n in names if n in self.space and self.space[n].unset} - self.inactive
+        self.inactive |= fresh
+        if fresh:
+            self._settled.clear()
+        return bool(fresh)
+
+    def encode(self, setting: Setting) -> Codes | None:
+        """The codes of a canonical setting; None where a value is not on the grid."""
+        codes = [
+            index.get(setting.get(name))
+            for name, index in zip(self.names, self._codes, strict=True)
+        ]
+        if any(name not in self.space for name in setting):
+            return None
+        return tuple(c for c in codes if c is not None) if None not in codes else None
+
+    def decode(self, codes: Sequence[int]) -> Setting:
+        """The setting exactly as the codes say, canonical or not."""
+        return Setting(self._values(codes))
+
+    def settle(self, setting: Setting) -> Setting | None:
+        """The canonical setting without idle parameters, repaired where it breaks a rule.
+
+        A broken rule is mended by leaving out the last optional parameter that it mentions: a rule
+        of which nothing is set does not apply.  None where that does not mend it.
+        """
+        if setting not in self._settled:
+            if len(self._settled) >= _REMEMBERED:
+                self._settled.clear()
+            self._settled[setting] = self._settle(setting)
+        return self._settled[setting]
+
+    def _settle(self, setting: Setting) -> Setting | None:
+        if self.inactive.intersection(setting):
+            setting = setting.without(*self.inactive)
+        settled = self.space.canonical(setting)
+        while broken := self.space.broken(settled):
+            named = [
+                n
+                for n in self.names
+                if n in broken[0].expr.names and n in settled and self.space[n].unset
+            ]
+            if not named:
+                return None
+            settled = self.space.canonical(settled.without(named[-1]))
+        return settled
+
+    def settle_codes(self, codes: Codes) -> Codes | None:
+        """:meth:`settle` on codes."""
+        if self._free and not self.inactive:
+            return codes
+        settled = self.settle(self.decode(codes))
+        return None if settled is None else self.encode(settled)
+
+    def is_canonical(self, codes: Codes) -> bool:
+        """Whether these codes are a valid setting in its one form."""
+        if self._free:
+            return True
+        setting = self.decode(codes)
+        return self.space.canonical(setting) == setting and not self.space.broken(setting)
+
+    def _values(self, codes: Sequence[int]) -> dict[str, Value]:
+        picked = zip(self.names, self.choices, codes, strict=True)
+        values = {name: choices[code] for name, choices, code in picked}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def _axis(parameter: Parameter) -> tuple[int, ...]:
+    """Codes by increasing value, for three or more numbers that are quantities and not names."""
+    if parameter.is_text or parameter.enum:
+        return ()
+    places: list[tuple[float, int]] = []
+    for code, choice in enumerate(parameter.choices):
+        value = parameter.default if choice is None else choice
+        if value is not None and not isinstance(value, str):
+            places.append((value, code))
+    return tuple(code for _, code in sorted(places)) if len(places) > 2 else ()

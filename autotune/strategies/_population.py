@@ -1,0 +1,216 @@
+"""The genetic search itself: generations as a pure function of the ordered trials and the seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from autotune.strategies._codec import Codec, Codes
+from autotune.strategies._genes import Genes, Rates
+from autotune.strategies._surrogate import Surrogate
+
+_IDLE = 20
+"""Generations in a row that bring nothing new before a newcomer is let in."""
+_TRIES = 50
+
+# Streams of random numbers, so that no two uses share one.
+_START, _DRAW, _BREED, _NEWCOMER, _EXTRA = range(5)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The options of the genetic search; docs/strategies.md explains each."""
+
+    population: int
+    tournament: int
+    offspring: int
+    lengths: tuple[int, int]
+    rates: Rates
+    breed: int
+    replace: str
+    patience: int
+    max_generations: int
+    start_default: bool
+
+
+class Population:
+    """Told the ratio of one setting after the other; knows which one is to be run next.
+
+    One tournament is one generation.  The ratio of a setting is remembered for good, so a child
+    that equals something known costs no run.  ``seeds`` are individuals for the first population
+    (the priors).  A setting that was told without having been asked for takes the place of the
+    worst individual if it is better.
+    """
+
+    def __init__(self, codec: Codec, plan: Plan, seed: int, seeds: Sequence[Codes] = ()) -> None:
+        self._codec = codec
+        self._plan = plan
+        self._seed = seed
+        self._genes = Genes(codec)
+        self._model = Surrogate(codec) if plan.breed > 1 else None
+        self._ratios: dict[Codes, float] = {}
+        self._best = math.inf
+        self._best_before = math.inf
+        self._unimproved = 0
+        self._idle = 0
+        self.generation = 0
+        self.exhausted = False
+        self.members = self._first(seeds)
+        self._initial = set(self.members)
+        self._tournament = self._draw()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the patience or the number of generations is used up."""
+        plan = self._plan
+        if plan.max_generations and self.generation >= plan.max_generations:
+            return True
+        return bool(plan.patience) and self._unimproved >= plan.patience
+
+    def tell(self, codes: Codes, ratio: float) -> None:
+        """Take in one trial, in the order of the trials, and go on as far as that allows."""
+        if codes not in self._ratios and self._model is not None:
+            self._model.add(codes, ratio)
+        self._ratios[codes] = ratio
+        self._best = min(self._best, ratio)
+        if codes not in self.members:
+            self._immigrate(codes)
+        self._advance()
+
+    def relabel(self) -> None:
+        """The codec has learned that some parameters do nothing: merge what is now the same."""
+        for codes, ratio in list(self._ratios.items()):
+            self._ratios.setdefault(self._settle(codes) or codes, ratio)
+        self.members = [self._settle(m) or m for m in self.members]
+        self._initial = {self._settle(m) or m for m in self._initial}
+        self._advance()
+
+    def next(self, running: Collection[Codes], ordinal: int) -> Codes | None:
+        """What to run next, ``running`` being under way; None if there is no idea left.
+
+        Where everything the tournament waits for is under way, that is another individual not yet
+        run, else a child of the best two out of turn.
+        """
+        if self.exhausted:
+            return None
+        waiting = [self.members[i] for i in self._tournament] + self.members
+        for codes in waiting:
+            if codes not in self._ratios and codes not in running:
+                return codes
+        rng = np.random.default_rng([self._seed, _EXTRA, ordinal])
+        parents = sorted(self._evaluated(), key=self._fitness)[:2]
+        taken = set(running)
+        if len(parents) == 2:
+            mother, father = (self.members[i] for i in parents)
+            child = self._breed(mother, father, 1, taken, rng)[0]
+            if child not in self._ratios and child not in taken:
+                return child
+        return self._newcomer(rng, taken)
+
+    def _first(self, seeds: Sequence[Codes]) -> list[Codes]:
+        plan, codec = self._plan, self._codec
+        members = [(0,) * len(codec.sizes)] if plan.start_default and codec.optional.all() else []
+        members += seeds
+        rng = np.random.default_rng([self._seed, _START])
+        missing = max(plan.population - len(members), 0)
+        dealt = self._genes.deal(missing, plan.lengths, rng)
+        members += [codes for d in dealt if (codes := self._settle(d)) is not None]
+        return list(dict.fromkeys(members))
+
+    def _advance(self) -> None:
+        """Complete generations until a run is needed or the search has ended."""
+        while not self.finished and not self.exhausted:
+            if any(self.members[i] not in self._ratios for i in self._tournament):
+                return
+            self._reproduce()
+            self._count()
+            self._tournament = self._draw()
+
+    def _reproduce(self) -> None:
+        """The two best of the tournament have offspring, which replace the worst."""
+        plan = self._plan
+        ranked = sorted(self._tournament, key=self._fitness)
+        rng = np.random.default_rng([self._seed, _BREED, self.generation])
+        mother, father = self.members[ranked[0]], self.members[ranked[min(1, len(ranked) - 1)]]
+        pool = (
+            ranked if plan.replace == "tournament" else sorted(self._evaluated(), key=self._fitness)
+        )
+        # The parents stay, so the best individual is never lost.
+        places = pool[2:][-plan.offspring :]
+        children = self._breed(mother, father, len(places), set(), rng)
+        for place, child in zip(places, children, strict=True):
+            self.members[place] = child
+
+    def _count(self) -> None:
+        self.generation += 1
+        begun = all(codes in self._ratios for codes in self._initial)
+        improved = self._best < self._best_before
+        self._unimproved = 0 if improved or not begun else self._unimproved + 1
+        self._best_before = self._best
+        fresh = any(codes not in self._ratios for codes in self.members)
+        self._idle = 0 if fresh else self._idle + 1
+        if self._idle >= _IDLE:
+            self._idle = 0
+            rng = np.random.default_rng([self._seed, _NEWCOMER, self.generation])
+            newcomer = self._newcomer(rng, set())
+            self.exhausted = newcomer is None
+            if newcomer is not None:
+                self._replace_worst(newcomer)
+
+    def _draw(self) -> list[int]:
+        """A tournament: those not yet run are forced in, the rest is drawn from all others."""
+        rng = np.random.default_rng([self._seed, _DRAW, self.generation])
+        order: list[int] = rng.permutation(len(self.members)).tolist()
+        order.sort(key=lambda i: self.members[i] in self._ratios)
+        return order[: self._plan.tournament]
+
+    def _breed(
+        self, a: Codes, b: Codes, count: int, taken: Collection[Codes], rng: np.random.Generator
+    ) -> list[Codes]:
+        """The most promising of many children; those never run (nor taken) before others."""
+        children = self._genes.cross(a, b, self._plan.breed * count, rng)
+        children = self._genes.mutate(children, self._plan.rates, rng)
+        if self._model is not None:
+            order = np.argsort(-self._model.improvement(children), kind="stable")
+            children = children[order]
+        fresh: dict[Codes, None] = {}
+        known: list[Codes] = []
+        for row in children.tolist():
+            codes = self._settle(tuple(row))
+            if codes is None:
+                continue
+            if codes in self._ratios or codes in taken:
+                known.append(codes)
+            else:
+                fresh[codes] = None
+            if len(fresh) == count:
+                break
+        # What is known costs no run; a parent stands in where no child keeps the rules.
+        return [*fresh, *known, *[a] * count][:count]
+
+    def _newcomer(self, rng: np.random.Generator, taken: Collection[Codes]) -> Codes | None:
+        for codes in self._genes.deal(_TRIES, self._plan.lengths, rng):
+            settled = self._settle(codes)
+            if settled is not None and settled not in self._ratios and settled not in taken:
+                return settled
+        return None
+
+    def _immigrate(self, codes: Codes) -> None:
+        evaluated = self._evaluated()
+        if evaluated and self._ratios[codes] < max(self._fitness(i) for i in evaluated):
+            self._replace_worst(codes)
+
+    def _replace_worst(self, codes: Codes) -> None:
+        self.members[max(self._evaluated(), key=self._fitness)] = codes
+
+    def _evaluated(self) -> list[int]:
+        return [i for i, codes in enumerate(self.members) if codes in self._ratios]
+
+    def _fitness(self, place: int) -> float:
+        return self._ratios.get(self.members[place], math.inf)
+
+    def _settle(self, codes: Codes) -> Codes | None:
+        return self._codec.settle_codes(codes)

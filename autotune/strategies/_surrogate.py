@@ -1,0 +1,114 @@
+"""A cheap model of what was measured: it ranks offspring before any of them is run.
+
+A Gaussian process on the log ratio.  Its kernel is ``exp(c (k - 1))``, where k is the mean over the
+parameters of how alike two settings are in that parameter (1 = same level; levels of an ordered
+parameter are the more alike the closer they are).  Expanded, that is a sum of main effects plus
+interactions of every order with falling weight.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.special import ndtr
+
+from autotune.strategies._codec import Codec, Codes
+
+Vector = NDArray[np.float64]
+
+COUPLING = 1.5
+"""c above: near 0 the model has main effects only."""
+SCALE = 0.3
+"""Standard deviation of log ratios over the space, before anything is known."""
+NOISE = 0.03
+"""Standard deviation of one measured log ratio."""
+WORST = 0.5
+"""Log ratio that stands for everything slower, failures included: how bad is of no interest."""
+REACH = 1.5
+"""Distance, in levels of an ordered parameter, over which likeness falls to 1/e."""
+_KEEP = 200
+_FULL = 400
+
+
+class Surrogate:
+    """Told (codes, ratio) one after the other; gives the expected improvement of new codes.
+
+    The cost of a prediction grows with the number of settings kept; when that reaches 400, the
+    better half stays.
+    """
+
+    def __init__(self, codec: Codec) -> None:
+        self._starts = np.concatenate(([0], np.cumsum(codec.sizes)[:-1]))
+        self._alike = _alike(codec)
+        self._profiles = np.zeros((len(self._alike), _FULL))
+        self._factor = np.zeros((_FULL, _FULL))
+        self._codes: list[Codes] = []
+        self._logs: list[float] = []
+
+    def add(self, codes: Codes, ratio: float) -> None:
+        """Take in one setting; ``ratio`` is T / T_default, infinite where it failed."""
+        if len(self._codes) == _FULL:
+            self._forget()
+        n = len(self._codes)
+        place = np.array([codes])
+        row = self._solve(self._cross(place).T)[:, 0] if n else np.zeros(0)
+        self._factor[n, :n] = row
+        self._factor[n, n] = math.sqrt(max(SCALE**2 + NOISE**2 - float(row @ row), NOISE**2))
+        self._profiles[:, n] = self._alike[place + self._starts].sum(axis=(0, 1))
+        self._codes.append(codes)
+        self._logs.append(min(math.log(ratio), WORST))
+
+    def improvement(self, candidates: NDArray[np.intp]) -> Vector:
+        """Expected improvement of the log ratio for each row of codes."""
+        n = len(self._codes)
+        if not n:
+            return np.zeros(len(candidates))
+        logs = np.array(self._logs)
+        solved = self._solve(np.vstack([self._cross(candidates), logs]).T)
+        mean = solved[:, :-1].T @ solved[:, -1]
+        variance = SCALE**2 - np.einsum("ij,ij->j", solved[:, :-1], solved[:, :-1])
+        deviation = np.sqrt(np.maximum(variance, 1e-12))
+        gap = logs.min() - mean
+        z = gap / deviation
+        density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+        return np.asarray(gap * ndtr(z) + deviation * density, dtype=np.float64)
+
+    def _cross(self, codes: NDArray[np.intp]) -> Vector:
+        """Covariances: one row per row of codes, one column per setting that was added."""
+        chosen = np.zeros((len(codes), len(self._alike)))
+        chosen[np.arange(len(codes))[:, None], codes + self._starts] = 1.0
+        likeness = chosen @ self._profiles[:, : len(self._codes)]
+        return np.asarray(SCALE**2 * np.exp(COUPLING * (likeness - 1)), dtype=np.float64)
+
+    def _solve(self, right: Vector) -> Vector:
+        n = len(self._codes)
+        factor = self._factor[:n, :n]
+        return np.asarray(
+            solve_triangular(factor, right, lower=True, check_finite=False), dtype=np.float64
+        )
+
+    def _forget(self) -> None:
+        best = sorted(range(_FULL), key=self._logs.__getitem__)[:_KEEP]
+        kept = [(self._codes[i], self._logs[i]) for i in sorted(best)]
+        self._codes, self._logs = [], []
+        for codes, log in kept:
+            self.add(codes, math.exp(log))
+
+
+def _alike(codec: Codec) -> Vector:
+    """How alike two levels of a parameter are, in blocks; over the number of parameters."""
+    total = int(codec.sizes.sum())
+    blocks = np.zeros((total, total))
+    start = 0
+    for size, axis in zip(codec.sizes.tolist(), codec.axis, strict=True):
+        alike = np.eye(size)
+        if axis:
+            place = np.arange(len(axis))
+            alike[np.ix_(axis, axis)] = np.exp(-np.abs(place[:, None] - place) / REACH)
+        stop = start + size
+        blocks[start:stop, start:stop] = alike
+        start = stop
+    return blocks / len(codec.sizes)

@@ -1,0 +1,191 @@
+"""What every strategy is: it proposes settings, is told what became of them, and nothing else."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from autotune.space import DEFAULT, Setting, Space
+from autotune.strategies._codec import Codec
+from autotune.strategies._order import Unvisited
+from autotune.strategies.options import Option, OptionValue, complete
+
+STATES = ("ok", "failed", "censored", "running", "pruned")
+INACTIVE = "inactive"
+"""Key in an observation's attributes: names of parameters that were seen to do nothing here."""
+
+_SEEDS = 2**64
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A trial as a strategy sees it.
+
+    ``estimate`` is T / T_default, lower is better, 1.0 is the default.  ``censored`` means stopped
+    by the time limit: the estimate is then a lower bound of the ratio.
+    """
+
+    number: int
+    setting: Setting
+    estimate: float | None = None
+    state: str = "ok"
+    attrs: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.state not in STATES:
+            raise ValueError(f"state {self.state!r} is none of {STATES}")
+
+    @property
+    def fitness(self) -> float:
+        """The ratio to minimise; infinite, the worst there is, for what failed."""
+        known = self.estimate is not None and math.isfinite(self.estimate) and self.estimate > 0
+        if self.estimate is None or not known or self.state in ("failed", "running"):
+            return math.inf
+        return self.estimate
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A setting to try, and what is to be stored (as JSON) with its trial."""
+
+    setting: Setting
+    attrs: dict[str, object] = field(default_factory=dict)
+
+
+class Strategy(ABC):
+    """Proposes valid canonical settings, each once, and never the default.
+
+    The default is what a study measures anyway: it counts as known with the ratio 1.
+
+    ``space`` is what may vary, ``seed`` any integer, ``priors`` settings to try first,
+    ``options`` values by name for some of the options in the class's table.  ``rejected`` lists the
+    priors that this space does not allow, each with the reason.  Raises
+    :class:`~autotune.errors.UsageError` for a wrong option.
+
+    The next proposal depends on the observations in the order of their numbers and on the seed
+    only: a new object that is given the stored observations by :meth:`restore` goes on exactly
+    as the old one would have.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    options: ClassVar[dict[str, Option]] = {}
+    presets: ClassVar[dict[str, dict[str, OptionValue]]] = {}
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        seed: int,
+        priors: Sequence[Setting] = (),
+        options: Mapping[str, OptionValue] | None = None,
+    ) -> None:
+        self.space = space
+        self.seed = seed % _SEEDS
+        self.values = complete(self.name, self.options, options or {})
+        self.check_options(self.values)
+        self.codec = Codec(space)
+        self.priors, self.rejected = self._usable(priors)
+        self._known: dict[str, Setting] = {}
+        self._taken = {DEFAULT.key}
+        self._unvisited = Unvisited(space, self.codec, self.seed)
+
+    @classmethod  # noqa: B027 - a hook
+    def check_options(cls, values: Mapping[str, OptionValue]) -> None:
+        """Refuse values that do not go together; raises :class:`~autotune.errors.UsageError`."""
+
+    def ask(self) -> Proposal | None:
+        """The next setting to try; None where there is nothing left that is worth trying."""
+        fresh_prior = next((p for p in self.priors if self.is_new(p)), None)
+        if fresh_prior is not None:
+            proposal: Proposal | None = self._admit(fresh_prior)
+        else:
+            proposal = self._propose()
+        if proposal is not None:
+            self._note(proposal.setting)
+        return proposal
+
+    def tell(self, observation: Observation) -> None:
+        """Take note of what became of a trial, whoever proposed it."""
+        if observation.state == "running":
+            self.add_running(observation)
+            return
+        self._note(observation.setting)
+        self._learn_inactive(observation)
+        self._learn(observation)
+
+    def restore(self, observations: Iterable[Observation]) -> None:
+        """Rebuild the state from stored observations, whatever their order."""
+        for observation in sorted(observations, key=lambda o: o.number):
+            self.tell(observation)
+
+    def add_running(self, observation: Observation) -> None:
+        """Take note of a trial that is under way, so that it is not proposed again."""
+        self._note(observation.setting)
+        self._learn_running(observation)
+
+    def is_new(self, setting: Setting) -> bool:
+        """Whether nothing that means the same was proposed or told before."""
+        settled = self.codec.settle(setting)
+        return settled is not None and settled.key not in self._taken
+
+    @property
+    def ordinal(self) -> int:
+        """How many distinct settings were proposed or told: the place in the random stream."""
+        return len(self._known)
+
+    def rng(self, *place: int) -> np.random.Generator:
+        """A generator that depends on the seed and the place only."""
+        return np.random.default_rng([self.seed, *place])
+
+    @abstractmethod
+    def _propose(self) -> Proposal | None:
+        """A new setting, or None."""
+
+    def _learn(self, observation: Observation) -> None:  # noqa: B027 - a hook
+        """Take an ended trial into account; strategies that do not learn need nothing here."""
+
+    def _learn_running(self, observation: Observation) -> None:  # noqa: B027 - a hook
+        """Take a trial under way into account beyond not proposing it again."""
+
+    def _admit(self, prior: Setting) -> Proposal:
+        """What is stored with a prior; strategies that keep attributes add theirs."""
+        return Proposal(prior)
+
+    def _anything_new(self) -> Proposal | None:
+        """The first setting of a seeded order that is new; None where the space is exhausted."""
+        setting = self._unvisited.first(self.is_new)
+        return None if setting is None else Proposal(setting)
+
+    def _note(self, setting: Setting) -> None:
+        canonical = self.space.canonical(setting)
+        self._known[canonical.key] = canonical
+        self._take(canonical)
+
+    def _take(self, setting: Setting) -> None:
+        self._taken.add(setting.key)
+        settled = self.codec.settle(setting)
+        if settled is not None:
+            self._taken.add(settled.key)
+
+    def _learn_inactive(self, observation: Observation) -> None:
+        names = observation.attrs.get(INACTIVE)
+        if isinstance(names, list | tuple) and self.codec.leave_out(str(n) for n in names):
+            for setting in self._known.values():
+                self._take(setting)
+
+    def _usable(self, priors: Sequence[Setting]) -> tuple[list[Setting], list[tuple[Setting, str]]]:
+        good: list[Setting] = []
+        bad: list[tuple[Setting, str]] = []
+        for prior in priors:
+            problems = self.space.violations(prior)
+            if problems:
+                bad.append((prior, "; ".join(problems)))
+            else:
+                good.append(self.space.canonical(prior))
+        return good, bad

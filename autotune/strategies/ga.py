@@ -1,0 +1,171 @@
+"""The genetic search as a sampler of Optuna's and as a strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from optuna import Study
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.samplers import BaseSampler
+from optuna.trial import FrozenTrial, TrialState
+
+from autotune.errors import UsageError
+from autotune.space import Setting, Space
+from autotune.strategies._codec import Codec, Codes
+from autotune.strategies._ga_options import OPTIONS, THESIS, plan
+from autotune.strategies._optuna import NUMBER, OptunaStrategy, distributions
+from autotune.strategies._population import Plan, Population
+from autotune.strategies.base import INACTIVE, Proposal
+from autotune.strategies.options import Option, OptionValue
+
+
+class GASampler(BaseSampler):
+    """Genetic search over a space; its state is a function of the study's finished trials.
+
+    Trials are taken in the order of their user attribute ``number`` (else of Optuna's own); one
+    that comes late makes the population be rebuilt.  ``seeds`` are individuals to start from.
+    """
+
+    def __init__(self, space: Space, plan: Plan, seed: int, seeds: Sequence[Setting] = ()) -> None:
+        self._space = space
+        self._plan = plan
+        self._seed = seed
+        self._seeds = tuple(seeds)
+        self._rng = np.random.default_rng([seed])
+        self._start()
+        self._distributions = distributions(self._codec)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the search has ended by itself, as of the trials seen last."""
+        return self._population.finished
+
+    def reseed(self, seed: int) -> None:
+        """Seed what is drawn outside the population."""
+        self._rng = np.random.default_rng([seed])
+
+    def follow(self, study: Study) -> None:
+        """Take in the trials that have finished since."""
+        trials = study.get_trials(deepcopy=False)
+        fresh = sorted(
+            (t for t in trials[self._read :] if _done(t) and t.number not in self._seen), key=_order
+        )
+        if fresh and _order(fresh[0]) < self._last:
+            self._start()
+            fresh = sorted((t for t in trials if _done(t)), key=_order)
+        for trial in fresh:
+            self._take(trial)
+        while self._read < len(trials) and trials[self._read].state.is_finished():
+            self._read += 1
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """All parameters are drawn together."""
+        return self._distributions
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """The next individual to run; empty where the population has no idea left."""
+        self.follow(study)
+        running = {
+            self._codes(t)
+            for t in study.get_trials(deepcopy=False)[self._read :]
+            if t.state == TrialState.RUNNING and t.number != trial.number
+        }
+        codes = self._population.next(running, len(self._seen) + len(running))
+        if codes is None:
+            return {}
+        texts = zip(self._codec.names, self._codec.texts, codes, strict=True)
+        return {name: choices[code] for name, choices, code in texts}
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """A uniform choice, for parameters outside the population's space."""
+        if not isinstance(param_distribution, CategoricalDistribution):
+            raise UsageError(
+                f"parameter {param_name}: the genetic search handles categorical ones only"
+            )
+        choices = param_distribution.choices
+        return choices[int(self._rng.integers(len(choices)))]
+
+    def _start(self) -> None:
+        # A codec of its own: what it knows to do nothing must follow the order of the trials.
+        self._codec = Codec(self._space)
+        seeds = [codes for s in self._seeds if (codes := self._codec.encode(s)) is not None]
+        self._population = Population(self._codec, self._plan, self._seed, seeds)
+        self._seen: set[int] = set()
+        self._read = 0  # Trials before this one have ended and were taken in.
+        self._last = (-1, -1)
+
+    def _take(self, trial: FrozenTrial) -> None:
+        self._seen.add(trial.number)
+        self._last = _order(trial)
+        value = trial.value
+        self._population.tell(self._codes(trial), float("inf") if value is None else value)
+        names = trial.user_attrs.get(INACTIVE)
+        if isinstance(names, list | tuple) and self._codec.leave_out(str(n) for n in names):
+            self._population.relabel()
+
+    def _codes(self, trial: FrozenTrial) -> Codes:
+        named = zip(self._codec.names, self._codec.texts, strict=True)
+        return tuple(texts.index(trial.params[name]) for name, texts in named)
+
+
+def _done(trial: FrozenTrial) -> bool:
+    return trial.state == TrialState.COMPLETE
+
+
+def _order(trial: FrozenTrial) -> tuple[int, int]:
+    return (int(trial.user_attrs.get(NUMBER, trial.number)), trial.number)
+
+
+class Genetic(OptunaStrategy):
+    """The genetic search of Pellegrini 1.8, by default sparse and with a model choosing offspring.
+
+    None from :meth:`ask` means that the patience or the number of generations is used up, or that
+    the space is exhausted.
+    """
+
+    name = "ga"
+    summary = "genetic search; --preset thesis is the published one"
+    options: ClassVar[dict[str, Option]] = OPTIONS
+    presets: ClassVar[dict[str, dict[str, OptionValue]]] = {"thesis": THESIS}
+
+    @classmethod
+    def check_options(cls, values: Mapping[str, OptionValue]) -> None:
+        """A tournament must hold the parents and those that their offspring replace."""
+        tournament, offspring = int(values["tournament"]), int(values["offspring"])
+        if int(values["population"]) < tournament:
+            raise UsageError(
+                f"option tournament={tournament}: expected at most the population "
+                f"({values['population']})"
+            )
+        if tournament < offspring + 2:
+            raise UsageError(
+                f"option tournament={tournament}: expected at least offspring + 2 "
+                f"({offspring + 2}), the parents and those replaced"
+            )
+        if values["init_max"] and float(values["init_min"]) > float(values["init_max"]):
+            raise UsageError(
+                f"option init_min={values['init_min']}: expected at most init_max "
+                f"({values['init_max']})"
+            )
+
+    def _sampler(self, seed: int) -> BaseSampler:
+        if not hasattr(self, "_ga"):
+            self._ga = GASampler(self.space, plan(self.values), self.seed, self.priors)
+        self._ga.reseed(seed)
+        return self._ga
+
+    def _propose(self) -> Proposal | None:
+        self._ga.follow(self._study)
+        return None if self._ga.finished else super()._propose()

@@ -1,0 +1,86 @@
+"""Options of strategies: one table per strategy feeds its documentation and its validation."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from autotune.errors import UsageError
+
+OptionValue = int | float | str
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option.  ``bounds`` are the smallest and largest number, or the words to choose from."""
+
+    name: str
+    type: Literal["int", "float", "choice"]
+    default: OptionValue
+    doc: str
+    bounds: tuple[OptionValue, ...] = ()
+
+    @property
+    def range(self) -> str:
+        """The legal values in words."""
+        if self.type == "choice":
+            return " | ".join(str(word) for word in self.bounds)
+        return f"{self.bounds[0]} to {self.bounds[1]}"
+
+    def read(self, given: OptionValue) -> OptionValue:
+        """The value for what a user or a caller gave; raises :class:`UsageError`."""
+        if self.type == "choice":
+            if given in self.bounds:
+                return given
+            raise self._wrong(given, f"one of {self.range}")
+        kind = int if self.type == "int" else float
+        try:
+            value = kind(given)
+        except ValueError:
+            value = None
+        if value is None or not self._within(value):
+            noun = "a whole number" if self.type == "int" else "a number"
+            raise self._wrong(given, f"{noun} from {self.range}")
+        return value
+
+    def _within(self, value: float) -> bool:
+        low, high = self.bounds
+        return float(low) <= value <= float(high)
+
+    def _wrong(self, given: OptionValue, expected: str) -> UsageError:
+        return UsageError(f"option {self.name}={given}: expected {expected}")
+
+
+def table(*options: Option) -> dict[str, Option]:
+    """The options by name, in the order in which they are documented."""
+    return {option.name: option for option in options}
+
+
+def complete(
+    owner: str, options: Mapping[str, Option], *layers: Mapping[str, OptionValue]
+) -> dict[str, OptionValue]:
+    """Every option with its value: the defaults, then each layer over those before it.
+
+    Raises :class:`UsageError` for an unknown name or a value out of range.
+    """
+    values = {name: option.default for name, option in options.items()}
+    for layer in layers:
+        for name, given in layer.items():
+            if name not in options:
+                raise UsageError(_unknown_option(owner, name, options))
+            values[name] = options[name].read(given)
+    return values
+
+
+def hint(word: str, known: Iterable[str]) -> str:
+    """``; did you mean x?`` where something similar exists, then everything there is."""
+    names = list(known)
+    near = difflib.get_close_matches(word, names, n=2, cutoff=0.5)
+    guess = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"{guess} (there are: {', '.join(names)})" if names else " (there are none)"
+
+
+def _unknown_option(owner: str, name: str, options: Mapping[str, Option]) -> str:
+    return f"strategy {owner} has no option {name!r}{hint(name, options)}"

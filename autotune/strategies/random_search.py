@@ -1,0 +1,26 @@
+"""Uniform random search without repetition."""
+
+from __future__ import annotations
+
+from autotune.errors import UsageError
+from autotune.strategies.base import Proposal, Strategy
+
+_TRIES = 100
+
+
+class RandomSearch(Strategy):
+    """Each proposal is drawn anew: every parameter uniformly over its choices."""
+
+    name = "random"
+    summary = "valid settings drawn uniformly, none twice; the reference for all others"
+
+    def _propose(self) -> Proposal | None:
+        rng = self.rng(self.ordinal)
+        for _ in range(_TRIES):
+            try:
+                setting = self.codec.settle(self.space.sample(rng))
+            except UsageError:
+                break  # The rules leave so little that only walking the space finds it.
+            if setting is not None and self.is_new(setting):
+                return Proposal(setting)
+        return self._anything_new()

@@ -1,0 +1,88 @@
+"""The strategies by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from autotune.errors import UsageError
+from autotune.space import Setting, Space
+from autotune.strategies.base import Strategy
+from autotune.strategies.exhaustive import Exhaustive
+from autotune.strategies.ga import Genetic
+from autotune.strategies.options import OptionValue, complete, hint
+from autotune.strategies.optuna_samplers import NSGAII, TPE
+from autotune.strategies.random_search import RandomSearch
+
+_STRATEGIES: dict[str, type[Strategy]] = {
+    strategy.name: strategy for strategy in (Genetic, RandomSearch, Exhaustive, TPE, NSGAII)
+}
+
+
+def names() -> tuple[str, ...]:
+    """Every strategy there is."""
+    return tuple(_STRATEGIES)
+
+
+def find(name: str) -> type[Strategy]:
+    """The class of a strategy; raises :class:`UsageError` with near names."""
+    if name not in _STRATEGIES:
+        raise UsageError(f"there is no strategy {name!r}{hint(name, _STRATEGIES)}")
+    return _STRATEGIES[name]
+
+
+def create(
+    name: str,
+    space: Space,
+    *,
+    seed: int,
+    priors: Sequence[Setting] = (),
+    options: Mapping[str, OptionValue] | None = None,
+) -> Strategy:
+    """A new strategy; raises :class:`UsageError` for a wrong name or option."""
+    return find(name)(space, seed=seed, priors=priors, options=options)
+
+
+def resolve_options(
+    strategy: str | type[Strategy],
+    given: Mapping[str, OptionValue],
+    preset: str | None = None,
+) -> dict[str, OptionValue]:
+    """All options with their values: the defaults, then the preset's, then those given.
+
+    ``given`` may hold texts as a user writes them.  The result belongs to the identity of a study.
+    Raises :class:`UsageError` for a wrong name, value or preset.
+    """
+    found = find(strategy) if isinstance(strategy, str) else strategy
+    if preset is not None and preset not in found.presets:
+        raise UsageError(
+            f"strategy {found.name} has no preset {preset!r}{hint(preset, found.presets)}"
+        )
+    base = found.presets[preset] if preset is not None else {}
+    values = complete(found.name, found.options, base, given)
+    found.check_options(values)
+    return values
+
+
+def describe() -> str:
+    """Every strategy with its options as Markdown: what the command line and the manual show."""
+    return "\n".join(_describe(strategy) for strategy in _STRATEGIES.values())
+
+
+def _describe(strategy: type[Strategy]) -> str:
+    lines = [
+        f"### {strategy.name}",
+        "",
+        f"{strategy.summary[0].upper()}{strategy.summary[1:]}.",
+        "",
+    ]
+    if strategy.options:
+        presets = list(strategy.presets)
+        lines.append("| " + " | ".join(["option", "default", *presets, "range", "meaning"]) + " |")
+        lines.append("|" + "---|" * (4 + len(presets)))
+        for name, option in strategy.options.items():
+            values = [str(strategy.presets[p].get(name, option.default)) for p in presets]
+            legal = option.range.replace("|", "or")
+            cells = [name, str(option.default), *values, legal, option.doc]
+            lines.append("| " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join(lines)

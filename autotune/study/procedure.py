@@ -1,0 +1,75 @@
+"""The procedure of a study on any bench: search, select, prune, prove, choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autotune.space import Setting, Space
+from autotune.stats import Plan
+from autotune.strategies import Strategy
+from autotune.study.bench import Bench
+from autotune.study.confirm import Confirmation, confirm
+from autotune.study.events import Watcher, silent
+from autotune.study.finalists import Finalists, Selection
+from autotune.study.plan import SearchPlan
+from autotune.study.search import Search, TrialBook
+
+
+@dataclass
+class Answer:
+    """How the study went; ``chosen`` is the proven setting, None where the default stands."""
+
+    search: Search
+    finalists: Finalists
+    proof: Confirmation | None
+    chosen: Setting | None
+
+
+def carry_out(
+    bench: Bench,
+    book: TrialBook,
+    strategy: Strategy,
+    space: Space,
+    plan: SearchPlan,
+    seed: int,
+    watch: Watcher = silent,
+) -> Answer:
+    """Carry a study to its end, or on from where its ledger and trials stand.
+
+    Raises WorkError where the default does not run, MachineBusy where the guard rejects all.
+    """
+    search = Search(bench, book, strategy, space, plan, watch)
+    search.run()
+    # The phases are named after the trials they are based on: a longer search is proven anew.
+    round_name = str(len(book.trials))
+    finalists = Selection(search, seed, round_name).choose(book.trials)
+    proof = None
+    if finalists.settings:
+        search.start_defaults()
+        proof = confirm(
+            bench,
+            finalists.settings,
+            plan=Plan(alpha=plan.alpha, finalists=len(finalists.settings), min_gain=plan.min_gain),
+            seed=seed,
+            round_name=round_name,
+            limit_s=search.limit_s,
+            budget_s=_left(search, plan),
+            watch=watch,
+        )
+    return Answer(search, finalists, proof, choose_winner(proof, plan.min_gain))
+
+
+def _left(search: Search, plan: SearchPlan) -> float | None:
+    """Machine seconds for the proof; a search that overdrew its budget still leaves the reserve."""
+    if plan.budget_s is None:
+        return None
+    return max(plan.budget_s - search.bench.ledger.launched_s, search.proof_s(1))
+
+
+def choose_winner(proof: Confirmation | None, min_gain: float) -> Setting | None:
+    """The proven finalist with fewest parameters among those about as good as the best."""
+    if proof is None or not proof.winners:
+        return None
+    top = proof.decisions[proof.winners[0]].comparison.gain
+    close = [s for s in proof.winners if proof.decisions[s].comparison.gain >= top - min_gain / 2]
+    return min(close, key=lambda s: (len(s), -proof.decisions[s].comparison.gain))

@@ -1,0 +1,53 @@
+"""The command line as a user meets it: exit code, standard output, standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from autotune.cli import main
+
+HELLO = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
+
+
+@dataclass
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def text(self) -> str:
+        return self.out + self.err
+
+
+Cli = Callable[..., Outcome]
+
+
+@pytest.fixture
+def cli(work: Path, capfd: pytest.CaptureFixture[str]) -> Cli:
+    """Run one command in an empty directory; no traceback is ever right."""
+
+    def call(*words: str | Path) -> Outcome:
+        code = main([str(word) for word in words])
+        captured = capfd.readouterr()
+        assert "Traceback" not in captured.err, captured.err
+        return Outcome(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[[str], list[str]]:
+    """A small Python program as words of a command line."""
+
+    def write(text: str) -> list[str]:
+        place = tmp_path / "program.py"
+        place.write_text(text)
+        return [sys.executable, str(place)]
+
+    return write

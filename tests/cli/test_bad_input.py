@@ -1,0 +1,135 @@
+"""Everything a user can get wrong: one clear message, exit code 2 or 1, nothing lost."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import HELLO, Cli
+
+Program = Callable[[str], list[str]]
+
+
+def refused(cli: Cli, *words: str | Path, code: int = 2) -> str:
+    outcome = cli(*words)
+    assert outcome.code == code, outcome.text
+    return outcome.err
+
+
+def test_a_command_that_does_not_exist(cli: Cli) -> None:
+    assert "serch" in refused(cli, "serch")
+
+
+@pytest.mark.mpi
+def test_unknown_names_are_refused_with_what_there_is(cli: Cli, library: object) -> None:
+    assert "jacobi3d" in refused(cli, "search", "--app", "jacobi3")
+    assert "openmpi" in refused(cli, "search", "--app", "jacobi3d", "--space", "openmpy")
+    assert "ga" in refused(cli, "search", "--app", "jacobi3d", "--strategy", "gaa")
+    assert "tiny" in refused(cli, "search", "--app", "jacobi3d", "--input", "tinny")
+    assert "local" in refused(cli, "search", "--app", "jacobi3d", "--cluster", "lokal")
+
+
+@pytest.mark.mpi
+def test_an_unknown_parameter_or_value(cli: Cli, library: object) -> None:
+    text = refused(cli, "run", "--app", "jacobi3d", "-s", "btl_sm_eager_limt=4096")
+    assert "btl_sm_eager_limt" in text
+    text = refused(cli, "run", "--app", "jacobi3d", "-s", "mpi_yield_when_idle=5")
+    assert "mpi_yield_when_idle" in text
+    assert "column" in refused(cli, "run", "--app", "jacobi3d", "-s", "=3")
+
+
+def test_nothing_to_run_and_too_much_to_run(cli: Cli) -> None:
+    assert "--app" in refused(cli, "search")
+    assert "not both" in refused(cli, "search", "--app", "jacobi3d", "--", "/bin/true")
+
+
+def test_a_missing_program(cli: Cli) -> None:
+    assert "./nowhere" in refused(cli, "search", "--ranks", "2", "--", "./nowhere")
+
+
+def test_a_number_of_ranks_is_needed(cli: Cli) -> None:
+    assert "--ranks" in refused(cli, "search", "--", "/bin/true")
+
+
+def test_broken_patterns(cli: Cli) -> None:
+    text = refused(cli, "search", "-n", "2", "--metric", "time (", "--", "/bin/true")
+    assert "--metric" in text
+    text = refused(cli, "search", "-n", "2", "--metric", "time", "--", "/bin/true")
+    assert "exactly one group" in text
+
+
+def test_mpirun_inside_mpirun(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+    assert "inside" in refused(cli, "search", "--app", "jacobi3d")
+
+
+def test_two_numbers_of_ranks(cli: Cli) -> None:
+    text = refused(cli, "search", "-n", "2", "--", "mpirun", "-np", "4", "/bin/true")
+    assert "contradict" in text
+
+
+@pytest.mark.mpi
+def test_a_foreign_database_is_not_touched(cli: Cli, library: object, work: Path) -> None:
+    place = work / "theirs.db"
+    with sqlite3.connect(place) as theirs:
+        theirs.execute("create table t (x)")
+    before = place.read_bytes()
+    refused(cli, "run", "--app", "jacobi3d", "--store", place)
+    assert place.read_bytes() == before
+    (work / "notes.txt").write_text("no database at all, but some text of a user" * 100)
+    refused(cli, "run", "--app", "jacobi3d", "--store", work / "notes.txt")
+
+
+@pytest.mark.mpi
+def test_an_unwritable_result_file_is_refused_before_the_work(cli: Cli, library: object) -> None:
+    assert "no/where.json" in refused(cli, "search", "--app", "jacobi3d", "--json", "no/where.json")
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("text", "words", "state"),
+    [
+        ("import sys; sys.exit(3)", [], "exit code 3"),
+        ("import os; os.abort()", [], "failed"),
+        ("import time; time.sleep(60)", ["--timeout", "0.6"], "time limit"),
+        (HELLO, ["--metric", "seconds ([0-9.]+)"], "no positive figure"),
+        (HELLO, ["--verify", "SUCCESS"], "did not match"),
+        ("print('no MPI here')", [], "MPI_Init"),
+    ],
+)
+def test_programs_that_go_wrong(
+    cli: Cli, library: object, program: Program, text: str, words: list[str], state: str
+) -> None:
+    outcome = cli("run", "-n", "2", "--no-guard", *words, "--", *program(text))
+    assert outcome.code == 1
+    assert state in outcome.text.replace("\n", " ")
+
+
+@pytest.mark.mpi
+def test_a_search_whose_default_fails_says_why(cli: Cli, library: object, program: Program) -> None:
+    words = program("import sys; print('boom', file=sys.stderr); sys.exit(7)")
+    text = refused(cli, "search", "-n", "2", "--no-guard", "--", *words, code=1)
+    assert "default" in text
+    assert "exit code 7" in text
+    assert "boom" in text
+
+
+@pytest.mark.mpi
+def test_singletons_are_refused(cli: Cli, library: object, program: Program) -> None:
+    # The ranks drop what makes them find each other, as a program of another MPI would.
+    words = program(
+        "import os\n"
+        "for k in list(os.environ):\n"
+        "    if k.startswith(('PMIX', 'OMPI_COMM', 'PRTE')): del os.environ[k]\n" + HELLO
+    )
+    outcome = cli("run", "-n", "2", "--no-guard", "--", *words)
+    assert outcome.code == 1
+    assert "did not find each other" in outcome.text.replace("\n", " ")
+
+
+@pytest.mark.mpi
+def test_more_ranks_than_allowed(cli: Cli, library: object) -> None:
+    assert "4096" in refused(cli, "search", "--app", "jacobi3d", "--ranks", "5000")

@@ -1,0 +1,129 @@
+"""The main job, with real launches."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from autotune.store import Store
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.mpi
+QUICK = ["search", "--app", "jacobi3d", "--input", "tiny", "--no-guard", "--store", "r.db"]
+
+
+def test_a_search_from_beginning_to_end(cli: Cli, library: object, work: Path) -> None:
+    first = cli(*QUICK, "--strategy", "ga", "--trials", "3", "--json", "result.json")
+    assert first.code == 0, first.err
+    result = json.loads((work / "result.json").read_text())
+    assert result["status"] in {"recommended", "keep_default", "inconclusive", "too_noisy"}
+    assert result["trials"] == 3
+    assert result["default"]["n"] >= 3
+    assert all(len(line) <= 80 for line in first.out.splitlines() if "mpirun" not in line)
+
+    # Finished: the same command, or one that asks for less, prints what is stored.
+    with Store.open("r.db") as store:
+        runs = len(store.runs(1))
+    again = cli(*QUICK, "--strategy", "ga", "--trials", "2")
+    assert "finished" in again.out
+    with Store.open("r.db") as store:
+        assert len(store.runs(1)) == runs
+
+    shown = cli("show", result["study"][:8], "--store", "r.db")
+    assert shown.code == 0
+    assert "jacobi3d" in shown.out
+    listed = cli("studies", "--store", "r.db")
+    assert result["study"][:8] in listed.out
+    exported = cli("export", result["study"][:8], "--to", "csv", "-o", "r.csv", "--store", "r.db")
+    assert exported.code == 0
+    assert len(pd.read_csv(work / "r.csv")) == runs
+
+
+def test_json_alone_on_standard_output(cli: Cli, library: object) -> None:
+    outcome = cli(*QUICK, "--strategy", "random", "--trials", "2", "--json", "-")
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["schema"] == "autotune-result-1"
+
+
+def test_any_program_with_its_launcher_line(cli: Cli, library: object, work: Path) -> None:
+    place = work / "p.py"
+    place.write_text(
+        "from mpi4py import MPI\nimport time\nt = time.time()\nMPI.COMM_WORLD.Barrier()\n"
+        "if MPI.COMM_WORLD.rank == 0:\n"
+        "    print(' Time in seconds = ', time.time() - t + 0.5)\n    print('VERIFIED')\n"
+    )
+    outcome = cli(
+        "search", "--trials", "2", "--no-guard", "--strategy", "random", "--store", "r.db",
+        "--metric", "Time in seconds *= *([0-9.]+)", "--verify", "VERIFIED", "--json", "-",
+        "--", "mpirun", "-np", "2", sys.executable, str(place),
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    result = json.loads(outcome.out)
+    assert result["ranks"] == 2
+    assert result["default"]["median_s"] == pytest.approx(0.5, abs=0.4)
+
+
+def test_interrupting_and_going_on(library: object, work: Path) -> None:
+    words = [sys.executable, "-m", "autotune", *QUICK, "--strategy", "random", "--trials", "40"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        words, cwd=work, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as tuner:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            time.sleep(0.5)
+            if (work / "r.db").exists() and _runs(work) >= 5:
+                break
+        tuner.send_signal(signal.SIGINT)
+        _, err = tuner.communicate(timeout=60)
+    assert tuner.returncode == 130, err
+    assert "Continue with" in err
+    before = _runs(work)
+    assert before >= 5
+    shorter = [*words[:-1], "3"]
+    done = subprocess.run(shorter, cwd=work, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with Store.open(work / "r.db") as store:
+        orders = [run.order for run in store.runs(1)]
+        assert orders == sorted(set(orders))
+        assert len(orders) >= before
+        assert all(trial.state != "running" for trial in store.trials(1))
+
+
+def _runs(work: Path) -> int:
+    with Store.open(work / "r.db") as store:
+        studies = store.studies()
+        return studies[0].runs if studies else 0
+
+
+def test_compare_two_settings(cli: Cli, library: object) -> None:
+    outcome = cli(
+        "compare", "default", "btl_sm_eager_limit=8192", "--app", "jacobi3d", "--input", "tiny",
+        "--no-guard", "--pairs", "6", "--store", "r.db", "--json", "c.json",
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    data = json.loads(Path("c.json").read_text())
+    assert data["pairs"] == 6
+    assert data["b"] == {"btl_sm_eager_limit": 8192}
+    assert data["outcome"] in {"better", "worse", "equivalent", "futile", "undecided"}
+
+
+def test_one_run_says_what_took_effect(cli: Cli, library: object) -> None:
+    outcome = cli(
+        "run", "--app", "jacobi3d", "--input", "tiny", "--no-guard", "--store", "r.db",
+        "-s", "btl_sm_eager_limit=16k", "--json", "run.json",
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    run = json.loads(Path("run.json").read_text())["run"]
+    assert run["read_back"]["btl_sm_eager_limit"]["state"] == "in force"
+    assert run["verified"] is True
+    assert run["world_size"] == 2
+    assert "in force" in outcome.out

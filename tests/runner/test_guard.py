@@ -1,0 +1,149 @@
+"""Foreign load: the arithmetic on given counters, and the counters of this very machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner import guard
+from runner.guard import CpuTimes, Culprit, ProcessTime
+from tests.runner.supervising import FAST
+
+ZERO = CpuTimes(0, 0, 0, 0)
+
+
+def test_limit_of_the_design() -> None:
+    assert guard.limit_s(0) == pytest.approx(0.03)
+    assert guard.limit_s(10) == pytest.approx(0.43)
+
+
+@pytest.mark.parametrize(
+    ("after", "own", "foreign", "exceeded"),
+    [
+        (CpuTimes(2.0, 0, 0, 0), 2.0, 0.0, False),
+        (CpuTimes(2.06, 0, 0, 0), 2.0, 0.06, False),
+        (CpuTimes(2.08, 0, 0, 0), 2.0, 0.08, True),
+        # Own time above the machine's is rounding, not a credit.
+        (CpuTimes(1.9, 0.08, 0, 0), 2.0, 0.08, True),
+        # Interrupts are reported only.
+        (CpuTimes(2.0, 0, 0.5, 0), 2.0, 0.0, False),
+    ],
+)
+def test_judgement(after: CpuTimes, own: float, foreign: float, exceeded: bool) -> None:
+    found = guard.judge(ZERO, after, own, wall_s=1.0)
+    assert found.cpu_s == pytest.approx(foreign)
+    assert found.irq_s == after.irq_s
+    assert found.limit_s == pytest.approx(0.07)
+    assert found.exceeded is exceeded
+
+
+@given(*(st.floats(0, 1e6) for _ in range(4)), st.floats(0, 100))
+def test_more_foreign_time_never_helps(
+    busy: float, steal: float, own: float, wall: float, more: float
+) -> None:
+    less = guard.judge(ZERO, CpuTimes(busy, steal, 0, 0), own, wall)
+    worse = guard.judge(ZERO, CpuTimes(busy + more, steal, 0, 0), own, wall)
+    assert 0 <= less.cpu_s <= worse.cpu_s
+    assert less.exceeded <= worse.exceeded
+
+
+def test_machine_counters_run_on() -> None:
+    first = guard.cpu_times()
+    end = time.process_time() + 0.3
+    while time.process_time() < end:
+        pass
+    second = guard.cpu_times()
+    assert second.busy_s - first.busy_s > 0.2
+    assert second.idle_s >= first.idle_s
+    total = sum(os.times()[:2])
+    mine = guard.process_time(os.getpid())
+    assert mine is not None
+    assert mine.cpu_s == pytest.approx(total, abs=0.1)
+
+
+def test_strange_process_names_are_read() -> None:
+    text = "open('/proc/self/comm', 'w').write('a) R (b'); print(flush=True); input()"
+    child = subprocess.Popen([*FAST, text], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.readline()
+    found = guard.stat_fields(child.pid)
+    child.communicate(b"\n")
+    assert found is not None
+    assert found[0] == "a) R (b"
+    assert int(found[1][1]) == os.getpid()
+    assert guard.stat_fields(child.pid) is None
+    assert guard.process_times([child.pid]) == {}
+
+
+def test_culprits_are_those_that_used_most() -> None:
+    before = {
+        8000001: ProcessTime("init", 5.0, 1),
+        8000002: ProcessTime("old", 9.0, 7),
+        8000004: ProcessTime("idle", 1.0, 3),
+    }
+    after = {
+        8000001: ProcessTime("init", 5.5, 1),
+        8000002: ProcessTime("new", 0.25, 8),  # the same id, another process
+        8000003: ProcessTime("late", 0.75, 9),
+        8000004: ProcessTime("idle", 1.0, 3),
+    }
+    expected = (
+        Culprit(8000003, "late", 0.75),
+        Culprit(8000001, "init", 0.5),
+        Culprit(8000002, "new", 0.25),
+    )
+    assert guard.culprits(before, after) == expected
+    assert guard.culprits(before, after, own=[8000003], most=1) == expected[1:2]
+
+
+def test_command_says_more_than_the_name() -> None:
+    assert "pytest" in guard.command_of(os.getpid())
+    assert guard.command_of(8000001) == ""
+
+
+class Machine:
+    """A machine whose counters follow a script: foreign CPUs in each sample of 0.25 s."""
+
+    def __init__(self, loads: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.loads = loads
+        self.now = 0.0
+        self.busy = 0.0
+        self.cpu = 0.0
+        monkeypatch.setattr(guard.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(guard.time, "sleep", self.sleep)
+        monkeypatch.setattr(guard.time, "process_time", lambda: self.cpu)
+        monkeypatch.setattr(guard, "cpu_times", lambda: CpuTimes(self.busy, 0, 0, 0))
+
+    def sleep(self, seconds: float) -> None:
+        load = self.loads.pop(0) if self.loads else 0.0
+        self.now += seconds
+        self.cpu += 0.5 * seconds  # the caller's own: must not count
+        self.busy += (load + 0.5) * seconds
+
+
+def test_wait_goes_on_until_it_was_quiet_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    Machine([1.0, 0.0, 0.0, 1.0], monkeypatch)
+    told: list[float] = []
+    found = guard.wait_quiet(60, on_wait=told.append)
+    assert found.quiet
+    assert found.waited_s == pytest.approx(2.0)
+    # The second burst is spread over the window that it ends.
+    assert told == pytest.approx([1.0, 1 / 3])
+
+
+def test_wait_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    Machine([1.0] * 100, monkeypatch)
+    found = guard.wait_quiet(3.0)
+    assert not found.quiet
+    assert found.waited_s == pytest.approx(3.0)
+    assert found.load == pytest.approx(1.0)
+
+
+def test_wait_on_the_real_machine_is_bounded() -> None:
+    found = guard.wait_quiet(0.3, quiet_s=0.1, sample_s=0.1, own_pids=[os.getppid()])
+    assert found.quiet or found.load > 0

@@ -1,0 +1,226 @@
+"""The machine lock between real processes: exclusion, crashes, nesting, hostile files."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import runner
+from runner import lock
+from runner.errors import RunnerError
+from runner.lock import MachineLock, inherited
+from runner.lockfile import LockFile, holders
+from tests.runner.supervising import eventually
+
+ROOT = Path(str(runner.__file__)).parents[1]
+HOLD = """
+import sys
+from runner.lock import MachineLock
+with MachineLock(sys.argv[1]):
+    print('held', flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A lock file of this test's own, and no lock inherited from the test session."""
+    place = tmp_path / "machine.lock"
+    monkeypatch.setenv(lock.FILE_VARIABLE, str(place))
+    monkeypatch.delenv(lock.VARIABLE, raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return place
+
+
+def hold(mode: str) -> subprocess.Popen[str]:
+    words = [sys.executable, "-c", HOLD, mode]
+    holder = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    return holder
+
+
+def wrapper(*words: str) -> list[str]:
+    return [sys.executable, "-m", "runner.lock", *words]
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "free"),
+    [
+        ("shared", "shared", True),
+        ("shared", "exclusive", False),
+        ("exclusive", "shared", False),
+        ("exclusive", "exclusive", False),
+    ],
+)
+def test_modes_between_processes(path: Path, held: str, wanted: lock.Mode, free: bool) -> None:
+    holder = hold(held)
+    waits: list[str] = []
+    try:
+        if free:
+            with MachineLock(wanted, 0, waits.append):
+                assert inherited() == wanted
+            assert waits == []
+        else:
+            with (
+                pytest.raises(RunnerError, match=f"pid {holder.pid}"),
+                MachineLock(wanted, 0, waits.append),
+            ):
+                pass
+            assert len(waits) == 1
+            assert f"pid {holder.pid}" in waits[0]
+            assert "python" in waits[0]
+    finally:
+        holder.communicate("")
+    with MachineLock("exclusive", 0):
+        assert holders(path) == [os.getpid()]
+        assert f"pid {os.getpid()}" in path.read_text()
+    assert inherited() is None
+    assert holders(path) == []
+
+
+def test_crash_of_the_holder_frees_the_lock() -> None:
+    holder = hold("exclusive")
+    holder.kill()
+    holder.wait()
+    with MachineLock("exclusive", 0):
+        pass
+
+
+def test_waiting_ends_when_the_holder_does() -> None:
+    holder = hold("exclusive")
+    with MachineLock("exclusive", 30, lambda who: holder.send_signal(signal.SIGKILL)) as mine:
+        assert mine.waited_s > 0
+    holder.wait()
+
+
+def test_stream_of_shared_holders_does_not_starve_exclusive_use(path: Path) -> None:
+    """Who waits for exclusive use goes before shared users that come later."""
+    first = hold("shared")
+    waiting = subprocess.Popen(
+        [sys.executable, "-c", HOLD, "exclusive"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    gate = path.with_name(path.name + ".gate")
+    assert eventually(lambda: holders(gate) == [waiting.pid])
+    with pytest.raises(RunnerError), MachineLock("shared", 0):
+        pass
+    first.communicate("")
+    assert waiting.stdout is not None
+    assert waiting.stdout.readline() == "held\n"
+    waiting.communicate("")
+
+
+def test_nested_use_does_not_wait_for_itself() -> None:
+    with MachineLock("shared", 0):
+        with MachineLock("exclusive", 0) as inner:
+            assert inner.waited_s == 0
+            assert inherited() == "shared"
+        assert inherited() == "shared"
+    assert inherited() is None
+
+
+def test_wrapper_passes_lock_and_exit_code_on() -> None:
+    """Two levels below, with the descriptor closed on the way: still inherited, no deadlock."""
+    inner = (
+        "import sys\nfrom runner.lock import *\n"
+        "with MachineLock('exclusive', 0): print(inherited()); sys.exit(7)"
+    )
+    outer = f"import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', {inner!r}]))"
+    done = subprocess.run(
+        wrapper("--shared", "--", sys.executable, "-c", outer), stdout=subprocess.PIPE, text=True
+    )
+    assert (done.stdout, done.returncode) == ("shared\n", 7)
+    with MachineLock("exclusive", 0):
+        pass
+
+
+def test_wrapper_keeps_the_lock_while_the_command_runs(path: Path) -> None:
+    running = subprocess.Popen(wrapper("--shared", "--", "cat"), stdin=subprocess.PIPE)
+    assert eventually(lambda: holders(path) == [running.pid])
+    busy = subprocess.run(
+        wrapper("--exclusive", "--wait", "0", "--", "true"), capture_output=True, text=True
+    )
+    assert busy.returncode == 1
+    assert f"pid {running.pid} (cat)" in busy.stderr
+    assert "Traceback" not in busy.stderr
+    running.communicate(b"")
+    assert subprocess.run(wrapper("--exclusive", "--wait", "0", "--", "true")).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(("--shared", "--", "no-such-command"), 127), (("--shared", "--"), 2), (("--", "true"), 2)],
+)
+def test_wrapper_says_what_was_wrong(words: tuple[str, ...], code: int) -> None:
+    done = subprocess.run(wrapper(*words), capture_output=True, text=True)
+    assert done.returncode == code
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "claim", ["", "exclusive", "exclusive:1:3", "exclusive:{pid}:0", "shared:{pid}:{fd}", "x:y:z"]
+)
+def test_claims_that_are_not_true_are_not_believed(
+    claim: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = LockFile(path)  # open, but not locked
+    monkeypatch.setenv(lock.VARIABLE, claim.format(pid=os.getpid(), fd=file.fd))
+    assert inherited() is None
+    file.close()
+
+
+def test_every_user_may_open_the_file(path: Path) -> None:
+    old = os.umask(0o077)
+    try:
+        with MachineLock("shared"):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o666
+    finally:
+        os.umask(old)
+
+
+def test_links_and_other_things_are_refused(path: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    path.symlink_to(victim)
+    with pytest.raises(RunnerError, match=str(path)), MachineLock("exclusive", 0):
+        pass
+    path.unlink()
+    path.hardlink_to(victim)
+    with pytest.raises(RunnerError, match="regular file"), MachineLock("exclusive", 0):
+        pass
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(RunnerError, match="regular file"), MachineLock("exclusive", 0):
+        pass
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(RunnerError, match=str(path)), MachineLock("exclusive", 0):
+        pass
+    assert victim.read_text() == "precious"
+
+
+def test_deleted_file_excludes_nobody_so_it_is_opened_anew(path: Path) -> None:
+    file = LockFile(path)
+    path.unlink()
+    assert file.try_lock("exclusive")
+    assert holders(path) == [os.getpid()]
+    file.close()
+
+
+def test_default_place_does_not_depend_on_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(lock.FILE_VARIABLE)
+    first = lock.lock_path()
+    monkeypatch.setenv("TMPDIR", "/somewhere/else")
+    monkeypatch.setenv("HOME", "/somewhere/else")
+    assert lock.lock_path() == first
+    assert first.parent.stat().st_mode & 0o1002 == 0o1002

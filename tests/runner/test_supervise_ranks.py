@@ -1,0 +1,118 @@
+"""Which process is which rank and where it may run, seen from outside."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import pytest
+
+from runner.mpi.library import Library
+from runner.supervise import ExecResult, Supervisor
+from tests.runner.supervising import MARK, eventually, marked, request, script
+
+# Starts argv[1] "ranks"; rank N is bound to CPU N modulo the CPUs there are, as a launcher would.
+LAUNCHER = """
+import os, subprocess, sys
+cpus = sorted(os.sched_getaffinity(0))
+for rank in range(int(sys.argv[1])):
+    subprocess.Popen(sys.argv[2:], env={**os.environ, 'TEST_RANK': str(rank)},
+                     preexec_fn=lambda: os.sched_setaffinity(0, {cpus[rank % len(cpus)]}))
+for rank in range(int(sys.argv[1])):
+    os.wait()
+"""
+
+
+def launch(started: int, *program: str, ranks: int) -> ExecResult:
+    asked = script(LAUNCHER, rank_env=("TEST_RANK",), ranks=ranks)
+    words = (*asked.argv, str(started), *program)
+    with Supervisor() as supervisor:
+        return supervisor.run(dataclasses.replace(asked, argv=words))
+
+
+def test_all_ranks_with_their_cpus() -> None:
+    result = launch(3, "sleep", "0.6", ranks=3)
+    cpus = sorted(os.sched_getaffinity(0))
+    assert result.ranks is not None
+    assert [seen.rank for seen in result.ranks] == [0, 1, 2]
+    assert [seen.cpus for seen in result.ranks] == [str(cpus[n % len(cpus)]) for n in range(3)]
+    assert {Path(seen.exe).name for seen in result.ranks} <= {"sleep", "coreutils", "busybox"}
+
+
+def test_wrapper_shell_is_not_the_rank() -> None:
+    result = launch(1, "sh", "-c", "sleep 0.6; true", ranks=1)
+    assert result.ranks is not None
+    assert "sh" not in Path(result.ranks[0].exe).name.replace("sleep", "")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "seconds", "expected"), [(2, "0", 2), (1, "0.5", 2), (3, "0.5", 2)]
+)
+def test_other_than_expected_is_not_seen(ranks: int, seconds: str, expected: int) -> None:
+    """Too short to be seen, or another number of ranks than asked for."""
+    assert launch(ranks, "sleep", seconds, ranks=expected).ranks is None
+
+
+def test_rank_of_the_caller_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_RANK", "0")
+    with Supervisor() as supervisor:
+        assert (
+            supervisor.run(request("sleep", "0.2", rank_env=("TEST_RANK",), ranks=1)).ranks is None
+        )
+
+
+def mpirun(library: Library, ranks: int, *program: str, **options: object) -> dict[str, object]:
+    new = library.version_tuple >= (5,)
+    over = ("--map-by", ":OVERSUBSCRIBE") if new else ("--oversubscribe",)
+    words = (library.launcher, *over, "-n", str(ranks), *program)
+    return {"argv": words, "rank_env": ("OMPI_COMM_WORLD_RANK",), "ranks": ranks, **options}
+
+
+@pytest.fixture
+def mpi_env(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+
+
+@pytest.mark.mpi
+@pytest.mark.usefixtures("mpi_env")
+def test_four_oversubscribed_ranks_are_seen(library: Library) -> None:
+    if library.family != "openmpi":
+        pytest.skip("the options are Open MPI's")
+    asked = mpirun(library, 4, "sleep", "1.5")
+    with Supervisor() as supervisor:
+        result = supervisor.run(request(*asked.pop("argv"), **asked))  # type: ignore[misc]
+    assert result.exit_code == 0, result.stderr_tail
+    assert result.ranks is not None
+    assert [seen.rank for seen in result.ranks] == [0, 1, 2, 3]
+    assert all(seen.cpus for seen in result.ranks)
+    assert result.leftovers == ()
+
+
+@pytest.mark.mpi
+@pytest.mark.usefixtures("mpi_env")
+@pytest.mark.parametrize("end", ["limit", "launcher killed"])
+def test_no_rank_outlives_its_run(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """Ranks that ignore SIGTERM; ended by the time limit, or orphaned by a killed mpirun."""
+    if library.family != "openmpi":
+        pytest.skip("the options are Open MPI's")
+    monkeypatch.setenv(MARK, "ranks")
+    kill = "kill -9 $PPID; " if end == "launcher killed" else ""
+    text = f"trap '' TERM; {kill}while :; do sleep 0.2; done"
+    asked = mpirun(library, 4, "sh", "-c", text, timeout_s=2.0, grace_s=0.5, linger_s=0.1)
+    with Supervisor() as supervisor:
+        result = supervisor.run(request(*asked.pop("argv"), **asked))  # type: ignore[misc]
+    mine = {os.getpid()}
+    assert eventually(lambda: set(marked("ranks")) <= mine, 1.0)
+    assert result.timed_out == (end == "limit")
+    if end == "launcher killed":
+        assert result.signal == 9
+        assert any(left.name == "sh" for left in result.leftovers)
+
+
+def test_waiting_helper_can_fail() -> None:
+    """eventually() must be able to say no, or the checks above say nothing."""
+    assert not eventually(lambda: False, 0.05)

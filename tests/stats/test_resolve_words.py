@@ -1,0 +1,96 @@
+"""What can be resolved, and how results are put into a sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from autotune.stats import (
+    Plan,
+    compare,
+    comparison_words,
+    estimate,
+    estimate_words,
+    resolution_table,
+)
+from autotune.stats.simulate import simulate
+
+
+def test_the_promised_gain_is_found_with_the_promised_power() -> None:
+    ratios = np.exp(np.random.default_rng(81).normal(0, 0.05, 400))
+    plan = Plan(futility=0.0)
+    for row in resolution_table(ratios, 1.0, plan)[1:3]:
+        rng = np.random.default_rng(82)
+        upto = Plan(looks=plan.looks, futility=0.0)
+        found = 0
+        for _ in range(250):
+            s = simulate("normal", rng, row.blocks, gain=row.gain, cv=0.05)
+            decision = upto.decide(s.default, s.candidate, resolution=0)
+            found += decision.outcome == "better"
+        assert found / 250 == pytest.approx(0.8, abs=0.08)
+
+
+def test_more_blocks_resolve_more_and_cost_more() -> None:
+    ratios = np.exp(np.random.default_rng(83).normal(0, 0.08, 30))
+    rows = resolution_table(ratios, 1.5, Plan(finalists=2))
+    assert [r.blocks for r in rows] == [12, 18, 27, 40]
+    assert [r.gain for r in rows] == sorted((r.gain for r in rows), reverse=True)
+    assert rows[0].runs == 36
+    assert rows[0].seconds == pytest.approx(54)
+    noisier = resolution_table(ratios**2, 1.5, Plan(finalists=2))
+    assert all(n.gain > r.gain for n, r in zip(noisier, rows, strict=True))
+
+
+def test_resolution_of_the_metric_and_min_gain_are_floors() -> None:
+    still = np.exp(np.random.default_rng(84).normal(0, 1e-5, 12))
+    assert {r.gain for r in resolution_table(still, 1.0, Plan())} == {0.02}
+    assert resolution_table(still, 1.0, Plan(), coarseness=0.07)[0].gain >= 0.07
+    with pytest.raises(ValueError, match="at least 3"):
+        resolution_table([1.0, 1.0], 1.0, Plan())
+
+
+def words(default, candidate, **options) -> str:
+    return comparison_words(compare(default, candidate, resolution=0, **options))
+
+
+ONE = [1.0] * 12
+SMALL = np.linspace(-0.005, 0.005, 12)
+
+
+def test_sentences() -> None:
+    assert words(ONE, 1 / (1.083 + SMALL)) == (
+        "8.3 % faster, 95 % interval 8.0 to 8.6 %, 12 blocks"
+    )
+    assert words(ONE, 1.12 + SMALL) == (
+        "12.0 % slower, 95 % interval 11.7 % slower to 12.3 % slower, 12 blocks"
+    )
+    assert words(ONE, 4 + SMALL).startswith("4.0x the time, 95 % interval 4.0x the time to 4.0x")
+    assert words(ONE, 1 + SMALL) == (
+        "no difference worth naming: gain 0.0 %, 95 % interval -0.3 to +0.3 %, 12 blocks"
+    )
+    assert words(ONE, 1 / (1.01 + SMALL)).endswith("12 blocks, not clearly the 2.0 % worth naming")
+    assert words(ONE, 1 + 20 * SMALL).startswith("not decided: gain 0.0 %, 95 % interval -")
+    assert words(ONE[:3], [0.9, 0.8, 1.1]) == (
+        "not decided: gain 11.1 %, 3 blocks (-9.1 to +25.0 %), too few for an interval"
+    )
+
+
+def test_sentences_of_censored_blocks() -> None:
+    over = {"censored_candidate": [True] * 12}
+    assert words(ONE, [3.0] * 12, **over) == (
+        "at least 3.0x the time, 95 % interval 3.0x the time or more, 12 blocks"
+    )
+    over = {"censored_default": [True] * 12}
+    assert words([3.0] * 12, ONE, **over).startswith("at least 200.0 % faster")
+    both = over | {"censored_candidate": [True] * 12}
+    assert "gain unknown, 95 % interval open to open" in words(ONE, ONE, **both)
+
+
+def test_sentences_of_an_estimate() -> None:
+    six = [1.62, 1.64, 1.63, 1.65, 1.66, 1.64]
+    assert estimate_words(estimate(six)) == "1.64 s, 96 % interval 1.62 to 1.66 s, 6 runs"
+    assert estimate_words(estimate(six[:1])) == (
+        "1.62 s, 1 run (1.62 to 1.62 s), too few for an interval"
+    )
+    cut = estimate(six, censored=[True] * 6)
+    assert estimate_words(cut) == "at least 1.64 s, 96 % interval 1.62 s or more, 6 runs"

@@ -1,0 +1,190 @@
+"""Looks: exact error over all of them, decisions that stay, futility, finalists."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autotune.errors import UsageError
+from autotune.stats import LOOKS, Decision, Plan, drifted, settle, winner
+from autotune.stats.compare import judge
+from autotune.stats.pairs import log_ratios
+from autotune.stats.simulate import simulate
+
+
+def run(plan: Plan, default, candidate) -> Decision:
+    """As a study does: ask at every look until the answer is final."""
+    for n in plan.looks:
+        decision = plan.decide(default[:n], candidate[:n], resolution=0)
+        if decision.stop:
+            return decision
+    return decision
+
+
+def outcomes(plan: Plan, model: str, studies: int, seed: int, **truth) -> list[str]:
+    rng = np.random.default_rng(seed)
+    drawn = (simulate(model, rng, plan.looks[-1], **truth) for _ in range(studies))
+    return [plan.decide(s.default, s.candidate, resolution=0).outcome for s in drawn]
+
+
+@pytest.mark.parametrize("model", ["normal", "heavy tail", "outliers", "asymmetric"])
+def test_intervals_of_all_looks_hold_the_truth_together(model: str) -> None:
+    plan, studies, rng = Plan(), 300, np.random.default_rng(41)
+    held = 0
+    for _ in range(studies):
+        s = simulate(model, rng, 40, gain=0.03)
+        ratios = log_ratios(s.default, s.candidate, resolution=0)
+        ends = [
+            judge(ratios.first(n), k, level=1, alpha=0.05, min_gain=0.02, method="sign")
+            for n, k in zip(plan.looks, plan.ranks, strict=True)
+        ]
+        held += all(math.log1p(c.lo) <= s.truth <= math.log1p(c.hi) for c in ends)
+    assert held / studies >= plan.level - 2 * math.sqrt(0.95 * 0.05 / studies)
+
+
+def test_exact_false_winner_rate_over_every_short_study() -> None:
+    """All 1024 sequences of 10 equally likely blocks, decided at 5, 8 and 10."""
+    plan = Plan(looks=(5, 8, 10), alpha=0.2, win_from=5, min_gain=0.0, futility=0.0)
+    faster = (np.arange(1024)[:, None] >> np.arange(10)) & 1
+    candidate = np.where(faster, 0.5, 2.0)
+    wins = sum(plan.decide([1.0] * 10, c, resolution=0).outcome == "better" for c in candidate)
+    assert len(set(plan.ranks)) == 3
+    assert wins / 1024 == pytest.approx((1 - plan.level) / 2)
+    assert 0 < wins / 1024 <= 0.1
+
+
+@pytest.mark.parametrize("model", ["normal", "drift", "bimodal"])
+def test_false_winners_over_all_looks(model: str) -> None:
+    found = outcomes(Plan(), model, 400, 42)
+    assert found.count("better") / 400 <= 0.025 + 2 * math.sqrt(0.025 * 0.975 / 400)
+
+
+def test_repeating_drifted_blocks_makes_no_winner() -> None:
+    """Dropping blocks by what the default did must not favour either side."""
+    plan, rng, wins, dropped = Plan.fixed(20), np.random.default_rng(43), 0, 0
+    for _ in range(400):
+        s = simulate("drift", rng, 30, cv=0.10)
+        kept = np.setdiff1d(np.arange(30), drifted(s.default))
+        dropped += 30 - kept.size
+        if kept.size >= 20:
+            decision = plan.decide(s.default[kept], s.candidate[kept], resolution=0)
+            wins += decision.outcome == "better"
+    assert dropped > 400
+    assert wins / 400 <= 0.025 + 2 * math.sqrt(0.025 * 0.975 / 400)
+
+
+def test_power() -> None:
+    assert outcomes(Plan(), "normal", 100, 44, gain=0.10, cv=0.05).count("better") >= 95
+    assert outcomes(Plan(), "normal", 100, 44, gain=0.05, cv=0.01).count("better") == 100
+    assert outcomes(Plan(), "normal", 150, 44, gain=0.05, cv=0.05).count("better") >= 110
+
+
+def test_futility_saves_blocks_and_costs_little_power() -> None:
+    rng = np.random.default_rng(45)
+    used = {0.0: 0, 0.1: 0}
+    for _ in range(80):
+        s = simulate("normal", rng, 40)
+        for futility in used:
+            used[futility] += run(Plan(futility=futility), s.default, s.candidate).comparison.n
+    assert used[0.1] < 0.75 * used[0.0]
+    won = [
+        outcomes(Plan(futility=f), "normal", 120, 46, gain=0.05, cv=0.05).count("better")
+        for f in (0.0, 0.1)
+    ]
+    assert won[0] >= won[1] >= won[0] - 0.06 * 120
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([1, 3]), st.sampled_from([-0.1, 0.0, 0.05, 0.2]))
+def test_a_decision_depends_on_complete_looks_only_and_stays(seed, finalists, gain) -> None:
+    plan = Plan(finalists=finalists)
+    s = simulate("normal", np.random.default_rng(seed), 40, gain=gain)
+    last: Decision | None = None
+    for n in range(1, 41):
+        decision = plan.decide(s.default[:n], s.candidate[:n], resolution=0)
+        between = n not in LOOKS and n > LOOKS[0]
+        if last is not None and (last.stop or between):
+            assert decision == last
+        if decision.outcome == "better":
+            assert decision.comparison.n >= 12
+        assert decision.stop == (decision.next_look is None)
+        last = decision
+    assert last is not None
+    assert last.stop
+
+
+def test_win_chance_is_exactly_nothing_when_no_win_is_left() -> None:
+    plan, spare = Plan(), Plan().ranks[-1] - 1
+    lost = [1.0] * 27, [1.1] * (spare + 1) + [0.8] * (26 - spare)
+    assert plan.win_chance(log_ratios(*lost, resolution=0)) == 0.0
+    open_still = [1.0] * 27, [1.1] * spare + [0.8] * (27 - spare)
+    assert plan.win_chance(log_ratios(*open_still, resolution=0)) > 0.0
+
+
+def test_clear_cases_end_early() -> None:
+    rng = np.random.default_rng(47)
+    base = 1 + rng.normal(0, 0.005, 40)
+    other = 1 + rng.normal(0, 0.005, 40)
+    assert run(Plan(), base, other / 1.2).comparison.n == 12
+    worse = run(Plan(), base, other * 1.2)
+    assert (worse.outcome, worse.comparison.n) == ("worse", 8)
+    assert run(Plan(), base, other).outcome in ("equivalent", "futile")
+    assert run(Plan(), base, other).comparison.n <= 18
+
+
+def test_candidate_that_always_hits_the_limit_ends_at_the_first_look() -> None:
+    decision = Plan().decide([1.0] * 8, [3.0] * 8, censored_candidate=[True] * 8, resolution=0)
+    assert decision.outcome == "worse"
+
+
+def test_coarse_metric_never_wins_at_any_look() -> None:
+    decision = Plan().decide([0.15] * 40, [0.14] * 40)
+    assert decision.outcome in ("futile", "undecided")
+    assert any("too coarse" in w for w in decision.comparison.warnings)
+
+
+def test_fixed_plan_is_a_single_comparison_with_alpha_split() -> None:
+    plan = Plan.fixed(12, finalists=3)
+    assert plan.ranks == (2,)
+    assert plan.level >= 1 - 0.05 / 3
+    s = simulate("normal", np.random.default_rng(48), 12, gain=0.3)
+    assert not plan.decide(s.default[:11], s.candidate[:11]).stop
+    assert plan.decide(s.default, s.candidate).outcome == "better"
+
+
+def test_wilcoxon_plan_keeps_its_level() -> None:
+    plan = Plan(method="wilcoxon", finalists=2)
+    assert plan.level >= 0.975
+    assert outcomes(plan, "normal", 60, 49, gain=0.1).count("better") >= 57
+
+
+def test_runners_up_are_stopped_once_a_finalist_has_won() -> None:
+    rng = np.random.default_rng(50)
+    base = 1 + rng.normal(0, 0.03, 12)
+    fast, slight = base / 1.3, base / (1.05 + np.tile([-0.08, 0.03, 0.05], 4))
+    plan = Plan(finalists=2)
+    decisions = [plan.decide(base, c, resolution=0) for c in (slight, fast)]
+    assert [d.outcome for d in decisions] == ["continue", "better"]
+    assert [d.outcome for d in settle(decisions)] == ["futile", "better"]
+    assert winner(settle(decisions)) == 1
+    assert settle(decisions[:1]) == decisions[:1]
+    assert winner(decisions[:1]) is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        ({"looks": ()}, "looks"),
+        ({"looks": (12, 8)}, "looks"),
+        ({"alpha": 0.0}, "alpha"),
+        ({"finalists": 0}, "finalists"),
+        ({"min_gain": -0.1}, "min-gain"),
+    ],
+)
+def test_values_that_make_no_plan_are_refused(wrong, word: str) -> None:
+    with pytest.raises(UsageError, match=word):
+        Plan(**wrong)

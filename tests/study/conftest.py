@@ -1,0 +1,53 @@
+"""A small space and a strategy that proposes what it is told: the study's own decisions are tested."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autotune.space import Parameter, Setting, Space
+from autotune.study.simulated import SimulatedBench
+
+
+class ListStrategy:
+    """Proposes the given settings in order, whatever it is told."""
+
+    def __init__(self, settings: Sequence[Setting]) -> None:
+        self.settings = list(settings)
+        self.told: list[Any] = []
+
+    def restore(self, observations: Sequence[Any]) -> None:
+        self.told = list(observations)
+
+    def ask(self) -> Any:
+        done = len(self.told)
+        if done >= len(self.settings):
+            return None
+        return SimpleNamespace(setting=self.settings[done], attrs={})
+
+    def tell(self, observation: Any) -> None:
+        self.told.append(observation)
+
+
+def parameter(name: str, *levels: int, default: int | None = None) -> Parameter:
+    return Parameter(name=name, levels=levels, target="mca", default=default)
+
+
+@pytest.fixture
+def space() -> Space:
+    return Space(
+        "small",
+        (
+            parameter("eager", 1, 2, 4, 8, default=2),
+            parameter("yield_", 0, 1, default=0),
+            parameter("links", 1, 2, 3, 4),
+        ),
+    )
+
+
+def bench(model: Any, seed: int = 0, **more: Any) -> SimulatedBench:
+    return SimulatedBench(model, np.random.default_rng(seed), **more)

@@ -1,0 +1,171 @@
+"""What a study decides, on run times that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from autotune.errors import WorkError
+from autotune.space import DEFAULT, Setting, Space
+from autotune.study.plan import SearchPlan
+from autotune.study.procedure import Answer, carry_out
+from autotune.study.result import judge_status
+from autotune.study.simulated import MemoryBook, SimulatedBench
+from tests.study.conftest import ListStrategy, bench
+
+ALL = [Setting({"eager": e, "links": n}) for e in (1, 4, 8) for n in (1, 2, 3, 4)]
+EFFECT = {"eager=8": 0.8}
+
+
+def quick(setting: Setting, rng: np.random.Generator) -> float:
+    """1 s by default; eager=8 takes 0.8 s, eager=1 twice the time, links do nothing; 1 % noise."""
+    factor = {1: 2.0, 4: 1.0, 8: 0.8}.get(int(setting.get("eager", 2)), 1.0)
+    return float(factor * rng.lognormal(0, 0.01))
+
+
+def null(setting: Setting, rng: np.random.Generator) -> float:
+    """Nothing matters; 5 % noise."""
+    return float(rng.lognormal(0, 0.05))
+
+
+def study(
+    simulated: SimulatedBench, space: Space, settings: list[Setting], book: MemoryBook | None = None
+) -> tuple[Answer, MemoryBook]:
+    book = book or MemoryBook()
+    plan = SearchPlan(trials=len(settings))
+    answer = carry_out(simulated, book, ListStrategy(settings), space, plan, seed=1)  # type: ignore[arg-type]
+    return answer, book
+
+
+def test_the_effect_is_found_and_what_does_nothing_is_taken_out(space: Space) -> None:
+    simulated = bench(quick)
+    answer, _ = study(simulated, space, ALL)
+    assert answer.chosen == Setting({"eager": 8})
+    assert answer.proof is not None
+    seen = answer.proof.decisions[answer.chosen].comparison
+    assert seen.lo > 0
+    assert seen.gain == pytest.approx(0.25, abs=0.03)
+
+
+def test_where_nothing_matters_the_default_is_kept(space: Space) -> None:
+    false = 0
+    for seed in range(40):
+        simulated = bench(null, seed)
+        answer, _ = study(simulated, space, ALL)
+        false += answer.chosen is not None
+    # 40 studies at 5 %: more than 6 have probability 0.3 % (binomial).
+    assert false <= 6
+
+
+def test_a_slow_setting_is_stopped_and_kept_as_censored(space: Space) -> None:
+    def model(setting: Setting, rng: np.random.Generator) -> float:
+        return 50.0 if setting.get("eager") == 1 else 1.0
+
+    simulated = bench(model)
+    _, book = study(simulated, space, [Setting({"eager": 1}), Setting({"eager": 4})])
+    slow = book.trials[0]
+    assert slow.state == "censored"
+    assert slow.estimate is not None
+    assert 3 <= slow.estimate < 50
+    longest = max(e.record.wall_s for e in simulated.ledger.entries)
+    assert longest < 6
+
+
+def test_a_failing_setting_is_stored_with_its_reason_and_never_wins(space: Space) -> None:
+    def model(setting: Setting, rng: np.random.Generator) -> float | str:
+        return "failed" if setting.get("eager") == 8 else float(rng.lognormal(0, 0.01))
+
+    answer, book = study(bench(model), space, ALL)
+    failed = [t for t in book.trials if t.setting.get("eager") == 8]
+    assert {t.state for t in failed} == {"failed"}
+    assert all(t.reason == "failed" for t in failed)
+    assert answer.chosen is None
+
+
+def test_a_default_that_fails_ends_the_study_with_its_reason(space: Space) -> None:
+    with pytest.raises(WorkError, match="default"):
+        study(bench(lambda setting, rng: "failed"), space, ALL)
+
+
+def test_an_inactive_parameter_is_learned_and_not_measured_again(space: Space) -> None:
+    settings = [Setting({"eager": 4, "links": n}) for n in (1, 2, 3, 4)]
+    simulated = bench(quick, inactive=frozenset({"links"}))
+    _, book = study(simulated, space, settings)
+    assert [t.effective for t in book.trials] == [Setting({"eager": 4})] * 4
+    searched = {e.key for e in simulated.ledger.entries if e.kind == "search"}
+    assert searched == {"eager=4,links=1"}
+
+
+def test_what_is_known_is_not_run(space: Space) -> None:
+    simulated = bench(quick)
+    book = MemoryBook(ratios={Setting({"eager": 1}): 2.0})
+    study(simulated, space, [Setting({"eager": 1})], book)
+    assert simulated.ledger.search_runs == 0
+    assert book.trials[0].estimate == 2.0
+    assert book.trials[0].reused
+
+
+def test_a_setting_that_means_the_default_is_not_run(space: Space) -> None:
+    simulated = bench(quick)
+    _, book = study(simulated, space, [Setting({"eager": 2})])
+    assert book.trials[0].effective == DEFAULT
+    assert simulated.ledger.search_runs == 0
+
+
+def test_a_finished_study_run_again_measures_nothing_new_in_its_phases(space: Space) -> None:
+    simulated = bench(quick)
+    first, book = study(simulated, space, ALL)
+    kinds = [e.kind for e in simulated.ledger.entries]
+    again, _ = study(simulated, space, ALL, book)
+    more = [e.kind for e in simulated.ledger.entries][len(kinds) :]
+    assert set(more) <= {"warmup", "default"}
+    assert again.chosen == first.chosen
+
+
+def test_stopping_anywhere_and_going_on_reaches_the_same_answer(space: Space) -> None:
+    class Stopped(Exception):
+        pass
+
+    class Fragile(SimulatedBench):
+        left = 0
+
+        def run(self, *args: object, **more: object):  # type: ignore[no-untyped-def]
+            if self.left == 0:
+                raise Stopped
+            self.left -= 1
+            return super().run(*args, **more)  # type: ignore[arg-type]
+
+    fragile = Fragile(quick, np.random.default_rng(0))
+    book = MemoryBook()
+    answer = None
+    for _ in range(60):
+        fragile.left = 16
+        try:
+            answer, _ = study(fragile, space, ALL, book)
+            break
+        except Stopped:
+            continue
+    assert answer is not None
+    assert answer.chosen == Setting({"eager": 8})
+    assert len(book.trials) == len(ALL)
+
+
+def test_the_statuses(space: Space) -> None:
+    simulated = bench(quick)
+    answer, _ = study(simulated, space, ALL)
+    assert judge_status(answer.proof, simulated.ledger) == "recommended"
+    nothing, _ = study(bench(quick), space, [Setting({"eager": 1})])
+    assert judge_status(nothing.proof, simulated.ledger) == "keep_default"
+
+
+def test_a_time_budget_is_kept_with_its_reserve(space: Space) -> None:
+    simulated = bench(null)
+    plan = SearchPlan(trials=None, budget_s=120.0)
+    settings = [
+        Setting({"eager": e, "yield_": y, "links": n})
+        for e in (1, 4, 8)
+        for y in (0, 1)
+        for n in (1, 2, 3, 4)
+    ] * 20
+    carry_out(simulated, MemoryBook(), ListStrategy(settings), space, plan, seed=1)  # type: ignore[arg-type]
+    assert simulated.ledger.launched_s <= 120 * 1.25
