@@ -60,9 +60,8 @@ def additive(seed: int = 12) -> Landscape:
 
     def seconds(setting: Setting) -> float:
         codes = [index[i][setting.get(p.name)] for i, p in enumerate(parameters)]
-        return (
-            4.7 + sum(e[c] for e, c in zip(effects, codes, strict=True)) + pair[codes[2], codes[3]]
-        )
+        alone = sum(float(e[c]) for e, c in zip(effects, codes, strict=True))
+        return 4.7 + alone + float(pair[codes[2], codes[3]])
 
     default = seconds(Setting())
     joint = (effects[2][:, None] + effects[3] + pair).min()

@@ -47,25 +47,25 @@ OPTIONS = table(
     Option(
         "drop", "float", 0.1, "then: probability of each of its parameters to be left out", (0, 1)
     ),
-    Option("insert", "float", 1.0, "then: expected number of parameters added", (0, 100)),
+    Option("insert", "float", 0.5, "then: expected number of parameters added", (0, 100)),
     Option(
         "breed",
         "int",
-        60,
+        40,
         "children bred for each one run; a model picks it (1: no model)",
         (1, 10_000),
     ),
     Option(
         "replace",
         "choice",
-        "tournament",
+        "population",
         "whose worst the children replace",
         ("tournament", "population"),
     ),
     Option(
         "patience",
         "int",
-        0,
+        25,
         "generations without a new best, after the first population, until it stops; 0: none",
         (0, 100_000),
     ),

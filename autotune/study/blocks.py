@@ -82,15 +82,21 @@ class Blocks:
             "ended so.  What was measured is kept; the same command continues."
         )
 
-    def pairs(self, setting: Setting, against: Setting | None = None) -> Pairs:
+    def pairs(
+        self, setting: Setting, against: Setting | None = None, first: int | None = None
+    ) -> Pairs:
         """The runs of both in every block that holds both, in block order.
+
+        ``first`` keeps to that many blocks: one that was interrupted may lie behind them.
 
         A candidate that failed counts as slower than anything; one stopped at its limit is slower
         than it says.
         """
         found = Pairs()
         versus = self.reference if against is None else against
-        for _, block in sorted(self.bench.ledger.blocks(self.phase).items()):
+        for number, block in sorted(self.bench.ledger.blocks(self.phase).items()):
+            if first is not None and number >= first:
+                break
             reference, candidate = block.get(versus.key), block.get(setting.key)
             if reference is None or candidate is None or not reference.record.valid:
                 continue
@@ -114,13 +120,21 @@ class Pairs:
     clock: bool = False
     """The figures are wall times, not a program's own figure."""
 
-    def median_ratio(self) -> float:
-        """Median of candidate / reference, a censored one counting as infinite; inf without any."""
-        ratios = [
+    @property
+    def ratios(self) -> list[float]:
+        """candidate / reference of each block, a censored one infinite."""
+        return [
             math.inf if cut else c / r
             for r, c, cut in zip(self.reference, self.candidate, self.censored, strict=True)
         ]
-        return statistics.median(ratios) if ratios else math.inf
+
+    def median_ratio(self) -> float:
+        """Median over the blocks; infinite without any."""
+        return statistics.median(self.ratios) if self.ratios else math.inf
+
+    def slower_share(self) -> float:
+        """Share of the blocks in which the candidate took longer."""
+        return sum(r > 1 for r in self.ratios) / len(self.ratios) if self.ratios else 1.0
 
 
 def _seconds(candidate: Entry, reference: Entry) -> float:

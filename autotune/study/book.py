@@ -46,12 +46,17 @@ class StoreBook:
     _ledgers: dict[int, Ledger] = field(default_factory=dict)
 
     def load(self) -> None:
-        """Take over what is stored; trials of dead processes become this one's, to be repeated."""
-        self.store.recover(self.study.id)
+        """Take over what is stored; trials of dead processes become this one's, to be repeated.
+
+        Trials that another living process measures stay its own.
+        """
+        mine = {stored.number for stored in self.store.recover(self.study.id)}
         self.trials = []
         for stored in self.store.trials(self.study.id):
             self.ids[stored.number] = stored.id
-            self.trials.append(trial_of(stored))
+            trial = trial_of(stored)
+            trial.elsewhere = trial.state == "running" and trial.number not in mine
+            self.trials.append(trial)
 
     def open(self, setting: Setting, attrs: dict[str, object], origin: str) -> Trial:
         stored = self.store.add_trial(

@@ -18,6 +18,7 @@ from autotune.study.ledger import CONFIRM
 class Confirmation:
     """Decisions per finalist, in the order given; ``cut_short`` where a budget ended the looks."""
 
+    blocks: Blocks
     settings: list[Setting]
     decisions: dict[Setting, Decision] = field(default_factory=dict)
     cut_short: bool = False
@@ -59,20 +60,22 @@ def confirm_blocks(
     blocks: Blocks, plan: Plan, budget_s: float | None = None, watch: Watcher = silent
 ) -> Confirmation:
     """As :func:`confirm`, for the settings of ``blocks`` against their reference."""
-    result = Confirmation(list(blocks.settings))
+    result = Confirmation(blocks, list(blocks.settings))
     ledger = blocks.bench.ledger
     began = ledger.launched_s
     live = list(blocks.settings)
     most = plan.looks[-1] * (len(live) + 1)
     watch(PhaseStarted("confirm", f"proving against {blocks.reference.key}", most))
     for look in plan.looks:
+        done = 0
         for number in range(look):
             if budget_s is not None and ledger.launched_s - began >= budget_s:
                 result.cut_short = True
                 break
             blocks.ensure_block(number, live)
+            done += 1
         for setting in live:
-            result.decisions[setting] = decide(plan, blocks, setting)
+            result.decisions[setting] = decide(plan, blocks, setting, done)
         _settle(result)
         live = [s for s in live if not result.decisions[s].stop]
         if not live or result.cut_short:
@@ -86,9 +89,9 @@ def _settle(result: Confirmation) -> None:
     result.decisions = dict(zip(result.settings, settled, strict=True))
 
 
-def decide(plan: Plan, blocks: Blocks, setting: Setting) -> Decision:
-    """What the blocks so far say of one setting against their reference."""
-    pairs = blocks.pairs(setting)
+def decide(plan: Plan, blocks: Blocks, setting: Setting, count: int) -> Decision:
+    """What the first ``count`` blocks say of one setting against their reference."""
+    pairs = blocks.pairs(setting, first=count)
     return plan.decide(
         pairs.reference,
         pairs.candidate,

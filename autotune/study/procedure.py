@@ -10,7 +10,7 @@ from autotune.strategies import Strategy
 from autotune.study.bench import Bench
 from autotune.study.confirm import Confirmation, confirm
 from autotune.study.events import Watcher, silent
-from autotune.study.finalists import Finalists, Selection
+from autotune.study.finalists import Finalists, Selection, is_missed
 from autotune.study.plan import SearchPlan
 from autotune.study.search import Search, TrialBook
 
@@ -67,9 +67,16 @@ def _left(search: Search, plan: SearchPlan) -> float | None:
 
 
 def choose_winner(proof: Confirmation | None, min_gain: float) -> Setting | None:
-    """The proven finalist with fewest parameters among those about as good as the best."""
+    """The proven finalist with the fewest parameters that is not seen to be worse than the best.
+
+    Two finalists are compared within the same blocks: their own gains differ by chance alone.
+    """
     if proof is None or not proof.winners:
         return None
-    top = proof.decisions[proof.winners[0]].comparison.gain
-    close = [s for s in proof.winners if proof.decisions[s].comparison.gain >= top - min_gain / 2]
+    top = proof.winners[0]
+    close = [
+        s
+        for s in proof.winners
+        if s == top or not is_missed(proof.blocks.pairs(s, against=top), min_gain)
+    ]
     return min(close, key=lambda s: (len(s), -proof.decisions[s].comparison.gain))

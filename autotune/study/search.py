@@ -33,6 +33,8 @@ class Trial:
     reason: str = ""
     attrs: dict[str, object] = field(default_factory=dict)
     reused: bool = False
+    elsewhere: bool = False
+    """Being measured by another process."""
 
     def observation(self) -> Observation:
         return Observation(self.number, self.setting, self.estimate, self.state, self.attrs)
@@ -87,7 +89,10 @@ class Search:
         """
         done = [t for t in self.book.trials if t.state != "running"]
         self.strategy.restore([t.observation() for t in done])
-        open_trials = [t for t in self.book.trials if t.state == "running"]
+        running = [t for t in self.book.trials if t.state == "running"]
+        for trial in running:
+            self.strategy.add_running(trial.observation())
+        open_trials = [t for t in running if not t.elsewhere]
         self.watch(PhaseStarted("search", "searching", self.plan.trials))
         while True:
             if open_trials:
@@ -124,10 +129,9 @@ class Search:
         if plan.trials is not None and len(self.book.trials) >= plan.trials:
             self.ended_by = f"{plan.trials} trials done"
             return True
-        if plan.budget_s is not None:
-            if self.bench.ledger.launched_s + self.reserve_s >= plan.budget_s:
-                self.ended_by = "the time budget is spent, its reserve for the proof kept"
-                return True
+        if not self.affords(self.reserve_s):
+            self.ended_by = "the time budget is spent, its reserve for the proof kept"
+            return True
         return False
 
     def cost_s(self, runs: int) -> float:

@@ -1,7 +1,7 @@
 """A bench without a machine: run times come from a function.  For tests, replay and simulation.
 
-Everything that decides is the real thing; only launching is replaced, so what is measured here about
-false winners and runs spent is a property of the study itself.
+Everything that decides is the real thing; only launching is replaced, so what is measured here
+about false winners and runs spent is a property of the study itself.
 """
 
 from __future__ import annotations

@@ -69,12 +69,16 @@ def run(name: str, threads: str, body: Callable[[Any], int]) -> NoReturn:
         code = error.exit_code
         if comm.rank == 0:
             print(f"{name}: error: {error}", file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        # Whoever read the output has gone (``| head``); nothing more may be written, not even by
+        # the interpreter when it ends.
+        code = 1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()
         comm.Abort(1)
     # The launcher kills the rest at the first rank that ends with an error: nobody leaves before
     # rank 0 has printed.
-    sys.stdout.flush()
     comm.Barrier()
     sys.exit(code)

@@ -135,10 +135,27 @@ def cache_dir() -> Path:
 
 
 def compile_kernels(module: str) -> MachineCode:
-    """Compile every kernel of ``module`` with numba into one self-contained object."""
+    """Compile every kernel of ``module`` with numba into one self-contained object.
+
+    Raises :class:`RunnerError` for a kernel that needs Python at run time.
+    """
+    with _default_numba():
+        return _compile(importlib.import_module(module), module)
+
+
+@contextlib.contextmanager
+def _default_numba() -> Iterator[None]:
+    """Hide the user's ``NUMBA_*`` settings: they would change the code that all later runs load."""
+    hidden = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("NUMBA_")}
+    try:
+        yield
+    finally:
+        os.environ.update(hidden)
+
+
+def _compile(source: Any, module: str) -> MachineCode:
     import numba
 
-    source = importlib.import_module(module)
     whole = llvm.parse_assembly("")
     signatures: dict[str, list[str]] = {}
     machine = _target_machine()

@@ -91,6 +91,7 @@ def _child(request: ExecRequest, server: int, stdout: int, stderr: int, report: 
     try:
         for ignored in _RESET:
             signal.signal(ignored, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         # A session of its own: a program that signals its process group must not hit the server.
         os.setsid()
         # Not SIGKILL: a killed mpirun leaves its ranks and files behind, a terminated one does not.

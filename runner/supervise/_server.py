@@ -46,6 +46,8 @@ class Server:
         os.set_blocking(read, False)
         os.set_blocking(write, False)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        # The tuner may have started this process with signals blocked.
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         # A handler must exist for the pipe to be written; the work is done in the loop.
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._on_sigterm)

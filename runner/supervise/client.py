@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import re
@@ -157,6 +158,8 @@ class _Server:
     def __init__(self) -> None:
         self.sock, theirs = socket.socketpair()
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        # Re-entrant: stop() may be called by the signal handler of the thread that holds it.
+        self._sending = threading.RLock()
         words = [sys.executable, "-I", "-S", str(_START), str(theirs.fileno()), str(os.getpid())]
         with theirs:
             # A session of its own: Ctrl-C in the terminal is for the tuner alone.
@@ -175,10 +178,8 @@ class _Server:
 
     def send(self, message: dict[str, Any]) -> None:
         """Send, unless the other end is gone: the reader finds that out."""
-        try:
+        with self._sending, contextlib.suppress(OSError):
             _frames.send(self.sock, message)
-        except OSError:
-            return
 
     def close(self) -> None:
         self.sock.close()

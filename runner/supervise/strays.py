@@ -90,7 +90,9 @@ def _find(wanted: Callable[[int, str], bool]) -> set[int]:
     here = _procfs.session_of(os.getpid())
     living = {pid: s for pid, s in sessions.items() if s != here and _procfs.is_alive(pid)}
     marked = {pid for pid in living if (owner := _owner(pid)) is not None and wanted(pid, owner)}
-    theirs = {living[pid] for pid in marked} - {None, 0}
+    sids = {living[pid] for pid in marked} - {None, 0}
+    # A session that an unmarked living process leads was not made by a run.
+    theirs = {sid for sid in sids if sid in marked or sid not in living}
     return marked | {pid for pid, session in living.items() if session in theirs}
 
 

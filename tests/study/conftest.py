@@ -23,6 +23,9 @@ class ListStrategy:
     def restore(self, observations: Sequence[Any]) -> None:
         self.told = list(observations)
 
+    def add_running(self, observation: Any) -> None:
+        """A list has no use for it."""
+
     def ask(self) -> Any:
         done = len(self.told)
         if done >= len(self.settings):

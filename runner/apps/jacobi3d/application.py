@@ -44,7 +44,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     options = agree(comm, lambda: parse(arguments))
     if options.help is not None:
         if comm.rank == 0:
-            print(options.help)
+            print(options.help, flush=True)
         return 0
     grid, block = agree(comm, lambda: _set_up(comm, options))
     solved = _solve(comm, options, grid, block, begin)
