@@ -14,7 +14,7 @@ from types import TracebackType
 from runner.mpi.base import Adapter, Probe
 from runner.outcome import classify, metric_of, patterns_of
 from runner.placement import read_back_placement
-from runner.supervise import ExecRequest, ExecResult, Supervisor
+from runner.supervise import ExecRequest, ExecResult, RunInterrupted, Supervisor
 from runner.types import LaunchSpec, RunRecord
 
 TAIL = 4000
@@ -55,17 +55,27 @@ class Runner:
     def run(self, spec: LaunchSpec) -> RunRecord:
         """Execute ``spec`` once and describe what happened; raises nothing for a failing program.
 
-        KeyboardInterrupt passes through after the whole process tree is gone.
+        KeyboardInterrupt passes through after the whole process tree is gone.  A run that ended by
+        itself at that very moment is returned; DeferredInterrupts tells its caller of the Ctrl-C.
         """
         if self._scratch is None:
             raise RuntimeError("Runner is used outside its context")
         place = Path(tempfile.mkdtemp(dir=self._scratch))
         try:
-            result = self._supervisor.run(self._request(spec, place))
+            result = self._execute(self._request(spec, place))
             probe = self.adapter.probe(spec, place)
         finally:
             shutil.rmtree(place, ignore_errors=True)
         return self._record(spec, result, probe)
+
+    def _execute(self, request: ExecRequest) -> ExecResult:
+        try:
+            return self._supervisor.run(request)
+        except RunInterrupted as stop:
+            # Ctrl-C came too late to stop this run: its figures count, and must not be lost.
+            if isinstance(stop.result, ExecResult) and not stop.result.interrupted:
+                return stop.result
+            raise
 
     def _request(self, spec: LaunchSpec, place: Path) -> ExecRequest:
         return ExecRequest(

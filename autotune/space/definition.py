@@ -38,6 +38,7 @@ class Keys(BaseModel):
     implies: dict[str, bool | int | float | str] = Field(default_factory=dict)
     help: str = ""
     absent: str | None = None
+    optional: bool = False
 
     @field_validator("levels")
     @classmethod

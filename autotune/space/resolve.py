@@ -73,13 +73,14 @@ def _assemble(
     constraints = [
         Constraint(_translated(table.rule, names, enums), table.reason)
         for table in definition.constraints
-        if _applies(table, library)
+        if applies(table, library)
     ]
     space = Space(name, tuple(parameters), tuple(constraints), absent, facts)
     return _without_hopeless(space, names)
 
 
-def _applies(table: ConstraintTable, library: Library | None) -> bool:
+def applies(table: ConstraintTable, library: Library | None) -> bool:
+    """Whether a constraint is meant for this library."""
     return table.on is None or (library is not None and matches(table.on, library))
 
 

@@ -19,7 +19,7 @@ NUMBER = "number"
 """User attribute of an Optuna trial: the number of the observation, which gives the order."""
 _SYSTEM = "optuna"
 """Attribute of a proposal that keeps what the sampler wrote beside the trial."""
-_TRIES = 20
+_TRIES = 5
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 

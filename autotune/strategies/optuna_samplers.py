@@ -1,11 +1,15 @@
-"""Samplers that come with Optuna."""
+"""Samplers that come with Optuna.
+
+Not NSGA-II: the order of its parents depends on whether its own study computed or remembered them,
+so a rebuilt search would not go on as the old one.
+"""
 
 from __future__ import annotations
 
 import warnings
 
 from optuna.exceptions import ExperimentalWarning
-from optuna.samplers import BaseSampler, NSGAIISampler, TPESampler
+from optuna.samplers import BaseSampler, TPESampler
 
 from autotune.strategies._optuna import OptunaStrategy
 from autotune.strategies.options import Option, table
@@ -32,23 +36,3 @@ class TPE(OptunaStrategy):
                 n_startup_trials=int(self.values["startup"]),
                 n_ei_candidates=int(self.values["candidates"]),
             )
-
-
-class NSGAII(OptunaStrategy):
-    """Optuna's NSGA-II with one objective; a generation is stored with each trial."""
-
-    name = "nsgaii"
-    summary = "Optuna's NSGA-II with the one objective"
-    options = table(
-        Option("population", "int", 20, "individuals of a generation", (2, 10_000)),
-        Option("crossover", "float", 0.9, "probability of a crossover", (0, 1)),
-        Option("swap", "float", 0.5, "probability of each parameter to be swapped", (0, 1)),
-    )
-
-    def _sampler(self, seed: int) -> BaseSampler:
-        return NSGAIISampler(
-            seed=seed,
-            population_size=int(self.values["population"]),
-            crossover_prob=float(self.values["crossover"]),
-            swapping_prob=float(self.values["swap"]),
-        )

@@ -10,11 +10,11 @@ from autotune.strategies.base import Strategy
 from autotune.strategies.exhaustive import Exhaustive
 from autotune.strategies.ga import Genetic
 from autotune.strategies.options import OptionValue, complete, hint
-from autotune.strategies.optuna_samplers import NSGAII, TPE
+from autotune.strategies.optuna_samplers import TPE
 from autotune.strategies.random_search import RandomSearch
 
 _STRATEGIES: dict[str, type[Strategy]] = {
-    strategy.name: strategy for strategy in (Genetic, RandomSearch, Exhaustive, TPE, NSGAII)
+    strategy.name: strategy for strategy in (Genetic, RandomSearch, Exhaustive, TPE)
 }
 
 

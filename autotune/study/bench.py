@@ -19,6 +19,7 @@ from autotune.study.ledger import Entry, Ledger
 from autotune.study.target import Target
 from runner.guard import wait_quiet
 from runner.launch import Runner
+from runner.supervise import DeferredInterrupts
 from runner.types import RunRecord
 
 
@@ -79,7 +80,12 @@ class MachineBench:
         spec = self.target.spec(self.space, setting, timeout_s)
         for _attempt in range(self.max_rejects):
             self.watch(RunStarted(setting, phase))
-            entry = self._keep(self.runner.run(spec), setting, phase, trial, block, position)
+            with DeferredInterrupts() as held:
+                # A finished run is stored before anything may stop us.
+                record = self.runner.run(spec)
+                entry = self._keep(record, setting, phase, trial, block, position)
+            if held.count:
+                raise KeyboardInterrupt
             self.watch(RunEnded(entry, setting, self.ledger.ratio(entry)))
             if entry.record.state != "foreign_load":
                 return entry

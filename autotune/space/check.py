@@ -1,0 +1,185 @@
+"""Check a space file against the MPI that is here, before a search relies on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from autotune.config.find import ConfigFile, find
+from autotune.errors import UsageError
+from autotune.space.definition import ENUM, Definition, Keys, expressions, read_definition
+from autotune.space.expression import parse as parse_expression
+from autotune.space.legal import illegal
+from autotune.space.levels import parse_levels
+from autotune.space.load import KIND
+from autotune.space.nodes import Compare, Constant, Expr, Name
+from autotune.space.parameter import target_of
+from autotune.space.renamed import today
+from autotune.space.resolve import applies, merged, resolve, title
+from autotune.space.setting import Value, normalise_value
+from autotune.space.space import Space
+from runner.mpi.library import Library, ParamInfo
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One remark.  ``where`` is the key in the file; an ``error`` must be mended, a ``note`` not."""
+
+    kind: Literal["error", "note"]
+    where: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.where}: {self.message}" if self.where else self.message
+
+
+@dataclass(frozen=True)
+class Report:
+    """What :func:`check_file` found.  ``space`` is the resolved space where there is no error."""
+
+    path: str
+    library: str
+    findings: tuple[Finding, ...]
+    space: Space | None
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.kind == "error")
+
+    @property
+    def ok(self) -> bool:
+        return not self.errors
+
+
+def check_file(name: str, library: Library) -> Report:
+    """Read one space (a name or the path of a ``.toml`` file) and compare it with the library.
+
+    Raises :class:`UsageError` only if there is no such file, or the library lists no parameters.
+    """
+    file = find(KIND, name)
+    if not library.params:
+        raise UsageError(f"{title(library)} does not list its parameters: nothing to check against")
+    try:
+        definition = read_definition(file)
+    except UsageError as error:
+        lines = str(error).splitlines()
+        return Report(
+            file.path, title(library), tuple(Finding("error", "", line) for line in lines), None
+        )
+    findings = [*_parameters(definition, library), *_words(definition, library)]
+    space = None
+    if not any(finding.kind == "error" for finding in findings):
+        space, more = _resolved(definition, file, library)
+        findings += more
+    return Report(file.path, title(library), tuple(findings), space)
+
+
+def _resolved(
+    definition: Definition, file: ConfigFile, library: Library
+) -> tuple[Space | None, list[Finding]]:
+    try:
+        return resolve(definition, file.name, file.path, library), []
+    except UsageError as error:
+        return None, [Finding("error", "", str(error))]
+
+
+def _parameters(definition: Definition, library: Library) -> Iterator[Finding]:
+    for canonical, table in definition.parameters.items():
+        where = f"parameters.{canonical}"
+        keys = merged(table, library)
+        if keys.absent is not None:
+            yield Finding("note", where, f"left out here: {keys.absent}")
+            continue
+        info = None
+        name = keys.name or canonical
+        if (keys.target or target_of(name)) == "mca":
+            info = library.params.get(name)
+            yield from _name(name, info, keys, where, library)
+            if info is None:
+                continue
+        yield from _values(keys, info, where)
+        yield from _implied(keys, where, library)
+
+
+def _name(
+    name: str, info: ParamInfo | None, keys: Keys, where: str, library: Library
+) -> Iterator[Finding]:
+    if info is None:
+        message = f"{title(library)} has no parameter {name}: {today(name, library)}"
+        yield Finding("note" if keys.optional else "error", where, message)
+    elif info.synonym_of in library.params:
+        yield Finding("note", where, f"{name} is called {info.synonym_of} here; that name is used")
+
+
+def _values(keys: Keys, info: ParamInfo | None, where: str) -> Iterator[Finding]:
+    if keys.levels is None:
+        yield Finding("error", f"{where}.levels", "no levels for this library")
+    if keys.levels == ENUM and (info is None or not info.enum):
+        yield Finding("error", f"{where}.levels", 'the library enumerates nothing for "enum"')
+    given: list[tuple[str, Value]] = []
+    if keys.levels is not None and keys.levels != ENUM:
+        given += [("levels", level) for level in parse_levels(keys.levels)]
+    given += [("exclude", value) for value in keys.exclude]
+    given += [("default", normalise_value(keys.default))] if keys.default is not None else []
+    for key, value in given:
+        if info is not None and (problem := illegal(value, info)):
+            yield Finding("error", f"{where}.{key}", f"{problem} (type {info.type})")
+
+
+def _implied(keys: Keys, where: str, library: Library) -> Iterator[Finding]:
+    for name, value in keys.implies.items():
+        if target_of(name) != "mca":
+            continue
+        info = library.params.get(name)
+        if info is None:
+            message = f"{title(library)} has no parameter {name}: {today(name, library)}"
+            yield Finding("error", f"{where}.implies", message)
+        elif problem := illegal(normalise_value(value), info):
+            yield Finding("error", f"{where}.implies.{name}", problem)
+
+
+def _words(definition: Definition, library: Library) -> Iterator[Finding]:
+    """Words in expressions that can never be the value they are compared with."""
+    legal = {
+        name: words
+        for name, table in definition.parameters.items()
+        if (words := _legal_words(merged(table, library), name, library)) is not None
+    }
+    for where, text in expressions(definition):
+        if not _is_for(definition, where, library):
+            continue
+        for name, word in _compared(parse_expression(text)):
+            if name in legal and word not in legal[name]:
+                known = ", ".join(sorted(legal[name])) or "numbers"
+                yield Finding("error", where, f"{word!r} is no value of {name}; it has {known}")
+
+
+def _is_for(definition: Definition, where: str, library: Library) -> bool:
+    """Whether a constraint counts for this library; conditions are seen in whatever form."""
+    kind, _, rest = where.partition(".")
+    if kind != "constraints":
+        return True
+    return applies(definition.constraints[int(rest.split(".")[0])], library)
+
+
+def _legal_words(keys: Keys, name: str, library: Library) -> set[str] | None:
+    """The words a parameter's value may be, or None where anything may be."""
+    native = keys.name or name
+    if (keys.target or target_of(native)) != "mca" or keys.absent is not None:
+        return None
+    info = library.params.get(native)
+    if info is None or info.type == "string":
+        return None
+    return set(info.enum.values())
+
+
+def _compared(expr: Expr) -> Iterator[tuple[str, str]]:
+    """Every (name, word) that stand on the two sides of a comparison."""
+    if isinstance(expr, Compare):
+        for one, other in ((expr.left, expr.right), (expr.right, expr.left)):
+            if isinstance(one, Name) and isinstance(other, Constant):
+                if isinstance(other.content, str):
+                    yield one.name, other.content
+    for child in expr.children():
+        yield from _compared(child)

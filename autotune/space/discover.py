@@ -1,0 +1,111 @@
+"""Look through what a library offers, and start a space file from it."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections.abc import Iterable
+
+from autotune.errors import UsageError
+from autotune.space.legal import is_flags
+from autotune.space.resolve import title
+from runner.mpi.library import Library, ParamInfo
+
+_WIDTH = 96
+_INTEGERS = ("int", "unsigned", "size_t")
+
+
+def discover(library: Library, pattern: str | None = None, level: int = 9) -> list[ParamInfo]:
+    """The parameters whose name matches, by name.
+
+    ``pattern`` is a part of the name, or a glob with ``*`` and ``?``; ``level`` (1-9) is Open MPI's
+    own grade of how special a parameter is, 9 = all.  Other names of a listed parameter, and those
+    that only make it talk, are left out.  Raises :class:`UsageError` if the library lists nothing.
+    """
+    if not library.params:
+        raise UsageError(f"{title(library)} does not list its parameters")
+    return [
+        info
+        for name, info in sorted(library.params.items())
+        if info.level <= level
+        and info.synonym_of not in library.params
+        and not name.endswith("_verbose")
+        and _matches(name, pattern)
+    ]
+
+
+def _matches(name: str, pattern: str | None) -> bool:
+    if pattern is None:
+        return True
+    if any(sign in pattern for sign in "*?["):
+        return fnmatch.fnmatchcase(name, pattern)
+    return pattern.lower() in name.lower()
+
+
+def as_toml(infos: Iterable[ParamInfo], library: Library) -> str:
+    """A space file to start from: guessed levels around each default, to be edited by hand.
+
+    Where nothing can be guessed the parameter is there as a comment.  The text always loads if at
+    least one parameter could be guessed.
+    """
+    major = ".".join(str(part) for part in library.version_tuple[:2])
+    lines = [
+        f"# Guessed from {title(library)}: look through the levels before you search with them.",
+        'description = ""',
+        f'library = "{library.family}=={major}"' if major else f'library = "{library.family}"',
+    ]
+    for info in infos:
+        lines += ["", *_table(info)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(info: ParamInfo) -> list[str]:
+    levels = guess_levels(info)
+    default = f"# default {info.default or 'empty'}, {info.type}, level {info.level}"
+    text = " ".join(info.help.split())
+    table = [f"[parameters.{info.name}]"]
+    if levels is None:
+        table = [f"# {table[0]}", "# levels = []   # nothing to guess from: write your own"]
+    else:
+        table.append(f"levels = {_toml(levels)}")
+    shortened = text if len(text) <= _WIDTH else text[: _WIDTH - 3] + "..."
+    return [_printable(line) for line in (default, f"# {shortened}", *table)]
+
+
+def guess_levels(info: ParamInfo) -> str | list[int] | list[float] | None:
+    """Levels to try: all values of an enumeration, else some around the default; None: no idea."""
+    if info.type == "bool":
+        return "bool"
+    if info.enum:
+        return None if is_flags(info) or not _worthwhile(info.enum) else "enum"
+    if info.type == "double":
+        number = _number(info.default)
+        return [number / 2, number * 2] if number and number > 0 else None
+    if info.type not in _INTEGERS:
+        return None
+    number = _number(info.default)
+    if number is None or not 0 < number < 2**40:
+        return None
+    whole = int(number)
+    around = (whole // 4, whole // 2, whole * 2, whole * 4)
+    return [level for level in dict.fromkeys(around) if level > 0]
+
+
+def _worthwhile(enum: dict[int, str]) -> bool:
+    return any(name != "ignore" for name in enum.values())
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _toml(levels: str | list[int] | list[float]) -> str:
+    return json.dumps(levels)
+
+
+def _printable(line: str) -> str:
+    """TOML comments take no control characters."""
+    return "".join(char if char.isprintable() else " " for char in line)

@@ -1,0 +1,137 @@
+"""Whole studies on simulated run times: false winners, power, runs spent.
+
+Everything that decides is the real procedure (search, selection, pruning, proof); only the launch is
+replaced by a draw from a noise model whose truth is known.
+Usage: python benchmarks/study_simulation.py [--studies 1000] [--candidates 200] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from autotune.space import Parameter, Setting, Space
+from autotune.strategies import create
+from autotune.study.plan import SearchPlan
+from autotune.study.procedure import carry_out
+from autotune.study.simulated import MemoryBook, SimulatedBench
+from benchmarks.common import report
+
+Noise = Callable[[np.random.Generator, int], float]
+
+
+def normal(cv: float) -> Noise:
+    return lambda rng, order: float(rng.lognormal(0, cv))
+
+
+def heavy(rng: np.random.Generator, order: int) -> float:
+    """5 % noise; every tenth run takes up to three times as long."""
+    slow = 1 + rng.pareto(2.0) if rng.random() < 0.1 else 1.0
+    return float(rng.lognormal(0, 0.05) * min(slow, 3.0))
+
+
+def bimodal(rng: np.random.Generator, order: int) -> float:
+    """Two states of the machine, 20 % apart, by chance for each run."""
+    return float(rng.lognormal(0, 0.02) * (1.2 if rng.random() < 0.4 else 1.0))
+
+
+def drift(rng: np.random.Generator, order: int) -> float:
+    """5 % noise on a machine whose speed swings by a factor of two over 150 runs."""
+    return float(rng.lognormal(0, 0.05) * (1.5 + 0.5 * math.sin(order / 24)))
+
+
+def quantised(rng: np.random.Generator, order: int) -> float:
+    """2 % noise on a figure of 0.14 s that is printed with two decimals (NPB IS.A)."""
+    return float(round(0.14 * rng.lognormal(0, 0.02), 2))
+
+
+NOISES: dict[str, Noise] = {
+    "1 %": normal(0.01),
+    "5 %": normal(0.05),
+    "15 %": normal(0.15),
+    "heavy tail": heavy,
+    "bimodal": bimodal,
+    "drift": drift,
+    "quantised": quantised,
+}
+
+
+def space() -> Space:
+    """Eight parameters of four levels: 65,536 settings."""
+    return Space(
+        "simulated",
+        tuple(Parameter(name=f"p{i}", levels=(1, 2, 3, 4), target="mca") for i in range(8)),
+    )
+
+
+def study(noise: Noise, seed: int, candidates: int, gain: float) -> tuple[Setting | None, int, int]:
+    """One study; with ``gain`` > 0 the setting p0=2 has that gain.  Chosen, search and proof runs."""
+
+    bench: SimulatedBench
+
+    def model(setting: Setting, rng: np.random.Generator) -> float:
+        better = gain if setting.get("p0") == 2 else 0.0
+        return noise(rng, len(bench.ledger.entries)) / (1 + better)
+
+    bench = SimulatedBench(model, np.random.default_rng([seed, 77]))
+    where = space()
+    strategy = create("random", where, seed=seed)
+    answer = carry_out(bench, MemoryBook(), strategy, where, SearchPlan(trials=candidates), seed)
+    return answer.chosen, bench.ledger.search_runs, bench.ledger.confirmation_runs
+
+
+def row(name: str, noise: Noise, studies: int, candidates: int, gain: float) -> dict[str, object]:
+    found: Counter[str] = Counter()
+    search = proof = 0
+    began = time.perf_counter()
+    for seed in range(studies):
+        chosen, searched, proven = study(noise, seed, candidates, gain)
+        search += searched
+        proof += proven
+        if chosen is None:
+            found["default"] += 1
+        elif gain and chosen.get("p0") == 2:
+            found["right"] += 1
+        else:
+            found["false"] += 1
+    limit = studies * 0.05 + 2 * math.sqrt(studies * 0.05 * 0.95)
+    line = {
+        "noise": name,
+        "gain": gain,
+        "studies": studies,
+        "candidates": candidates,
+        "false": found["false"],
+        "allowed": math.floor(limit),
+        "right": found["right"],
+        "search_runs": round(search / studies, 1),
+        "proof_runs": round(proof / studies, 1),
+        "seconds": round(time.perf_counter() - began, 1),
+    }
+    print("  ".join(f"{k} {v}" for k, v in line.items()), file=sys.stderr)
+    return line
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--studies", type=int, default=1000)
+    arguments.add_argument("--candidates", type=int, default=200)
+    arguments.add_argument("--power-studies", type=int, default=100)
+    arguments.add_argument("--json")
+    given = arguments.parse_args()
+    null = [row(n, f, given.studies, given.candidates, 0.0) for n, f in NOISES.items()]
+    power = [
+        row(n, NOISES[n], given.power_studies, 40, gain)
+        for n in ("1 %", "5 %", "15 %")
+        for gain in (0.02, 0.05, 0.10)
+    ]
+    report("simulated studies", {"null": null, "power": power}, given.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Micro-benchmarks after the manner of the OSU suite: the fastest probes there are."""

@@ -1,0 +1,225 @@
+"""What every strategy must do; test_strategies_contract.py tries each."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from autotune.errors import UsageError
+from autotune.space import DEFAULT, Parameter, Setting, Space, parse_expression
+from autotune.space.space import Constraint
+from autotune.strategies import Observation, Strategy, create, find
+from tests.contract.strategy_spaces import FORCED, MANY, RULED, SINGLE, SMALL
+
+Measure = Callable[[Setting], tuple[float | None, str]]
+
+
+def fine(setting: Setting) -> tuple[float | None, str]:
+    """A smooth landscape: the more of the right values, the faster."""
+    good = {"size": 256, "flag": 1, "word": "ring"}
+    right = sum(setting.get(name) == value for name, value in good.items())
+    return 1.0 - 0.1 * right + 0.01 * len(setting), "ok"
+
+
+def rough(setting: Setting) -> tuple[float | None, str]:
+    """Some settings fail, some are stopped by the time limit; always the same ones."""
+    luck = random.Random(setting.key).random()
+    if luck < 0.25:
+        return None, "failed"
+    if luck < 0.5:
+        return 3.0, "censored"
+    return 0.9 + luck / 4, "pruned" if luck < 0.55 else "ok"
+
+
+def hopeless(setting: Setting) -> tuple[float | None, str]:
+    """Everything fails."""
+    return None, "failed"
+
+
+def observe(number: int, setting: Setting, measure: Measure, attrs: object = None) -> Observation:
+    """The observation as it comes back from a store: its attributes went through JSON."""
+    estimate, state = measure(setting)
+    return Observation(number, setting, estimate, state, json.loads(json.dumps(attrs or {})))
+
+
+def drive(strategy: Strategy, trials: int, measure: Measure, first: int = 0) -> list[Observation]:
+    """Ask, measure and tell; fewer observations where the strategy ends by itself."""
+    told = []
+    for number in range(first, first + trials):
+        proposal = strategy.ask()
+        if proposal is None:
+            break
+        told.append(observe(number, proposal.setting, measure, proposal.attrs))
+        strategy.tell(told[-1])
+    return told
+
+
+def keys(observations: Sequence[Observation]) -> list[str]:
+    return [o.setting.key for o in observations]
+
+
+class StrategyContract:
+    """Subclass with a fixture ``name``: the name under which the strategy is registered."""
+
+    @pytest.fixture
+    def name(self) -> str:
+        raise NotImplementedError
+
+    def make(self, name: str, space: Space, seed: int = 0, **more: object) -> Strategy:
+        """The strategy as it is by default, but that it never loses patience."""
+        options = {"patience": 0} if "patience" in find(name).options else {}
+        return create(name, space, seed=seed, options=options, **more)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("measure", [fine, rough, hopeless])
+    @pytest.mark.parametrize("space", [SMALL, RULED, MANY, FORCED], ids=lambda s: s.name)
+    def test_proposes_valid_canonical_settings_each_once(
+        self, name: str, space: Space, measure: Measure
+    ) -> None:
+        told = drive(self.make(name, space), 40, measure)
+        assert len(told) >= 15
+        for observation in told:
+            assert space.violations(observation.setting) == []
+            assert space.canonical(observation.setting) == observation.setting
+        assert len(set(keys(told))) == len(told)
+        assert DEFAULT.key not in keys(told)
+
+    @pytest.mark.parametrize("space", [SMALL, RULED, FORCED, SINGLE], ids=lambda s: s.name)
+    @pytest.mark.parametrize("measure", [fine, rough])
+    def test_ends_when_a_small_space_is_covered(
+        self, name: str, space: Space, measure: Measure
+    ) -> None:
+        everything = {s.key for s in space.enumerate()} - {DEFAULT.key}
+        strategy = self.make(name, space)
+        told = drive(strategy, len(everything) + 5, measure)
+        assert set(keys(told)) == everything
+        assert strategy.ask() is None
+
+    @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(
+        killed=st.integers(0, 45),
+        space=st.sampled_from([RULED, MANY]),
+        measure=st.sampled_from([fine, rough, hopeless]),
+        seed=st.integers(0, 3),
+        shuffle=st.randoms(use_true_random=False),
+    )
+    def test_a_rebuilt_strategy_goes_on_the_same_way(
+        self, name: str, killed: int, space: Space, measure: Measure, seed: int, shuffle: object
+    ) -> None:
+        prior = next(s for s in space.enumerate() if len(s) == 2)
+        whole = drive(self.make(name, space, seed, priors=[prior]), killed + 6, measure)
+        stored = whole[:killed]
+        shuffle.shuffle(stored)  # type: ignore[attr-defined]
+        again = self.make(name, space, seed, priors=[prior])
+        again.restore(stored)
+        rest = drive(again, 6, measure, first=killed)
+        assert keys(rest) == keys(whole[killed:])
+
+    def test_a_trial_open_at_the_kill_is_finished_first(self, name: str) -> None:
+        whole = drive(self.make(name, MANY), 20, rough)
+        again = self.make(name, MANY)
+        again.restore(whole[:12])
+        again.tell(whole[12])
+        assert keys(drive(again, 7, rough, first=13)) == keys(whole[13:])
+
+    @pytest.mark.parametrize("done", [0, 3, 25])
+    def test_running_trials_are_not_proposed_again(self, name: str, done: int) -> None:
+        mine, other = self.make(name, MANY), self.make(name, MANY)
+        told = drive(mine, done, fine)
+        other.restore(told)
+        running = []
+        for number in range(done, done + 8):
+            proposal = mine.ask()
+            assert proposal is not None
+            running.append(proposal.setting)
+            other.add_running(Observation(number, proposal.setting, None, "running"))
+        proposed = drive(other, 20, fine, first=done + 8)
+        assert not {s.key for s in running} & set(keys(proposed))
+        assert len({s.key for s in running}) == 8
+        for number, setting in enumerate(running, done):
+            other.tell(observe(number, setting, fine))
+        more = drive(other, 5, fine, first=done + 28)
+        assert len(more) == 5
+        assert not {s.key for s in running} & set(keys(more))
+
+    def test_priors_come_first_and_once(self, name: str) -> None:
+        priors = [
+            Setting({"size": 1024, "flag": 1}),
+            Setting({"word": "ring"}),
+            Setting({"word": "ring"}),
+            DEFAULT,
+        ]
+        told = drive(self.make(name, MANY, priors=priors), 10, fine)
+        assert keys(told)[:2] == ["flag=1,size=1024", "word=ring"]
+        assert len(set(keys(told))) == 10
+
+    def test_priors_that_are_not_valid_are_named_and_not_tried(self, name: str) -> None:
+        priors = [Setting({"nonsense": 1}), Setting({"size": 5}), Setting({"word": "ring"})]
+        strategy = self.make(name, MANY, priors=priors)
+        assert [s.key for s, _ in strategy.rejected] == ["nonsense=1", "size=5"]
+        assert "nonsense" in strategy.rejected[0][1]
+        assert keys(drive(strategy, 1, fine)) == ["word=ring"]
+
+    def test_an_inactive_parameter_is_not_tried_again(self, name: str) -> None:
+        strategy = self.make(name, SMALL)
+        told: list[Setting] = []
+        while (proposal := strategy.ask()) is not None:
+            told.append(proposal.setting)
+            estimate, state = fine(proposal.setting)
+            seen: dict[str, object] = {"inactive": ["size"]}
+            strategy.tell(Observation(len(told), proposal.setting, estimate, state, seen))
+        assert not any("size" in setting for setting in told[1:])
+        effective = [SMALL.canonical(s.without("size")).key for s in told]
+        assert len(set(effective)) == len(effective)
+        assert set(effective) | {"default"} == {
+            s.key for s in SMALL.enumerate() if "size" not in s
+        } | {"default"}
+
+    def test_the_seed_alone_decides(self, name: str) -> None:
+        runs = [keys(drive(self.make(name, MANY, seed), 15, rough)) for seed in (1, 1, 2, -1)]
+        assert runs[0] == runs[1]
+        assert runs[0] != runs[2]
+        assert runs[0] != runs[3]
+
+    def test_settings_of_others_are_learned_without_having_been_asked_for(self, name: str) -> None:
+        strategy = self.make(name, MANY)
+        foreign = [s for s, _ in zip(MANY.enumerate(), range(30), strict=False)]
+        strategy.restore([observe(i, s, fine) for i, s in enumerate(foreign)])
+        strategy.tell(Observation(30, Setting({"size": 333}), 0.5))
+        told = drive(strategy, 10, fine, first=31)
+        assert len(told) == 10
+        assert not {s.key for s in foreign} & set(keys(told))
+
+    def test_finds_the_best_of_a_plain_landscape(self, name: str) -> None:
+        told = drive(self.make(name, SMALL), 60, fine)
+        best = min(told, key=lambda o: o.fitness)
+        assert best.setting == Setting({"flag": 1, "size": 256, "word": "ring"})
+
+    def test_observations_without_a_usable_estimate_are_the_worst(self, name: str) -> None:
+        strategy = self.make(name, MANY)
+        for number, wrong in enumerate([math.nan, math.inf, 0.0, -1.0, None]):
+            proposal = strategy.ask()
+            assert proposal is not None
+            observation = Observation(number, proposal.setting, wrong)
+            assert observation.fitness == math.inf
+            strategy.tell(observation)
+        assert len(drive(strategy, 10, fine, first=5)) == 10
+
+    def test_documents_and_checks_its_options(self, name: str) -> None:
+        kind = find(name)
+        assert kind.summary
+        for option in kind.options.values():
+            assert option.doc
+            assert option.read(str(option.default)) == option.default
+        with pytest.raises(UsageError, match="has no option 'strangest'"):
+            create(name, SMALL, seed=0, options={"strangest": 1})
+
+    def test_a_space_with_nothing_but_the_default_ends_at_once(self, name: str) -> None:
+        rule = Constraint(parse_expression("lone == 0"))
+        space = Space("nothing", (Parameter("lone", (7,)),), (rule,))
+        assert self.make(name, space).ask() is None
