@@ -39,23 +39,25 @@ def main() -> None:
     given = arguments.parse_args()
     found: Counter[str] = Counter()
     runs = rejected = 0
-    with tempfile.TemporaryDirectory() as place:
-        with Store.open(given.store or str(Path(place) / "results.db")) as store:
-            for number in range(given.studies):
-                wanted = request(
-                    app=given.app, input_name=given.input, space="null",
-                    strategy=given.strategy, seed=1000 + number, trials=given.trials,
-                )  # fmt: skip
-                conducting = Conducting(wanted, store)
-                result = conducting.finished()
-                if result is None:
-                    with conducting as conductor:
-                        result = conductor.run()
-                    store.set_result(conducting.study.id, result.status, result.to_json())
-                found[result.status] += 1
-                runs += result.search_runs + result.confirmation_runs
-                rejected += result.runs_rejected
-                print(f"study {number + 1}/{given.studies}: {result.status}", file=sys.stderr)
+    with (
+        tempfile.TemporaryDirectory() as place,
+        Store.open(given.store or str(Path(place) / "results.db")) as store,
+    ):
+        for number in range(given.studies):
+            wanted = request(
+                app=given.app, input_name=given.input, space="null",
+                strategy=given.strategy, seed=1000 + number, trials=given.trials,
+            )  # fmt: skip
+            conducting = Conducting(wanted, store)
+            result = conducting.finished()
+            if result is None:
+                with conducting as conductor:
+                    result = conductor.run()
+                store.set_result(conducting.study.id, result.status, result.to_json())
+            found[result.status] += 1
+            runs += result.search_runs + result.confirmation_runs
+            rejected += result.runs_rejected
+            print(f"study {number + 1}/{given.studies}: {result.status}", file=sys.stderr)
     false = found["recommended"]
     low, high = clopper_pearson(false, given.studies)
     report(

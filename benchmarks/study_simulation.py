@@ -1,7 +1,7 @@
 """Whole studies on simulated run times: false winners, power, runs spent.
 
-Everything that decides is the real procedure (search, selection, pruning, proof); only the launch is
-replaced by a draw from a noise model whose truth is known.
+Everything that decides is the real procedure (search, selection, pruning, proof); only the launch
+is replaced by a draw from a noise model whose truth is known.
 Usage: python benchmarks/study_simulation.py [--studies 1000] [--candidates 200] [--json FILE]
 """
 
@@ -71,7 +71,7 @@ def space() -> Space:
 
 
 def study(noise: Noise, seed: int, candidates: int, gain: float) -> tuple[Setting | None, int, int]:
-    """One study; with ``gain`` > 0 the setting p0=2 has that gain.  Chosen, search and proof runs."""
+    """One study (with ``gain`` > 0, p0=2 has that gain): chosen, search runs, proof runs."""
 
     bench: SimulatedBench
 

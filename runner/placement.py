@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from runner.types import ReadBack, ReadBackState
+
+_SIBLINGS = Path("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
 
 
 def cpus_of(text: str) -> frozenset[int]:
@@ -52,7 +55,6 @@ def _binding(policy: str, bindings: list[str]) -> ReadBack:
 
 def _threads_per_core() -> int:
     try:
-        with open("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list") as file:
-            return max(1, len(cpus_of(file.read())))
+        return max(1, len(cpus_of(_SIBLINGS.read_text())))
     except OSError:
         return 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 
 INTERRUPTED = 130
 
@@ -19,6 +21,9 @@ def main(arguments: list[str] | None = None) -> int:
     from autotune.errors import AutotuneError
     from runner.errors import RunnerError
 
+    # A batch system ends a job with SIGTERM: for us that is Ctrl-C, nothing finished may be lost.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = build()(
             args=sys.argv[1:] if arguments is None else arguments,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from autotune.cli import cluster_commands, doctor, run, search, space_commands, studies
+from autotune.cli import cluster_commands, doctor, noise, run, search, space_commands, studies
 
 HELP = "Find out how an MPI program should be started on this machine, honestly and in few runs."
 
@@ -26,6 +26,7 @@ def build() -> Callable[..., Any]:
     app.command("search")(search.search)
     app.command("run")(run.run)
     app.command("compare")(run.compare)
+    app.command("noise")(noise.noise)
     app.command("studies")(studies.studies)
     app.command("show")(studies.show)
     app.command("export")(studies.export)

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from autotune.errors import UsageError
 
@@ -28,9 +29,9 @@ def error_console() -> Console:
     return Console(stderr=True, soft_wrap=True, highlight=False)
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A light table; a column whose name starts with ``>`` is right-aligned."""
-    drawn = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:
+    """A light table below its title; a column whose name starts with ``>`` is right-aligned."""
+    drawn = Table(box=None, pad_edge=False)
     for column in columns:
         drawn.add_column(
             column.lstrip(">"),
@@ -38,8 +39,8 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
             overflow="fold",
         )
     for row in rows:
-        drawn.add_row(*row)
-    return drawn
+        drawn.add_row(*(Text(cell) for cell in row))
+    return Group(Text(title), drawn) if title else drawn
 
 
 def seconds(value: float | None) -> str:

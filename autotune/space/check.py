@@ -24,7 +24,7 @@ from runner.mpi.library import Library, ParamInfo
 
 @dataclass(frozen=True)
 class Finding:
-    """One remark.  ``where`` is the key in the file; an ``error`` must be mended, a ``note`` not."""
+    """One remark.  ``where`` is the key in the file; an ``error`` must be mended."""
 
     kind: Literal["error", "note"]
     where: str
@@ -178,8 +178,8 @@ def _compared(expr: Expr) -> Iterator[tuple[str, str]]:
     """Every (name, word) that stand on the two sides of a comparison."""
     if isinstance(expr, Compare):
         for one, other in ((expr.left, expr.right), (expr.right, expr.left)):
-            if isinstance(one, Name) and isinstance(other, Constant):
-                if isinstance(other.content, str):
-                    yield one.name, other.content
+            word = other.content if isinstance(other, Constant) else None
+            if isinstance(one, Name) and isinstance(word, str):
+                yield one.name, word
     for child in expr.children():
         yield from _compared(child)

@@ -67,9 +67,10 @@ def _table(info: ParamInfo) -> list[str]:
     if levels is None:
         table = [f"# {table[0]}", "# levels = []   # nothing to guess from: write your own"]
     else:
-        table.append(f"levels = {_toml(levels)}")
+        table.append(f"levels = {json.dumps(levels)}")
     shortened = text if len(text) <= _WIDTH else text[: _WIDTH - 3] + "..."
-    return [_printable(line) for line in (default, f"# {shortened}", *table)]
+    about = [f"# {shortened}"] if shortened else []
+    return [_printable(line) for line in (default, *about, *table)]
 
 
 def guess_levels(info: ParamInfo) -> str | list[int] | list[float] | None:
@@ -100,10 +101,6 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _toml(levels: str | list[int] | list[float]) -> str:
-    return json.dumps(levels)
 
 
 def _printable(line: str) -> str:

@@ -53,6 +53,8 @@ _TOKEN = re.compile(
 )
 _KEYWORDS = {"and", "or", "not", "in", "set"}
 _DEEPEST = 50
+_LONGEST = 400
+"""Nesting and words: what is parsed by recursion must not exhaust the stack."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,12 @@ class _Parser:
             kind = match.lastgroup
             tokens.append(_Token(kind, match[kind], match.start(kind) + 1))
             place = match.end()
+        if len(tokens) > _LONGEST:
+            column = tokens[_LONGEST].column
+            raise ExpressionError(
+                f"expression {text[:40]!r}..., column {column}: longer than {_LONGEST} words; "
+                "write several constraints"
+            )
         return [*tokens, _Token("end", "", end + 1)]
 
     @property

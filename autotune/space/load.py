@@ -54,6 +54,7 @@ def join(parts: list[Space]) -> Space:
             constraints=first.constraints + other.constraints,
             absent={**first.absent, **other.absent},
             facts={**first.facts, **other.facts},
+            aliases={**first.aliases, **other.aliases},
         )
     return first
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autotune.errors import UsageError
 from autotune.space.definition import ENUM, ConstraintTable, Definition, Keys, ParameterTable
@@ -49,7 +49,7 @@ def resolve(
     if library and definition.library and not matches(definition.library, library):
         raise UsageError(
             f"{origin}: space {name} is for {definition.library}, the MPI here is "
-            f"{_title(library)}; choose another space or another MPI (--mpi)"
+            f"{title(library)}; choose another space or another MPI (--mpi)"
         )
     found = {
         canonical: _find(canonical, table, f"{origin}: parameters.{canonical}", library)
@@ -75,8 +75,19 @@ def _assemble(
         for table in definition.constraints
         if applies(table, library)
     ]
-    space = Space(name, tuple(parameters), tuple(constraints), absent, facts)
+    aliases = {
+        other: item.name
+        for canonical, item in present.items()
+        for other in _names(canonical, definition.parameters[canonical]) - {item.name}
+    }
+    space = Space(name, tuple(parameters), tuple(constraints), absent, facts, aliases)
     return _without_hopeless(space, names)
+
+
+def _names(canonical: str, table: ParameterTable) -> set[str]:
+    """Everything a parameter is called in one library or another."""
+    given = {table.name, *(keys.name for keys in table.on.values())}
+    return {canonical, *(name for name in given if name)}
 
 
 def applies(table: ConstraintTable, library: Library | None) -> bool:
@@ -85,13 +96,13 @@ def applies(table: ConstraintTable, library: Library | None) -> bool:
 
 
 def _find(canonical: str, table: ParameterTable, where: str, library: Library | None) -> _Found:
-    keys = _merged(table, library)
+    keys = merged(table, library)
     item = _Found(keys, keys.name or canonical, absent=keys.absent)
     target = keys.target or target_of(item.name)
     if item.absent is None and library is not None and library.params and target == _LISTED:
         item.info = library.params.get(item.name)
         if item.info is None:
-            item.absent = f"{_title(library)} has no parameter {item.name}"
+            item.absent = f"{title(library)} has no parameter {item.name}"
         elif item.info.synonym_of in library.params:
             item.info = library.params[item.info.synonym_of]
             item.name = item.info.name
@@ -100,7 +111,7 @@ def _find(canonical: str, table: ParameterTable, where: str, library: Library | 
     return item
 
 
-def _merged(table: ParameterTable, library: Library | None) -> Keys:
+def merged(table: ParameterTable, library: Library | None) -> Keys:
     """The table with what it says for this library laid over it, in the order of the file."""
     values = {key: getattr(table, key) for key in Keys.model_fields}
     for spec, override in table.on.items():
@@ -112,7 +123,7 @@ def _merged(table: ParameterTable, library: Library | None) -> Keys:
 def _levels(item: _Found, where: str, library: Library | None) -> tuple[Value, ...]:
     keys, info = item.keys, item.info
     if keys.levels is None:
-        known = "without a library" if library is None else f"for {_title(library)}"
+        known = "without a library" if library is None else f"for {title(library)}"
         raise UsageError(f'{where}: no levels {known}; give "levels", or "absent" with the reason')
     if keys.levels == ENUM:
         levels = _enumerated(info, where)
@@ -224,10 +235,11 @@ def _without_hopeless(space: Space, names: Mapping[str, str]) -> Space:
     canonical = {native: name for name, native in names.items()}
     reasons = {canonical.get(name, name): reason for name, reason in hopeless.items()}
     kept = tuple(parameter for parameter in space if parameter.name not in hopeless)
-    smaller = Space(space.name, kept, space.constraints, {**space.absent, **reasons}, space.facts)
-    return _without_hopeless(smaller, names)
+    absent = {**space.absent, **reasons}
+    return _without_hopeless(replace(space, parameters=kept, absent=absent), names)
 
 
-def _title(library: Library) -> str:
+def title(library: Library) -> str:
+    """Name and version for messages."""
     family = {"openmpi": "Open MPI", "mpich": "MPICH"}.get(library.family, library.family)
     return f"{family} {library.version}".strip()

@@ -20,7 +20,7 @@ _SIZE = re.compile(r"([+-]?[0-9]+)([kKmMgG])")
 _SHIFT = {"k": 10, "m": 20, "g": 30}
 _WORDS = {"true": 1, "false": 0}
 _PLAIN = re.compile(r"[^\s,=\"\\]+")
-_PAIR = re.compile(r"\s*([^=,]*?)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|[^,\"]*?)\s*(?:,|$)")
+_PAIR = re.compile(r"\s*([^=,]*?)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|(?:[^,=\"][^,\"]*?)?)\s*(?:,|$)")
 _LARGEST_EXACT = 2**53
 
 
@@ -83,7 +83,7 @@ class Setting(Mapping[str, Value]):
     def parse(cls, text: str) -> Setting:
         """Read ``default`` or ``name=value,name=value``.
 
-        A value that contains a comma, an equals sign or a blank is written in double quotes.
+        A value that contains a comma is written in double quotes.
         Raises :class:`UsageError` with the place of the mistake.
         """
         text = text.strip()
@@ -152,7 +152,7 @@ def _misread(text: str, place: int) -> UsageError:
     return UsageError(
         f"setting {text!r}, column {place + 1}: cannot read {text[place:] or 'the empty text'!r}; "
         'expected "default" or name=value,name=value '
-        "(a value with a comma, an equals sign or a blank in double quotes)"
+        "(a value that contains a comma in double quotes)"
     )
 
 

@@ -60,6 +60,7 @@ class Space:
 
     ``absent`` maps parameters of the definition that this library does not have to the reason.
     ``facts`` are values of the situation (ranks, cores, nodes) that expressions may mention.
+    ``aliases`` maps what a parameter is called elsewhere to its name here, for messages.
     Raises :class:`UsageError` where names collide.
     """
 
@@ -68,6 +69,7 @@ class Space:
     constraints: tuple[Constraint, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Value] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for parameter in self.parameters:
@@ -229,6 +231,8 @@ class Space:
     def _unknown(self, name: str) -> str:
         if name in self.absent:
             return f"{name} cannot be used here: {self.absent[name]}"
+        if name in self.aliases:
+            return f"{name} is called {self.aliases[name]} here"
         near = difflib.get_close_matches(name, self.names, n=2, cutoff=0.6)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         return f"{name} is no parameter of space {self.name}{hint}"

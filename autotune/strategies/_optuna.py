@@ -32,11 +32,12 @@ class _Shared(CategoricalDistribution):
         return self
 
 
-def distributions(codec: Codec) -> dict[str, BaseDistribution]:
+def distributions(
+    codec: Codec, kind: type[CategoricalDistribution] = CategoricalDistribution
+) -> dict[str, BaseDistribution]:
     """One categorical distribution per parameter, over the texts of its choices."""
-    return {
-        name: _Shared(list(texts)) for name, texts in zip(codec.names, codec.texts, strict=True)
-    }
+    named = zip(codec.names, codec.texts, strict=True)
+    return {name: kind(list(texts)) for name, texts in named}
 
 
 class OptunaStrategy(Strategy):
@@ -57,7 +58,7 @@ class OptunaStrategy(Strategy):
         options: Mapping[str, OptionValue] | None = None,
     ) -> None:
         super().__init__(space, seed=seed, priors=priors, options=options)
-        self._distributions = distributions(self.codec)
+        self._distributions = distributions(self.codec, _Shared)
         self._study = optuna.create_study(sampler=self._sampler(0))
         self._pending: dict[str, Proposal] = {}
         self._running: dict[str, int] = {}
@@ -81,7 +82,7 @@ class OptunaStrategy(Strategy):
 
     def _admit(self, prior: Setting) -> Proposal:
         self._show_pending()
-        return self._remember(Proposal(prior, self._draw(0)[1]))
+        return self._remember(Proposal(prior))
 
     def _learn(self, observation: Observation) -> None:
         key = self.space.canonical(observation.setting).key

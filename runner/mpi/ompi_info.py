@@ -95,7 +95,9 @@ def parse(text: str) -> dict[str, ParamInfo]:
 
 
 def _read_value(draft: _Draft, content: str) -> None:
-    draft.default = content
+    """ompi_info puts a value that contains a colon, and only such a one, in double quotes."""
+    quoted = ":" in content and len(content) > 1 and content[0] == content[-1] == '"'
+    draft.default = content[1:-1] if quoted else content
 
 
 def _read_source(draft: _Draft, content: str) -> None:

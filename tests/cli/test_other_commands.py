@@ -45,3 +45,33 @@ def test_cluster_init(cli: Cli, library: object, work: Path) -> None:
     assert "mine" in cli("cluster", "list").out
     assert cli("cluster", "init", "mine").code == 2
     assert cli("cluster", "init", "../evil").code == 2
+
+
+@pytest.mark.mpi
+def test_spaces_are_listed_shown_checked_and_discovered(
+    cli: Cli, library: object, work: Path
+) -> None:
+    assert "openmpi-thesis" in cli("space", "list").out
+    assert "mpi_yield_when_idle" in cli("space", "show", "openmpi").out
+    assert cli("space", "check", "openmpi").code == 0
+    assert "btl_self_eager_limit" in cli("space", "discover", "eager_limit").out
+    assert cli("space", "discover", "eager_limit", "-o", "mine.toml").code == 0
+    assert cli("space", "check", "mine.toml").code == 0
+    (work / "old.toml").write_text('[parameters.mpi_paffinity_alone]\nlevels = [0, 1]\n')
+    refused = cli("space", "check", "old.toml")
+    assert refused.code == 2
+    assert "bind" in refused.text
+
+
+@pytest.mark.mpi
+def test_noise(cli: Cli, library: object) -> None:
+    outcome = cli(
+        "noise", "--app", "jacobi3d", "--input", "tiny", "--no-guard", "--runs", "6",
+        "--store", "r.db", "--json", "n.json",
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    data = json.loads(Path("n.json").read_text())
+    assert data["runs"] == 6
+    gains = [row["gain"] for row in data["resolvable"]]
+    assert gains == sorted(gains, reverse=True)
+    assert len(gains) >= 3

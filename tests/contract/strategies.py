@@ -48,14 +48,22 @@ def observe(number: int, setting: Setting, measure: Measure, attrs: object = Non
     return Observation(number, setting, estimate, state, json.loads(json.dumps(attrs or {})))
 
 
-def drive(strategy: Strategy, trials: int, measure: Measure, first: int = 0) -> list[Observation]:
-    """Ask, measure and tell; fewer observations where the strategy ends by itself."""
+def drive(
+    strategy: Strategy, trials: int, measure: Measure, first: int = 0, idle: str | None = None
+) -> list[Observation]:
+    """Ask, measure and tell; fewer observations where the strategy ends by itself.
+
+    From trial 7 on, the parameter ``idle`` is seen to do nothing.
+    """
     told = []
     for number in range(first, first + trials):
         proposal = strategy.ask()
         if proposal is None:
             break
-        told.append(observe(number, proposal.setting, measure, proposal.attrs))
+        attrs = dict(proposal.attrs)
+        if idle and number >= 7:
+            attrs["inactive"] = [idle]
+        told.append(observe(number, proposal.setting, measure, attrs))
         strategy.tell(told[-1])
     return told
 
@@ -106,18 +114,26 @@ class StrategyContract:
         space=st.sampled_from([RULED, MANY]),
         measure=st.sampled_from([fine, rough, hopeless]),
         seed=st.integers(0, 3),
+        idle=st.sampled_from([None, "flag"]),
         shuffle=st.randoms(use_true_random=False),
     )
     def test_a_rebuilt_strategy_goes_on_the_same_way(
-        self, name: str, killed: int, space: Space, measure: Measure, seed: int, shuffle: object
+        self,
+        name: str,
+        killed: int,
+        space: Space,
+        measure: Measure,
+        seed: int,
+        idle: str | None,
+        shuffle: object,
     ) -> None:
         prior = next(s for s in space.enumerate() if len(s) == 2)
-        whole = drive(self.make(name, space, seed, priors=[prior]), killed + 6, measure)
+        whole = drive(self.make(name, space, seed, priors=[prior]), killed + 6, measure, idle=idle)
         stored = whole[:killed]
         shuffle.shuffle(stored)  # type: ignore[attr-defined]
         again = self.make(name, space, seed, priors=[prior])
         again.restore(stored)
-        rest = drive(again, 6, measure, first=killed)
+        rest = drive(again, 6, measure, first=killed, idle=idle)
         assert keys(rest) == keys(whole[killed:])
 
     def test_a_trial_open_at_the_kill_is_finished_first(self, name: str) -> None:

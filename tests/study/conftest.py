@@ -1,4 +1,4 @@
-"""A small space and a strategy that proposes what it is told: the study's own decisions are tested."""
+"""A small space and a strategy that proposes what it is told: the study itself is tested."""
 
 from __future__ import annotations
 

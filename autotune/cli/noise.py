@@ -1,0 +1,68 @@
+"""``autotune noise``: what gain can be seen here, before hours go into looking for it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from autotune.cli import options as o
+from autotune.cli.progress import Progress
+from autotune.cli.render import console, seconds, table, write_json
+from autotune.stats import estimate_words
+from autotune.store import Store
+from autotune.study.noise import NoiseReport, measure_noise
+
+
+def noise(
+    program: o.Program = None,
+    app: o.AppName = None,
+    input_name: o.InputName = None,
+    ranks: o.Ranks = None,
+    runs: Annotated[
+        int, typer.Option("--runs", metavar="N", min=6, help="Runs of the default.")
+    ] = 20,
+    cluster: o.ClusterName = "local",
+    mpi: o.Mpi = None,
+    metric: o.Metric = None,
+    verify: o.Verify = None,
+    timeout: o.Timeout = None,
+    clean_env: o.CleanEnv = False,
+    guard: o.Guard = True,
+    store: o.StoreUrl = None,
+    json_out: o.JsonOut = None,
+) -> None:
+    """Run the default against itself: how large must a gain be to be seen, and in which time?"""
+    words = o.TargetWords(
+        program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "noise"
+    )
+    target = words.resolve()
+    with Store.open(store) as opened, Progress(None, None, json_out == "-") as progress:
+        report = measure_noise(
+            target, o.space_for(target, None), opened, runs=runs, guard=guard, watch=progress
+        )
+    if json_out:
+        write_json(report.to_json(), json_out)
+    if json_out != "-":
+        _print(report)
+
+
+def _print(report: NoiseReport) -> None:
+    out = console()
+    out.print(f"default: {estimate_words(report.seconds)}", style="bold", markup=False)
+    out.print(
+        f"neighbouring runs scatter by {report.spread * 100:.1f} %; one run takes "
+        f"{seconds(report.run_wall_s)} of wall time; {report.rejected} of "
+        f"{report.runs + report.rejected} runs were rejected for foreign load",
+        markup=False,
+    )
+    if report.resolution:
+        out.print(f"the figure has steps of {seconds(report.resolution)}", markup=False)
+    rows = [
+        [f"{r.gain * 100:.1f} %", str(r.blocks), str(r.runs), seconds(r.seconds)]
+        for r in report.rows
+    ]
+    title = "smallest gain found with 80 % chance, one setting against the default"
+    out.print(table(title, [">gain", ">pairs", ">runs", ">time"], rows))
+    for warning in report.seconds.warnings:
+        out.print(f"note: {warning}", markup=False)

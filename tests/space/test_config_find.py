@@ -1,0 +1,83 @@
+"""Finding configurations: the user's own before the shipped ones, and what is told otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.config.find import find, listing
+from autotune.errors import UsageError
+
+
+def _put(folder: Path, name: str, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """The folder of the current directory and the one of the user."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    return tmp_path / "configs" / "spaces", tmp_path / "xdg" / "autotune" / "spaces"
+
+
+def test_the_nearest_place_wins(places: tuple[Path, Path]) -> None:
+    here, user = places
+    assert find("spaces", "openmpi").text.startswith("description")
+    _put(user, "openmpi.toml", "user")
+    assert find("spaces", "openmpi").text == "user"
+    _put(here, "openmpi.toml", "here")
+    assert find("spaces", "openmpi").text == "here"
+    assert find("spaces", "openmpi").name == "openmpi"
+
+
+def test_listing_has_every_name_once_with_the_file_that_counts(places: tuple[Path, Path]) -> None:
+    here, user = places
+    _put(user, "mine.toml", "user")
+    _put(here, "mine.toml", "here")
+    _put(here, "notes.txt", "no configuration")
+    found = {file.name: file for file in listing("spaces")}
+    assert {"mine", "openmpi", "null"} <= set(found)
+    assert "notes" not in found
+    assert found["mine"].text == "here"
+    assert list(found) == sorted(found)
+
+
+def test_a_path_is_a_path(tmp_path: Path) -> None:
+    _put(tmp_path, "x.toml", "text")
+    file = find("spaces", str(tmp_path / "x.toml"))
+    assert (file.name, file.text) == ("x", "text")
+
+
+def test_without_xdg_the_home_directory_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    _put(tmp_path / "home" / ".config" / "autotune" / "apps", "a.toml", "text")
+    assert find("apps", "a").text == "text"
+
+
+def test_what_is_not_there_is_told_with_near_names_and_places(places: tuple[Path, Path]) -> None:
+    with pytest.raises(
+        UsageError, match=r"no space called 'opnmpi' \(did you mean openmpi"
+    ) as told:
+        find("spaces", "opnmpi")
+    assert str(places[1]) in str(told.value)
+    with pytest.raises(UsageError, match=r"there are: .*null, openmpi"):
+        find("spaces", "qqq")
+    with pytest.raises(UsageError, match="no space called ''"):
+        find("spaces", "")
+    with pytest.raises(UsageError, match=r"cannot read .*none\.toml: No such file"):
+        find("spaces", "./none.toml")
+    with pytest.raises(UsageError, match=r"no widget called 'x' \(there are: none\)"):
+        find("widgets", "x")
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="expected a TOML file"):
+        find("spaces", str(tmp_path / "x.toml"))

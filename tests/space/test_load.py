@@ -1,0 +1,239 @@
+"""Space files: validation, resolution against a library, composition."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.errors import UsageError
+from autotune.space import DEFAULT, Setting, Space, Value, load_space
+from runner.mpi.library import Library
+from tests.space.libraries import CLUSTER, CROWDED, NEW, OLD, ONE_NODE
+
+
+def load(
+    tmp_path: Path,
+    text: str,
+    library: Library | None = None,
+    facts: dict[str, int] | None = None,
+) -> Space:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    known: dict[str, Value] = dict(facts or {})
+    return load_space(str(path), library, known)
+
+
+RENAMED = """
+[parameters.btl_sm_eager_limit]
+levels = "1k:16k:*2"
+on."openmpi<5" = { name = "btl_vader_eager_limit" }
+[parameters.btl_sm_max_send_size]
+levels = ["32k", "64k"]
+when = "btl_sm_eager_limit >= 8k"
+on."openmpi<5" = { name = "btl_vader_max_send_size", levels = ["16k"] }
+[[constraints]]
+rule = "btl_sm_eager_limit < btl_sm_max_send_size"
+[[constraints]]
+rule = "btl_sm_eager_limit != 2k"
+on = "openmpi<5"
+"""
+
+
+def test_names_levels_rules_and_conditions_follow_the_library(tmp_path: Path) -> None:
+    new, old = load(tmp_path, RENAMED, NEW), load(tmp_path, RENAMED, OLD)
+    assert new.names == ("btl_sm_eager_limit", "btl_sm_max_send_size")
+    assert old.names == ("btl_vader_eager_limit", "btl_vader_max_send_size")
+    assert old["btl_vader_max_send_size"].levels == (16384,)
+    assert old["btl_vader_eager_limit"].default == 4096
+    assert len(new.constraints) == 1
+    assert not old.is_valid({"btl_vader_eager_limit": 2048})
+    assert new.is_valid({"btl_sm_eager_limit": 2048})
+    setting = Setting({"btl_vader_eager_limit": 1024, "btl_vader_max_send_size": 16384})
+    assert old.canonical(setting).key == "btl_vader_eager_limit=1024"
+    assert old.violations({"btl_sm_eager_limit": 1024}) == [
+        "btl_sm_eager_limit is called btl_vader_eager_limit here"
+    ]
+
+
+def test_without_a_library_names_stay(tmp_path: Path) -> None:
+    space = load(tmp_path, RENAMED)
+    assert space.names == ("btl_sm_eager_limit", "btl_sm_max_send_size")
+    assert space["btl_sm_eager_limit"].default is None
+    assert len(space.constraints) == 1
+
+
+def test_a_synonym_becomes_the_current_name(tmp_path: Path) -> None:
+    text = "[parameters.btl_vader_eager_limit]\nlevels = [1024]\n"
+    assert load(tmp_path, text, NEW).names == ("btl_sm_eager_limit",)
+    # mpi_preconnect_all is the synonym of a name that is not listed: it stays.
+    text = '[parameters.mpi_preconnect_all]\nlevels = "bool"\n'
+    assert load(tmp_path, text, NEW).names == ("mpi_preconnect_all",)
+
+
+def test_what_the_library_does_not_have_is_absent_with_the_reason(tmp_path: Path) -> None:
+    text = """
+    [parameters.no_such_thing]
+    levels = [1]
+    [parameters.smsc]
+    levels = ["^cma"]
+    on."openmpi<5" = { absent = "4.1 has no such framework" }
+    [parameters.child]
+    levels = [1]
+    target = "env"
+    when = "set(smsc)"
+    """
+    old = load(tmp_path, text, OLD)
+    assert old.names == ()
+    assert old.absent == {
+        "no_such_thing": "Open MPI 4.1.8 has no parameter no_such_thing",
+        "smsc": "4.1 has no such framework",
+        "child": "its condition set(smsc) does not hold here",
+    }
+    assert load(tmp_path, text, NEW).names == ("smsc", "child")
+
+
+ENUM = """
+[parameters.coll_tuned_allgather_algorithm]
+levels = "enum"
+exclude = ["two_proc", 1]
+implies = { coll_tuned_use_dynamic_rules = true }
+[parameters.single]
+levels = ["none", "cma"]
+name = "btl_vader_single_copy_mechanism"
+[[constraints]]
+rule = "coll_tuned_allgather_algorithm != 'ring' or 'none' == single"
+"""
+
+
+def test_enumerated_values_are_the_librarys_own(tmp_path: Path) -> None:
+    space = load(tmp_path, ENUM, OLD)
+    algorithm = space["coll_tuned_allgather_algorithm"]
+    assert algorithm.levels == (2, 3, 4, 5)
+    assert algorithm.default == 0
+    assert algorithm.implies == {"coll_tuned_use_dynamic_rules": 1}
+    assert space["btl_vader_single_copy_mechanism"].levels == (3, 1)
+    ring = Setting.parse("coll_tuned_allgather_algorithm=ring")
+    assert space.canonical(ring).key == "coll_tuned_allgather_algorithm=4"
+    assert not space.is_valid(ring)
+    assert space.is_valid(ring.updated({"btl_vader_single_copy_mechanism": "none"}))
+    newer = load(tmp_path, ENUM, NEW)["coll_tuned_allgather_algorithm"]
+    assert newer.levels == (2, 3, 4, 5, 7)
+
+
+def test_enumerated_levels_need_a_library(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r'algorithm: levels = "enum".*give a list'):
+        load(tmp_path, ENUM)
+
+
+DEFAULTS = """
+[parameters.mpi_yield_when_idle]
+levels = "bool"
+default_rule = "ranks > cores"
+[parameters.mpi_leave_pinned]
+levels = "bool"
+[parameters.smsc]
+levels = ["^cma"]
+[parameters.btl_tcp_eager_limit]
+levels = ["64k", "128k"]
+default = "128k"
+[parameters.map_by]
+levels = ["slot", "node"]
+default = "slot"
+"""
+
+
+def test_what_unset_means(tmp_path: Path) -> None:
+    space = load(tmp_path, DEFAULTS, NEW, {"ranks": 4, "cores": 2})
+    assert [parameter.default for parameter in space] == [1, -1, "", 131072, "slot"]
+    assert space["map_by"].target == "placement"
+    assert space["mpi_yield_when_idle"].choices == (None, 0)
+    space = load(tmp_path, DEFAULTS, NEW, {"ranks": 2, "cores": 2})
+    assert space["mpi_yield_when_idle"].choices == (None, 1)
+    assert load(tmp_path, DEFAULTS, NEW)["mpi_yield_when_idle"].choices == (None, 0, 1)
+
+
+def test_a_space_is_for_its_library(tmp_path: Path) -> None:
+    text = 'library = "openmpi<5"\n[parameters.btl_vader_eager_limit]\nlevels = [1024]\n'
+    assert len(load(tmp_path, text, OLD)) == 1
+    with pytest.raises(UsageError, match=r"for openmpi<5, the MPI here is Open MPI 5\.0\.11"):
+        load(tmp_path, text, NEW)
+    mpich = Library("mpich", "5.0.2", "/opt/mpich/bin", "/opt/mpich/bin/mpiexec")
+    with pytest.raises(UsageError, match=r"the MPI here is MPICH 5\.0\.2"):
+        load_space("openmpi", mpich)
+
+
+def test_targets(tmp_path: Path) -> None:
+    text = """
+    [parameters.ranks]
+    levels = [1, 2]
+    [parameters.bind_to]
+    levels = ["core"]
+    [parameters.chunk-size]
+    levels = [8]
+    target = "arg"
+    [parameters.rmaps_default_mapping_policy]
+    levels = ["slot"]
+    target = "prte"
+    """
+    space = load(tmp_path, text, NEW)
+    assert [p.target for p in space] == ["resource", "placement", "arg", "prte"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("parameters = 3", "parameters"),
+        ("[parameters]", "parameters"),
+        ("[parameters.a]\nlevels = [1]\n[parameters.a]\nlevels = [2]", "not TOML"),
+        ("[parameters.a]\nlvels = [1]", "parameters.a.lvels: unknown key; did you mean 'levels'"),
+        ('[parameters.a]\nlevels = "9:1"', "parameters.a.levels: range '9:1'"),
+        ("[parameters.a]\nhelp = 'x'", "a has no levels"),
+        ("[parameters.a]\nlevels = [1]\nwhen = 'b >'", r"parameters.a.when: .*column 4"),
+        ("[parameters.a]\nlevels = [1]\nwhen = 'b > 1'", r"a\.when: b is neither a parameter"),
+        ("[parameters.a]\nlevels = [1]\ntarget = 'mac'", r"parameters.a.target: .*'mca'"),
+        ("[parameters.a]\nlevels = [1]\nunset = 'no'", "parameters.a.unset"),
+        ("[parameters.a]\nlevels = [1]\nexclude = [1]", '"exclude" leaves no level'),
+        ("[parameters.a]\nlevels = [1]\non.'openmpi5' = {name = 'b'}", "names no MPI library"),
+        ("[parameters.a]\nlevels = [1]\non.openmpi = {nam = 'b'}", "did you mean 'name'"),
+        ("[parameters.'a b']\nlevels = [1]", "'a b' is not a parameter name"),
+        ("[parameters.a]\nlevels = [1]\n[[constraints]]\nrule = 'a < c'", "constraints.0.rule: c"),
+        ("[parameters.a]\nlevels = [1]\n[[constraints]]\nreason = 'x'", "rule: this key is needed"),
+        ("[parameters.a]\nlevels = [1]\n[constraint]\nrule = 'a'", "did you mean 'constraints'"),
+        ("library = 'open mpi'\n[parameters.a]\nlevels = [1]", "library: 'open mpi' names no MPI"),
+        ("[parameters.a]\non.'openmpi<5' = {levels = [1]}", "no levels without a library"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_with_file_and_key(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told) as caught:
+        load(tmp_path, text)
+    assert "mine.toml" in str(caught.value)
+
+
+def test_spaces_are_joined(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text("[parameters.workers]\nlevels = [1, 2]\n")
+    space = load_space(f"null+{path}", NEW, dict(ONE_NODE))
+    alone = load_space("null", NEW, dict(ONE_NODE))
+    assert space.name == "null+own"
+    assert space.names == (*alone.names, "workers")
+    assert space.facts == ONE_NODE
+    with pytest.raises(UsageError, match="spaces null and null both have"):
+        load_space("null+null", NEW, dict(ONE_NODE))
+
+
+def test_unknown_facts_are_refused() -> None:
+    with pytest.raises(UsageError, match="'sockets' is no fact"):
+        load_space("null", NEW, {"sockets": 2})
+
+
+@pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
+@pytest.mark.parametrize("facts", [ONE_NODE, CROWDED, CLUSTER], ids=["one", "crowded", "cluster"])
+@pytest.mark.parametrize(
+    "name", ["openmpi", "openmpi-thesis", "openmpi-tcp", "openmpi+openmpi-tcp"]
+)
+def test_shipped_spaces_load_everywhere(name: str, library: Library, facts: dict[str, int]) -> None:
+    space = load_space(name, library, dict(facts))
+    assert space.is_valid(DEFAULT)
+    assert all(parameter.help for parameter in space)
+    assert next(space.enumerate()) == DEFAULT

@@ -1,0 +1,81 @@
+"""The shipped spaces on the MPI that is really here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autotune.space import load_space
+from autotune.space.check import check_file
+from runner.mpi.discover import adapter
+from runner.mpi.library import Library
+from runner.types import LaunchSpec
+
+PROGRAM = """
+import numpy as np
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+for count in (1, 3000, 100000):
+    ones, total = np.ones(count), np.empty(count)
+    world.Allreduce(ones, total)
+    world.Bcast(total)
+    world.Sendrecv_replace(ones, 1 - world.rank, source=1 - world.rank)
+    world.Barrier()
+    assert total[-1] == world.size
+print("fine")
+"""
+
+
+@pytest.fixture
+def open_mpi(library: Library) -> Library:
+    if library.family != "openmpi":
+        pytest.skip("the MPI here is not Open MPI")
+    return library
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi", "openmpi-thesis", "openmpi-tcp", "null"])
+def test_shipped_spaces_pass_the_check(open_mpi: Library, name: str) -> None:
+    report = check_file(name, open_mpi)
+    assert [str(error) for error in report.errors] == []
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi", "null"])
+def test_random_settings_start_and_are_in_force(
+    open_mpi: Library, name: str, tmp_path: Path
+) -> None:
+    space = load_space(name, open_mpi, {"ranks": 2, "cores": 2, "nodes": 1})
+    rng = np.random.default_rng(5)
+    for number in range(2):
+        scratch = tmp_path / str(number)
+        scratch.mkdir()
+        launched = space.launched(space.sample(rng))
+        spec = LaunchSpec(
+            (sys.executable, "-c", PROGRAM),
+            ranks=2,
+            mca=launched.get("mca", {}),
+            placement=launched.get("placement", {}),
+            launch_options=("--mca", "btl", "^ofi"),
+            oversubscribe=(os.cpu_count() or 1) < 2,
+        )
+        launcher = adapter(open_mpi)
+        done = subprocess.run(
+            launcher.command(spec, scratch),
+            env=launcher.environment(spec, dict(os.environ)),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("fine") == 2
+        read_back = launcher.probe(spec, scratch).read_back
+        assert {name: item.state for name, item in read_back.items()} == dict.fromkeys(
+            spec.mca, "in force"
+        )
