@@ -1,6 +1,6 @@
 """How close each strategy comes to the best setting, and what it costs, on functions.
 
-    python benchmarks/search_synthetic.py [--seeds 20] [--landscape additive|mpi|null|speed]
+    python benchmarks/search_synthetic.py [--seeds 20] [--landscape additive|mpi|null]
                                           [--strategy NAME[:PRESET] ...]
 
 ``additive`` is one function of ten parameters.  ``mpi`` are ten landscapes of 25 parameters, three

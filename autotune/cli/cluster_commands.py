@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from runner.machine import describe
 
 from autotune.cli.options import JsonOut, Mpi
 from autotune.cli.render import console, seconds, table, write_json, write_text
@@ -16,6 +15,7 @@ from autotune.config.find import listing
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.study.startup import startup
+from runner.machine import describe
 from runner.mpi.discover import find
 
 cluster = typer.Typer(help="Cluster definitions: where programs run.", no_args_is_help=True)

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
 import typer
-from runner.machine import describe
 
 from autotune.cli.options import ClusterName, JsonOut, Mpi
 from autotune.cli.render import console, seconds, write_json
@@ -17,6 +16,7 @@ from autotune.config.cluster import load_cluster
 from autotune.errors import AutotuneError
 from autotune.study.startup import Startup, startup
 from runner.errors import RunnerError
+from runner.machine import describe
 from runner.mpi.discover import adapter, find, libraries
 from runner.mpi.library import Library
 

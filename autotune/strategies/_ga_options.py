@@ -65,7 +65,7 @@ OPTIONS = table(
     Option(
         "patience",
         "int",
-        25,
+        40,
         "generations without a new best, after the first population, until it stops; 0: none",
         (0, 100_000),
     ),

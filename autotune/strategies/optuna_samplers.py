@@ -1,7 +1,6 @@
 """Samplers that come with Optuna.
 
-Not NSGA-II: the order of its parents depends on whether its own study computed or remembered them,
-so a rebuilt search would not go on as the old one.
+Not NSGA-II: rebuilt from stored trials it goes on differently, which the contract forbids.
 """
 
 from __future__ import annotations

@@ -6,10 +6,9 @@ import statistics
 import sys
 from dataclasses import dataclass
 
-from runner.machine import describe
-
 from autotune.errors import WorkError
 from runner.launch import Runner
+from runner.machine import describe
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LaunchSpec, RunRecord

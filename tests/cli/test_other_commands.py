@@ -57,7 +57,7 @@ def test_spaces_are_listed_shown_checked_and_discovered(
     assert "btl_self_eager_limit" in cli("space", "discover", "eager_limit").out
     assert cli("space", "discover", "eager_limit", "-o", "mine.toml").code == 0
     assert cli("space", "check", "mine.toml").code == 0
-    (work / "old.toml").write_text('[parameters.mpi_paffinity_alone]\nlevels = [0, 1]\n')
+    (work / "old.toml").write_text("[parameters.mpi_paffinity_alone]\nlevels = [0, 1]\n")
     refused = cli("space", "check", "old.toml")
     assert refused.code == 2
     assert "bind" in refused.text

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import random
-from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,61 +12,8 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
 from autotune.strategies import Observation, Strategy, create, find
+from tests.contract.strategy_driver import Measure, drive, fine, hopeless, keys, observe, rough
 from tests.contract.strategy_spaces import FORCED, MANY, RULED, SINGLE, SMALL
-
-Measure = Callable[[Setting], tuple[float | None, str]]
-
-
-def fine(setting: Setting) -> tuple[float | None, str]:
-    """A smooth landscape: the more of the right values, the faster."""
-    good = {"size": 256, "flag": 1, "word": "ring"}
-    right = sum(setting.get(name) == value for name, value in good.items())
-    return 1.0 - 0.1 * right + 0.01 * len(setting), "ok"
-
-
-def rough(setting: Setting) -> tuple[float | None, str]:
-    """Some settings fail, some are stopped by the time limit; always the same ones."""
-    luck = random.Random(setting.key).random()
-    if luck < 0.25:
-        return None, "failed"
-    if luck < 0.5:
-        return 3.0, "censored"
-    return 0.9 + luck / 4, "pruned" if luck < 0.55 else "ok"
-
-
-def hopeless(setting: Setting) -> tuple[float | None, str]:
-    """Everything fails."""
-    return None, "failed"
-
-
-def observe(number: int, setting: Setting, measure: Measure, attrs: object = None) -> Observation:
-    """The observation as it comes back from a store: its attributes went through JSON."""
-    estimate, state = measure(setting)
-    return Observation(number, setting, estimate, state, json.loads(json.dumps(attrs or {})))
-
-
-def drive(
-    strategy: Strategy, trials: int, measure: Measure, first: int = 0, idle: str | None = None
-) -> list[Observation]:
-    """Ask, measure and tell; fewer observations where the strategy ends by itself.
-
-    From trial 7 on, the parameter ``idle`` is seen to do nothing.
-    """
-    told = []
-    for number in range(first, first + trials):
-        proposal = strategy.ask()
-        if proposal is None:
-            break
-        attrs = dict(proposal.attrs)
-        if idle and number >= 7:
-            attrs["inactive"] = [idle]
-        told.append(observe(number, proposal.setting, measure, attrs))
-        strategy.tell(told[-1])
-    return told
-
-
-def keys(observations: Sequence[Observation]) -> list[str]:
-    return [o.setting.key for o in observations]
 
 
 class StrategyContract:

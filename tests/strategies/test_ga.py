@@ -18,7 +18,7 @@ from autotune.strategies._optuna import distributions
 from autotune.strategies._population import Population
 from autotune.strategies.options import OptionValue
 from benchmarks.search_synthetic import additive, mpi, search
-from tests.contract.strategies import drive, fine, keys
+from tests.contract.strategy_driver import drive, fine, keys
 from tests.contract.strategy_spaces import MANY
 
 LAND = mpi(3)

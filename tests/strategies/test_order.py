@@ -13,7 +13,7 @@ from autotune.space.space import Constraint
 from autotune.strategies import Strategy, create
 from autotune.strategies import _order as order
 from autotune.strategies._codec import Codec
-from tests.contract.strategies import drive, fine, keys
+from tests.contract.strategy_driver import drive, fine, keys
 from tests.contract.strategy_spaces import MANY, RULED
 
 HUGE = Space("huge", tuple(Parameter(f"p{i}", tuple(range(9))) for i in range(30)))
