@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 INTERRUPTED = 130
 
@@ -21,15 +23,13 @@ def main(arguments: list[str] | None = None) -> int:
     from autotune.errors import AutotuneError
     from runner.errors import RunnerError
 
-    # A batch system ends a job with SIGTERM: for us that is Ctrl-C, nothing finished may be lost.
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code = build()(
-            args=sys.argv[1:] if arguments is None else arguments,
-            prog_name="autotune",
-            standalone_mode=False,
-        )
+        with _terminated_like_interrupted():
+            code = build()(
+                args=sys.argv[1:] if arguments is None else arguments,
+                prog_name="autotune",
+                standalone_mode=False,
+            )
         return code if isinstance(code, int) else 0
     except typer.Exit as stop:
         return stop.exit_code
@@ -49,6 +49,19 @@ def main(arguments: list[str] | None = None) -> int:
         # The reader of our output went away (autotune ... | head): not an error of ours.
         sys.stderr.close()
         return 0
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """A batch system ends a job with SIGTERM: treat it as Ctrl-C, so that nothing is lost."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _show(error: Exception) -> None:

@@ -34,7 +34,7 @@ def search(
     strategy: Annotated[
         str,
         typer.Option(
-            "--strategy", metavar="S", help="ga, random, exhaustive.", rich_help_panel=SEARCH
+            "--strategy", metavar="S", help="ga, random, exhaustive, tpe.", rich_help_panel=SEARCH
         ),
     ] = "ga",
     space: Annotated[

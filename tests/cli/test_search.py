@@ -19,7 +19,7 @@ from tests.cli.conftest import Cli
 pytestmark = pytest.mark.mpi
 # A gain of 40 % is never found here, so that these studies end without a long proof.
 QUICK = [
-    *("search", "--app", "jacobi3d", "--input", "tiny", "--no-guard", "--store", "r.db"),
+    *("search", "--app", "jacobi3d", "--input", "small", "--no-guard", "--store", "r.db"),
     *("--min-gain", "40"),
 ]
 

@@ -100,7 +100,9 @@ def test_no_rank_outlives_its_run(
     if library.family != "openmpi":
         pytest.skip("the options are Open MPI's")
     monkeypatch.setenv(MARK, "ranks")
-    kill = "kill -9 $PPID; " if end == "launcher killed" else ""
+    # One rank only, and when all have started: a later one would find the supervisor as parent.
+    alone = '[ "$OMPI_COMM_WORLD_RANK" = 0 ] && sleep 0.5 && kill -9 $PPID; '
+    kill = alone if end == "launcher killed" else ""
     text = f"trap '' TERM; {kill}while :; do sleep 0.2; done"
     asked = mpirun(library, 4, "sh", "-c", text, timeout_s=2.0, grace_s=0.5, linger_s=0.1)
     with Supervisor() as supervisor:
