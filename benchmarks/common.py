@@ -60,7 +60,7 @@ def report(name: str, figures: dict[str, Any], out: str | None) -> None:
         "date": f"{datetime.date.today()}",
         "machine": f"{machine.cpu_model}, {machine.cores} cores",
         "commit": commit or "unknown",
-        "command": " ".join(["python", *[Path(sys.argv[0]).name, *sys.argv[1:]]]),
+        "command": " ".join(["python -m", f"benchmarks.{Path(sys.argv[0]).stem}", *sys.argv[1:]]),
         **figures,
     }
     width = max(len(key) for key in data)

@@ -1,7 +1,7 @@
 """Driver overhead per trial with the database on: the time between launches that is not waiting.
 
 Targets: <= 10 ms per trial; the last 50 of 200 trials <= 1.2x the first 50.
-Usage: python benchmarks/driver_overhead.py [--trials 200] [--strategy ga] [--json FILE]
+Usage: python -m benchmarks.driver_overhead [--trials 200] [--strategy ga] [--json FILE]
 """
 
 from __future__ import annotations

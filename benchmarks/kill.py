@@ -2,7 +2,7 @@
 
 The program writes a line to a journal when it has finished; what the journal has and the database
 has not, beyond the one run in flight at each kill, is lost.
-Usage: python benchmarks/kill.py [--kills 20] [--seed 1] [--json FILE]
+Usage: python -m benchmarks.kill [--kills 20] [--seed 1] [--json FILE]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A/A: whole studies in which no parameter of the space can matter; how often the default is kept.
 
-Usage: python benchmarks/null_studies.py [--studies 20] [--trials 12] [--json FILE]
+Usage: python -m benchmarks.null_studies [--studies 20] [--trials 12] [--json FILE]
 Resumable with --store: finished studies are not repeated.
 """
 
@@ -18,6 +18,8 @@ from autotune.store import Store
 from autotune.study.conduct import Conducting
 from benchmarks.common import report, request
 
+EMPTY = [sys.executable, "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"]
+
 
 def clopper_pearson(hits: int, of: int, level: float = 0.95) -> tuple[float, float]:
     """Exact binomial interval."""
@@ -31,8 +33,8 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--studies", type=int, default=20)
     arguments.add_argument("--trials", type=int, default=12)
-    arguments.add_argument("--app", default="jacobi3d")
-    arguments.add_argument("--input", default="small")
+    arguments.add_argument("--app", help="default: an empty MPI program, timed as a whole")
+    arguments.add_argument("--input")
     arguments.add_argument("--strategy", default="random")
     arguments.add_argument("--store")
     arguments.add_argument("--json")
@@ -45,7 +47,9 @@ def main() -> None:
     ):
         for number in range(given.studies):
             wanted = request(
-                app=given.app, input_name=given.input, space="null",
+                app=given.app,
+                program=None if given.app else EMPTY,
+                ranks=None if given.app else 2, input_name=given.input, space="null",
                 strategy=given.strategy, seed=1000 + number, trials=given.trials,
             )  # fmt: skip
             conducting = Conducting(wanted, store)

@@ -2,7 +2,7 @@
 
 Everything that decides is the real procedure (search, selection, pruning, proof); only the launch
 is replaced by a draw from a noise model whose truth is known.
-Usage: python benchmarks/study_simulation.py [--studies 1000] [--candidates 200] [--json FILE]
+Usage: python -m benchmarks.study_simulation [--studies 1000] [--candidates 200] [--json FILE]
 """
 
 from __future__ import annotations

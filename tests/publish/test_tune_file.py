@@ -1,0 +1,53 @@
+"""A parameter file is handed over only when a run has obeyed it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.cli.options import TargetWords, space_for
+from autotune.publish import NotObeyed, write_tune_file
+from autotune.publish.tune_file import tune_text
+from autotune.space import Setting
+from runner.launch import Runner
+from runner.mpi.discover import adapter
+
+
+def test_the_text_has_one_double_dashed_line_a_parameter() -> None:
+    text = tune_text({"b": "2", "a": "1"}, ["made by\n--mca evil 1"])
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert lines == ["--mca a 1", "--mca b 2"]
+
+
+def test_a_value_with_a_blank_is_refused() -> None:
+    with pytest.raises(NotObeyed):
+        tune_text({"a": "1 --mca b 2"}, [])
+
+
+@pytest.mark.mpi
+def test_a_file_is_seen_to_take_effect(library: object, work: Path) -> None:
+    words = TargetWords(None, "jacobi3d", "tiny", 2, "local", None, None, None, None)
+    target = words.resolve()
+    space = space_for(target, None)
+    setting = Setting.parse("btl_sm_eager_limit=8192")
+    with Runner(adapter(target.library), guard=False) as runner:
+        written = write_tune_file(work / "t.conf", target, space, setting, ["x"], runner)
+        assert written == work / "t.conf"
+        assert "--mca btl_sm_eager_limit 8192" in written.read_text()
+        assert write_tune_file(work / "n.conf", target, space, Setting(), [], runner) is None
+
+
+@pytest.mark.mpi
+def test_a_file_that_is_overruled_is_not_written(
+    library: object, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = TargetWords(None, "jacobi3d", "tiny", 2, "local", None, None, None, None)
+    target = words.resolve()
+    space = space_for(target, None)
+    # The environment beats --tune (field.md G1).
+    monkeypatch.setenv("OMPI_MCA_btl_sm_eager_limit", "1024")
+    setting = Setting.parse("btl_sm_eager_limit=8192")
+    with Runner(adapter(target.library), guard=False) as runner, pytest.raises(NotObeyed):
+        write_tune_file(work / "t.conf", target, space, setting, [], runner)
+    assert list(work.iterdir()) == []

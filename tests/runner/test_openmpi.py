@@ -1,0 +1,142 @@
+"""Command lines of both Open MPI generations, and what is read back from their files."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from runner.mpi.library import Library, ParamInfo
+from runner.mpi.openmpi import SHOW_FILE, OpenMPI, parse_shown
+from runner.placement import cpus_of, read_back_placement
+from runner.types import LaunchSpec, RunRecord, record_from_json, spec_from_json, to_json
+
+PARAMS = {
+    "btl_sm_eager_limit": ParamInfo("btl_sm_eager_limit", "size_t", "4096"),
+    "btl_tcp_links": ParamInfo("btl_tcp_links", "int", "1"),
+    "mpi_yield_when_idle": ParamInfo("mpi_yield_when_idle", "bool", "false"),
+    "mca_base_param_files": ParamInfo(
+        "mca_base_param_files", "string", "/build/etc/openmpi-mca-params.conf"
+    ),
+}
+SHOWN = """#
+# This file was automatically generated
+# by MPI_COMM_WORLD rank 0 (out of a total of 4) on node
+#
+mca_base_param_files=/opt/mpi/etc/openmpi-mca-params.conf (default)
+btl_sm_eager_limit=16384 (environment)
+mpi_yield_when_idle=true (file (/home/u/.openmpi/mca-params.conf:2))
+opal_signal=6,7,8,11 (default)
+coll_base_note=odd (value) (default)
+"""
+
+
+def openmpi(version: str) -> OpenMPI:
+    return OpenMPI(Library("openmpi", version, "/opt/mpi/bin", "/opt/mpi/bin/mpirun", PARAMS))
+
+
+def spec(**more: object) -> LaunchSpec:
+    return dataclasses.replace(LaunchSpec(program=("./a",), ranks=4), **more)  # type: ignore[arg-type]
+
+
+def test_the_shown_file_is_read() -> None:
+    size, values = parse_shown(SHOWN)
+    assert size == 4
+    assert values["btl_sm_eager_limit"] == ("16384", "environment")
+    assert values["mpi_yield_when_idle"] == ("true", "file (/home/u/.openmpi/mca-params.conf:2)")
+    assert values["coll_base_note"] == ("odd (value)", "default")
+    assert values["opal_signal"] == ("6,7,8,11", "default")
+
+
+def test_each_generation_says_placement_its_own_way() -> None:
+    wanted = spec(oversubscribe=True, placement={"map_by": "core", "bind_to": "core"})
+    old = openmpi("4.1.8").command(wanted, Path("s"))
+    new = openmpi("5.0.11").command(wanted, Path("s"))
+    assert "--oversubscribe" in old
+    assert old[old.index("--map-by") + 1] == "core"
+    assert "--oversubscribe" not in new
+    assert new[new.index("--map-by") + 1] == "core:OVERSUBSCRIBE"
+    for words in (old, new):
+        assert words[words.index("--bind-to") + 1] == "core:overload-allowed"
+        assert words[-1] == "./a"
+
+
+def test_parameters_of_the_run_time_environment() -> None:
+    wanted = spec(prte={"rmaps_x": "1"})
+    assert "--prtemca" in openmpi("5.0.11").command(wanted, Path("s"))
+    assert "--prtemca" not in openmpi("4.1.8").command(wanted, Path("s"))
+
+
+def test_the_four_states_of_a_parameter(tmp_path: Path) -> None:
+    (tmp_path / SHOW_FILE).write_text(SHOWN)
+    asked = {
+        "btl_sm_eager_limit": "16k",
+        "mpi_yield_when_idle": "0",
+        "btl_tcp_links": "2",
+        "no_such_thing": "1",
+    }
+    probe = openmpi("5.0.11").probe(spec(mca=asked), tmp_path)
+    states = {name: r.state for name, r in probe.read_back.items()}
+    assert states == {
+        "btl_sm_eager_limit": "in force",
+        "mpi_yield_when_idle": "altered",
+        "btl_tcp_links": "inactive",
+        "no_such_thing": "unknown",
+    }
+    assert probe.world_size == 4
+    assert probe.library_mismatch is None
+
+
+def test_what_was_not_asked_for_is_listed_as_inherited(tmp_path: Path) -> None:
+    (tmp_path / SHOW_FILE).write_text(SHOWN)
+    probe = openmpi("5.0.11").probe(spec(mca={"btl_sm_eager_limit": "16384"}), tmp_path)
+    assert list(probe.inherited) == ["mpi_yield_when_idle"]
+
+
+def test_another_library_inside_the_ranks_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / SHOW_FILE).write_text(SHOWN.replace("/opt/mpi/etc", "/usr/etc"))
+    probe = openmpi("5.0.11").probe(spec(), tmp_path)
+    assert probe.library_mismatch is not None
+    assert "/usr/etc" in probe.library_mismatch
+
+
+def test_no_file_means_no_mpi(tmp_path: Path) -> None:
+    assert openmpi("5.0.11").probe(spec(), tmp_path).initialised is False
+
+
+def test_inherited_settings_come_from_variables_and_files(tmp_path: Path) -> None:
+    (tmp_path / ".openmpi").mkdir()
+    (tmp_path / ".openmpi" / "mca-params.conf").write_text("# note\nbtl = self,sm\n")
+    found = openmpi("5.0.11").inherited_settings({"HOME": str(tmp_path), "OMPI_MCA_pml": "ob1"})
+    assert found["OMPI_MCA_pml"] == "ob1"
+    assert found[f"{tmp_path}/.openmpi/mca-params.conf:btl"] == "self,sm"
+
+
+def test_a_clean_environment_has_no_mpi_settings() -> None:
+    env = openmpi("4.1.8").environment(spec(clean_env=True), {"OMPI_MCA_pml": "ob1", "A": "b"})
+    assert "OMPI_MCA_pml" not in env
+    assert env["A"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"), [("0", {0}), ("0-2,5", {0, 1, 2, 5}), ("3,1", {1, 3}), ("", set())]
+)
+def test_cpu_lists(text: str, cpus: set[int]) -> None:
+    assert cpus_of(text) == cpus
+
+
+def test_binding_is_read_from_the_ranks() -> None:
+    bound = read_back_placement({"bind_to": "hwthread"}, ["0", "1"])["bind_to"]
+    assert bound.state == "in force"
+    loose = read_back_placement({"bind_to": "hwthread"}, ["0-1", "0-1"])["bind_to"]
+    assert loose.state == "altered"
+    assert read_back_placement({"bind_to": "core"}, [])["bind_to"].state == "not observable"
+    assert read_back_placement({"map_by": "node"}, ["0"])["map_by"].state == "not observable"
+
+
+def test_the_plain_types_survive_json() -> None:
+    wanted = spec(mca={"a": "1"}, launch_options=("--mca", "btl", "^ofi"))
+    assert spec_from_json(to_json(wanted)) == wanted
+    record = RunRecord(state="ok", read_back=read_back_placement({"bind_to": "core"}, ["0"]))
+    assert record_from_json(to_json(record)) == record
