@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from autotune.cli.render import percent, seconds
-from autotune.study.events import Event, PhaseStarted, RunEnded, RunStarted, TrialEnded, Waiting
+from autotune.study.events import Event, PhaseStarted, RunEnded, TrialEnded, Waiting
 
 PLAIN_EVERY = 10
 """Without a terminal every tenth trial is a line, besides every new best."""
@@ -33,7 +33,6 @@ class Progress:
         self._planned: int | None = None
         self._phase = "starting"
         self._best: float | None = None
-        self._last: str = ""
 
     def __enter__(self) -> Progress:
         if not self.quiet and sys.stderr.isatty():
@@ -63,8 +62,6 @@ class Progress:
             self._trial(event)
         elif isinstance(event, RunEnded):
             self._runs += 1
-        elif isinstance(event, RunStarted):
-            self._last = event.phase
         self._redraw()
 
     def _trial(self, event: TrialEnded) -> None:

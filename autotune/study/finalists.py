@@ -22,12 +22,9 @@ MISSED_SHARE = 0.85
 
 @dataclass
 class Finalists:
-    """The settings to be confirmed, best guess first, and what pruning removed on the way."""
+    """The settings to be confirmed, best guess first."""
 
     settings: list[Setting] = field(default_factory=list)
-    pruned_from: Setting | None = None
-    removed: dict[str, float] = field(default_factory=dict)
-    """Parameter -> T without it / T with it, as measured when it was taken out."""
 
 
 class Selection:
@@ -54,9 +51,8 @@ class Selection:
             return Finalists()
         most = self._affordable(min(len(hopeful), self.plan.finalists))
         chosen = Finalists(hopeful[:most])
-        slim = self._prune(hopeful[0], chosen)
+        slim = self._prune(hopeful[0])
         if slim not in chosen.settings:
-            chosen.pruned_from = hopeful[0]
             chosen.settings = [slim, *chosen.settings][: max(most, 1)]
         return chosen
 
@@ -77,7 +73,7 @@ class Selection:
         ranked = [(s, blocks.pairs(s).median_ratio()) for s in front]
         return sorted(ranked, key=lambda item: (item[1], item[0].key))
 
-    def _prune(self, setting: Setting, chosen: Finalists) -> Setting:
+    def _prune(self, setting: Setting) -> Setting:
         """The smallest setting that is as fast, by group elimination on interleaved blocks."""
         pieces = 1
         for number in range(MAX_ROUNDS):
@@ -102,7 +98,7 @@ class Selection:
                 if rival in rivals
                 and not is_missed(pairs := blocks.pairs(rival, setting), self.plan.min_gain)
             }
-            smaller = self._drop(setting, idle, chosen)
+            smaller = self._drop(setting, idle)
             if smaller == setting and all(len(g) == 1 for g in groups):
                 return setting
             pieces = pieces * 2 if smaller == setting else 1
@@ -130,15 +126,12 @@ class Selection:
     def _without(self, setting: Setting, group: tuple[str, ...]) -> Setting:
         return self.space.canonical(setting.without(*group))
 
-    def _drop(
-        self, setting: Setting, idle: dict[tuple[str, ...], float], chosen: Finalists
-    ) -> Setting:
+    def _drop(self, setting: Setting, idle: dict[tuple[str, ...], float]) -> Setting:
         """Take the idle groups out together, but never everything: the worst to miss stays."""
-        for group, ratio in sorted(idle.items(), key=lambda item: item[1]):
+        for group in sorted(idle, key=lambda group: idle[group]):
             smaller = self._without(setting, group)
             if smaller == DEFAULT or not self.space.is_valid(smaller):
                 continue
-            chosen.removed |= dict.fromkeys(group, ratio)
             setting = smaller
         return setting
 

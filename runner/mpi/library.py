@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
-
-ParamType = Literal["int", "unsigned", "size_t", "bool", "string", "double"]
 
 
 @dataclass(frozen=True)
