@@ -106,6 +106,10 @@ JsonOut = Annotated[
         "--json", metavar="FILE|-", help="Write the result as JSON ('-': standard output)."
     ),
 ]
+MaxRuns = Annotated[
+    int | None,
+    typer.Option("--runs", metavar="N", min=1, help="Launches for all of it, rejected ones too."),
+]
 Guard = Annotated[
     bool,
     typer.Option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from autotune.cli.render import console, percent, seconds, table
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest
@@ -49,6 +50,7 @@ def print_result(result: Result) -> None:
         f"foreign load.  Search ended: {result.ended_by}.",
         markup=False,
     )
+    _print_rejections(result.rejections)
     for warning in result.warnings:
         out.print(f"note: {warning}", markup=False)
     if result.status == "recommended":
@@ -77,8 +79,27 @@ def print_comparison(request: ComparisonRequest, outcome: ComparisonOutcome) -> 
     out.print(f"{outcome.runs} runs, {outcome.rejected} rejected for foreign load", markup=False)
     if outcome.cut_short:
         out.print("the budget ended it; the same command with a larger one goes on", markup=False)
-    for warning in outcome.decision.comparison.warnings:
+    _print_rejections(outcome.rejections)
+    for warning in outcome.warnings:
         out.print(f"note: {warning}", markup=False)
+
+
+SHOWN = 3
+"""Settings whose rejections are spelled out; the JSON has all."""
+
+
+def _print_rejections(rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        return
+    shown = [f"{r['rejected']} of {r['runs']} of {_named(r['setting'])}" for r in rows[:SHOWN]]
+    more = f"; {len(rows) - SHOWN} more in --json" if len(rows) > SHOWN else ""
+    console().print(f"rejected runs: {'; '.join(shown)}{more}", markup=False)
+
+
+def _named(key: str) -> str:
+    """A setting's key, or how many parameters it has where that is shorter."""
+    names = key.count(",") + 1
+    return f"a setting of {names} parameters" if names > FEW else key
 
 
 def _print_use(result: Result) -> None:

@@ -57,12 +57,18 @@ def run(
     target = words.resolve()
     known = o.space_for(target, space)
     adapter = adapter_for(target.library)
+    cluster_cpus = target.cluster.cpu_set
     with Store.open(store) as opened:
         chosen = read_setting(setting, known, opened)
         study = opened.study(study_key(target, known, adapter, "run", {}, 0))
         with (
-            MachineLock("exclusive"),
-            Runner(adapter, guard=guard, own_processes=target.cluster.own_processes) as runner,
+            MachineLock("exclusive", cpus=cluster_cpus),
+            Runner(
+                adapter,
+                guard=guard,
+                own_processes=target.cluster.own_processes,
+                cpus=cluster_cpus,
+            ) as runner,
         ):
             record = runner.run(target.spec(known, chosen))
         opened.add_run(
@@ -122,6 +128,7 @@ def compare(
         str | None,
         typer.Option("--budget", metavar="TIME", help="Machine time: 90s, 10m."),
     ] = None,
+    runs: o.MaxRuns = None,
     pairs: Annotated[
         int | None,
         typer.Option(
@@ -178,6 +185,7 @@ def compare(
             second=read_setting(second, known, opened),
             plan=plan,
             budget_s=None if budget is None else parse_duration(budget),
+            max_runs=runs,
             seed=seed,
             guard=guard,
             remeasure=remeasure,

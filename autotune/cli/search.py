@@ -53,7 +53,7 @@ def search(
             metavar="N",
             min=1,
             rich_help_panel=SEARCH,
-            help=f"Settings to try. Default: {DEFAULT_TRIALS}; no bound with --budget.",
+            help=f"Settings to try. Default: {DEFAULT_TRIALS}; no bound with --budget or --runs.",
         ),
     ] = None,
     budget: Annotated[
@@ -65,6 +65,7 @@ def search(
             help="Machine time for all of it: 90s, 10m, 2h.",
         ),
     ] = None,
+    runs: o.MaxRuns = None,
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", min=0, help="Of all random choices.")
     ] = 0,
@@ -129,7 +130,7 @@ def search(
         strategy=strategy,
         options=resolve_options(strategy, _pairs(option), preset),
         seed=seed,
-        plan=_plan(trials, budget, min_gain),
+        plan=_plan(trials, budget, runs, min_gain),
         guard=guard,
         remeasure=remeasure,
     )
@@ -218,11 +219,11 @@ def _this_command() -> str:
     return shlex.join(["autotune", *sys.argv[1:]])
 
 
-def _plan(trials: int | None, budget: str | None, min_gain: float) -> SearchPlan:
+def _plan(trials: int | None, budget: str | None, runs: int | None, min_gain: float) -> SearchPlan:
     seconds = None if budget is None else parse_duration(budget)
-    if trials is None and seconds is None:
+    if trials is None and seconds is None and runs is None:
         trials = DEFAULT_TRIALS
-    return SearchPlan(trials=trials, budget_s=seconds, min_gain=min_gain / 100)
+    return SearchPlan(trials=trials, budget_s=seconds, max_runs=runs, min_gain=min_gain / 100)
 
 
 def _pairs(words: list[str] | None) -> dict[str, str]:

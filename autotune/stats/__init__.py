@@ -4,11 +4,12 @@ Pure functions: no input or output, no clock, random numbers only from a generat
 What is computed and why, with measured figures: docs/statistics.md.
 """
 
-from autotune.stats.blocks import design, drifted, ratio_to_default
+from autotune.stats.blocks import DefaultLevel, design, drifted, ratio_to_default
 from autotune.stats.compare import MIN_GAIN, Comparison, compare
 from autotune.stats.estimate import Estimate, estimate
 from autotune.stats.pairs import detect_resolution
 from autotune.stats.racing import beliefs, finalists, next_run, noise_of, time_limit
+from autotune.stats.rejection import depends_on_setting
 from autotune.stats.resolve import Resolvable, resolution_table
 from autotune.stats.sequential import LOOKS, Decision, Plan, settle, winner
 from autotune.stats.words import comparison_words, estimate_words
@@ -18,12 +19,14 @@ __all__ = [
     "MIN_GAIN",
     "Comparison",
     "Decision",
+    "DefaultLevel",
     "Estimate",
     "Plan",
     "Resolvable",
     "beliefs",
     "compare",
     "comparison_words",
+    "depends_on_setting",
     "design",
     "detect_resolution",
     "drifted",

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from statistics import fmean, median
+
 import numpy as np
 
-from autotune.stats.exact import Flags, Floats, Values
+from autotune.stats.exact import Flags, Values
 from autotune.stats.warn import mad_spread
+
+NEAREST = 3
+"""How many runs of the default on either side a run is seen against."""
 
 _DRIFT_SIGMAS = 4.0
 
@@ -49,24 +57,49 @@ def drifted(times: Values, window: int = 5, *, tolerance: float = 0.10) -> list[
     return [int(i) for i in np.flatnonzero(away)]
 
 
-def ratio_to_default(times: Values, is_default: Flags, *, nearest: int = 3) -> list[float]:
+def ratio_to_default(times: Values, is_default: Flags, *, nearest: int = NEAREST) -> list[float]:
     """Every run's time divided by what the default takes at that moment; shape as ``times``.
 
-    ``times``: seconds in run order, with a flag for runs of the default.  The default's level
-    before and after a run is the median of its up to ``nearest`` runs on that side, interpolated in
-    run order (in logarithms); on one side only, it is taken as it is.  A run of the default is
-    not compared with itself.  Raises ``ValueError`` if no other run of the default exists.
+    ``times``: seconds in run order, with a flag for runs of the default; the level is that of
+    :class:`DefaultLevel`.  Raises ``ValueError`` if no other run of the default exists.
     """
-    logs = np.log(np.asarray(times, dtype=np.float64))
-    places = np.flatnonzero(np.asarray(is_default, dtype=bool))
-    ratios = []
-    for place, log in enumerate(logs):
-        before = places[places < place][-nearest:]
-        after = places[places > place][:nearest]
-        if before.size + after.size == 0:
-            raise ValueError("a ratio to the default needs a run of the default")
-        ratios.append(float(np.exp(log - _level_at(place, logs, before, after))))
-    return ratios
+    whole = [float(time) for time in times]
+    places = [int(i) for i in np.flatnonzero(np.asarray(is_default, dtype=bool))]
+    level = DefaultLevel(places, [whole[i] for i in places], nearest=nearest)
+    return [time / level.at(place) for place, time in enumerate(whole)]
+
+
+class DefaultLevel:
+    """What the default takes at any place of the run order.
+
+    ``times``: seconds of its runs at the rising ``places``.  The level before and after a place is
+    the median of up to ``nearest`` runs on that side, interpolated in run order (in logarithms);
+    on one side only, it is taken as it is.
+    """
+
+    def __init__(
+        self, places: Sequence[int], times: Sequence[float], *, nearest: int = NEAREST
+    ) -> None:
+        logs = [math.log(t) for t in times]
+        self._places = places
+        self._before = [_side(places, logs, max(i - nearest, 0), i) for i in range(len(logs) + 1)]
+        self._after = [_side(places, logs, i, i + nearest) for i in range(len(logs) + 1)]
+
+    def at(self, place: int) -> float:
+        """Seconds at ``place``; a run of the default there is not compared with itself.
+
+        Raises ``ValueError`` if no other run of the default exists.
+        """
+        first = bisect_left(self._places, place)
+        here = first < len(self._places) and self._places[first] == place
+        before, after = self._before[first], self._after[first + here]
+        if before is None or after is None:
+            one = before or after
+            if one is None:
+                raise ValueError("a ratio to the default needs a run of the default")
+            return math.exp(one[1])
+        (left, low), (right, high) = before, after
+        return math.exp(low + (high - low) * (place - left) / (right - left))
 
 
 def _around(i: int, half: int, n: int) -> slice:
@@ -75,10 +108,10 @@ def _around(i: int, half: int, n: int) -> slice:
     return slice(start, start + 2 * half + 1)
 
 
-def _level_at(
-    place: int, logs: Floats, before: np.typing.NDArray[np.int_], after: np.typing.NDArray[np.int_]
-) -> float:
-    if before.size == 0 or after.size == 0:
-        return float(np.median(logs[before if before.size else after]))
-    ends = [float(before.mean()), float(after.mean())]
-    return float(np.interp(place, ends, [np.median(logs[before]), np.median(logs[after])]))
+def _side(
+    places: Sequence[int], logs: Sequence[float], first: int, until: int
+) -> tuple[float, float] | None:
+    """Mean place and median log of some runs of the default; None for no run."""
+    if not places[first:until]:
+        return None
+    return fmean(places[first:until]), median(logs[first:until])

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from autotune.errors import WorkError
-from autotune.space import Setting, Space
+from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store
 from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
-from autotune.study.ledger import Entry, Ledger
+from autotune.study.ledger import ALWAYS_REJECTED, DEFAULT_PHASE, Entry, Ledger
 from autotune.study.target import Target
 from runner.guard import wait_quiet
 from runner.launch import Runner
 from runner.supervise import DeferredInterrupts
-from runner.types import RunRecord
+from runner.types import LaunchSpec, RunRecord
 
 
 class MachineBusy(WorkError):
@@ -52,6 +52,8 @@ class MachineBench:
 
     ``trial_ids`` maps trial numbers to the store's ids.  A run that the guard rejects is repeated
     up to ``max_rejects`` times in a row, after waiting at most ``patience_s`` for a quiet machine.
+    Then the default is run: where it is disturbed too, the machine is too busy; where it is not,
+    the setting itself makes others busy and fails.
     """
 
     runner: Runner
@@ -78,23 +80,47 @@ class MachineBench:
         timeout_s: float | None = None,
     ) -> Entry:
         spec = self.target.spec(self.space, setting, timeout_s)
+        place = (setting, phase, trial, block, position)
         for _attempt in range(self.max_rejects):
-            self.watch(RunStarted(setting, phase))
-            with DeferredInterrupts() as held:
-                # A finished run is stored before anything may stop us.
-                record = self.runner.run(spec)
-                entry = self._keep(record, setting, phase, trial, block, position)
-            if held.count:
-                raise KeyboardInterrupt
-            self.watch(RunEnded(entry, setting, self.ledger.ratio(entry)))
+            entry = self._launch(spec, *place)
             if entry.record.state != "foreign_load":
                 return entry
             self._wait(entry.record)
-        raise MachineBusy(
-            f"machine too busy: {self.max_rejects} runs in a row were disturbed; the last: "
-            f"{entry.record.reason}.\nNothing is lost.  Stop the other work, or wait, and give the "
-            "same command again to continue."
-        )
+        if setting == DEFAULT:
+            raise MachineBusy(
+                f"machine too busy: {self.max_rejects} runs in a row were disturbed; the last: "
+                f"{entry.record.reason}.\nNothing is lost.  Stop the other work, or wait, and give "
+                "the same command again to continue."
+            )
+        # Is it the machine or the setting?  The default tells; it raises where it is the machine.
+        self.run(DEFAULT, DEFAULT_PHASE)
+        return self._launch(spec, *place, given_up=True)
+
+    def _launch(
+        self,
+        spec: LaunchSpec,
+        setting: Setting,
+        phase: str,
+        trial: int | None,
+        block: int,
+        position: int,
+        given_up: bool = False,
+    ) -> Entry:
+        """One launch, stored.  ``given_up``: one more rejection is held against the setting."""
+        self.watch(RunStarted(setting, phase))
+        with DeferredInterrupts() as held:
+            # A finished run is stored before anything may stop us.
+            record = self.runner.run(spec)
+            if given_up and record.state == "foreign_load":
+                record.state = "failed"
+                record.reason = (
+                    f"{ALWAYS_REJECTED}, where the default is not; the last: {record.reason}"
+                )
+            entry = self._keep(record, setting, phase, trial, block, position)
+        if held.count:
+            raise KeyboardInterrupt
+        self.watch(RunEnded(entry, setting, self.ledger.ratio(entry)))
+        return entry
 
     def _wait(self, record: RunRecord) -> None:
         self.watch(Waiting(f"run rejected: {record.reason}; waiting for a quiet machine"))

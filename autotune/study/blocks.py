@@ -14,6 +14,7 @@ import numpy as np
 
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
+from autotune.stats import design
 from autotune.study.bench import Bench
 from autotune.study.ledger import Entry
 
@@ -39,6 +40,18 @@ class Blocks:
         self.seed = seed
         self.limit_s = limit_s
         self.reference = reference
+        self._orders: list[list[int]] = []
+        self._again: Blocks | None = None
+
+    @property
+    def again(self) -> Blocks:
+        """Where blocks that met a machine at another speed are measured a second time."""
+        if self._again is None:
+            phase = f"{self.phase}:again"
+            self._again = Blocks(
+                self.bench, phase, self.settings, self.seed, self.limit_s, self.reference
+            )
+        return self._again
 
     def ensure(self, count: int) -> None:
         """Measure until ``count`` blocks hold the default and every setting."""
@@ -47,10 +60,11 @@ class Blocks:
 
     def ensure_block(self, number: int, live: Sequence[Setting]) -> None:
         """Measure block ``number`` unless it already holds the default and all of ``live``."""
-        if not self._complete(number, live):
+        if not self.complete(number, live):
             self._measure(number, live)
 
-    def _complete(self, number: int, wanted: Sequence[Setting]) -> bool:
+    def complete(self, number: int, wanted: Sequence[Setting]) -> bool:
+        """Whether the ledger holds the reference, valid, and all of ``wanted`` in this block."""
         block = self.bench.ledger.blocks(self.phase).get(number, {})
         default = block.get(self.reference.key)
         return (
@@ -61,19 +75,16 @@ class Blocks:
 
     def _measure(self, number: int, wanted: Sequence[Setting]) -> None:
         """One whole block anew: halves of an interrupted one lie too far apart in time."""
-        rng = np.random.default_rng([self.seed, number, _number(self.phase)])
-        members = (self.reference, *wanted)
         for _attempt in range(_REPEATS):
-            for position, index in enumerate(rng.permutation(len(members))):
-                setting = members[index]
-                entry = self.bench.run(
+            for position, setting in enumerate(self._order(number, wanted)):
+                self.bench.run(
                     setting,
                     self.phase,
                     block=number,
                     position=position,
                     timeout_s=None if setting == self.reference else self.limit_s,
                 )
-            if self._complete(number, wanted):
+            if self.complete(number, wanted):
                 return
         entry = self.bench.ledger.blocks(self.phase)[number][self.reference.key]
         raise WorkError(
@@ -81,6 +92,29 @@ class Blocks:
             f"{_REPEATS} attempts of one block "
             "ended so.  What was measured is kept; the same command continues."
         )
+
+    def _order(self, number: int, wanted: Sequence[Setting]) -> list[Setting]:
+        """Block ``number`` of the design for all settings, those that are decided left out."""
+        members = (self.reference, *self.settings)
+        if number >= len(self._orders):
+            rng = np.random.default_rng([self.seed, _number(self.phase)])
+            self._orders = design(len(members), 2 * (number + 1), rng)
+        return [s for i in self._orders[number] if (s := members[i]) in (self.reference, *wanted)]
+
+    def speeds(self, first: int, until: int, live: Sequence[Setting]) -> list[float]:
+        """Typical seconds of blocks ``first`` .. ``until`` - 1, as first measured.
+
+        The reference and ``live`` weigh the same, so that where none of them acts the figure says
+        nothing about which of them was faster.
+        """
+        blocks = self.bench.ledger.blocks(self.phase)
+        return [_typical(blocks[n], (self.reference, *live)) for n in range(first, until)]
+
+    def block(self, number: int) -> dict[str, Entry]:
+        """The runs of one block that count: of its repetition, where it was repeated whole."""
+        block = self.bench.ledger.blocks(self.phase).get(number, {})
+        again = self.bench.ledger.blocks(self.again.phase).get(number, {})
+        return again if block.keys() <= again.keys() else block
 
     def pairs(
         self, setting: Setting, against: Setting | None = None, first: int | None = None
@@ -94,9 +128,10 @@ class Blocks:
         """
         found = Pairs()
         versus = self.reference if against is None else against
-        for number, block in sorted(self.bench.ledger.blocks(self.phase).items()):
+        for number in sorted(self.bench.ledger.blocks(self.phase)):
             if first is not None and number >= first:
                 break
+            block = self.block(number)
             reference, candidate = block.get(versus.key), block.get(setting.key)
             if reference is None or candidate is None or not reference.record.valid:
                 continue
@@ -135,6 +170,12 @@ class Pairs:
     def slower_share(self) -> float:
         """Share of the blocks in which the candidate took longer."""
         return sum(r > 1 for r in self.ratios) / len(self.ratios) if self.ratios else 1.0
+
+
+def _typical(block: dict[str, Entry], members: Sequence[Setting]) -> float:
+    """Geometric mean of what the members took, a run without a figure by its wall time."""
+    records = [block[setting.key].record for setting in members]
+    return statistics.geometric_mean(r.value_s if r.valid else r.wall_s for r in records)
 
 
 def _seconds(candidate: Entry, reference: Entry) -> float:

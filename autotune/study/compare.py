@@ -11,12 +11,14 @@ from autotune.stats import Decision, Plan, comparison_words
 from autotune.store import Store
 from autotune.study.bench import MachineBench
 from autotune.study.blocks import Blocks
+from autotune.study.budget import Budget
 from autotune.study.confirm import Confirmation, confirm_blocks, finite
 from autotune.study.events import Watcher, silent
 from autotune.study.identity import study_key
 from autotune.study.ledger import WARMUP, Ledger
 from autotune.study.session import Session
 from autotune.study.target import Target
+from autotune.study.warnings import proof_warnings, rejection_rows
 
 LIMIT_FACTOR = 30.0
 LIMIT_SLACK_S = 10.0
@@ -33,6 +35,7 @@ class ComparisonRequest:
     second: Setting
     plan: Plan
     budget_s: float | None = None
+    max_runs: int | None = None
     seed: int = 0
     guard: bool = True
     remeasure: bool = False
@@ -49,12 +52,19 @@ class ComparisonOutcome:
     second_s: list[float] = field(default_factory=list)
     runs: int = 0
     rejected: int = 0
+    rejections: list[dict[str, Any]] = field(default_factory=list)
+    proof_warnings: list[str] = field(default_factory=list)
+    drift_repeats: int = 0
     cut_short: bool = False
     failed: str = ""
 
     @property
     def words(self) -> str:
         return comparison_words(self.decision.comparison)
+
+    @property
+    def warnings(self) -> list[str]:
+        return [*self.decision.comparison.warnings, *self.proof_warnings]
 
     def to_json(self) -> dict[str, Any]:
         seen = self.decision.comparison
@@ -71,8 +81,10 @@ class ComparisonOutcome:
             "b_median_s": _median(self.second_s),
             "runs": self.runs,
             "runs_rejected": self.rejected,
+            "rejections": self.rejections,
+            "drift_repeats": self.drift_repeats,
             "budget_ended_it": self.cut_short,
-            "warnings": list(seen.warnings),
+            "warnings": self.warnings,
         }
 
 
@@ -101,7 +113,8 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
         blocks = Blocks(
             bench, f"compare:{again}", [request.second], request.seed, limit, request.first
         )
-        proof = confirm_blocks(blocks, request.plan, request.budget_s, request.watch)
+        budget = Budget(bench.ledger, request.budget_s, request.max_runs).from_here()
+        proof = confirm_blocks(blocks, request.plan, budget, request.watch)
         outcome = _outcome(request, bench, blocks, proof, on.study.hash[:12])
         store.set_result(on.study.id, proof.decisions[request.second].outcome, outcome.to_json())
     return outcome
@@ -109,7 +122,7 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
 
 def _round(ledger: Ledger, remeasure: bool) -> int:
     """The round that goes on, or a new one."""
-    rounds = [int(e.phase.partition(":")[2] or 0) for e in ledger.entries if e.kind == "compare"]
+    rounds = [int(e.phase.split(":")[1]) for e in ledger.entries if e.kind == "compare"]
     last = max(rounds, default=0)
     return last + 1 if remeasure and rounds else last
 
@@ -122,7 +135,10 @@ def _outcome(
     study: str,
 ) -> ComparisonOutcome:
     pairs = blocks.pairs(request.second)
-    entries = [e for e in bench.ledger.entries if e.phase == blocks.phase]
+    phases = (blocks.phase, blocks.again.phase)
+    entries = [e for e in bench.ledger.entries if e.phase in phases]
+    # Kept runs of an earlier round say nothing about this one.
+    rejections = rejection_rows(Ledger.of(entries))
     failures = [e for e in entries if e.key == request.second.key and not e.record.valid]
     counted = [e for e in failures if e.counts and not e.censored]
     failed = ""
@@ -134,7 +150,10 @@ def _outcome(
         first_s=pairs.reference,
         second_s=[c for c, cut in zip(pairs.candidate, pairs.censored, strict=True) if not cut],
         runs=len(entries),
-        rejected=sum(e.record.state == "foreign_load" for e in entries),
+        rejected=sum(e.rejected for e in entries),
+        rejections=rejections,
+        proof_warnings=proof_warnings(proof),
+        drift_repeats=proof.repeated,
         cut_short=proof.cut_short,
         failed=failed,
     )

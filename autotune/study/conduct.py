@@ -93,6 +93,7 @@ class Conductor:
             ended_by=ended_by,
             trials=len(self.book.trials),
             budget_s=self.request.plan.budget_s,
+            max_runs=self.request.plan.max_runs,
             inherited=dict(self.study.key.inherited),
         )
         count_runs(result, self.bench.ledger)
@@ -104,8 +105,9 @@ class Conductor:
         best = answer.search.best
         ledger = self.bench.ledger
         result.best = best_seen(ledger, best.effective if best else None)
-        result.status = judge_status(answer.proof, ledger)
+        result.status = judge_status(answer, ledger)
         result.finalists = finalist_rows(answer.proof)
+        result.drift_repeats = answer.proof.repeated if answer.proof else 0
         result.warnings = study_warnings(ledger, self.book.trials, answer.proof)
         chosen = answer.chosen
         if answer.proof is None or chosen is None:
@@ -155,7 +157,8 @@ class Conducting:
         plan = self.request.plan
         more_trials = plan.trials is not None and plan.trials > done.trials
         more_time = plan.budget_s is not None and plan.budget_s > (done.budget_s or 0)
-        if done.ended_by != NOTHING_LEFT and (more_trials or more_time):
+        more_runs = plan.max_runs is not None and plan.max_runs > (done.max_runs or 0)
+        if done.ended_by != NOTHING_LEFT and (more_trials or more_time or more_runs):
             return None
         return done
 

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from autotune.space import Setting
-from autotune.stats import Decision, Plan, settle
+from autotune.stats import Decision, Plan, drifted, settle
 from autotune.study.bench import Bench
 from autotune.study.blocks import Blocks
+from autotune.study.budget import Budget
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.ledger import CONFIRM
+
+DRIFT_SHARE = 0.5
+"""With more than this share of new blocks at another speed there is no usual speed to repeat at."""
 
 
 @dataclass
@@ -22,6 +26,10 @@ class Confirmation:
     settings: list[Setting]
     decisions: dict[Setting, Decision] = field(default_factory=dict)
     cut_short: bool = False
+    repeated: int = 0
+    """Blocks measured again because the machine had another speed than usual."""
+    unsteady: int = 0
+    """Blocks at another speed that were not: it moved all the time."""
 
     @property
     def winners(self) -> list[Setting]:
@@ -44,43 +52,79 @@ def confirm(
     seed: int,
     round_name: str,
     limit_s: float | None,
-    budget_s: float | None = None,
+    budget: Budget | None = None,
     watch: Watcher = silent,
 ) -> Confirmation:
-    """Run blocks until every finalist is decided, the last look is past, or ``budget_s`` is spent.
+    """Run blocks until every finalist is decided, the last look is past, or ``budget`` is spent.
 
     A decided finalist is not run again; the others go on against the default.  Blocks that the
     ledger already holds are not measured again.
     """
     blocks = Blocks(bench, f"{CONFIRM}:{round_name}", settings, seed, limit_s)
-    return confirm_blocks(blocks, plan, budget_s, watch)
+    return confirm_blocks(blocks, plan, budget or Budget(bench.ledger), watch)
 
 
 def confirm_blocks(
-    blocks: Blocks, plan: Plan, budget_s: float | None = None, watch: Watcher = silent
+    blocks: Blocks, plan: Plan, budget: Budget, watch: Watcher = silent
 ) -> Confirmation:
     """As :func:`confirm`, for the settings of ``blocks`` against their reference."""
     result = Confirmation(blocks, list(blocks.settings))
-    ledger = blocks.bench.ledger
-    began = ledger.launched_s
     live = list(blocks.settings)
     most = plan.looks[-1] * (len(live) + 1)
     watch(PhaseStarted("confirm", f"proving against {blocks.reference.key}", most))
+    seen = 0
     for look in plan.looks:
-        done = 0
-        for number in range(look):
-            if budget_s is not None and ledger.launched_s - began >= budget_s:
-                result.cut_short = True
-                break
-            blocks.ensure_block(number, live)
-            done += 1
+        done = _measure(blocks, look, live, budget, reach=seen > 0)
+        result.cut_short = done < look
+        if seen < done:
+            _repeat_drifted(result, seen, done, live, budget)
         for setting in live:
             result.decisions[setting] = decide(plan, blocks, setting, done)
         _settle(result)
         live = [s for s in live if not result.decisions[s].stop]
         if not live or result.cut_short:
             break
+        seen = done
     return result
+
+
+def _measure(blocks: Blocks, look: int, live: list[Setting], budget: Budget, reach: bool) -> int:
+    """Measure up to ``look`` blocks and return how many there are.
+
+    With ``reach`` nothing is begun that the budget will not see to the end: blocks between two
+    looks decide nothing.
+    """
+    there = 0
+    while there < look and blocks.complete(there, live):
+        there += 1
+    cost = len(live) + 1
+    if reach and not budget.affords((look - there) * cost):
+        return there
+    for number in range(there, look):
+        if not blocks.complete(number, live) and not budget.affords(cost):
+            return number
+        blocks.ensure_block(number, live)
+    return look
+
+
+def _repeat_drifted(
+    result: Confirmation, first: int, until: int, live: list[Setting], budget: Budget
+) -> None:
+    """Measure the new blocks once more in which the machine had another speed than usual.
+
+    Judged once, when a look is complete, by figures that do not tell the settings apart: a block
+    cannot be repeated for what it says of them.
+    """
+    blocks = result.blocks
+    away = [n for n in drifted(blocks.speeds(0, until, live)) if n >= first]
+    if len(away) > DRIFT_SHARE * (until - first):
+        result.unsteady += len(away)
+        return
+    for number in away:
+        if not blocks.again.complete(number, live) and not budget.affords(len(live) + 1):
+            return
+        blocks.again.ensure_block(number, live)
+        result.repeated += 1
 
 
 def _settle(result: Confirmation) -> None:

@@ -1,21 +1,27 @@
-"""From many trials to a few finalists: re-measure the front, then take out what does nothing.
+"""From many trials to a few finalists: race the front, then take out what does nothing.
 
 One lucky run must not become a finalist, and a parameter that does nothing must not become a
-recommendation.  Both are decided on interleaved blocks; the proof comes after, on fresh data.
+recommendation.  The proof comes after both, on fresh data.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from autotune.space import DEFAULT, Setting
 from autotune.study.blocks import Blocks, Pairs
+from autotune.study.budget import Budget
 from autotune.study.events import PhaseStarted
-from autotune.study.search import Search, Trial
+from autotune.study.ledger import CONFIRM, Ledger
+from autotune.study.race import Race
+from autotune.study.search import Search
 
 SINGLES = 4
 """Up to this many parameters are taken out one by one; more are taken out in groups first."""
 MAX_ROUNDS = 4
+LEAST_BLOCKS = 4
 MISSED_SHARE = 0.85
 """7 of 8 blocks: by chance in 3.5 % of the cases."""
 
@@ -39,48 +45,34 @@ class Selection:
         self.seed = seed
         self.round = round_name
 
-    def choose(self, trials: list[Trial]) -> Finalists:
-        """At most ``plan.finalists`` settings that look faster than the default; often none."""
-        front = self._front(trials)
-        if not front:
-            return Finalists()
-        self.search.start_defaults()
-        ranked = self._remeasure(front)
-        hopeful = [s for s, ratio in ranked if ratio <= 1 - self.plan.min_gain / 2]
+    def choose(self) -> Finalists:
+        """At most ``plan.finalists`` settings that may well be faster than the default."""
+        known = Race(self.search).run()
+        hopeful = known.finalists(self.plan.finalists, self.plan.min_gain)
         if not hopeful:
             return Finalists()
-        most = self._affordable(min(len(hopeful), self.plan.finalists))
-        chosen = Finalists(hopeful[:most])
-        slim = self._prune(hopeful[0])
+        self.search.start_defaults()
+        chosen = Finalists(hopeful[: self._affordable(len(hopeful))])
+        slim = self._prune(hopeful[0], self._prune_blocks(known.noise))
         if slim not in chosen.settings:
-            chosen.settings = [slim, *chosen.settings][: max(most, 1)]
+            chosen.settings = [slim, *chosen.settings][: len(chosen.settings)]
         return chosen
 
-    def _front(self, trials: list[Trial]) -> list[Setting]:
-        best: dict[Setting, float] = {}
-        for trial in trials:
-            if trial.state == "ok" and trial.estimate is not None and trial.effective != DEFAULT:
-                best[trial.effective] = min(trial.estimate, best.get(trial.effective, 9.0))
-        faster = sorted((ratio, s.key, s) for s, ratio in best.items() if ratio < 1)
-        return [s for _, _, s in faster[: self.plan.selected]]
+    def _prune_blocks(self, noise: float) -> int:
+        """Blocks that tell ``min_gain`` from nothing at this noise: few where it is small."""
+        step = math.log1p(max(self.plan.min_gain, 0.005)) / 2
+        # The median ratio of n blocks has about the standard deviation 1.25 * sqrt(2 / n) * noise.
+        needed = math.ceil((2 * 1.25 * math.sqrt(2) * noise / step) ** 2)
+        return min(max(needed, LEAST_BLOCKS), self.plan.prune_blocks)
 
-    def _remeasure(self, front: list[Setting]) -> list[tuple[Setting, float]]:
-        count = self.plan.select_blocks
-        self.watch(PhaseStarted("select", "measuring the best again", count * (len(front) + 1)))
-        blocks = Blocks(self.bench, f"select:{self.round}", front, self.seed, self.search.limit_s)
-        blocks.ensure(count)
-        # Only the new runs count: the old ones were chosen for being good.
-        ranked = [(s, blocks.pairs(s).median_ratio()) for s in front]
-        return sorted(ranked, key=lambda item: (item[1], item[0].key))
-
-    def _prune(self, setting: Setting) -> Setting:
+    def _prune(self, setting: Setting, count: int) -> Setting:
         """The smallest setting that is as fast, by group elimination on interleaved blocks."""
         pieces = 1
         for number in range(MAX_ROUNDS):
             groups = _groups(tuple(setting), pieces)
             without = {g: self._without(setting, g) for g in groups}
             rivals = [s for s in dict.fromkeys(without.values()) if s not in (DEFAULT, setting)]
-            runs = self.plan.prune_blocks * (len(rivals) + 2)
+            runs = count * (len(rivals) + 2)
             if not rivals or not self._leaves_proof(runs):
                 return setting
             self.watch(PhaseStarted("prune", "taking parameters out", runs))
@@ -91,12 +83,14 @@ class Selection:
                 self.seed,
                 self.search.limit_s,
             )
-            blocks.ensure(self.plan.prune_blocks)
+            blocks.ensure(count)
             idle = {
                 group: pairs.median_ratio()
                 for group, rival in without.items()
                 if rival in rivals
-                and not is_missed(pairs := blocks.pairs(rival, setting), self.plan.min_gain)
+                and not is_missed(
+                    pairs := blocks.pairs(rival, setting, first=count), self.plan.min_gain
+                )
             }
             smaller = self._drop(setting, idle)
             if smaller == setting and all(len(g) == 1 for g in groups):
@@ -106,8 +100,11 @@ class Selection:
         return setting
 
     def _affordable(self, finalists: int) -> int:
-        """As many finalists as the budget can prove, at least one."""
-        while finalists > 1 and not self.search.affords(self.search.proof_s(finalists)):
+        """As many finalists as the budget could prove before the proof began, at least one."""
+        proof = f"{CONFIRM}:{self.round}"
+        before = takewhile(lambda entry: entry.phase != proof, self.bench.ledger.entries)
+        budget = Budget(Ledger.of(before), self.plan.budget_s, self.plan.max_runs)
+        while finalists > 1 and not budget.affords(self.plan.proof_runs(finalists)):
             finalists -= 1
         return finalists
 
@@ -116,8 +113,7 @@ class Selection:
 
         A phase that is stored already costs nothing and is always gone through again.
         """
-        cost = self.search.cost_s(runs) + self.search.proof_s(1)
-        return self.search.affords(cost) or self._begun("prune")
+        return self.search.budget.affords(runs + self.plan.proof_runs(1)) or self._begun("prune")
 
     def _begun(self, kind: str) -> bool:
         prefix = f"{kind}:{self.round}:"

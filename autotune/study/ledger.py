@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import statistics
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from autotune.stats import DefaultLevel
+from autotune.stats.blocks import NEAREST
 from runner.types import GUARD_STATES, RunRecord
 
 DEFAULT_KEY = "default"
@@ -13,8 +17,9 @@ WARMUP = "warmup"
 SEARCH = "search"
 DEFAULT_PHASE = "default"
 CONFIRM = "confirm"
-NEIGHBOURS = 3
-"""How many default runs around a run, in order, its ratio is taken against."""
+RACE = "race"
+ALWAYS_REJECTED = "rejected for foreign load every time"
+"""How the reason of a setting begins that only ever runs disturbed, where the default does not."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +47,19 @@ class Entry:
     def censored(self) -> bool:
         return self.record.state == "timeout"
 
+    @property
+    def rejected(self) -> bool:
+        """Whether the guard rejected it, or gave its setting up for being rejected always."""
+        return self.record.state == "foreign_load" or self.record.reason.startswith(ALWAYS_REJECTED)
+
 
 @dataclass
 class Ledger:
     """Appended to in order; everything else is derived."""
 
     entries: list[Entry] = field(default_factory=list)
-    _defaults: list[tuple[int, RunRecord]] = field(default_factory=list, repr=False)
+    _defaults: list[RunRecord] = field(default_factory=list, repr=False)
+    _places: list[int] = field(default_factory=list, repr=False)
     _blocks: dict[str, dict[int, dict[str, Entry]]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -63,7 +74,8 @@ class Ledger:
         if not entry.counts:
             return
         if entry.key == DEFAULT_KEY and entry.record.valid:
-            self._defaults.append((entry.order, entry.record))
+            self._defaults.append(entry.record)
+            self._places.append(entry.order)
         self._blocks.setdefault(entry.phase, {}).setdefault(entry.block, {})[entry.key] = entry
 
     @property
@@ -76,32 +88,39 @@ class Ledger:
 
     def default_values(self) -> list[float]:
         """Seconds of every default run that counts, in order."""
-        return [record.value_s for _, record in self._defaults]
+        return [record.value_s for record in self._defaults]
 
     def default_records(self) -> list[RunRecord]:
-        return [record for _, record in self._defaults]
-
-    def defaults_near(self, order: int) -> list[RunRecord]:
-        """The default runs nearest to a place in the order: drift is local."""
-        nearest = sorted(self._defaults, key=lambda item: abs(item[0] - order))[:NEIGHBOURS]
-        return [record for _, record in nearest]
+        return self._defaults
 
     def ratio(self, entry: Entry) -> float | None:
-        """T / T_default of one run against its neighbouring default runs; None where it has none.
+        """T / T_default of one run against the default runs around it; None where it has none.
 
         A censored run gives the lower bound that its time limit proves: the limit less what the
         default spends outside its own figure.
         """
-        near = self.defaults_near(entry.order)
-        if not near:
+        if not (entry.record.valid or entry.censored) or not self._defaults:
             return None
-        default = statistics.median(record.value_s for record in near)
+        first = bisect_left(self._places, entry.order)
+        around = slice(max(first - NEAREST, 0), first + NEAREST + 1)
+        near = self._defaults[around]
+        if near == [entry.record]:
+            return 1.0
+        level = DefaultLevel(self._places[around], [r.value_s for r in near]).at(entry.order)
         if entry.record.valid:
-            return entry.record.value_s / default
-        if entry.censored:
-            outside = statistics.median(record.wall_s - record.value_s for record in near)
-            return max(entry.record.wall_s - outside, 0.0) / default
-        return None
+            return entry.record.value_s / level
+        outside = statistics.median(record.wall_s - record.value_s for record in near)
+        return max(entry.record.wall_s - outside, 0.0) / level
+
+    def rejections(self, kind: str | None = None) -> dict[str, tuple[int, int]]:
+        """``{setting key: (rejected, runs)}`` of one kind of run or all, warming up left out.
+
+        ``runs`` counts every attempt, the rejected ones included.
+        """
+        asked = [e for e in self.entries if e.kind != WARMUP and kind in (None, e.kind)]
+        runs = Counter(e.key for e in asked)
+        rejected = Counter(e.key for e in asked if e.rejected)
+        return {key: (rejected[key], count) for key, count in runs.items()}
 
     def count(self, *kinds: str) -> int:
         """Runs of these kinds, rejected ones included: what the machine was used for."""
@@ -117,7 +136,7 @@ class Ledger:
 
     @property
     def rejected(self) -> int:
-        return sum(entry.record.state == "foreign_load" for entry in self.entries)
+        return sum(entry.rejected for entry in self.entries)
 
     @property
     def launched_s(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -9,27 +10,38 @@ from dataclasses import dataclass
 class SearchPlan:
     """Budgets and error rates of one search.
 
-    ``trials`` counts settings, ``budget_s`` machine seconds of the whole study, its confirmation
-    included; None for either means no bound from it.  ``alpha`` is the chance of a false
-    recommendation, ``min_gain`` the smallest gain worth naming.  None of the budgets is part of the
-    study's identity: the same study goes on with a larger one.
+    ``trials`` counts settings; ``budget_s`` machine seconds and ``max_runs`` launches of the whole
+    study, its confirmation included; None for any of them means no bound from it.  ``alpha`` is the
+    chance of a false recommendation, ``min_gain`` the smallest gain worth naming.  None of the
+    budgets is part of the study's identity: the same study goes on with a larger one.
     """
 
     trials: int | None = 100
     budget_s: float | None = None
+    max_runs: int | None = None
     alpha: float = 0.05
     min_gain: float = 0.02
     finalists: int = 3
-    default_every: int = 5
+    default_every: int = 6
     """Search runs between two runs of the default."""
     first_defaults: int = 3
     limit_factor: float = 3.0
     """A run longer than this multiple of the default is stopped and stored as censored."""
     limit_slack_s: float = 1.0
-    promising_runs: int = 3
+    promising_runs: int = 2
     """Runs that a setting gets before it may become the best so far."""
-    selected: int = 6
-    select_blocks: int = 3
+    race_share: float = 0.3
+    """Runs beyond the first, per setting tried, that search and race may use."""
+    race_least: int = 4
+    """Such runs that are allowed, and kept back by a budget, however few settings there are."""
     prune_blocks: int = 8
     reserve_blocks: int = 12
-    """Blocks of the confirmation that a time budget keeps back."""
+    """Blocks of the confirmation that a budget keeps back."""
+
+    def extra_runs(self, settings: int) -> int:
+        """Runs beyond the first of each of so many settings that search and race may use."""
+        return max(math.ceil(self.race_share * settings), self.race_least)
+
+    def proof_runs(self, finalists: int) -> int:
+        """Runs of the smallest proof of so many finalists."""
+        return self.reserve_blocks * (finalists + 1)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autotune.space import Setting, Space
-from autotune.stats import Plan
+from autotune.stats import Plan, depends_on_setting
 from autotune.strategies import Strategy
 from autotune.study.bench import Bench
 from autotune.study.confirm import Confirmation, confirm
 from autotune.study.events import Watcher, silent
 from autotune.study.finalists import Finalists, Selection, is_missed
+from autotune.study.ledger import CONFIRM
 from autotune.study.plan import SearchPlan
 from autotune.study.search import Search, TrialBook
 
@@ -42,7 +43,7 @@ def carry_out(
     search.run()
     # The phases are named after the trials they are based on: a longer search is proven anew.
     round_name = str(len(book.trials))
-    finalists = Selection(search, seed, round_name).choose(book.trials)
+    finalists = Selection(search, seed, round_name).choose()
     proof = None
     if finalists.settings:
         search.start_defaults()
@@ -53,30 +54,36 @@ def carry_out(
             seed=seed,
             round_name=round_name,
             limit_s=search.limit_s,
-            budget_s=_left(search, plan),
+            # A search that overdrew its budget still leaves the reserve.
+            budget=search.budget.at_least(plan.proof_runs(1)),
             watch=watch,
         )
     return Answer(search, finalists, proof, choose_winner(proof, plan.min_gain))
 
 
-def _left(search: Search, plan: SearchPlan) -> float | None:
-    """Machine seconds for the proof; a search that overdrew its budget still leaves the reserve."""
-    if plan.budget_s is None:
-        return None
-    return max(plan.budget_s - search.bench.ledger.launched_s, search.proof_s(1))
+def disturbed(proof: Confirmation) -> list[Setting]:
+    """Settings whose runs the guard rejects more often than the default's, by more than chance."""
+    counts = proof.blocks.bench.ledger.rejections(CONFIRM)
+    reference = counts.get(proof.blocks.reference.key, (0, 0))
+    return [s for s in proof.settings if depends_on_setting(*counts.get(s.key, (0, 0)), *reference)]
 
 
 def choose_winner(proof: Confirmation | None, min_gain: float) -> Setting | None:
     """The proven finalist with the fewest parameters that is not seen to be worse than the best.
 
-    Two finalists are compared within the same blocks: their own gains differ by chance alone.
+    Two finalists are compared within the same blocks: their own gains differ by chance alone.  One
+    whose rejections depend on it is left out: it was seen only where it disturbs nobody.
     """
-    if proof is None or not proof.winners:
+    if proof is None:
         return None
-    top = proof.winners[0]
+    out = disturbed(proof)
+    winners = [s for s in proof.winners if s not in out]
+    if not winners:
+        return None
+    top = winners[0]
     close = [
         s
-        for s in proof.winners
+        for s in winners
         if s == top or not is_missed(proof.blocks.pairs(s, against=top), min_gain)
     ]
     return min(close, key=lambda s: (len(s), -proof.decisions[s].comparison.gain))

@@ -11,6 +11,8 @@ from autotune.space import DEFAULT, Setting
 from autotune.stats import estimate
 from autotune.study.confirm import Confirmation, finite
 from autotune.study.ledger import Ledger
+from autotune.study.procedure import Answer
+from autotune.study.warnings import rejection_rows
 
 SCHEMA = "autotune-result-1"
 Status = Literal["recommended", "keep_default", "inconclusive", "too_noisy", "interrupted"]
@@ -56,9 +58,12 @@ class Result:
     ended_by: str = ""
     trials: int = 0
     budget_s: float | None = None
+    max_runs: int | None = None
     search_runs: int = 0
     confirmation_runs: int = 0
     runs_rejected: int = 0
+    rejections: list[dict[str, Any]] = field(default_factory=list)
+    drift_repeats: int = 0
     default: dict[str, float | int | None] = field(default_factory=dict)
     best: dict[str, Any] | None = None
     gain: float | None = None
@@ -89,9 +94,12 @@ class Result:
             "ended_by": self.ended_by,
             "trials": self.trials,
             "budget_s": self.budget_s,
+            "max_runs": self.max_runs,
             "search_runs": self.search_runs,
             "confirmation_runs": self.confirmation_runs,
             "runs_rejected": self.runs_rejected,
+            "rejections": self.rejections,
+            "drift_repeats": self.drift_repeats,
             "default": self.default,
             "best": self.best,
             "gain": self.gain,
@@ -138,6 +146,7 @@ def count_runs(result: Result, ledger: Ledger) -> None:
     result.search_runs = ledger.search_runs
     result.confirmation_runs = ledger.confirmation_runs
     result.runs_rejected = ledger.rejected
+    result.rejections = rejection_rows(ledger)
     result.default = {
         "median_s": statistics.median(values) if values else None,
         "n": len(values),
@@ -162,13 +171,12 @@ NOISY_SPREAD = 0.25
 """Relative spread of the default from which an open question is put down to noise."""
 
 
-def judge_status(proof: Confirmation | None, ledger: Ledger) -> Status:
+def judge_status(answer: Answer, ledger: Ledger) -> Status:
     """What the confirmation means; without finalists nothing beat the default."""
-    if proof is None:
-        return "keep_default"
-    if proof.winners:
+    proof = answer.proof
+    if answer.chosen is not None:
         return "recommended"
-    if not proof.open:
+    if proof is None or not (proof.open or proof.winners):
         return "keep_default"
     spread = estimate(ledger.default_values()).spread
     return "too_noisy" if spread is not None and spread > NOISY_SPREAD else "inconclusive"

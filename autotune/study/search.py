@@ -8,8 +8,10 @@ from typing import Protocol
 
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting, Space
+from autotune.stats import time_limit
 from autotune.strategies import Observation, Strategy
 from autotune.study.bench import Bench
+from autotune.study.budget import Budget
 from autotune.study.events import PhaseStarted, TrialEnded, Watcher, silent
 from autotune.study.ledger import DEFAULT_KEY, DEFAULT_PHASE, SEARCH, WARMUP, Entry
 from autotune.study.plan import SearchPlan
@@ -72,6 +74,7 @@ class Search:
         self.space = space
         self.plan = plan
         self.watch = watch
+        self.budget = Budget(bench.ledger, plan.budget_s, plan.max_runs)
         self.ended_by = ""
         self._inactive: set[str] = set()
         self._warm = False
@@ -108,14 +111,19 @@ class Search:
             self._measure(trial)
             self.strategy.tell(trial.observation())
 
-    def start_defaults(self) -> None:
-        """Warm up once per process and make sure that enough default runs exist to compare with."""
-        if self._warm:
-            return
-        self._warm = True
-        self._default(WARMUP)
-        missing = self.plan.first_defaults - len(self.bench.ledger.default_values())
-        for _ in range(max(missing, 1)):
+    def start_defaults(self, enough: int | None = None) -> None:
+        """Warm up once per process; make sure that ``enough`` default runs exist to compare with.
+
+        ``enough`` is the plan's number where left out.
+        """
+        wanted = self.plan.first_defaults if enough is None else enough
+        missing = wanted - len(self.bench.ledger.default_values())
+        if not self._warm:
+            self._warm = True
+            self._default(WARMUP)
+            # One near the runs to come, however many were made before the study was interrupted.
+            missing = max(missing, 1)
+        for _ in range(missing):
             self._default(DEFAULT_PHASE)
 
     def _default(self, phase: str) -> Entry:
@@ -129,31 +137,10 @@ class Search:
         if plan.trials is not None and len(self.book.trials) >= plan.trials:
             self.ended_by = f"{plan.trials} trials done"
             return True
-        if not self.affords(self.reserve_s):
-            self.ended_by = "the time budget is spent, its reserve for the proof kept"
+        if not self.budget.affords(plan.race_least + plan.proof_runs(1)):
+            self.ended_by = "the budget is spent, its reserve for the proof kept"
             return True
         return False
-
-    def cost_s(self, runs: int) -> float:
-        """Machine seconds that so many runs about as long as the default take."""
-        walls = [record.wall_s for record in self.bench.ledger.default_records()]
-        return statistics.median(walls) * runs if walls else 0.0
-
-    @property
-    def reserve_s(self) -> float:
-        """Machine seconds kept back: re-measuring the front and proving one finalist."""
-        plan = self.plan
-        select = (plan.selected + 1) * plan.select_blocks
-        return self.cost_s(select) + self.proof_s(1)
-
-    def proof_s(self, finalists: int) -> float:
-        """Machine seconds of the smallest proof of so many finalists."""
-        return self.cost_s(self.plan.reserve_blocks * (finalists + 1))
-
-    def affords(self, seconds: float) -> bool:
-        """Whether the budget, if there is one, still has so many seconds."""
-        budget = self.plan.budget_s
-        return budget is None or self.bench.ledger.launched_s + seconds <= budget
 
     @property
     def limit_s(self) -> float | None:
@@ -161,9 +148,12 @@ class Search:
         records = self.bench.ledger.default_records()
         if not records:
             return None
-        return (
-            self.plan.limit_factor * statistics.median(r.wall_s for r in records)
-            + self.plan.limit_slack_s
+        best = self.best
+        return self.plan.limit_slack_s + time_limit(
+            statistics.median(r.value_s for r in records),
+            best.estimate or 1.0 if best else 1.0,
+            factor=self.plan.limit_factor,
+            overhead_s=statistics.median(r.wall_s - r.value_s for r in records),
         )
 
     def _measure(self, trial: Trial) -> None:
@@ -205,8 +195,9 @@ class Search:
     def _run_until_decided(self, trial: Trial) -> None:
         """One run; more while the setting looks better than the best: a winner must not be luck."""
         ratios: list[float] = []
-        while len(ratios) < self.plan.promising_runs:
-            self._default_if_due()
+        most = self.plan.promising_runs if self._may_repeat() else 1
+        while len(ratios) < most:
+            self.default_if_due()
             entry = self.bench.run(
                 trial.effective,
                 SEARCH,
@@ -229,7 +220,14 @@ class Search:
                 break
         trial.state = "ok"
 
-    def _default_if_due(self) -> None:
+    def _may_repeat(self) -> bool:
+        """Whether the race's allowance is less than half used: it must not be gone before it."""
+        entries = [e for e in self.bench.ledger.entries if e.kind == SEARCH and e.counts]
+        used = len(entries) - len({e.trial for e in entries})
+        return 2 * used < self.plan.extra_runs(len(self.book.trials))
+
+    def default_if_due(self) -> None:
+        """Run the default again where the last of its runs lies too many runs back."""
         since = 0
         for entry in reversed(self.bench.ledger.entries):
             if entry.key == DEFAULT_KEY and entry.counts:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from autotune.stats import estimate
 from autotune.study.confirm import Confirmation
 from autotune.study.ledger import Ledger
+from autotune.study.procedure import disturbed
 from autotune.study.search import Trial
 
 REJECTED_SHARE = 0.2
@@ -18,10 +20,42 @@ def study_warnings(ledger: Ledger, trials: list[Trial], proof: Confirmation | No
     if proof is not None:
         for decision in proof.decisions.values():
             words += decision.comparison.warnings
+        words += proof_warnings(proof)
         if proof.cut_short:
             words.append("the budget ended the confirmation before its last look")
     words += _failures(trials) + _rejections(ledger) + _inactive(trials)
     return list(dict.fromkeys(words))
+
+
+def proof_warnings(proof: Confirmation) -> list[str]:
+    """What the machine did to a proof: drift, and rejections that depend on the setting."""
+    words = []
+    if proof.repeated:
+        words.append(
+            f"the machine changed its speed: {proof.repeated} blocks were measured a second time"
+        )
+    if proof.unsteady:
+        words.append(
+            f"the machine's speed moved all the time ({proof.unsteady} blocks away from its "
+            "median); only runs of one block were compared"
+        )
+    for setting in disturbed(proof):
+        words.append(
+            f"runs of {setting.key} are rejected for foreign load more often than the reference's: "
+            "it is not recommended, for it was seen only when it disturbed nobody"
+        )
+    return words
+
+
+def rejection_rows(ledger: Ledger) -> list[dict[str, Any]]:
+    """``{setting, runs, rejected}`` of every setting with a rejected run, the most first."""
+    counts = ledger.rejections()
+    rows = [
+        {"setting": key, "runs": runs, "rejected": rejected}
+        for key, (rejected, runs) in counts.items()
+        if rejected
+    ]
+    return sorted(rows, key=lambda row: (-row["rejected"], row["setting"]))
 
 
 def _failures(trials: list[Trial]) -> list[str]:

@@ -153,9 +153,9 @@ def test_stopping_anywhere_and_going_on_reaches_the_same_answer(space: Space) ->
 def test_the_statuses(space: Space) -> None:
     simulated = bench(quick)
     answer, _ = study(simulated, space, ALL)
-    assert judge_status(answer.proof, simulated.ledger) == "recommended"
+    assert judge_status(answer, simulated.ledger) == "recommended"
     nothing, _ = study(bench(quick), space, [Setting({"eager": 1})])
-    assert judge_status(nothing.proof, simulated.ledger) == "keep_default"
+    assert judge_status(nothing, simulated.ledger) == "keep_default"
 
 
 def test_a_time_budget_is_kept_with_its_reserve(space: Space) -> None:

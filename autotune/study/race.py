@@ -1,0 +1,118 @@
+"""The race: runs beyond a setting's first go where they can change which settings are proven.
+
+What is known of a setting is its ratios T / T_default, each against the default runs around it;
+``stats.racing`` says which setting's next run decides most, and who is worth a proof.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from autotune.space import DEFAULT, Setting
+from autotune.stats import beliefs, finalists, next_run, noise_of, ratio_to_default
+from autotune.study.events import PhaseStarted
+from autotune.study.ledger import DEFAULT_KEY, RACE, SEARCH, Entry
+from autotune.study.search import Search, Trial
+
+NOISE_RUNS = 6
+"""Default runs without which the noise of one run cannot be told."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Ratios per setting, in the order of the first trials, and the noise of one of them."""
+
+    settings: list[Setting]
+    ratios: list[list[float]]
+    noise: float
+
+    def finalists(self, most: int, min_gain: float) -> list[Setting]:
+        """The settings worth proving, the most promising first; often none."""
+        chosen = finalists(self.ratios, self.noise, most=most, min_gain=min_gain)
+        return [self.settings[i] for i in chosen]
+
+    def next_setting(self, min_gain: float) -> Setting | None:
+        """Whose next run decides most; None where none would change the choice."""
+        index = next_run(self.ratios, self.noise, min_gain=min_gain)
+        return None if index is None else self.settings[index]
+
+    def believed(self, setting: Setting, min_gain: float) -> float:
+        """Ratio T / T_default that is believed of it, shrunk towards 1."""
+        seen = beliefs(self.ratios, self.noise, min_gain=min_gain)
+        return math.exp(float(seen.mean[self.settings.index(setting)]))
+
+
+def evidence(entries: list[Entry], trials: list[Trial]) -> Evidence:
+    """What the search and the race saw, up to the last run of either.
+
+    Runs that were made later (of the proof, or of the default when a study is continued) must not
+    change what was decided before them, so they are left out.
+    """
+    number_of = {t.number: t for t in trials if t.state != "running" and t.effective != DEFAULT}
+    last = max((i for i, e in enumerate(entries) if e.kind in (SEARCH, RACE)), default=-1)
+    seen = [e for e in entries[: last + 1] if e.counts and _known(e, number_of)]
+    flags = [e.key == DEFAULT_KEY for e in seen]
+    if sum(flags) < 2:
+        return Evidence([], [], math.inf)
+    # A run without a figure keeps its place in the order; its ratio is infinite whatever it was.
+    times = [e.record.value_s if e.record.valid else 1.0 for e in seen]
+    found: dict[Setting, list[float]] = {t.effective: [] for t in number_of.values()}
+    noise = []
+    for entry, flag, ratio in zip(seen, flags, ratio_to_default(times, flags), strict=True):
+        if flag:
+            noise.append(ratio)
+        elif entry.trial is not None:
+            trial = number_of[entry.trial]
+            found[trial.effective].append(ratio if entry.record.valid else math.inf)
+    for trial in number_of.values():
+        if not found[trial.effective]:
+            # Measured by another study: its figure counts as one run.
+            found[trial.effective] = [trial.estimate or math.inf]
+    return Evidence(list(found), list(found.values()), noise_of(noise))
+
+
+def _known(entry: Entry, trials: dict[int, Trial]) -> bool:
+    if entry.key == DEFAULT_KEY:
+        return entry.record.valid
+    return entry.kind in (SEARCH, RACE) and entry.trial in trials
+
+
+class Race:
+    """Runs the race of one search.  Nothing but the ledger decides, so it can be continued."""
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        self.bench = search.bench
+        self.plan = search.plan
+
+    def run(self) -> Evidence:
+        """Measure until no run would change the choice, or the allowance is used."""
+        trials = self.search.book.trials
+        known = evidence(self.bench.ledger.entries, trials)
+        if not known.settings:
+            return known
+        began = False
+        while self._left(known) > 0 and (setting := known.next_setting(self.plan.min_gain)):
+            if not self.search.budget.affords(1 + self.plan.proof_runs(1)):
+                break
+            if not began:
+                self.search.watch(PhaseStarted(RACE, "racing the promising", self._left(known)))
+                self.search.start_defaults(NOISE_RUNS)
+                began = True
+            self._measure(setting, trials)
+            known = evidence(self.bench.ledger.entries, trials)
+        return known
+
+    def _left(self, known: Evidence) -> int:
+        """Runs of the allowance that are not used, repeats of the search included."""
+        allowed = self.plan.extra_runs(len(known.settings))
+        return allowed - sum(len(ratios) - 1 for ratios in known.ratios)
+
+    def _measure(self, setting: Setting, trials: list[Trial]) -> None:
+        trial = next(t for t in trials if t.effective == setting and t.state != "running")
+        self.search.default_if_due()
+        number = sum(e.trial == trial.number for e in self.bench.ledger.entries)
+        self.bench.run(
+            setting, RACE, trial=trial.number, block=number, timeout_s=self.search.limit_s
+        )

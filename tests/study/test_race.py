@@ -1,0 +1,146 @@
+"""Runs beyond the first go where they decide something."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autotune.space import DEFAULT, Setting, Space
+from autotune.study.budget import Budget
+from autotune.study.ledger import Entry, Ledger
+from autotune.study.plan import SearchPlan
+from autotune.study.procedure import Answer, carry_out
+from autotune.study.race import evidence
+from autotune.study.search import Trial
+from autotune.study.simulated import MemoryBook, SimulatedBench
+from runner.types import RunRecord
+from tests.study.conftest import ListStrategy, bench, parameter
+
+MANY = [
+    Setting({"eager": e, "yield_": y, "links": n})
+    for e in (1, 4, 8)
+    for y in (0, 1)
+    for n in (1, 2, 3, 4)
+]
+
+
+def run(order: int, setting: Setting, seconds: float, trial: int | None = None) -> Entry:
+    phase = "default" if setting == DEFAULT else "search"
+    return Entry(order, setting.key, phase, RunRecord(state="ok", wall_s=seconds), trial)
+
+
+def study(simulated: SimulatedBench, space: Space, plan: SearchPlan) -> tuple[Answer, MemoryBook]:
+    book = MemoryBook()
+    strategy: Any = ListStrategy(MANY)
+    return carry_out(simulated, book, strategy, space, plan, seed=1), book
+
+
+def test_evidence_is_each_run_against_the_default_around_it() -> None:
+    slow, fast = Setting({"eager": 1}), Setting({"eager": 8})
+    trials = [Trial(0, slow, slow, "ok"), Trial(1, fast, fast, "failed")]
+    entries = [
+        run(0, DEFAULT, 1.0),
+        run(1, slow, 2.0, 0),
+        run(2, DEFAULT, 1.0),
+        Entry(3, fast.key, "search", RunRecord(state="failed", wall_s=0.1), 1),
+    ]
+    seen = evidence(entries, trials)
+    assert seen.settings == [slow, fast]
+    assert seen.ratios == [[pytest.approx(2.0)], [math.inf]]
+
+
+def test_runs_made_after_the_race_do_not_change_what_it_decided() -> None:
+    slow = Setting({"eager": 1})
+    trials = [Trial(0, slow, slow, "ok")]
+    entries = [run(0, DEFAULT, 1.0), run(1, DEFAULT, 1.1), run(2, slow, 2.0, 0)]
+    later = [run(3 + i, DEFAULT, 9.0) for i in range(5)]
+    assert evidence(entries, trials) == evidence(entries + later, trials)
+
+
+def test_what_another_study_measured_counts_as_one_run() -> None:
+    known, new = Setting({"eager": 1}), Setting({"eager": 8})
+    trials = [Trial(0, known, known, "ok", 0.7, reused=True), Trial(1, new, new, "ok")]
+    entries = [run(0, DEFAULT, 1.0), run(1, DEFAULT, 1.0), run(2, new, 1.0, 1)]
+    assert evidence(entries, trials).ratios == [[0.7], [pytest.approx(1.0)]]
+
+
+def test_without_runs_of_the_default_there_is_no_evidence() -> None:
+    slow = Setting({"eager": 1})
+    assert evidence([run(0, slow, 1.0, 0)], [Trial(0, slow, slow, "ok")]).settings == []
+
+
+def test_the_race_keeps_to_its_allowance(space: Space) -> None:
+    simulated = bench(lambda setting, rng: float(rng.lognormal(0, 0.15)), 3)
+    plan = SearchPlan(trials=len(MANY), race_share=0.5)
+    _, book = study(simulated, space, plan)
+    settings = {t.effective for t in book.trials} - {DEFAULT}
+    runs = sum(e.kind in ("search", "race") for e in simulated.ledger.entries)
+    assert runs <= len(settings) + math.ceil(0.5 * len(settings))
+
+
+def test_hopeless_settings_get_one_run_and_the_best_get_more(space: Space) -> None:
+    def model(setting: Setting, rng: np.random.Generator) -> float:
+        factor = {1: 2.0, 8: 0.9}.get(int(setting.get("eager", 2)), 1.0)
+        return float(factor * rng.lognormal(0, 0.02))
+
+    simulated = bench(model)
+    answer, _ = study(simulated, space, SearchPlan(trials=len(MANY)))
+    assert answer.chosen == Setting({"eager": 8})
+    counts = Counter(e.key for e in simulated.ledger.entries if e.kind in ("search", "race"))
+    slow = [n for key, n in counts.items() if "eager=1" in key]
+    fast = [n for key, n in counts.items() if "eager=8" in key]
+    assert set(slow) == {1}
+    assert max(fast) > 1
+
+
+def test_the_race_decides_as_a_grid_of_five_repeats_in_a_third_of_its_runs() -> None:
+    space = Space("grid", tuple(parameter(n, 1, 2, 3) for n in ("a", "b", "c")))
+    settings = [
+        Setting({"a": a, "b": b, "c": c}) for a in (1, 2, 3) for b in (1, 2, 3) for c in (1, 2, 3)
+    ]
+
+    def model(setting: Setting, rng: np.random.Generator) -> float:
+        return float((0.85 if setting.get("a") == 2 else 1.0) * rng.lognormal(0, 0.05))
+
+    same = 0
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 5])
+        grid = {s: np.median([model(s, rng) for _ in range(5)]) for s in settings}
+        best = min(grid, key=lambda s: grid[s])
+        simulated = bench(model, seed)
+        plan = SearchPlan(trials=len(settings))
+        strategy: Any = ListStrategy(settings)
+        answer = carry_out(simulated, MemoryBook(), strategy, space, plan, seed)
+        raced = [
+            e for e in simulated.ledger.entries if e.kind in ("default", "search", "race", "warmup")
+        ]
+        # Runs of the default that the proof and the pruning make come after the race.
+        last = max(i for i, e in enumerate(raced) if e.kind in ("search", "race"))
+        assert 3 * (last + 1) <= 5 * (len(settings) + 1)
+        same += answer.chosen is not None and answer.chosen.get("a") == best.get("a") == 2
+    assert same >= 18
+
+
+def test_a_budget_of_runs_is_kept_with_its_reserve(space: Space) -> None:
+    for most in (60, 90):
+        simulated = bench(lambda setting, rng: float(rng.lognormal(0, 0.05)), most)
+        answer, _ = study(simulated, space, SearchPlan(trials=None, max_runs=most))
+        assert len(simulated.ledger.entries) <= most
+        assert "budget" in answer.search.ended_by or len(answer.search.book.trials) == len(MANY)
+
+
+def test_a_budget_counts_seconds_and_runs() -> None:
+    ledger = Ledger.of([run(i, DEFAULT, 2.0) for i in range(3)])
+    assert Budget(ledger).affords(10**6)
+    assert Budget(ledger, runs=5).affords(2)
+    assert not Budget(ledger, runs=5).affords(3)
+    assert Budget(ledger, seconds=10.0).affords(2)
+    assert not Budget(ledger, seconds=9.9).affords(2)
+    assert Budget(ledger, seconds=1.0, runs=1).from_here().affords(0)
+    assert not Budget(ledger, runs=1).from_here().affords(2)
+    assert Budget(ledger, seconds=1.0, runs=1).at_least(4).affords(4)
+    assert not Budget(ledger, seconds=1.0, runs=1).at_least(4).affords(5)

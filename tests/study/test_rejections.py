@@ -1,0 +1,132 @@
+"""Runs that the guard rejects: the machine's fault or the setting's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autotune.space import DEFAULT, Setting, Space
+from autotune.study.bench import MachineBench, MachineBusy
+from autotune.study.ledger import CONFIRM, Entry, Ledger
+from autotune.study.plan import SearchPlan
+from autotune.study.procedure import carry_out, disturbed
+from autotune.study.result import judge_status
+from autotune.study.simulated import MemoryBook, SimulatedBench
+from autotune.study.warnings import proof_warnings, rejection_rows
+from runner.types import LaunchSpec, RunRecord
+from tests.study.conftest import ListStrategy, bench
+
+FAST = Setting({"eager": 8})
+
+
+class Launches:
+    """Stands for launch and store: what is tested is what the bench makes of the records."""
+
+    def __init__(self, rejected: Callable[[LaunchSpec], bool]) -> None:
+        self.rejected = rejected
+        self.stored: list[str] = []
+
+    def run(self, spec: LaunchSpec) -> RunRecord:
+        if self.rejected(spec):
+            return RunRecord(state="foreign_load", reason="1.2 s by others", wall_s=1.0)
+        return RunRecord(state="ok", wall_s=1.0)
+
+    def add_run(self, *args: Any, record: RunRecord, **more: Any) -> None:
+        self.stored.append(record.state)
+
+    def spec(self, space: Space, setting: Setting, timeout_s: float | None) -> LaunchSpec:
+        return LaunchSpec(program=(setting.key,), ranks=1)
+
+
+@pytest.fixture
+def machine(space: Space) -> Callable[[Callable[[LaunchSpec], bool]], MachineBench]:
+    def make(rejected: Callable[[LaunchSpec], bool]) -> MachineBench:
+        fake: Any = Launches(rejected)
+        return MachineBench(fake, fake, 1, fake, space, Ledger(), quiet=lambda seconds: None)
+
+    return make
+
+
+def test_a_machine_that_disturbs_everything_is_too_busy(machine: Any) -> None:
+    busy = machine(lambda spec: True)
+    with pytest.raises(MachineBusy, match="machine too busy"):
+        busy.run(FAST, "search")
+    assert busy.store.stored == ["foreign_load"] * 10
+    assert busy.ledger.rejections() == {FAST.key: (5, 5), DEFAULT.key: (5, 5)}
+
+
+def test_a_setting_that_disturbs_itself_fails_and_the_study_goes_on(machine: Any) -> None:
+    own = machine(lambda spec: spec.program == (FAST.key,))
+    entry = own.run(FAST, "search")
+    assert entry.record.state == "failed"
+    assert "the default is not" in entry.record.reason
+    assert entry.counts
+    assert own.ledger.rejections() == {FAST.key: (6, 6), DEFAULT.key: (0, 1)}
+    assert own.ledger.rejected == 6
+
+
+def test_a_disturbed_run_is_repeated(machine: Any) -> None:
+    left = [2]
+
+    def first_two(spec: LaunchSpec) -> bool:
+        left[0] -= 1
+        return left[0] >= 0
+
+    bench = machine(first_two)
+    assert bench.run(FAST, "search").record.valid
+    assert bench.store.stored == ["foreign_load", "foreign_load", "ok"]
+
+
+class Disturbing(SimulatedBench):
+    """Runs of FAST are rejected in two of three attempts, those of others never."""
+
+    def run(self, setting: Setting, phase: str, **more: Any) -> Entry:
+        while setting.get("eager") == 8 and self.rng.random() < 0.67:
+            record = RunRecord(state="foreign_load", reason="others", wall_s=1.0)
+            place = SimpleNamespace(**{"trial": None, "block": 0, "position": 0} | more)
+            self.ledger.add(
+                Entry(
+                    self.ledger.next_order,
+                    setting.key,
+                    phase,
+                    record,
+                    place.trial,
+                    place.block,
+                    place.position,
+                )
+            )
+        return super().run(setting, phase, **more)
+
+
+def quick(setting: Setting, rng: np.random.Generator) -> float:
+    return float((0.7 if setting.get("eager") == 8 else 1.0) * rng.lognormal(0, 0.01))
+
+
+def test_a_setting_whose_rejections_depend_on_it_is_not_recommended(space: Space) -> None:
+    settings = [Setting({"eager": e}) for e in (1, 4, 8)]
+    plan = SearchPlan(trials=3)
+    strategy: Any = ListStrategy(settings)
+    simulated = Disturbing(quick, np.random.default_rng(1))
+    answer = carry_out(simulated, MemoryBook(), strategy, space, plan, seed=1)
+    assert answer.proof is not None
+    assert answer.proof.winners == [FAST]
+    assert disturbed(answer.proof) == [FAST]
+    assert answer.chosen is None
+    assert judge_status(answer, simulated.ledger) == "inconclusive"
+    assert any("not recommended" in words for words in proof_warnings(answer.proof))
+    rows = rejection_rows(simulated.ledger)
+    assert [row["setting"] for row in rows] == [FAST.key]
+    assert rows[0]["rejected"] > simulated.ledger.rejections(CONFIRM)[FAST.key][0] > 0
+
+
+def test_the_same_setting_undisturbed_is_recommended(space: Space) -> None:
+    settings = [Setting({"eager": e}) for e in (1, 4, 8)]
+    strategy: Any = ListStrategy(settings)
+    simulated = bench(quick)
+    answer = carry_out(simulated, MemoryBook(), strategy, space, SearchPlan(trials=3), seed=1)
+    assert answer.chosen == FAST
+    assert rejection_rows(simulated.ledger) == []
