@@ -52,11 +52,9 @@ class Selection:
         if not hopeful:
             return Finalists()
         self.search.start_defaults()
-        chosen = Finalists(hopeful[: self._affordable(len(hopeful))])
         slim = self._prune(hopeful[0], self._prune_blocks(known.noise))
-        if slim not in chosen.settings:
-            chosen.settings = [slim, *chosen.settings][: len(chosen.settings)]
-        return chosen
+        settings = hopeful if slim in hopeful else [slim, *hopeful][: len(hopeful)]
+        return Finalists(settings[: self._affordable(len(settings))])
 
     def _prune_blocks(self, noise: float) -> int:
         """Blocks that tell ``min_gain`` from nothing at this noise: few where it is small."""
@@ -73,12 +71,13 @@ class Selection:
             without = {g: self._without(setting, g) for g in groups}
             rivals = [s for s in dict.fromkeys(without.values()) if s not in (DEFAULT, setting)]
             runs = count * (len(rivals) + 2)
-            if not rivals or not self._leaves_proof(runs):
+            phase = f"prune:{self.round}:{number}"
+            if not rivals or not (self._begun(phase) or self._leaves_proof(runs)):
                 return setting
             self.watch(PhaseStarted("prune", "taking parameters out", runs))
             blocks = Blocks(
                 self.bench,
-                f"prune:{self.round}:{number}",
+                phase,
                 [setting, *rivals],
                 self.seed,
                 self.search.limit_s,
@@ -109,15 +108,12 @@ class Selection:
         return finalists
 
     def _leaves_proof(self, runs: int) -> bool:
-        """Whether the budget holds so many runs and the proof of one finalist after them.
+        """Whether the budget holds so many runs and the proof of one finalist after them."""
+        return self.search.budget.affords(runs + self.plan.proof_runs(1))
 
-        A phase that is stored already costs nothing and is always gone through again.
-        """
-        return self.search.budget.affords(runs + self.plan.proof_runs(1)) or self._begun("prune")
-
-    def _begun(self, kind: str) -> bool:
-        prefix = f"{kind}:{self.round}:"
-        return any(e.phase.startswith(prefix) for e in self.bench.ledger.entries)
+    def _begun(self, phase: str) -> bool:
+        """Whether a phase is stored already: it is gone through again, whatever it left over."""
+        return bool(self.bench.ledger.blocks(phase))
 
     def _without(self, setting: Setting, group: tuple[str, ...]) -> Setting:
         return self.space.canonical(setting.without(*group))

@@ -133,6 +133,25 @@ def test_a_budget_of_runs_is_kept_with_its_reserve(space: Space) -> None:
         assert "budget" in answer.search.ended_by or len(answer.search.book.trials) == len(MANY)
 
 
+def test_a_budget_of_runs_holds_through_pruning_and_proof() -> None:
+    """A finalist of many parameters, of which one acts: taking them out wants many runs."""
+    names = [f"p{i}" for i in range(16)]
+    space = Space("wide", tuple(parameter(n, 1, 2) for n in names))
+    rng = np.random.default_rng(4)
+    settings = [Setting({n: int(rng.integers(1, 3)) for n in names}) for _ in range(12)]
+
+    def model(setting: Setting, draw: np.random.Generator) -> float:
+        return float((0.6 if setting.get("p3") == 2 else 1.0) * draw.lognormal(0, 0.1))
+
+    strategy: Any = ListStrategy(settings)
+    simulated = bench(model)
+    plan = SearchPlan(trials=12, max_runs=100)
+    answer = carry_out(simulated, MemoryBook(), strategy, space, plan, seed=1)
+    assert len(simulated.ledger.entries) <= 100
+    assert answer.chosen is not None
+    assert answer.chosen.get("p3") == 2
+
+
 def test_a_budget_counts_seconds_and_runs() -> None:
     ledger = Ledger.of([run(i, DEFAULT, 2.0) for i in range(3)])
     assert Budget(ledger).affords(10**6)
