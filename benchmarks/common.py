@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import json
+import signal
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +20,8 @@ from autotune.cli.options import TargetWords, space_for
 from autotune.study.conduct import Request
 from autotune.study.plan import SearchPlan
 from runner.machine import describe
+
+ROOT = Path(__file__).parents[1]
 
 
 def request(
@@ -68,3 +77,106 @@ def report(name: str, figures: dict[str, Any], out: str | None) -> None:
         print(f"{key:<{width}}  {value}")
     if out:
         Path(out).write_text(json.dumps(data, indent=2) + "\n")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one ``autotune`` command gave: exit code, result as JSON ({} if none), text, seconds."""
+
+    code: int
+    result: dict[str, Any]
+    text: str
+    wall_s: float
+
+
+def autotune(*words: str, timeout_s: float = 1200.0) -> Answer:
+    """One command of the command line with ``--json -``, as a user would give it.
+
+    A command still running after ``timeout_s`` is interrupted as by Ctrl-C, which ends its ranks.
+    Options go before a ``--`` that begins a program.
+    """
+    cut = words.index("--") if "--" in words else len(words)
+    line = [sys.executable, "-m", "autotune", *words[:cut], "--json", "-", *words[cut:]]
+    began = time.monotonic()
+    process = subprocess.Popen(
+        line, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        out, err = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    finally:
+        # An exception on the way (Ctrl-C, SIGTERM): the command ends its ranks before we go.
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+    wall_s = time.monotonic() - began
+    return Answer(process.returncode, _json(out), err.strip(), wall_s)
+
+
+def _json(text: str) -> dict[str, Any]:
+    """The result; a command that failed may print none."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def rejected_share(result: dict[str, Any]) -> float:
+    """Share of a result's launches that the guard rejected, 0 to 1.
+
+    ``runs`` of a comparison and ``search_runs`` of a search contain the rejected ones.
+    """
+    runs = result.get("runs") or (result.get("search_runs", 0) + result.get("confirmation_runs", 0))
+    return float(result.get("runs_rejected", 0) / runs) if runs else 0.0
+
+
+def table(rows: list[dict[str, Any]]) -> None:
+    """Rows with the same keys as an aligned table."""
+    lines = [list(rows[0]), *([f"{value}" for value in row.values()] for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    for line in lines:
+        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)))
+
+
+def conclude(
+    name: str, bound: str, failures: list[str], figures: dict[str, Any], out: str | None
+) -> int:
+    """Report with the bound that was checked; 0 where it holds, else 1 (the exit code)."""
+    verdict = "FAIL" if failures else "PASS"
+    report(name, {**figures, "bound": bound, "verdict": verdict, "failures": failures}, out)
+    return 1 if failures else 0
+
+
+def options(description: str | None) -> argparse.ArgumentParser:
+    """The options that every check has."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--store", help="results database; default: a new one, removed at the end")
+    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
+    parser.add_argument(
+        "--no-guard",
+        dest="guard",
+        action="store_const",
+        const=["--no-guard"],
+        default=[],
+        help="judge no run by foreign load: for trying out a benchmark, not for figures",
+    )
+    return parser
+
+
+@contextmanager
+def store_at(given: str | None) -> Iterator[str]:
+    """The path of the database: the one given, or a new one that is removed afterwards.
+
+    From here on SIGTERM ends the benchmark as an exception, so that what it started is ended too.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if given:
+        yield given
+        return
+    with tempfile.TemporaryDirectory() as place:
+        yield str(Path(place) / "results.db")

@@ -52,8 +52,12 @@ class Selection:
         if not hopeful:
             return Finalists()
         self.search.start_defaults()
-        slim = self._prune(hopeful[0], self._prune_blocks(known.noise))
-        settings = hopeful if slim in hopeful else [slim, *hopeful][: len(hopeful)]
+        leader = hopeful[0]
+        start = known.simplest_like(leader, self.plan.min_gain)
+        slim = self._prune(start, self._prune_blocks(known.noise))
+        # A simpler setting that few runs speak for is proven beside the one it stands for.
+        most = len(hopeful) if start == leader else min(len(hopeful) + 1, self.plan.finalists)
+        settings = list(dict.fromkeys([slim, *hopeful]))[:most]
         return Finalists(settings[: self._affordable(len(settings))])
 
     def _prune_blocks(self, noise: float) -> int:

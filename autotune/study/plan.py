@@ -30,7 +30,7 @@ class SearchPlan:
     limit_slack_s: float = 1.0
     promising_runs: int = 2
     """Runs that a setting gets before it may become the best so far."""
-    race_share: float = 0.3
+    race_share: float = 0.25
     """Runs beyond the first, per setting tried, that search and race may use."""
     race_least: int = 4
     """Such runs that are allowed, and kept back by a budget, however few settings there are."""

@@ -18,12 +18,15 @@ BATCHES = 20
 
 def main(comm: Any, words: list[str]) -> int:
     """Time one operation at one size; the figure is seconds per operation, median of batches."""
-    from runner.micro.operations import OPERATIONS
+    from runner.micro.operations import OPERATIONS, pingpong
 
     parser = OptionParser("runner.micro", "Time one MPI operation.")
     parser.add_argument("operation", choices=sorted(OPERATIONS))
     parser.add_argument("--size", type=positive, default=8, help="bytes")
     parser.add_argument("--count", type=positive, default=2000, help="operations in all")
+    parser.add_argument(
+        "--buffers", type=positive, default=1, help="pingpong: buffers used in turn (default 1)"
+    )
     if {"-h", "--help"} & set(words):
         if comm.rank == 0:
             print(parser.format_help())
@@ -31,7 +34,12 @@ def main(comm: Any, words: list[str]) -> int:
     given = parser.parse_args(words)
     if given.operation == "pingpong" and comm.size < 2:
         raise AppUsageError("pingpong needs at least 2 ranks")
-    work = OPERATIONS[given.operation](comm, given.size)
+    if given.buffers > 1 and given.operation != "pingpong":
+        raise AppUsageError(f"--buffers is for pingpong only, not for {given.operation}")
+    if given.operation == "pingpong":
+        work = pingpong(comm, given.size, given.buffers)
+    else:
+        work = OPERATIONS[given.operation](comm, given.size)
     each = max(given.count // BATCHES, 1)
     times = _timed(comm, work, each)
     if comm.rank == 0:
@@ -60,6 +68,7 @@ def _print(given: Any, ranks: int, times: list[float], each: int) -> None:
         "benchmark": given.operation,
         "size": given.size,
         "ranks": ranks,
+        "buffers": given.buffers,
         "count": each * BATCHES,
         "us": per_call * 1e6,
         "seconds": sum(times),

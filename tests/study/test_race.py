@@ -14,7 +14,7 @@ from autotune.study.budget import Budget
 from autotune.study.ledger import Entry, Ledger
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import Answer, carry_out
-from autotune.study.race import evidence
+from autotune.study.race import Evidence, evidence
 from autotune.study.search import Trial
 from autotune.study.simulated import MemoryBook, SimulatedBench
 from runner.types import RunRecord
@@ -66,6 +66,20 @@ def test_what_another_study_measured_counts_as_one_run() -> None:
     trials = [Trial(0, known, known, "ok", 0.7, reused=True), Trial(1, new, new, "ok")]
     entries = [run(0, DEFAULT, 1.0), run(1, DEFAULT, 1.0), run(2, new, 1.0, 1)]
     assert evidence(entries, trials).ratios == [[0.7], [pytest.approx(1.0)]]
+
+
+def test_a_part_of_the_leader_that_looks_as_fast_stands_for_it() -> None:
+    both, acting, idle = (
+        Setting({"eager": 8, "links": 2}),
+        Setting({"eager": 8}),
+        Setting({"links": 2}),
+    )
+    seen = Evidence([both, acting, idle], [[0.80, 0.79], [0.81], [1.0]], 0.02)
+    assert seen.simplest_like(both, 0.02) == acting
+    missing = Evidence([both, idle], [[0.80, 0.79], [1.0]], 0.02)
+    assert missing.simplest_like(both, 0.02) == both
+    failed = Evidence([both, acting], [[0.80, 0.79], [math.inf]], 0.02)
+    assert failed.simplest_like(both, 0.02) == both
 
 
 def test_without_runs_of_the_default_there_is_no_evidence() -> None:
