@@ -4,13 +4,17 @@ Machine CPU (user + nice + system of ``/proc/stat``) minus what the run is known
 stolen time.  A run counts only when that is at most ``limit_s``.  docs/measuring.md gives the error
 of the figure, which comes from the kernel's tick accounting.  Nothing here imports more than the
 standard library: the supervisor's server uses it between two runs.
+
+Where a run is confined to some CPUs, the counters of these alone are judged.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
@@ -18,7 +22,7 @@ TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """The machine's CPU time since boot, summed over all CPUs, in seconds."""
+    """CPU time since boot, in seconds, summed over all CPUs of the machine or over some."""
 
     busy_s: float
     """user (guests included) + nice + system"""
@@ -28,6 +32,8 @@ class CpuTimes:
     """hard and soft interrupts: reported, not judged, since a program's own messages cause them"""
     idle_s: float
     """idle + waiting for input or output"""
+    counters: int = 1
+    """How many of the kernel's counters were added up, each cut to whole ticks."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +76,22 @@ class Wait:
     load: float
 
 
-def cpu_times() -> CpuTimes:
-    """The machine's counters now (about 50 us)."""
-    words = read_proc("/proc/stat").split(b"\n", 1)[0].split()
+def cpu_times(cpus: Collection[int] | None = None) -> CpuTimes:
+    """The counters now (about 70 us): of the machine, or of some ``cpus`` alone."""
+    machine, *lines = read_proc("/proc/stat").split(b"\n")
+    if cpus is None:
+        return _times_of([machine])
+    names = {b"cpu%d" % cpu for cpu in cpus}
+    chosen = [line for line in lines if line.split(b" ", 1)[0] in names]
+    every = len(chosen) == sum(line.startswith(b"cpu") for line in lines)
+    return _times_of([machine] if every else chosen)
+
+
+def _times_of(lines: list[bytes]) -> CpuTimes:
     # Fields 9 and 10 (guest) are contained in user and nice already.
-    user, nice, system, idle, iowait, irq, softirq, steal = (int(w) * TICK_S for w in words[1:9])
-    return CpuTimes(user + nice + system, steal, irq + softirq, idle + iowait)
+    columns = zip(*(map(int, line.split()[1:9]) for line in lines), strict=True)
+    user, nice, system, idle, iowait, irq, softirq, steal = (sum(c) * TICK_S for c in columns)
+    return CpuTimes(user + nice + system, steal, irq + softirq, idle + iowait, len(lines))
 
 
 def read_proc(path: str) -> bytes:
@@ -144,15 +160,28 @@ def culprits(
     after: Mapping[int, ProcessTime],
     own: Iterable[int] = (),
     most: int = 3,
+    cpus: Collection[int] | None = None,
 ) -> tuple[Culprit, ...]:
     """The processes that used most CPU between two tables, largest first, without ``own``.
 
-    One that ended between the tables cannot be named.
+    One that ended between the tables cannot be named.  With ``cpus``, one that may not run there
+    is none.
     """
     mine = set(own)
     used = {pid: s for pid, s in used_between(before, after).items() if pid not in mine and s > 0}
-    top = sorted(used, key=lambda pid: -used[pid])[:most]
+    suspects = (pid for pid in sorted(used, key=lambda p: -used[p]) if may_run_on(pid, cpus))
+    top = list(itertools.islice(suspects, most))
     return tuple(Culprit(p, after[p].name, round(used[p], 2), command_of(p)) for p in top)
+
+
+def may_run_on(pid: int, cpus: Collection[int] | None) -> bool:
+    """Whether ``pid`` may use one of ``cpus``; True for None, and where its affinity is unknown."""
+    if cpus is None:
+        return True
+    try:
+        return not os.sched_getaffinity(pid).isdisjoint(cpus)
+    except OSError:
+        return True
 
 
 def command_of(pid: int) -> str:
@@ -161,9 +190,13 @@ def command_of(pid: int) -> str:
     return "".join(c if c.isprintable() else "?" for c in words.strip()[:80])
 
 
-def limit_s(wall_s: float) -> float:
-    """Foreign CPU seconds that are tolerated in a window of ``wall_s`` seconds."""
-    return 0.03 + 0.04 * wall_s
+def limit_s(wall_s: float, counters: int = 1) -> float:
+    """Foreign CPU seconds that are tolerated in a window of ``wall_s`` seconds.
+
+    The fixed part is the error of a counter that runs in ticks; errors of several add up as the
+    root of their number.
+    """
+    return 0.03 * math.sqrt(counters) + 0.04 * wall_s
 
 
 def judge(before: CpuTimes, after: CpuTimes, own_cpu_s: float, wall_s: float) -> Foreign:
@@ -176,8 +209,18 @@ def judge(before: CpuTimes, after: CpuTimes, own_cpu_s: float, wall_s: float) ->
     """
     others = max(0.0, after.busy_s - before.busy_s - own_cpu_s)
     cpu = others + max(0.0, after.steal_s - before.steal_s)
-    limit = limit_s(wall_s)
+    limit = limit_s(wall_s, after.counters)
     return Foreign(cpu, after.irq_s - before.irq_s, limit, cpu > limit)
+
+
+def ran_outside(before: CpuTimes, after: CpuTimes, own_cpu_s: float, wall_s: float) -> bool:
+    """Whether a run used more CPU time than the judged CPUs spent on anything, beyond the limit.
+
+    It then ran on other CPUs too: this also finds ranks that nobody saw where they were.
+    Interrupts count as spent, since some kernels count them in a process's time.
+    """
+    spent = [t.busy_s + t.steal_s + t.irq_s for t in (before, after)]
+    return own_cpu_s - (spent[1] - spent[0]) > limit_s(wall_s, after.counters)
 
 
 def wait_quiet(
@@ -186,18 +229,20 @@ def wait_quiet(
     quiet_s: float = 1.0,
     sample_s: float = 0.25,
     own_pids: Iterable[int] = (),
+    cpus: Collection[int] | None = None,
     on_wait: Callable[[float], None] | None = None,
 ) -> Wait:
     """Return once foreign load stayed below the limit for ``quiet_s`` seconds, or at the timeout.
 
-    The caller's own CPU time and that of ``own_pids`` do not count.  ``on_wait(load)`` is called
+    Load on other CPUs than ``cpus`` (None: all) does not count; the caller is to run there.  The
+    caller's own CPU time and that of ``own_pids`` do not count.  ``on_wait(load)`` is called
     after each sample that was too busy, with the load in CPUs.  Costs about 0.1 ms per sample.
     """
     pids = tuple(own_pids)
     start = time.monotonic()
     window: list[tuple[float, CpuTimes, float]] = []
     while True:
-        window.append((time.monotonic(), cpu_times(), _own_cpu_s(pids)))
+        window.append((time.monotonic(), cpu_times(cpus), _own_cpu_s(pids)))
         now, times, own = window[-1]
         first, first_times, first_own = window[0]
         span = now - first

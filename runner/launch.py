@@ -11,11 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
+from runner.confinement import Confinement
+from runner.cpuset import with_siblings
+from runner.guard import ran_outside
 from runner.mpi.base import Adapter, Probe
 from runner.outcome import classify, metric_of, patterns_of
-from runner.placement import read_back_placement
+from runner.placement import read_back_cpus, read_back_placement
 from runner.supervise import ExecRequest, ExecResult, RunInterrupted, Supervisor
-from runner.types import LaunchSpec, RunRecord
+from runner.types import LaunchSpec, ReadBack, RunRecord
 
 TAIL = 4000
 """Characters of standard output and error that a record keeps."""
@@ -26,18 +29,32 @@ class Runner:
 
     ``guard=False`` records foreign load but never rejects a run for it.  ``own_processes`` are
     command names whose CPU time belongs to the cluster itself.  Use as a context manager.
+
+    ``cpus``: everything, the calling process too, runs on these alone while the context lasts, and
+    only load on their cores is foreign; None: on the whole machine.  Raises
+    :class:`runner.errors.RunnerError` where one of them may not be used.
     """
 
     def __init__(
-        self, adapter: Adapter, *, guard: bool = True, own_processes: Sequence[str] = ()
+        self,
+        adapter: Adapter,
+        *,
+        guard: bool = True,
+        own_processes: Sequence[str] = (),
+        cpus: frozenset[int] | None = None,
     ) -> None:
         self.adapter = adapter
         self.guard = guard
         self._own = tuple(own_processes)
+        self._cpus = cpus
+        self.judged_cpus = None if cpus is None else with_siblings(cpus)
+        """Where load is foreign: a core's other hardware threads too, since work there disturbs."""
+        self._confinement = Confinement(cpus)
         self._supervisor = Supervisor()
         self._scratch: Path | None = None
 
     def __enter__(self) -> Runner:
+        self._confinement.__enter__()
         self._scratch = Path(tempfile.mkdtemp(prefix="autotune-"))
         self._supervisor.__enter__()
         return self
@@ -51,6 +68,7 @@ class Runner:
         self._supervisor.__exit__(kind, error, trace)
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
+        self._confinement.__exit__(kind, error, trace)
 
     def run(self, spec: LaunchSpec) -> RunRecord:
         """Execute ``spec`` once and describe what happened; raises nothing for a failing program.
@@ -61,6 +79,8 @@ class Runner:
         if self._scratch is None:
             raise RuntimeError("Runner is used outside its context")
         place = Path(tempfile.mkdtemp(dir=self._scratch))
+        if self._cpus is not None:
+            spec = self.adapter.confined(spec, self._cpus)
         try:
             result = self._execute(self._request(spec, place))
             probe = self.adapter.probe(spec, place)
@@ -87,8 +107,23 @@ class Runner:
             patterns=patterns_of(spec),
             rank_env=self.adapter.rank_variables,
             ranks=spec.ranks,
-            own_pids=own_pids(self._own),
+            own_pids=self._own_pids(),
+            judged_cpus=None if self.judged_cpus is None else tuple(sorted(self.judged_cpus)),
         )
+
+    def _own_pids(self) -> tuple[int, ...]:
+        """The cluster's own processes, without any that may do its work on other CPUs too.
+
+        Their CPU time is subtracted, and time spent elsewhere would excuse load that is here.
+        """
+        found = own_pids(self._own)
+        return found if self.judged_cpus is None else staying_on(found, self.judged_cpus)
+
+    def _cpus_read_back(self, result: ExecResult, bindings: list[str]) -> dict[str, ReadBack]:
+        if self._cpus is None:
+            return {}
+        outside = ran_outside(result.before, result.after, result.cpu_s, result.window_s)
+        return {"cpus": read_back_cpus(self._cpus, bindings, outside)}
 
     def _record(self, spec: LaunchSpec, result: ExecResult, probe: Probe) -> RunRecord:
         foreign = result.foreign
@@ -106,7 +141,9 @@ class Runner:
             foreign_limit_s=foreign.limit_s,
             load1=result.load1,
             world_size=probe.world_size,
-            read_back=probe.read_back | read_back_placement(spec.placement, bindings),
+            read_back=probe.read_back
+            | read_back_placement(spec.placement, bindings)
+            | self._cpus_read_back(result, bindings),
             bindings=bindings,
             host=socket.gethostname(),
             mpi_name=self.adapter.library.family,
@@ -122,6 +159,18 @@ class Runner:
             spec, result, probe, record, self.adapter.refusals, self.guard
         )
         return record
+
+
+def staying_on(pids: Sequence[int], cpus: frozenset[int]) -> tuple[int, ...]:
+    """Those of ``pids`` that can run nowhere but on ``cpus``."""
+    found = []
+    for pid in pids:
+        try:
+            if os.sched_getaffinity(pid) <= cpus:
+                found.append(pid)
+        except OSError:
+            continue
+    return tuple(found)
 
 
 def own_pids(names: Sequence[str]) -> tuple[int, ...]:

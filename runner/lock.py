@@ -1,6 +1,8 @@
 """The machine lock: measuring takes it exclusively, tests and builds take it shared.
 
-``flock`` on one file per machine, so a crash of the holder releases it.  As a wrapper::
+``flock`` on one file per machine, so a crash of the holder releases it.  A measurement on some of
+the CPUs holds that file shared, and its CPUs in the file beside it (:mod:`runner.cpulock`), which
+tests and builds hold as a whole.  As a wrapper::
 
     python -m runner.lock --shared -- COMMAND ARGS...
 
@@ -16,10 +18,14 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, cast
 
+from runner.cpulock import CpuLockFile, blockers_text
+from runner.cpuset import text_of, with_siblings
 from runner.errors import RunnerError
 from runner.lockfile import LockFile, Mode, holders_text, mode_held
 
@@ -49,7 +55,10 @@ def lock_path() -> Path:
 
 
 def inherited() -> Mode | None:
-    """Mode of the lock that this process or one above it holds, or None."""
+    """Mode of the lock that this process or one above it holds, or None.
+
+    A measurement on some CPUs holds the machine's lock ``"shared"``.
+    """
     mode, _, rest = os.environ.get(VARIABLE, "").partition(":")
     pid, _, fd = rest.partition(":")
     if mode not in ("shared", "exclusive") or not (pid.isdigit() and fd.isdigit()):
@@ -71,6 +80,9 @@ class MachineLock:
     ``on_wait(holder)`` is called once if there is a wait.  Under an inherited lock nothing is
     taken, also not exclusively under a shared one (that is how tests measure): ask
     :func:`inherited`.
+
+    ``cpus``: measure on these alone, beside measurements on others.  Whole cores are taken, since
+    what runs on the other hardware threads of a core disturbs.
     """
 
     def __init__(
@@ -78,52 +90,84 @@ class MachineLock:
         mode: Mode,
         wait_s: float | None = None,
         on_wait: Callable[[str], None] | None = None,
+        cpus: frozenset[int] | None = None,
     ) -> None:
         self.mode: Mode = mode
+        self.cpus = None if cpus is None else with_siblings(cpus)
         self.waited_s = 0.0
         self._wait_s = wait_s
         self._on_wait = on_wait
-        self._file: LockFile | None = None
+        self._files: list[LockFile] = []
         self._outer: str | None = None
         self._told = False
+        self._start = 0.0
 
     def __enter__(self) -> MachineLock:
         if inherited() is not None:
             return self
         path = lock_path()
-        start = time.monotonic()
-        # Who waits for exclusive use holds the gate, so that a stream of tests cannot keep a
-        # measurement waiting for ever.
-        gate = LockFile(path.with_name(path.name + ".gate"))
-        try:
-            self._acquire(gate, "exclusive", path, start)
-            file = LockFile(path)
-            try:
-                self._acquire(file, self.mode, path, start)
-            except BaseException:
-                file.close()
-                raise
-        finally:
-            gate.close()
-        self.waited_s = time.monotonic() - start
-        self._file = file
-        if self.mode == "exclusive":
-            file.write_holder()
+        self._start = time.monotonic()
+        while not (files := self._take(path)):
+            self._pause(self._measuring(path))
+        self.waited_s = time.monotonic() - self._start
+        self._files = files
         self._outer = os.environ.get(VARIABLE)
-        os.environ[VARIABLE] = f"{self.mode}:{os.getpid()}:{file.fd}"
+        os.environ[VARIABLE] = f"{self.mode}:{os.getpid()}:{files[0].fd}"
         return self
 
-    def _acquire(self, file: LockFile, mode: Mode, path: Path, start: float) -> None:
-        while not file.try_lock(mode):
-            if not self._told and self._on_wait is not None:
-                self._on_wait(holders_text(path))
-            self._told = True
-            if self._wait_s is not None and time.monotonic() - start >= self._wait_s:
-                raise RunnerError(
-                    f"the machine lock {path} is held by {holders_text(path)}; waited "
-                    f"{self._wait_s:g} s for {self.mode} use; wait for its end or end it"
-                )
-            time.sleep(_POLL_S)
+    def _take(self, path: Path) -> list[LockFile]:
+        """The files that make up the lock; none where others measure on the same CPUs."""
+        whole = self.mode == "exclusive" and self.cpus is None
+        with ExitStack() as held:
+            # Who waits for exclusive use holds the gate, so that a stream of tests cannot keep a
+            # measurement waiting for ever.
+            with closing(LockFile(path.with_name(path.name + ".gate"))) as gate:
+                holder = partial(holders_text, path)
+                self._until(lambda: gate.try_lock("exclusive"), holder)
+                main = held.enter_context(closing(LockFile(path)))
+                self._until(lambda: main.try_lock("exclusive" if whole else "shared"), holder)
+                files = [main]
+                if whole:
+                    main.write_holder()
+                else:
+                    cpus = held.enter_context(closing(CpuLockFile(_cpu_path(path))))
+                    if not self._take_cpus(cpus, path):
+                        return []
+                    files.append(cpus)
+            held.pop_all()
+        return files
+
+    def _take_cpus(self, file: CpuLockFile, path: Path) -> bool:
+        if self.cpus is None:
+            self._until(file.try_shared, self._measuring(path))
+            return True
+        while (blocker := file.try_cpus(self.cpus)) is not None:
+            # A measurement may take hours: to wait for its end with the gate in hand would keep
+            # measurements on yet other CPUs from starting.
+            if blocker == "measurement":
+                return False
+            self._pause(partial(holders_text, path))
+        return True
+
+    def _measuring(self, path: Path) -> Callable[[], str]:
+        return partial(blockers_text, path, _cpu_path(path), self.cpus)
+
+    def _until(self, taken: Callable[[], bool], holder: Callable[[], str]) -> None:
+        while not taken():
+            self._pause(holder)
+
+    def _pause(self, holder: Callable[[], str]) -> None:
+        """One step of waiting; the holder is told once."""
+        if not self._told and self._on_wait is not None:
+            self._on_wait(holder())
+        self._told = True
+        if self._wait_s is not None and time.monotonic() - self._start >= self._wait_s:
+            use = self.mode + (f" use of CPUs {text_of(self.cpus)}" if self.cpus else " use")
+            raise RunnerError(
+                f"the machine lock {lock_path()} is held by {holder()}; waited "
+                f"{self._wait_s:g} s for {use}; wait for its end or end it"
+            )
+        time.sleep(_POLL_S)
 
     def __exit__(
         self,
@@ -131,23 +175,28 @@ class MachineLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._file is None:
+        if not self._files:
             return
         if self._outer is None:
             del os.environ[VARIABLE]
         else:
             os.environ[VARIABLE] = self._outer
-        self._file.close()
-        self._file = None
+        for file in self._files:
+            file.close()
+        self._files = []
 
     def become(self, command: Sequence[str]) -> NoReturn:
         """Replace this process by ``command``, which keeps the lock until it ends.
 
         Raises ``OSError`` if it cannot be started.
         """
-        if self._file is not None:
-            os.set_inheritable(self._file.fd, True)
+        for file in self._files:
+            os.set_inheritable(file.fd, True)
         os.execvp(command[0], list(command))
+
+
+def _cpu_path(path: Path) -> Path:
+    return path.with_name(path.name + ".cpus")
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -20,27 +21,31 @@ class LockFile:
     """An open lock file; raises :class:`RunnerError` if the path cannot be one."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self.fd, self._writable = _open(path)
+        self.path = path
+        self.fd, self.writable = _open(path)
 
     def try_lock(self, mode: Mode) -> bool:
-        """Take the lock if it is free.  A file deleted meanwhile is opened anew."""
+        """Take the lock if it is free."""
+        return self._try(lambda: fcntl.flock(self.fd, _OPERATIONS[mode] | fcntl.LOCK_NB))
+
+    def _try(self, take: Callable[[], object]) -> bool:
+        """Whether ``take`` was not blocked.  A file deleted meanwhile is opened anew."""
         while True:
             try:
-                fcntl.flock(self.fd, _OPERATIONS[mode] | fcntl.LOCK_NB)
+                take()
             except BlockingIOError:
                 return False
-            if _same_file(self._path, self.fd):
+            if _same_file(self.path, self.fd):
                 return True
             # Somebody cleaned the directory: a lock on the old file would exclude nobody.
             os.close(self.fd)
-            self.fd, self._writable = _open(self._path)
+            self.fd, self.writable = _open(self.path)
 
     def write_holder(self) -> None:
         """Say in the file who holds it, for those who cannot look into /proc/locks."""
-        if self._writable:
+        if self.writable:
             os.ftruncate(self.fd, 0)
-            os.pwrite(self.fd, f"{_describe(os.getpid())}\n".encode(), 0)
+            os.pwrite(self.fd, f"{describe(os.getpid())}\n".encode(), 0)
 
     def close(self) -> None:
         """Release."""
@@ -59,25 +64,25 @@ def _open(path: Path) -> tuple[int, bool]:
         except PermissionError:
             return _checked(path, _open_readable(path)), False
         except OSError as error:
-            raise _unusable(path, error.strerror or "it cannot be opened") from None
+            raise unusable(path, error.strerror or "it cannot be opened") from None
         # Not O_CREAT alone: fs.protected_regular refuses that for another user's file.
         try:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o666)
         except FileExistsError:
             continue
         except OSError as error:
-            raise _unusable(path, error.strerror or "it cannot be made") from None
+            raise unusable(path, error.strerror or "it cannot be made") from None
         # Against the umask: other users must be able to open it too.
         os.fchmod(fd, 0o666)
         return fd, True
-    raise _unusable(path, "it appears and disappears")
+    raise unusable(path, "it appears and disappears")
 
 
 def _open_readable(path: Path) -> int:
     try:
         return os.open(path, os.O_RDONLY | _FLAGS)
     except OSError as error:
-        raise _unusable(path, error.strerror or "it cannot be opened") from None
+        raise unusable(path, error.strerror or "it cannot be opened") from None
 
 
 def _checked(path: Path, fd: int) -> int:
@@ -85,11 +90,12 @@ def _checked(path: Path, fd: int) -> int:
     # Another name of the same file could be somebody's data, which write_holder would destroy.
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
         os.close(fd)
-        raise _unusable(path, "it is not a regular file of its own")
+        raise unusable(path, "it is not a regular file of its own")
     return fd
 
 
-def _unusable(path: Path, why: str) -> RunnerError:
+def unusable(path: Path, why: str) -> RunnerError:
+    """The error of a path that cannot be a lock file."""
     return RunnerError(
         f"machine lock {path}: {why}; expected a regular file that every user may open "
         "(mode 0666, no link); remove what is there, or ask its owner to"
@@ -139,7 +145,7 @@ def holders(path: Path) -> list[int]:
 
 def holders_text(path: Path) -> str:
     """The holders for a message: process ids and commands."""
-    names = [_describe(pid) for pid in holders(path)]
+    names = [describe(pid) for pid in holders(path)]
     if names:
         return ", ".join(names)
     try:
@@ -149,7 +155,8 @@ def holders_text(path: Path) -> str:
     return written[:200] or "another process"
 
 
-def _describe(pid: int) -> str:
+def describe(pid: int) -> str:
+    """A process for a message: its id and command."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:

@@ -5,37 +5,55 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from runner.cpuset import cpus_of, text_of, with_siblings
 from runner.types import ReadBack, ReadBackState
 
 _SIBLINGS = Path("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
 
 
-def cpus_of(text: str) -> frozenset[int]:
-    """The CPUs of a kernel list such as "0-1,4"."""
-    cpus: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        if first.strip():
-            cpus.update(range(int(first), int(last or first) + 1))
-    return frozenset(cpus)
-
-
 def read_back_placement(placement: dict[str, str], bindings: list[str]) -> dict[str, ReadBack]:
     """State of each requested policy.
 
-    Binding is judged by the width of each rank's CPU list.  Mapping and ranking order leave no
+    Binding is judged by the width of each rank's CPU list; with ``PE=`` in the mapping a rank is to
+    have so many cores.  Mapping and ranking order leave no
     trace on one node that binding does not already show: they are ``not observable``.
     """
     states = {}
     for name, value in placement.items():
         if name == "bind_to":
-            states[name] = _binding(value, bindings)
+            states[name] = _binding(value, bindings, _cores_each(placement.get("map_by", "")))
         else:
             states[name] = ReadBack("not observable", value)
     return states
 
 
-def _binding(policy: str, bindings: list[str]) -> ReadBack:
+def read_back_cpus(cpus: frozenset[int], bindings: list[str], outside: bool) -> ReadBack:
+    """Whether a run that was confined to ``cpus`` stayed on their cores.
+
+    ``bindings``: the ranks' CPU lists, none if they were not seen; ``outside``: CPU time was used
+    elsewhere.
+    """
+    allowed = with_siblings(cpus)
+    asked = text_of(cpus)
+    if not all(cpus_of(text) <= allowed for text in bindings):
+        return ReadBack("altered", asked, " | ".join(bindings), "affinity of the ranks")
+    if outside:
+        return ReadBack("altered", asked, "CPU time on other CPUs", "CPU time of the run")
+    if not bindings:
+        return ReadBack("not observable", asked)
+    return ReadBack("in force", asked, " | ".join(bindings), "affinity of the ranks")
+
+
+def _cores_each(mapping: str) -> int | None:
+    """The cores of each rank that a mapping such as ``slot:PE=2`` asks for."""
+    for word in mapping.upper().split(":")[1:]:
+        name, _, count = word.partition("=")
+        if name == "PE" and count.isdigit():
+            return int(count)
+    return None
+
+
+def _binding(policy: str, bindings: list[str], cores_each: int | None) -> ReadBack:
     if not bindings:
         return ReadBack("not observable", policy)
     widths = {len(cpus_of(text)) for text in bindings}
@@ -46,6 +64,9 @@ def _binding(policy: str, bindings: list[str]) -> ReadBack:
         state = "in force" if widths == {here} else "altered"
     elif policy == "hwthread":
         state = "in force" if widths == {1} else "altered"
+    elif policy == "core" and cores_each is not None:
+        wanted = cores_each * _threads_per_core()
+        state = "in force" if widths == {wanted} else "altered"
     elif policy == "core":
         state = "in force" if max(widths) <= _threads_per_core() else "altered"
     else:

@@ -10,7 +10,7 @@ import typer
 from autotune.cli.options import JsonOut, Mpi
 from autotune.cli.render import console, seconds, table, write_json, write_text
 from autotune.config.app import App, load_app
-from autotune.config.cluster import is_wheel, load_cluster
+from autotune.config.cluster import is_wheel, load_cluster, read_cluster
 from autotune.config.find import listing
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
@@ -56,7 +56,7 @@ def _one(app: App) -> None:
 def list_clusters(json_out: JsonOut = None) -> None:
     """List the cluster definitions and where they come from."""
     files = listing("clusters")
-    known = [(f, load_cluster(f.name)) for f in files]
+    known = [(f, read_cluster(f.name)) for f in files]
     if json_out:
         write_json([{**c.model_dump(mode="json"), "file": f.path} for f, c in known], json_out)
         return

@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from autotune.cli import cluster_commands, doctor, noise, run, search, space_commands, studies
+from autotune.cli import (
+    cluster_commands,
+    doctor,
+    noise,
+    run,
+    search,
+    space_commands,
+    studies,
+    testbed_commands,
+)
 
 HELP = "Find out how an MPI program should be started on this machine, honestly and in few runs."
 
@@ -34,6 +43,7 @@ def build() -> Callable[..., Any]:
     app.command("doctor")(doctor.doctor)
     app.add_typer(cluster_commands.cluster, name="cluster")
     app.add_typer(space_commands.space, name="space")
+    app.add_typer(testbed_commands.testbed, name="testbed")
     return typer.main.get_command(app)
 
 

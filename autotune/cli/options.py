@@ -9,11 +9,18 @@ from typing import Annotated
 
 import typer
 
-from autotune.config.app import App, app_from_command, check_pattern, load_app
+from autotune.config.app import (
+    App,
+    app_from_command,
+    check_pattern,
+    load_app,
+    require_tunable,
+)
 from autotune.config.cluster import Cluster, load_cluster
 from autotune.errors import UsageError
 from autotune.space import Space, load_space
 from autotune.study.launcher_line import LauncherLine, parse
+from autotune.study.resources import require_room
 from autotune.study.target import Target
 from runner.machine import describe
 from runner.mpi.discover import find
@@ -41,7 +48,12 @@ InputName = Annotated[
 Ranks = Annotated[
     int | None,
     typer.Option(
-        "--ranks", "-n", metavar="N", min=1, help="MPI processes.", rich_help_panel=TARGET
+        "--ranks",
+        "-n",
+        metavar="N",
+        min=1,
+        help="MPI processes; with workers in the space: cores in all.",
+        rich_help_panel=TARGET,
     ),
 ]
 ClusterName = Annotated[
@@ -191,7 +203,7 @@ class TargetWords:
 
 def total_cores(cluster: Cluster) -> int:
     """Cores that a launch on the cluster may use in all."""
-    return (cluster.cores_per_node or describe().cores) * cluster.nodes
+    return cluster.cores or (cluster.cores_per_node or describe().cores) * cluster.nodes
 
 
 def refuse_nested_launch() -> None:
@@ -205,9 +217,18 @@ def refuse_nested_launch() -> None:
 
 
 def space_for(target: Target, name: str | None) -> Space:
-    """The space of that name for this target's MPI; the family's own by default."""
+    """The space of that name for this target's MPI; the family's own by default.
+
+    Raises UsageError for one whose options the program does not understand, or whose processes and
+    workers do not fit into the target's ranks.
+    """
     library: Library = target.library
-    return load_space(name or library.family, library=library, facts=target.facts)
+    space = load_space(
+        name or library.family, library=library, facts=target.facts, app_facts=target.app_facts
+    )
+    require_tunable(target.app, space.name, space.requires)
+    require_room(space, target.ranks)
+    return space
 
 
 def check_writable(path: Path) -> None:

@@ -54,6 +54,10 @@ def show(
         f"{known.name} on {library.family} {library.version}: {known.combinations():.3g} settings"
     )
     out.print(table(title, ["parameter", "levels", "default"], rows))
+    if known.derived:
+        out.print("what follows:", markup=False)
+        for derived, expr in known.derived.items():
+            out.print(f"  {derived} = {expr}", markup=False)
     if known.constraints:
         out.print("constraints:", markup=False)
         for rule in known.constraints:
@@ -76,6 +80,7 @@ def _space_json(known: Space) -> dict[str, Any]:
             {"name": p.name, "levels": list(p.levels), "default": p.default, "target": p.target}
             for p in known
         ],
+        "derived": {derived: str(expr) for derived, expr in known.derived.items()},
         "constraints": [str(c) for c in known.constraints],
         "absent": dict(known.absent),
     }

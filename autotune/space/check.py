@@ -8,11 +8,12 @@ from typing import Literal
 
 from autotune.config.find import ConfigFile, find
 from autotune.errors import UsageError
-from autotune.space.definition import ENUM, Definition, Keys, expressions, read_definition
+from autotune.space.definition import ENUM, Definition, Keys, read_definition
 from autotune.space.expression import parse as parse_expression
 from autotune.space.legal import illegal
-from autotune.space.levels import parse_levels
+from autotune.space.levels import divided, parse_levels
 from autotune.space.load import KIND
+from autotune.space.mentions import expressions
 from autotune.space.nodes import Compare, Constant, Expr, Name
 from autotune.space.parameter import target_of
 from autotune.space.renamed import today
@@ -118,7 +119,7 @@ def _values(keys: Keys, info: ParamInfo | None, where: str) -> Iterator[Finding]
     if keys.levels == ENUM and (info is None or not info.enum):
         yield Finding("error", f"{where}.levels", 'the library enumerates nothing for "enum"')
     given: list[tuple[str, Value]] = []
-    if keys.levels is not None and keys.levels != ENUM:
+    if keys.levels is not None and keys.levels != ENUM and divided(keys.levels) is None:
         given += [("levels", level) for level in parse_levels(keys.levels)]
     given += [("exclude", value) for value in keys.exclude]
     given += [("default", normalise_value(keys.default))] if keys.default is not None else []

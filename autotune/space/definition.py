@@ -10,13 +10,12 @@ from autotune.config.find import ConfigFile
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.space.expression import parse as parse_expression
-from autotune.space.levels import parse_levels
+from autotune.space.levels import divided, parse_levels
+from autotune.space.mentions import problems
 from autotune.space.parameter import Target
 from autotune.space.setting import NAME
 from autotune.space.version import parse as parse_version
-
-FACTS = ("ranks", "cores", "nodes")
-"""What the caller may tell about the situation: MPI ranks; cores and nodes available to the job."""
+from autotune.space.words import read_template
 
 ENUM = "enum"
 """In place of levels: whatever the running library enumerates."""
@@ -36,6 +35,7 @@ class Keys(BaseModel):
     unset: bool = True
     when: str | None = None
     implies: dict[str, bool | int | float | str] = Field(default_factory=dict)
+    option: str | None = None
     help: str = ""
     absent: str | None = None
     optional: bool = False
@@ -43,8 +43,17 @@ class Keys(BaseModel):
     @field_validator("levels")
     @classmethod
     def _levels_can_be_read(cls, value: Any) -> Any:
-        if value is not None and value != ENUM:
+        if (number := divided(value)) is not None:
+            _tell_pydantic(parse_expression, number)
+        elif value is not None and value != ENUM:
             _tell_pydantic(parse_levels, value)
+        return value
+
+    @field_validator("option")
+    @classmethod
+    def _option_can_be_read(cls, value: str | None) -> str | None:
+        if value is not None:
+            _tell_pydantic(read_template, value)
         return value
 
     @field_validator("when", "default_rule")
@@ -98,14 +107,45 @@ class ConstraintTable(BaseModel):
         return value
 
 
+class ArgumentTable(BaseModel):
+    """One of ``[[arguments]]``: words for the program, with ``{name}`` for values."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    words: str
+    when: str | None = None
+
+    @field_validator("words")
+    @classmethod
+    def _words_can_be_read(cls, value: str) -> str:
+        _tell_pydantic(read_template, value)
+        return value
+
+    @field_validator("when")
+    @classmethod
+    def _condition_can_be_read(cls, value: str | None) -> str | None:
+        if value is not None:
+            _tell_pydantic(parse_expression, value)
+        return value
+
+
 class Definition(BaseModel):
-    """One space file.  ``library`` names the MPI it is for; without it any will do."""
+    """One space file.  ``library`` names the MPI it is for; without it any will do.
+
+    ``requires`` is what an application must declare (its ``tunable``) to be tuned with it,
+    ``app_facts`` what the application may tell about its input.  ``derived`` are expressions of
+    parameters, facts and the derived values before them.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     description: str = ""
     library: str | None = None
+    requires: str | None = None
+    app_facts: list[str] = Field(default_factory=list)
     parameters: dict[str, ParameterTable] = Field(min_length=1)
+    derived: dict[str, str] = Field(default_factory=dict)
+    arguments: list[ArgumentTable] = Field(default_factory=list)
     constraints: list[ConstraintTable] = Field(default_factory=list)
 
     @field_validator("parameters")
@@ -116,6 +156,13 @@ class Definition(BaseModel):
                 raise ValueError(f"{name!r} is not a parameter name")
             if not _has_levels(table):
                 raise ValueError(f'{name} has no levels; give "levels" or say why it is "absent"')
+        return value
+
+    @field_validator("derived")
+    @classmethod
+    def _derived_can_be_read(cls, value: dict[str, str]) -> dict[str, str]:
+        for text in value.values():
+            _tell_pydantic(parse_expression, text)
         return value
 
     @field_validator("library")
@@ -129,28 +176,10 @@ class Definition(BaseModel):
 def read_definition(file: ConfigFile) -> Definition:
     """Parse and validate one space file; raises :class:`UsageError` naming file and key."""
     definition = read_toml(file.text, file.path, Definition)
-    known = {*definition.parameters, *FACTS}
-    for where, text in expressions(definition):
-        strange = sorted(parse_expression(text).names - known)
-        if strange:
-            raise UsageError(
-                f"{file.path}: {where}: {strange[0]} is neither a parameter of this file nor a "
-                f"fact ({', '.join(FACTS)})"
-            )
+    problem = next(problems(definition), None)
+    if problem:
+        raise UsageError(f"{file.path}: {problem}")
     return definition
-
-
-def expressions(definition: Definition) -> list[tuple[str, str]]:
-    """Every expression with the key it stands at."""
-    found = []
-    for name, table in definition.parameters.items():
-        places: list[tuple[str, Keys]] = [(f"parameters.{name}", table)]
-        places += [(f"parameters.{name}.on.{spec}", keys) for spec, keys in table.on.items()]
-        for where, keys in places:
-            for key, text in (("when", keys.when), ("default_rule", keys.default_rule)):
-                found += [(f"{where}.{key}", text)] if text else []
-    found += [(f"constraints.{i}.rule", c.rule) for i, c in enumerate(definition.constraints)]
-    return found
 
 
 def _has_levels(table: ParameterTable) -> bool:

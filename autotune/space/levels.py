@@ -13,8 +13,9 @@ _NUMBER = r"[+-]?\d+[kKmMgG]?"
 _RANGE = re.compile(rf"({_NUMBER}):({_NUMBER})(?::([*+])(\d+[kKmMgG]?))?")
 _WAYS = (
     'expected a list such as [0, "4k", "64k"], a range "LO:HI" (step 1), "LO:HI:+STEP" or '
-    '"LO:HI:*FACTOR" (K = 1024), "bool" or "enum"'
+    '"LO:HI:*FACTOR" (K = 1024), "divisors: EXPRESSION", "bool" or "enum"'
 )
+_DIVISORS = "divisors:"
 
 
 def parse_levels(spec: object) -> tuple[Value, ...]:
@@ -38,6 +39,25 @@ def parse_levels(spec: object) -> tuple[Value, ...]:
     if len({isinstance(level, str) for level in found}) > 1:
         raise UsageError(f"levels {list(found)} mix words and numbers; use one kind")
     return tuple(found)
+
+
+def divided(spec: object) -> str | None:
+    """The expression of levels ``"divisors: EXPRESSION"``, None for any other levels."""
+    if isinstance(spec, str) and spec.startswith(_DIVISORS):
+        return spec.removeprefix(_DIVISORS).strip()
+    return None
+
+
+def divisors(number: object, most: int = MOST_LEVELS) -> tuple[int, ...]:
+    """Every whole number up to ``most`` that divides ``number``.
+
+    Of a number that is not known, or not a whole one from 1 on, only 1 is known to.
+    """
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    if not isinstance(number, int) or number < 1:
+        return (1,)
+    return tuple(n for n in range(1, min(number, most) + 1) if number % n == 0)
 
 
 def _item(item: object) -> tuple[Value, ...]:

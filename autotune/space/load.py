@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from autotune.config.find import find, listing
 from autotune.errors import UsageError
-from autotune.space.definition import FACTS, read_definition
+from autotune.space.definition import read_definition
+from autotune.space.mentions import FACTS
 from autotune.space.resolve import resolve
 from autotune.space.setting import Value
 from autotune.space.space import Space
@@ -16,13 +17,17 @@ KIND = "spaces"
 
 
 def load_space(
-    name: str, library: Library | None = None, facts: Mapping[str, Value] | None = None
+    name: str,
+    library: Library | None = None,
+    facts: Mapping[str, Value] | None = None,
+    app_facts: Mapping[str, Value] | None = None,
 ) -> Space:
     """The space ``name``, or several joined by ``+``; a part may be the path of a ``.toml`` file.
 
     ``facts`` (any of ranks, cores, nodes) are what expressions in the files may mention; one that
-    is not given is unknown, and rules that need it do not bite.  With ``library=None`` names stay
-    as in the file and nothing is looked up, which needs levels that are written out.
+    is not given is unknown, and rules that need it do not bite.  ``app_facts`` are what the
+    application tells about its input; a file sees those that it names.  With ``library=None``
+    names stay as in the file and nothing is looked up, which needs levels that are written out.
     Raises :class:`UsageError`.
     """
     for fact in facts or {}:
@@ -31,7 +36,10 @@ def load_space(
     parts = []
     for word in name.split("+"):
         file = find(KIND, word.strip())
-        parts.append(resolve(read_definition(file), file.name, file.path, library, facts))
+        definition = read_definition(file)
+        told = {k: v for k, v in (app_facts or {}).items() if k in definition.app_facts}
+        known = {**(facts or {}), **told}
+        parts.append(resolve(definition, file.name, file.path, library, known))
     return join(parts)
 
 
@@ -39,13 +47,13 @@ def join(parts: list[Space]) -> Space:
     """One space of all parts; raises :class:`UsageError` where two have the same parameter."""
     seen: dict[str, str] = {}
     for part in parts:
-        for parameter in part:
-            if parameter.name in seen:
+        for name in [*part.names, *part.derived]:
+            if name in seen:
                 raise UsageError(
-                    f"spaces {seen[parameter.name]} and {part.name} both have {parameter.name}; "
+                    f"spaces {seen[name]} and {part.name} both have {name}; "
                     "leave one of the spaces out"
                 )
-            seen[parameter.name] = part.name
+            seen[name] = part.name
     first, *others = parts
     for other in others:
         first = Space(
@@ -55,6 +63,9 @@ def join(parts: list[Space]) -> Space:
             absent={**first.absent, **other.absent},
             facts={**first.facts, **other.facts},
             aliases={**first.aliases, **other.aliases},
+            derived={**first.derived, **other.derived},
+            arguments=first.arguments + other.arguments,
+            requires=first.requires | other.requires,
         )
     return first
 

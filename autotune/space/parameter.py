@@ -37,8 +37,9 @@ class Parameter:
     ``levels`` is the grid; "unset" is never among them.  ``default`` is what unset means, if that
     is known and fixed; it need not be on the grid.  ``unset`` tells whether the parameter may be
     left out.  ``when`` is a condition on the others; where it is false a value does nothing.
-    ``implies`` are further values launched along with any value of this one.  ``enum`` maps the
-    library's numbers to its names for them.
+    ``implies`` are further values launched along with any value of this one.  ``option`` is what
+    target ``arg`` puts behind the program (None: ``--name VALUE``).  ``enum`` maps the library's
+    numbers to its names for them.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Parameter:
     when: Expr | None = None
     implies: Mapping[str, Value] = field(default_factory=dict)
     help: str = ""
+    option: str | None = None
     enum: Mapping[int, str] = field(default_factory=dict)
 
     @property

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from autotune.errors import UsageError
-from autotune.space.definition import ENUM, ConstraintTable, Definition, Keys, ParameterTable
+from autotune.space.definition import ConstraintTable, Definition, Keys, ParameterTable
+from autotune.space.derived import derive, spelled_out
 from autotune.space.expression import parse as parse_expression
-from autotune.space.levels import parse_levels
+from autotune.space.grid import default_of, levels_of
+from autotune.space.mentions import is_workers
 from autotune.space.nodes import Compare, Constant, Expr, Name, renamed
 from autotune.space.parameter import Parameter, target_of
-from autotune.space.setting import Value, normalise_value, read_value
+from autotune.space.setting import Value, normalise_value
 from autotune.space.space import Constraint, Space
 from autotune.space.version import matches
+from autotune.space.words import Argument
 from runner.mpi.library import Library, ParamInfo
-from runner.mpi.values import normalise
 
 _LISTED = "mca"
 """The only target whose names a library's own listing can confirm."""
@@ -52,7 +54,7 @@ def resolve(
             f"{title(library)}; choose another space or another MPI (--mpi)"
         )
     found = {
-        canonical: _find(canonical, table, f"{origin}: parameters.{canonical}", library)
+        canonical: _find(canonical, table, f"{origin}: parameters.{canonical}", library, facts)
         for canonical, table in definition.parameters.items()
     }
     return _assemble(definition, name, library, found, facts)
@@ -69,18 +71,39 @@ def _assemble(
     enums = {item.name: item.info.enum for item in found.values() if item.info and item.info.enum}
     present = {c: item for c, item in found.items() if item.absent is None}
     absent = {c: item.absent for c, item in found.items() if item.absent is not None}
-    parameters = [_parameter(item, names, enums, facts) for item in present.values()]
+    derived = derive(
+        {n: renamed(parse_expression(t), names) for n, t in definition.derived.items()}
+    )
+
+    def read(text: str) -> Expr:
+        return spelled_out(_translated(text, names, enums), derived)
+
+    parameters = [_parameter(item, names, read, facts) for item in present.values()]
     constraints = [
-        Constraint(_translated(table.rule, names, enums), table.reason)
+        Constraint(read(table.rule), table.reason, _translated(table.rule, names, enums))
         for table in definition.constraints
         if applies(table, library)
+    ]
+    arguments = [
+        Argument(table.words).renamed(names, read(table.when) if table.when else None)
+        for table in definition.arguments
     ]
     aliases = {
         other: item.name
         for canonical, item in present.items()
         for other in _names(canonical, definition.parameters[canonical]) - {item.name}
     }
-    space = Space(name, tuple(parameters), tuple(constraints), absent, facts, aliases)
+    space = Space(
+        name,
+        tuple(parameters),
+        tuple(constraints),
+        absent,
+        facts,
+        aliases,
+        derived,
+        tuple(arguments),
+        frozenset({definition.requires} if definition.requires else ()),
+    )
     return _without_hopeless(space, names)
 
 
@@ -95,7 +118,13 @@ def applies(table: ConstraintTable, library: Library | None) -> bool:
     return table.on is None or (library is not None and matches(table.on, library))
 
 
-def _find(canonical: str, table: ParameterTable, where: str, library: Library | None) -> _Found:
+def _find(
+    canonical: str,
+    table: ParameterTable,
+    where: str,
+    library: Library | None,
+    facts: Mapping[str, Value],
+) -> _Found:
     keys = merged(table, library)
     item = _Found(keys, keys.name or canonical, absent=keys.absent)
     target = keys.target or target_of(item.name)
@@ -107,7 +136,9 @@ def _find(canonical: str, table: ParameterTable, where: str, library: Library | 
             item.info = library.params[item.info.synonym_of]
             item.name = item.info.name
     if item.absent is None:
-        item.levels = _levels(item, where, library)
+        item.levels = levels_of(
+            item.keys, item.info, facts, where, title(library) if library else ""
+        )
     return item
 
 
@@ -120,83 +151,22 @@ def merged(table: ParameterTable, library: Library | None) -> Keys:
     return Keys.model_construct(**values)
 
 
-def _levels(item: _Found, where: str, library: Library | None) -> tuple[Value, ...]:
-    keys, info = item.keys, item.info
-    if keys.levels is None:
-        known = "without a library" if library is None else f"for {title(library)}"
-        raise UsageError(f'{where}: no levels {known}; give "levels", or "absent" with the reason')
-    if keys.levels == ENUM:
-        levels = _enumerated(info, where)
-    else:
-        levels = tuple(dict.fromkeys(_number(v, info) for v in parse_levels(keys.levels)))
-    excluded = {_number(normalise_value(value), info) for value in keys.exclude}
-    kept = tuple(level for level in levels if level not in excluded)
-    if not kept:
-        raise UsageError(f'{where}: "exclude" leaves no level')
-    return kept
-
-
-def _enumerated(info: ParamInfo | None, where: str) -> tuple[Value, ...]:
-    if info is None or not info.enum:
-        raise UsageError(
-            f'{where}: levels = "enum" takes the values from a library that enumerates them, and '
-            "there is none here; give a list of levels"
-        )
-    # "ignore" is how coll/tuned spells "unset".
-    return tuple(number for number, name in sorted(info.enum.items()) if name != "ignore")
-
-
-def _number(value: Value, info: ParamInfo | None) -> Value:
-    """An enumerated name as its number, a size as its bytes; other values as they are."""
-    if info is None or info.type == "string" or not isinstance(value, str):
-        return value
-    return read_value(normalise(value, info))
-
-
 def _parameter(
-    item: _Found,
-    names: Mapping[str, str],
-    enums: Mapping[str, Mapping[int, str]],
-    facts: Mapping[str, Value],
+    item: _Found, names: Mapping[str, str], read: Callable[[str], Expr], facts: Mapping[str, Value]
 ) -> Parameter:
     keys, info = item.keys, item.info
     return Parameter(
         name=item.name,
         levels=item.levels,
         target=keys.target or target_of(item.name),
-        default=_default(keys, info, facts),
+        default=1 if is_workers(item.name, keys) else default_of(keys, info, facts),
         unset=keys.unset,
-        when=_translated(keys.when, names, enums) if keys.when else None,
+        when=read(keys.when) if keys.when else None,
         implies={names.get(n, n): normalise_value(v) for n, v in keys.implies.items()},
         help=keys.help or (info.help if info else ""),
+        option=Argument(keys.option).renamed(names).template if keys.option else None,
         enum=dict(info.enum) if info else {},
     )
-
-
-@dataclass(frozen=True)
-class _Facts:
-    """The scope of a rule that mentions facts only."""
-
-    facts: Mapping[str, Value]
-
-    def value(self, name: str) -> Value | None:
-        return self.facts.get(name)
-
-    def is_set(self, name: str) -> bool:
-        return False
-
-
-def _default(keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value]) -> Value | None:
-    """What unset means: the file's word if it gives one, else the library's; None: not known."""
-    if keys.default_rule is not None:
-        result = parse_expression(keys.default_rule).evaluate(_Facts(facts))
-        return None if result is None else normalise_value(result)
-    if keys.default is not None:
-        given = normalise_value(keys.default)
-        return _number(read_value(given) if isinstance(given, str) else given, info)
-    if info is None:
-        return None
-    return info.default if info.type == "string" else _number(info.default, info)
 
 
 def _translated(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,9 +12,12 @@ import numpy as np
 
 from autotune.errors import UsageError
 from autotune.space.enumeration import valid_settings
+from autotune.space.fingerprint import fingerprint
+from autotune.space.launching import launched
 from autotune.space.nodes import Expr
-from autotune.space.parameter import PLACEMENT, Parameter
-from autotune.space.setting import Setting, Value
+from autotune.space.parameter import RESOURCES, Parameter
+from autotune.space.setting import Setting, Value, normalise_value
+from autotune.space.words import Argument
 
 _TRIES = 200
 """Independent draws before :meth:`Space.sample` starts repairing one."""
@@ -27,13 +28,15 @@ class Constraint:
     """A rule every setting must keep; it is broken only where it is known to be false.
 
     A rule of which no parameter is set does not apply: the library's own default is never invalid.
+    ``written`` is the rule with derived values by name, for messages.
     """
 
     expr: Expr
     reason: str = ""
+    written: Expr | None = None
 
     def __str__(self) -> str:
-        return str(self.expr) + (f" ({self.reason})" if self.reason else "")
+        return str(self.written or self.expr) + (f" ({self.reason})" if self.reason else "")
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,9 @@ class _Values:
             return self.setting[name]
         if name in self.space and (default := self.space[name].default) is not None:
             return default
+        if name in self.space.derived:
+            found = self.space.derived[name].evaluate(self)
+            return None if found is None else normalise_value(found)
         return self.space.facts.get(name)
 
     def is_set(self, name: str) -> bool:
@@ -61,6 +67,9 @@ class Space:
     ``absent`` maps parameters of the definition that this library does not have to the reason.
     ``facts`` are values of the situation (ranks, cores, nodes) that expressions may mention.
     ``aliases`` maps what a parameter is called elsewhere to its name here, for messages.
+    ``derived`` are values that follow from parameters and facts.  ``arguments`` are words of the
+    program beside those that parameters give by themselves.  ``requires`` names what an
+    application must understand (its ``tunable``).
     Raises :class:`UsageError` where names collide.
     """
 
@@ -70,6 +79,9 @@ class Space:
     absent: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Value] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
+    derived: Mapping[str, Expr] = field(default_factory=dict)
+    arguments: tuple[Argument, ...] = ()
+    requires: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         for parameter in self.parameters:
@@ -105,24 +117,34 @@ class Space:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 (hex) over names, targets, levels, defaults, conditions, implications,
-        constraints and the facts these mention; not over names of the space or help texts."""
-        used: set[str] = set()
-        for expr in [c.expr for c in self.constraints] + [p.when for p in self if p.when]:
-            used |= expr.names
-        content = {
-            "parameters": [
-                _content(parameter) for parameter in sorted(self.parameters, key=lambda p: p.name)
-            ],
-            "constraints": sorted(str(c.expr) for c in self.constraints),
-            "facts": {k: v for k, v in sorted(self.facts.items()) if k in used},
-        }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        """SHA-256 (hex) over names, targets, levels, defaults, conditions, implications, options,
+        constraints, derived values, arguments and the facts these mention; not over names of the
+        space or help texts."""
+        return fingerprint(self)
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Which of ranks, processes and workers a setting decides."""
+        names = {p.name for p in self if p.target == "resource"} | set(self.derived)
+        return tuple(name for name in RESOURCES if name in names)
+
+    def value(self, name: str, setting: Mapping[str, Value]) -> Value | None:
+        """What a parameter, a derived value or a fact is under a setting; None: not known."""
+        return _Values(self, setting).value(name)
+
+    def follows(self, name: str, setting: Mapping[str, Value]) -> bool:
+        """Whether a parameter is set, or a parameter that a derived value follows from."""
+        behind = self.derived[name].names if name in self.derived else {name}
+        return not setting.keys().isdisjoint(behind)
+
+    def truth(self, expr: Expr, setting: Mapping[str, Value]) -> bool | None:
+        """Whether an expression holds under a setting; None: not known."""
+        return expr.truth(_Values(self, setting))
 
     def active(self, name: str, setting: Mapping[str, Value]) -> bool:
         """Whether a value of this parameter can do anything: its condition is not known false."""
         when = self[name].when
-        return when is None or when.truth(_Values(self, setting)) is not False
+        return when is None or self.truth(when, setting) is not False
 
     def canonical(self, setting: Mapping[str, Value]) -> Setting:
         """The one form of all settings that mean the same.
@@ -207,28 +229,19 @@ class Space:
         return choices[int(rng.integers(len(choices)))]
 
     def launched(self, setting: Mapping[str, Value]) -> dict[str, dict[str, str]]:
-        """What goes on the launch: target -> {native name: text}, with everything implied.
+        """What goes on the launch: see :func:`autotune.space.launching.launched`.
 
         Raises :class:`UsageError` for a parameter that the space does not have.
         """
-        launch: dict[str, dict[str, str]] = {}
-        for name, value in setting.items():
-            if name not in self:
-                raise UsageError(self._unknown(name))
-            parameter = self[name]
-            launch.setdefault(parameter.target, {})[name] = str(parameter.normalise(value))
-        for name in setting:
-            for other, value in self[name].implies.items():
-                # A value the setting itself gives is stronger than an implied one.
-                launch.setdefault(self._target_of(other), {}).setdefault(other, str(value))
-        return launch
+        return launched(self, setting)
 
-    def _target_of(self, name: str) -> str:
-        if name in self:
-            return self[name].target
-        return "placement" if name in PLACEMENT else "mca"
+    def unknown(self, name: str) -> UsageError:
+        """The error for a parameter that the space does not have."""
+        return UsageError(self._unknown(name))
 
     def _unknown(self, name: str) -> str:
+        if name in self.derived:
+            return f"{name} is not set, it follows: {name} = {self.derived[name]}"
         if name in self.absent:
             return f"{name} cannot be used here: {self.absent[name]}"
         if name in self.aliases:
@@ -236,15 +249,3 @@ class Space:
         near = difflib.get_close_matches(name, self.names, n=2, cutoff=0.6)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         return f"{name} is no parameter of space {self.name}{hint}"
-
-
-def _content(parameter: Parameter) -> dict[str, object]:
-    return {
-        "name": parameter.name,
-        "target": parameter.target,
-        "levels": list(parameter.levels),
-        "default": parameter.default,
-        "unset": parameter.unset,
-        "when": str(parameter.when or ""),
-        "implies": dict(parameter.implies),
-    }

@@ -26,7 +26,8 @@ def study_key(
     machine = describe()
     inherited = {} if target.clean_env else adapter.inherited_settings(dict(os.environ))
     program = target.program
-    cluster = target.cluster.model_dump_json()
+    # Without what is at its default: a field that a later version adds leaves old studies known.
+    cluster = target.cluster.model_dump_json(exclude_defaults=True)
     return StudyKey(
         app=AppInfo(
             name=target.app.name,

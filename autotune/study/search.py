@@ -128,6 +128,10 @@ class Search:
 
     def _default(self, phase: str) -> Entry:
         entry = self.bench.run(DEFAULT, phase)
+        if not (entry.record.valid or entry.censored):
+            # Launchers fail to start now and then on a busy machine; a program that does not run
+            # fails again.
+            entry = self.bench.run(DEFAULT, phase)
         if not entry.record.valid:
             raise WorkError(_default_fails(entry.record))
         return entry
@@ -237,11 +241,18 @@ class Search:
             self._default(DEFAULT_PHASE)
 
     def _learn_inactive(self, record: RunRecord, trial: Trial) -> None:
-        """A parameter whose component is never opened is never launched again in this study."""
+        """A parameter whose component is never opened is never launched again in this study.
+
+        Seen in a layout other than the default's it says something of that layout alone: a single
+        process opens no shared memory.
+        """
         idle = {n for n, r in record.read_back.items() if r.state == "inactive"}
-        if idle:
+        if not idle:
+            return
+        moved = any(self.space.follows(n, trial.effective) for n in self.space.resources)
+        trial.effective = self.space.canonical(trial.effective.without(*idle))
+        if not moved:
             self._inactive |= idle
-            trial.effective = self.space.canonical(trial.effective.without(*idle))
             trial.attrs["inactive"] = sorted(idle)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from types import TracebackType
 
 from autotune.space import Space
@@ -11,6 +12,8 @@ from autotune.study.bench import MachineBench
 from autotune.study.book import ledger_of
 from autotune.study.events import Waiting, Watcher, silent
 from autotune.study.target import Target
+from runner.cpuset import text_of
+from runner.guard import wait_quiet
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.base import Adapter
@@ -38,10 +41,14 @@ class Session:
         self.space = space
         self.watch = watch
         self.began = time.monotonic()
+        cpus = target.cluster.cpu_set
         self.runner = Runner(
-            self.adapter(target), guard=guard, own_processes=target.cluster.own_processes
+            self.adapter(target),
+            guard=guard,
+            own_processes=target.cluster.own_processes,
+            cpus=cpus,
         )
-        self._lock = MachineLock("exclusive", on_wait=self._say_waiting)
+        self._lock = MachineLock("exclusive", on_wait=self._say_waiting, cpus=cpus)
         self.bench: MachineBench
 
     @staticmethod
@@ -52,10 +59,23 @@ class Session:
         holder = " ".join(" ".join(str(w) for w in words).split())
         self.watch(Waiting(f"waiting for the machine: {holder[:200]} holds it"))
 
+    def _say_reserved(self) -> None:
+        """Warn of hardware threads that share a core with the chosen ones."""
+        cpus = self.target.cluster.cpu_set or frozenset()
+        others = (self.runner.judged_cpus or frozenset()) - cpus
+        if others:
+            self.watch(
+                Waiting(
+                    f"cpus = {text_of(cpus)} splits cores: the CPUs {text_of(others)} share them, "
+                    "are reserved too and stay idle"
+                )
+            )
+
     def __enter__(self) -> Session:
         self.began = time.monotonic()
         self._lock.__enter__()
         waited = time.monotonic() - self.began
+        self._say_reserved()
         try:
             self.runner.__enter__()
         except BaseException:
@@ -70,6 +90,7 @@ class Session:
             ledger_of(self.store, self.study.id),
             watch=self.watch,
             waiting_s=waited,
+            quiet=partial(wait_quiet, cpus=self.runner.judged_cpus),
         )
         return self
 

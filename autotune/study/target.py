@@ -12,6 +12,7 @@ from autotune.config.app import App
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
+from autotune.study.resources import layout, placement
 from runner.mpi.base import Adapter
 from runner.mpi.library import Library
 from runner.types import LaunchSpec
@@ -23,8 +24,10 @@ MAX_RANKS = 4096
 class Target:
     """Everything about a launch that is not tuned.
 
-    ``cores`` is what the target may use in all; with more ranks than that the launch is declared
-    oversubscribed, so that yielding is on in the default (DESIGN, "default").
+    ``ranks`` are the processes of the default, and the cores that a setting may divide otherwise
+    between processes and workers.  ``cores`` is what the target may use in all; with more ranks
+    than that the launch is declared oversubscribed, so that yielding is on in the default (DESIGN,
+    "default").
     """
 
     app: App
@@ -56,23 +59,38 @@ class Target:
         """What conditions of a space may ask about the launch."""
         return {"ranks": self.ranks, "cores": self.cores, "nodes": self.cluster.nodes}
 
+    @property
+    def app_facts(self) -> dict[str, int]:
+        """What the application tells about its input."""
+        return dict(self.app.input(self.input).facts)
+
     def spec(
         self, space: Space | None, setting: Setting = DEFAULT, timeout_s: float | None = None
     ) -> LaunchSpec:
-        """The launch of ``setting``; ``timeout_s`` shortens the target's own limit."""
+        """The launch of ``setting``; ``timeout_s`` shortens the target's own limit.
+
+        Raises UsageError where its processes and workers do not fit into the target's ranks.
+        """
         groups = space.launched(setting) if space is not None else {}
         limits = [t for t in (timeout_s, self.timeout_s) if t is not None]
-        placement = self.placement | groups.get("placement", {})
-        arguments = [w for pair in groups.get("arg", {}).items() for w in pair]
+        options = (*self.cluster.options(self.library), *self.options)
+        processes, workers = layout(self.ranks, groups.get("resource", {}))
+        arguments = [w for text in groups.get("arg", {}).values() for w in shlex.split(text)]
         return LaunchSpec(
             program=(*self.program, *arguments),
-            ranks=self.ranks,
+            ranks=processes,
             mca=dict(groups.get("mca", {})),
             prte=dict(groups.get("prte", {})),
             pmix=dict(groups.get("pmix", {})),
-            placement=placement,
+            placement=placement(
+                self.placement | groups.get("placement", {}),
+                workers,
+                self.library.family,
+                options,
+                self.oversubscribed,
+            ),
             env=dict(groups.get("env", {})),
-            launch_options=(*self.cluster.options(self.library), *self.options),
+            launch_options=options,
             oversubscribe=self.oversubscribed,
             clean_env=self.clean_env,
             cwd=self.cwd,

@@ -35,6 +35,13 @@ class Adapter(ABC):
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
         """The argument list that starts ``spec``; read-back files go below ``scratch``."""
 
+    def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
+        """``spec`` with what keeps the launcher's own binding within ``cpus``.
+
+        Its processes inherit their affinity; this is for launchers that widen it again.
+        """
+        return spec
+
     @abstractmethod
     def environment(self, spec: LaunchSpec, inherited: dict[str, str]) -> dict[str, str]:
         """The complete environment: ``inherited`` (or without MPI settings), plus the spec's."""

@@ -6,10 +6,12 @@ The two differ in how mapping, binding and oversubscription are said and in who 
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from pathlib import Path
 
+from runner.cpuset import core_numbers, text_of
 from runner.mpi.base import Adapter, Probe
 from runner.mpi.library import Library
 from runner.mpi.values import same_value
@@ -18,6 +20,8 @@ from runner.types import LaunchSpec, ReadBack
 SHOW_FILE = "mca-params.txt"
 _SIZE = re.compile(r"\(out of a total of (\d+)\)")
 _ENV_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
+_WIDE = ("l1cache", "l2cache", "l3cache", "numa", "package", "socket")
+_HOSTS = {"--hostfile", "-hostfile", "--machinefile", "--host", "-host", "-H"}
 # Set by the launcher for its own processes (4.1 hands them down as if a user had); not a setting.
 _LAUNCHER_OWN = re.compile(
     r"^(orte_|ess$|ess_|pmix$|prte_|mpi_show_mca_params|mpi_oversubscribe$|plm_|rmaps_)"
@@ -63,6 +67,7 @@ class OpenMPI(Adapter):
         "not supported",
         "invalid policy",
         "could not be found",
+        "Your job failed to map",
     )
 
     def __init__(self, library: Library) -> None:
@@ -71,7 +76,7 @@ class OpenMPI(Adapter):
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
         words = [self.library.launcher, "-n", str(spec.ranks), *spec.launch_options]
-        words += self.placement_words(spec.placement, spec.oversubscribe)
+        words += self.placement_words(self._spread(spec), spec.oversubscribe)
         for option, settings in (("--mca", spec.mca), *self._runtime(spec)):
             for name, value in settings.items():
                 words += [option, name, value]
@@ -82,11 +87,35 @@ class OpenMPI(Adapter):
             words += ["--mca", "mpi_show_mca_params_file", str(scratch / SHOW_FILE)]
         return [*words, *spec.program]
 
+    def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
+        """Both generations bind to any core of the machine, whatever affinity they inherit.
+
+        A list of cores (in hwloc's numbers) forbids that, but 4.1 takes none beside a mapping, and
+        5.0 heeds it only when it binds to cores.  There the ranks are left unbound instead, hence
+        with the inherited affinity, unless the spec asks for a binding; where that leads beyond
+        ``cpus``, read-back tells.
+        """
+        words = _unbound(spec, self.prrte)
+        listed = text_of(core_numbers(cpus))
+        if self.prrte:
+            words = ("--prtemca", "hwloc_default_cpu_list", listed, *words)
+        elif "map_by" not in spec.placement:
+            words = ("--mca", "hwloc_base_cpu_list", listed)
+        return dataclasses.replace(spec, launch_options=(*words, *spec.launch_options))
+
     def _runtime(self, spec: LaunchSpec) -> tuple[tuple[str, dict[str, str]], ...]:
         if self.prrte:
             return (("--prtemca", spec.prte), ("--pmixmca", spec.pmix))
         # 4.1 has one namespace for the library and its run-time environment.
         return (("--mca", spec.prte), ("--mca", spec.pmix))
+
+    def _spread(self, spec: LaunchSpec) -> dict[str, str]:
+        """5.0 puts all ranks of an oversubscribed launch without a policy on the first of several
+        nodes; by slot it deals them out evenly, as 4.1 does."""
+        several = any(word in _HOSTS for word in spec.launch_options)
+        if self.prrte and spec.oversubscribe and several:
+            return {"map_by": "slot"} | spec.placement
+        return spec.placement
 
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
         words: list[str] = []
@@ -144,7 +173,9 @@ class OpenMPI(Adapter):
             inherited = {k: v for k, v in inherited.items() if not self._synonym(k, ours)}
         asked = spec.mca | spec.expected
         read_back = {name: self._state(name, value, shown) for name, value in asked.items()}
-        return Probe(True, size, read_back, inherited, self._mismatch(shown, spec))
+        return Probe(
+            True, _world_size(size, shown), read_back, inherited, self._mismatch(shown, spec)
+        )
 
     def _synonym(self, name: str, ours: dict[str, str]) -> bool:
         info = self.library.params.get(name)
@@ -195,6 +226,25 @@ class OpenMPI(Adapter):
             for name, value in read_parameter_file(path).items():
                 found[f"{path}:{name}"] = value
         return found
+
+
+def _unbound(spec: LaunchSpec, prrte: bool) -> tuple[str, ...]:
+    """A binding for a launch confined to some cores, where the launcher's own would lead beyond."""
+    asked = "bind_to" in spec.placement or "--bind-to" in spec.launch_options
+    if asked or (prrte and spec.oversubscribe):
+        return ()
+    mapped = spec.placement.get("map_by", "").partition(":")[0]
+    if mapped in _WIDE or (mapped and not prrte):
+        return ("--bind-to", "none")
+    # 5.0 maps more than two ranks by core or by NUMA node, as the machine is.
+    return ("--bind-to", "core") if prrte and not mapped and spec.ranks > 2 else ()
+
+
+def _world_size(counted: int | None, shown: dict[str, tuple[str, str]]) -> int | None:
+    """4.1 counts the processes that it has met by then, those of its own node; but its launcher
+    told it how many there are.  5.0 counts right."""
+    told = shown.get("orte_ess_num_procs", ("", ""))[0]
+    return int(told) if told.isdigit() else counted
 
 
 def read_parameter_file(path: Path) -> dict[str, str]:

@@ -20,7 +20,7 @@ _TABLE_COST_S = 0.002
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The machine and this process at one moment; ``declared_s``: the cluster's own processes."""
+    """The CPUs and this process at one moment; ``declared_s``: the cluster's own processes."""
 
     at: float
     cpu: guard.CpuTimes
@@ -28,9 +28,10 @@ class Snapshot:
     declared_s: float
 
     @classmethod
-    def take(cls, own_pids: tuple[int, ...]) -> Snapshot:
-        declared = sum(t.cpu_s for t in guard.process_times(own_pids).values())
-        return cls(time.monotonic(), guard.cpu_times(), time.process_time(), declared)
+    def take(cls, request: ExecRequest) -> Snapshot:
+        declared = sum(t.cpu_s for t in guard.process_times(request.own_pids).values())
+        counters = guard.cpu_times(request.judged_cpus)
+        return cls(time.monotonic(), counters, time.process_time(), declared)
 
 
 class ProcessTable:
@@ -64,7 +65,7 @@ class Run:
         table.refresh()
         self._load1 = os.getloadavg()[0]
         self._started_at = time.time()
-        self._before = Snapshot.take(request.own_pids)
+        self._before = Snapshot.take(request)
         self._launched = _launch.launch(request)
         self._start = self._launched.started
         self.streams = {self._launched.stdout, self._launched.stderr}
@@ -167,7 +168,7 @@ class Run:
 
     def result(self, others: tuple[int, ...]) -> ExecResult:
         """After ``ended``.  ``others``: processes that are never culprits."""
-        after = Snapshot.take(self.request.own_pids)
+        after = Snapshot.take(self.request)
         self._drain()
         server_s = after.server_s - self._before.server_s
         declared_s = after.declared_s - self._before.declared_s
@@ -177,7 +178,8 @@ class Run:
         culprits: tuple[guard.Culprit, ...] = ()
         if foreign.exceeded:
             own = (os.getpid(), *others, *self.request.own_pids)
-            culprits = guard.culprits(self._table.before, guard.process_times(), own)
+            now = guard.process_times()
+            culprits = guard.culprits(self._table.before, now, own, cpus=self.request.judged_cpus)
         status = self._status or 0
         return ExecResult(
             exit_code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,

@@ -39,6 +39,9 @@ class ExecRequest:
     """Ranks to look for; 0: do not look."""
     own_pids: tuple[int, ...] = ()
     """Running processes that belong to the cluster definition: no foreign load."""
+    judged_cpus: tuple[int, ...] | None = None
+    """CPUs on which foreign load counts; None: all of the machine.  The program is to stay there:
+    the caller's own affinity, which it inherits, sees to that."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,8 @@ def request_from_json(data: dict[str, Any]) -> ExecRequest:
     """Inverse of :func:`request_to_json`."""
     for key in ("argv", "rank_env", "own_pids"):
         data[key] = tuple(data[key])
+    if data["judged_cpus"] is not None:
+        data["judged_cpus"] = tuple(data["judged_cpus"])
     return ExecRequest(**data)
 
 

@@ -22,6 +22,19 @@ def test_limit_of_the_design() -> None:
     assert guard.limit_s(10) == pytest.approx(0.43)
 
 
+def test_counters_of_many_cpus_are_coarser_than_that_of_the_machine() -> None:
+    after = CpuTimes(2.15, 0, 0, 0, counters=16)
+    assert guard.judge(ZERO, after, 2.0, wall_s=1.0).limit_s == pytest.approx(0.16)
+    assert not guard.judge(ZERO, after, 2.0, wall_s=1.0).exceeded
+    assert guard.judge(ZERO, after, 1.98, wall_s=1.0).exceeded
+    assert not guard.ran_outside(ZERO, after, 2.30, wall_s=1.0)
+    assert guard.ran_outside(ZERO, after, 2.32, wall_s=1.0)
+    online = os.cpu_count() or 1
+    assert guard.cpu_times(range(online)).counters == 1
+    if online > 2:
+        assert guard.cpu_times(range(2)).counters == 2
+
+
 @pytest.mark.parametrize(
     ("after", "own", "foreign", "exceeded"),
     [
@@ -40,6 +53,21 @@ def test_judgement(after: CpuTimes, own: float, foreign: float, exceeded: bool) 
     assert found.irq_s == after.irq_s
     assert found.limit_s == pytest.approx(0.07)
     assert found.exceeded is exceeded
+
+
+@pytest.mark.parametrize(
+    ("after", "own", "outside"),
+    [
+        (CpuTimes(2.0, 0, 0, 0), 2.0, False),
+        (CpuTimes(2.0, 0, 0, 0), 2.06, False),  # within the limit for 1 s, 0.07 s
+        (CpuTimes(2.0, 0, 0, 0), 2.08, True),
+        # Stolen time and interrupts may be in a process's own time.
+        (CpuTimes(1.0, 0.6, 0.4, 5.0), 2.06, False),
+        (CpuTimes(1.0, 0.6, 0.4, 5.0), 2.08, True),
+    ],
+)
+def test_time_that_the_cpus_did_not_spend(after: CpuTimes, own: float, outside: bool) -> None:
+    assert guard.ran_outside(ZERO, after, own, wall_s=1.0) is outside
 
 
 @given(*(st.floats(0, 1e6) for _ in range(4)), st.floats(0, 100))
@@ -64,6 +92,44 @@ def test_machine_counters_run_on() -> None:
     mine = guard.process_time(os.getpid())
     assert mine is not None
     assert mine.cpu_s == pytest.approx(total, abs=0.1)
+
+
+def test_single_cpus_add_up_to_the_machine() -> None:
+    online = os.cpu_count() or 1
+    first = guard.cpu_times()
+    parts = [guard.cpu_times([cpu]) for cpu in range(online)]
+    last = guard.cpu_times()
+    # Each of the three counters of each CPU is cut to whole ticks.
+    rounding = 3 * (online + 1) * guard.TICK_S
+    total = sum(part.busy_s for part in parts)
+    assert first.busy_s - rounding <= total <= last.busy_s + rounding
+    assert guard.cpu_times(range(online)).busy_s == pytest.approx(total, abs=rounding)
+
+
+def test_load_counts_where_it_runs() -> None:
+    """A process on one CPU, seen from there and from another one."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("one CPU only")
+    here, there = cpus[0], cpus[1]
+    burn = f"import os, time\nos.sched_setaffinity(0, [{there}])\n"
+    burn += "while time.process_time() < 0.4: pass\nprint(flush=True); input()"
+    before = [guard.cpu_times([cpu]) for cpu in (here, there)]
+    table = guard.process_times()
+    child = subprocess.Popen([*FAST, burn], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.readline()
+    after = [guard.cpu_times([cpu]) for cpu in (here, there)]
+    later = guard.process_times()
+    seen = [
+        {culprit.pid for culprit in guard.culprits(table, later, most=100, cpus=[cpu])}
+        for cpu in (here, there)
+    ]
+    child.communicate(b"\n")
+    assert after[1].busy_s - before[1].busy_s > 0.3
+    # What others did here meanwhile is their own; the child is not among the suspects.
+    assert child.pid not in seen[0]
+    assert child.pid in seen[1]
 
 
 def test_strange_process_names_are_read() -> None:
@@ -117,7 +183,7 @@ class Machine:
         monkeypatch.setattr(guard.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(guard.time, "sleep", self.sleep)
         monkeypatch.setattr(guard.time, "process_time", lambda: self.cpu)
-        monkeypatch.setattr(guard, "cpu_times", lambda: CpuTimes(self.busy, 0, 0, 0))
+        monkeypatch.setattr(guard, "cpu_times", lambda _: CpuTimes(self.busy, 0, 0, 0))
 
     def sleep(self, seconds: float) -> None:
         load = self.loads.pop(0) if self.loads else 0.0

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from runner.cpuset import cpus_of
 from runner.mpi.library import Library, ParamInfo
 from runner.mpi.openmpi import SHOW_FILE, OpenMPI, parse_shown
-from runner.placement import cpus_of, read_back_placement
+from runner.placement import read_back_cpus, read_back_placement
 from runner.types import LaunchSpec, RunRecord, record_from_json, spec_from_json, to_json
 
 PARAMS = {
@@ -60,6 +61,71 @@ def test_each_generation_says_placement_its_own_way() -> None:
     for words in (old, new):
         assert words[words.index("--bind-to") + 1] == "core:overload-allowed"
         assert words[-1] == "./a"
+
+
+def test_each_generation_is_told_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.mpi.openmpi.core_numbers", lambda cpus: {c + 10 for c in cpus})
+    for version, option, name in (
+        ("4.1.8", "--mca", "hwloc_base_cpu_list"),
+        ("5.0.11", "--prtemca", "hwloc_default_cpu_list"),
+    ):
+        launcher = openmpi(version)
+        wanted = launcher.confined(spec(launch_options=("--mca", "a", "b")), frozenset({1, 2}))
+        words = launcher.command(wanted, Path("s"))
+        at = words.index(name)
+        assert words[at - 1 : at + 2] == [option, name, "11-12"]
+        assert at < words.index("a")
+
+
+@pytest.mark.parametrize(
+    ("version", "ranks", "placement", "over", "expected", "listed"),
+    [
+        ("5.0.11", 2, {}, False, None, True),
+        ("5.0.11", 3, {}, False, "core", True),
+        ("5.0.11", 3, {}, True, None, True),
+        ("5.0.11", 2, {"map_by": "slot"}, False, None, True),
+        ("5.0.11", 2, {"map_by": "numa"}, False, "none", True),
+        ("5.0.11", 2, {"map_by": "package:PE=2"}, False, "none", True),
+        ("5.0.11", 2, {"map_by": "numa", "bind_to": "core"}, False, "core", True),
+        # Asked for: left as it is, and told by read-back.
+        ("5.0.11", 2, {"bind_to": "numa"}, False, "numa", True),
+        ("4.1.8", 3, {}, False, None, True),
+        ("4.1.8", 3, {"bind_to": "numa"}, False, "numa", True),
+        ("4.1.8", 3, {"map_by": "slot"}, False, "none", False),
+        ("4.1.8", 3, {"map_by": "slot", "bind_to": "core"}, False, "core", False),
+    ],
+)
+def test_what_would_be_bound_beyond_the_cpus_is_left_unbound(
+    version: str,
+    ranks: int,
+    placement: dict[str, str],
+    over: bool,
+    expected: str | None,
+    listed: bool,
+) -> None:
+    launcher = openmpi(version)
+    asked = spec(ranks=ranks, placement=placement, oversubscribe=over)
+    words = launcher.command(launcher.confined(asked, frozenset({0})), Path("s"))
+    found = words[words.index("--bind-to") + 1] if "--bind-to" in words else None
+    assert found == expected
+    assert words.count("--bind-to") <= 1
+    assert any("cpu_list" in word for word in words) == listed
+
+
+def test_bindings_are_compared_with_the_cpus() -> None:
+    far = frozenset({20000, 20001})
+    states = {
+        text: read_back_cpus(far, text.split(), outside=False).state
+        for text in ("20000 20001", "20000-20001", "20000 3", "20000-20002", "")
+    }
+    assert states == {
+        "20000 20001": "in force",
+        "20000-20001": "in force",
+        "20000 3": "altered",
+        "20000-20002": "altered",
+        "": "not observable",
+    }
+    assert read_back_cpus(far, [], outside=True).state == "altered"
 
 
 def test_parameters_of_the_run_time_environment() -> None:

@@ -12,7 +12,7 @@ from autotune.space.check import check_file
 from runner.mpi.library import Library
 from tests.space.libraries import CLUSTER, CROWDED, NEW, OLD, ONE_NODE
 
-SHIPPED = ("null", "openmpi", "openmpi-tcp", "openmpi-thesis")
+SHIPPED = ("mate", "null", "openmpi", "openmpi-tcp", "openmpi-thesis")
 
 
 def test_they_are_all_found() -> None:

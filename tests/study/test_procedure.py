@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from autotune.errors import WorkError
-from autotune.space import DEFAULT, Setting, Space
+from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import Answer, carry_out
 from autotune.study.result import judge_status
 from autotune.study.simulated import MemoryBook, SimulatedBench
-from tests.study.conftest import ListStrategy, bench
+from tests.study.conftest import ListStrategy, bench, parameter
 
 ALL = [Setting({"eager": e, "links": n}) for e in (1, 4, 8) for n in (1, 2, 3, 4)]
 EFFECT = {"eager=8": 0.8}
@@ -87,6 +87,18 @@ def test_a_default_that_fails_ends_the_study_with_its_reason(space: Space) -> No
         study(bench(lambda setting, rng: "failed"), space, ALL)
 
 
+def test_one_failing_start_of_the_default_does_not_end_the_study(space: Space) -> None:
+    calls = [0]
+
+    def model(setting: Setting, rng: np.random.Generator) -> float | str:
+        calls[0] += 1
+        return "failed" if calls[0] == 1 else 1.0
+
+    simulated = bench(model)
+    study(simulated, space, [Setting({"eager": 1})])
+    assert [e.record.state for e in simulated.ledger.entries[:2]] == ["failed", "ok"]
+
+
 def test_an_inactive_parameter_is_learned_and_not_measured_again(space: Space) -> None:
     settings = [Setting({"eager": 4, "links": n}) for n in (1, 2, 3, 4)]
     simulated = bench(quick, inactive=frozenset({"links"}))
@@ -94,6 +106,17 @@ def test_an_inactive_parameter_is_learned_and_not_measured_again(space: Space) -
     assert [t.effective for t in book.trials] == [Setting({"eager": 4})] * 4
     searched = {e.key for e in simulated.ledger.entries if e.kind == "search"}
     assert searched == {"eager=4,links=1"}
+
+
+def test_what_is_inactive_in_another_layout_stays_in_the_study() -> None:
+    layout = Parameter(name="workers", levels=(1, 2), target="resource", default=1)
+    where = Space("laid out", (layout, parameter("links", 1, 2, 3)))
+    settings = [Setting({"workers": 2, "links": 2}), Setting({"links": 3})]
+    simulated = bench(quick, inactive=frozenset({"links"}))
+    _, book = study(simulated, where, settings)
+    assert book.trials[0].effective == Setting({"workers": 2})
+    assert "inactive" not in book.trials[0].attrs
+    assert book.trials[1].attrs["inactive"] == ["links"]
 
 
 def test_what_is_known_is_not_run(space: Space) -> None:

@@ -1,0 +1,230 @@
+"""``autotune testbed``: a small cluster on one machine, up and down, measured and used."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+
+from autotune.cli.options import JsonOut
+from autotune.cli.render import console, percent, seconds, table, write_json
+from autotune.errors import UsageError
+from runner import testbed as tb
+
+testbed = typer.Typer(
+    help="A small cluster on this machine: network namespaces and a delay line (needs root).",
+    no_args_is_help=True,
+)
+
+Name = Annotated[
+    str, typer.Option("--name", metavar="NAME", help="Which testbed; several may be up.")
+]
+
+_LATENCY = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s)")
+_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg])(?:bit|bps)?", re.IGNORECASE)
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_BITS = {"k": 1e3, "m": 1e6, "g": 1e9}
+USEFUL_ERROR = 0.1
+"""A round trip further from the asked one than this share is no measurement of that latency."""
+
+
+def parse_latency(text: str) -> float:
+    """Seconds of ``100us``, ``1ms``, ``0.5s`` or ``0``; raises UsageError for anything else."""
+    if text.strip() == "0":
+        return 0.0
+    match = _LATENCY.fullmatch(text.strip().lower())
+    if match is None:
+        raise UsageError(f"--latency {text!r} is no time; expected something like 100us, 1ms or 0")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def parse_rate(text: str) -> int:
+    """Bits per second of ``1gbit``, ``100mbit`` or ``unlimited`` (0); else raises UsageError."""
+    if text.strip().lower() == "unlimited":
+        return 0
+    match = _RATE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(
+            f"--rate {text!r} is no rate; expected something like 1gbit, 100mbit or unlimited"
+        )
+    return round(float(match[1]) * _BITS[match[2].lower()])
+
+
+@testbed.command("up")
+def up(
+    nodes: Annotated[int, typer.Option("--nodes", metavar="N", help="Nodes.")] = 2,
+    latency: Annotated[
+        str, typer.Option("--latency", metavar="TIME", help="Each way: 100us, 1ms, 0.")
+    ] = "1ms",
+    rate: Annotated[
+        str, typer.Option("--rate", metavar="RATE", help="Of each link: 1gbit, 100mbit, unlimited.")
+    ] = "1gbit",
+    cores: Annotated[
+        int | None,
+        typer.Option("--cores", metavar="N", help="Of each node.  Default: equal shares of all."),
+    ] = None,
+    mtu: Annotated[
+        int, typer.Option("--mtu", metavar="BYTES", help="Small packets cost the delay line CPU.")
+    ] = 65520,
+    name: Name = tb.DEFAULT_NAME,
+    json_out: JsonOut = None,
+) -> None:
+    """Bring a testbed up; one that is up with the same properties stays as it is."""
+    found = tb.up(name, nodes, parse_latency(latency), parse_rate(rate), mtu, cores)
+    if json_out:
+        write_json(tb.to_json(found), json_out)
+    if json_out == "-":
+        return
+    out = console()
+    out.print(f"testbed {name} is up: {_properties(found)}", markup=False)
+    _print_nodes(found)
+    option = "" if name == tb.DEFAULT_NAME else f" --name {name}"
+    for words in (f"status{option}", f"run{option} -- mpirun -n 2 PROGRAM", f"down{option}"):
+        out.print(f"  autotune testbed {words}", markup=False)
+
+
+@testbed.command("status")
+def status(
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Only this one.")
+    ] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure/--no-measure", help="Measure what it can be trusted for.")
+    ] = True,
+    json_out: JsonOut = None,
+) -> None:
+    """Say what is up, and measure round trip, bandwidth and what the delay line costs.
+
+    Exit code 1 if a testbed is broken, or the one asked for by name is not up.
+    """
+    wanted = [name] if name else tb.names()
+    seen = [tb.status(one, measure) for one in wanted]
+    if json_out:
+        write_json([tb.to_json(one) for one in seen], json_out)
+    if json_out != "-":
+        if not seen:
+            console().print("no testbed is up:  autotune testbed up --nodes 2", markup=False)
+        for one in seen:
+            _print_status(one)
+    if any(one.state != "up" for one in seen):
+        raise typer.Exit(1)
+
+
+@testbed.command("down")
+def down(
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Only this one; default: all.")
+    ] = None,
+    json_out: JsonOut = None,
+) -> None:
+    """Take testbeds down and clean what is left of broken ones.  Nothing to do is no error."""
+    done = [tb.down(one) for one in ([name] if name else tb.names())]
+    if json_out:
+        write_json([tb.to_json(one) for one in done], json_out)
+    if json_out == "-":
+        return
+    for one in done:
+        words = f"down, {one.processes} processes ended" if one.found else "was not up"
+        console().print(f"testbed {one.name}: {words}", markup=False)
+    if not done:
+        console().print("no testbed is up", markup=False)
+
+
+@testbed.command("run", context_settings={"ignore_unknown_options": True})
+def run(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- mpirun ... | -- COMMAND", show_default=False),
+    ] = None,
+    name: Name = tb.DEFAULT_NAME,
+    json_out: JsonOut = None,
+) -> None:
+    """Run mpirun with its ranks on the nodes, or another command in the first node.
+
+    The exit code is 1 where the command's is not 0.
+    """
+    done = tb.run(name, tuple(command or ()))
+    if json_out:
+        write_json(tb.to_json(done), json_out)
+    if done.exit_code:
+        raise typer.Exit(1)
+
+
+def _properties(found: tb.Testbed) -> str:
+    return (
+        f"{len(found.nodes)} nodes, {seconds(found.latency_s)} each way, {_rate(found.rate_bps)} "
+        f"(kept by: {found.shaper}), MTU {found.mtu}"
+    )
+
+
+def _rate(bits: float | None) -> str:
+    if bits is None:
+        return "-"
+    return f"{bits / 1e6:.4g} Mbit/s" if bits else "unlimited"
+
+
+def _print_nodes(found: tb.Testbed) -> None:
+    rows = [[n.name, n.address, ",".join(map(str, n.cpus))] for n in found.nodes]
+    console().print(table("", ["node", "address", "CPUs"], rows))
+    if found.shared_cpus:
+        console().print(
+            "note: nodes share CPUs; ranks are declared oversubscribed and yield", markup=False
+        )
+
+
+def _print_status(seen: tb.Status) -> None:
+    out = console()
+    if seen.testbed is None or seen.state != "up":
+        advice = "autotune testbed down" if seen.state == "broken" else "autotune testbed up"
+        out.print(
+            f"testbed {seen.name} is {seen.state}:  {advice} --name {seen.name}", markup=False
+        )
+        return
+    out.print(f"testbed {seen.name} is up: {_properties(seen.testbed)}", markup=False)
+    _print_nodes(seen.testbed)
+    if seen.round_trip_s is not None:
+        out.print(table("", ["measured now", ">", ""], _figures(seen)))
+        _print_doubts(seen)
+
+
+def _figures(seen: tb.Status) -> list[list[str]]:
+    asked = seen.asked_round_trip_s or 0.0
+    trip = seen.round_trip_s or 0.0
+    off = f"asked {_micro(asked)}, {percent(trip / asked - 1)}" if asked else "no latency asked"
+    spread = f"a quarter below {_micro(seen.round_trip_low_s)}, 5 % above "
+    return [
+        ["round trip of 8 bytes", _micro(trip), off],
+        ["", "", spread + _micro(seen.round_trip_high_s)],
+        ["bandwidth", _rate(seen.bandwidth_bps), f"asked {_asked_rate(seen)}"],
+        ["delay line, idle", _share(seen.line_cpu_idle), "of a CPU"],
+        ["delay line, round trips", _share(seen.line_cpu_pingpong), _interrupts(seen.irq_pingpong)],
+        ["delay line, stream", _share(seen.line_cpu_stream), _interrupts(seen.irq_stream)],
+        ["delivered late by", _micro(seen.late_s), f"{seen.dropped} packets dropped since up"],
+    ]
+
+
+def _micro(value: float | None) -> str:
+    """Microseconds: the errors that matter here are below what :func:`seconds` shows."""
+    return "-" if value is None else f"{value * 1e6:.0f} us"
+
+
+def _asked_rate(seen: tb.Status) -> str:
+    return _rate(seen.testbed.rate_bps if seen.testbed else None)
+
+
+def _share(cpus: float | None) -> str:
+    return "-" if cpus is None else f"{cpus * 100:.1f} %"
+
+
+def _interrupts(cpus: float | None) -> str:
+    return f"of a CPU; interrupts {_share(cpus)}"
+
+
+def _print_doubts(seen: tb.Status) -> None:
+    out = console()
+    asked, trip = seen.asked_round_trip_s, seen.round_trip_s
+    if asked and trip and abs(trip / asked - 1) > USEFUL_ERROR:
+        out.print("note: the round trip is not the asked one: machine busy?", markup=False)
+    if not seen.realtime:
+        out.print("note: the delay line has no real-time priority: ranks delay it", markup=False)

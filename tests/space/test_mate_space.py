@@ -1,0 +1,178 @@
+"""The space of runner.mate: its size, its default, and that every setting can be laid out."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.space import DEFAULT, Setting, Space, load_space
+from runner.mate.config import Config
+from runner.mpi.library import Library
+from tests.space.libraries import NEW, OLD
+
+LAYOUT = {"variant", "workers", "odf", "local_x", "local_y"}
+RUNTIME = "--workers {workers} --ranks-per-process {ranks_per_process} "
+RUNTIME += "--local-grid {local_x}x{local_y}x{local_z}"
+
+
+def mate(cores: int, *cells: int, nodes: int = 1) -> Space:
+    facts = {"ranks": cores, "cores": cores, "nodes": nodes}
+    told = dict(zip(("cells_x", "cells_y", "cells_z"), cells, strict=False))
+    return load_space("mate", None, facts, told)
+
+
+def only_layouts(space: Space) -> Space:
+    return replace(space, parameters=tuple(p for p in space if p.name in LAYOUT))
+
+
+@pytest.mark.parametrize(
+    ("cores", "points", "shapes", "uncut"),
+    [(2, 10, 90, 35), (16, 25, 425, 125), (32, 29, 555, 155), (64, 32, 664, 179)],
+)
+def test_as_many_layouts_as_counted(cores: int, points: int, shapes: int, uncut: int) -> None:
+    """The table of section 16.1 of our digest of Martin 2018: (p, n, odf), with all local shapes,
+    with x uncut.  Flat MPI comes on top."""
+    space = only_layouts(mate(cores))
+    flat, *layouts = space.enumerate()
+    assert flat == DEFAULT
+    assert len(layouts) == shapes
+    assert sum("local_x" not in setting for setting in layouts) == uncut
+    assert len({(s.get("workers", 1), s.get("odf", 1)) for s in layouts}) == points
+    assert all(setting["variant"] == "mate" for setting in layouts)
+
+
+def test_a_walk_in_order_begins_with_flat_mpi_and_the_layouts() -> None:
+    space = mate(2)
+    _, *layouts = only_layouts(space).enumerate()
+    walked = list(itertools.islice(space.enumerate(), 5 + len(layouts) + 1))
+    assert [s.key for s in walked[:2]] == ["default", "block_size=16"]
+    assert walked[5:-1] == layouts
+    assert not LAYOUT.issuperset(walked[-1])
+
+
+def test_a_line_of_cells_may_be_cut_along_itself_alone() -> None:
+    space = mate(2, 1, 1, 400)
+    assert space.is_valid(Setting.parse("variant=mate,workers=2,odf=4"))
+    assert not space.is_valid(Setting.parse("variant=mate,workers=2,local_x=2"))
+
+
+def test_flat_mpi_is_the_default_and_takes_no_option() -> None:
+    space = mate(4)
+    assert space.launched(DEFAULT) == {}
+    for text in ("variant=mpi", "workers=2,odf=4", "variant=mpi,split=2,thread_level=serialized"):
+        assert space.canonical(Setting.parse(text)) == DEFAULT
+    # Every parameter but these two does nothing without the runtime.
+    assert [p.name for p in space if p.when is None] == ["variant", "block_size"]
+    blocks = space.launched(Setting.parse("block_size=32"))
+    assert blocks == {"arg": {"--block-size {block_size}": "--block-size 32"}}
+
+
+def test_one_setting_as_words() -> None:
+    space = mate(4, 64, 64, 64)
+    setting = Setting.parse(
+        "variant=mate,workers=2,odf=4,local_x=1,local_y=2,block_size=32,split=2,in_process=1,"
+        "affinity=scatter,idle_spin=50,thread_level=serialized"
+    )
+    launch = space.launched(space.canonical(setting))
+    assert launch["resource"] == {"workers": "2", "processes": "2"}
+    assert set(launch["arg"].values()) == {
+        "--variant mate",
+        "--workers 2 --ranks-per-process 8 --local-grid 1x2x4",
+        "--block-size 32",
+        "--split 2",
+        "--in-process",
+        "--affinity scatter",
+        "--idle 50:1000",
+        "--thread-level serialized",
+    }
+
+
+def test_workers_alone_are_a_layout() -> None:
+    """A setting from which parameters are taken out stays one that can be run."""
+    space = mate(8, 64, 64, 64)
+    for text in ("variant=mate", "variant=mate,workers=8", "variant=mate,odf=16"):
+        assert space.violations(Setting.parse(text)) == []
+    words = space.launched(Setting.parse("variant=mate,workers=8"))["arg"][RUNTIME]
+    assert words == "--workers 8 --ranks-per-process 8 --local-grid 1x1x8"
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("variant=mate,workers=3", "processes x workers = cores"),
+        ("variant=mate,odf=2,local_x=4", "as many parts as there are ranks"),
+        ("variant=mate,workers=64,odf=8", "8 bits"),
+        ("variant=mate,odf=16,local_y=16", "ghost layer"),
+        ("variant=mate,odf=16", "ghost layer"),
+        ("variant=mate,affinity=scatter", "the same as compact"),
+    ],
+)
+def test_what_is_ruled_out(text: str, rule: str) -> None:
+    space = mate(64, 16, 24, 24)
+    assert any(rule in problem for problem in space.violations(Setting.parse(text), grid=False))
+
+
+def test_workers_stay_on_one_node() -> None:
+    space = mate(8, nodes=4)
+    assert space.is_valid(Setting.parse("variant=mate,workers=2"))
+    assert not space.is_valid(Setting.parse("variant=mate,workers=4"))
+
+
+def check(space: Space, setting: Setting, cores: int) -> None:
+    """The rules of Martin 2018, said again without the space's own expressions."""
+    if "variant" not in setting:
+        assert set(setting) <= {"block_size"}
+        return
+    launch = space.launched(setting)
+    words = launch["arg"][RUNTIME].split()
+    workers, ranks = int(words[1]), int(words[3])
+    x, y, z = (int(part) for part in words[5].split("x"))
+    assert workers * int(launch.get("resource", {}).get("processes", cores)) == cores
+    assert x * y * z == ranks
+    assert workers <= ranks <= 256
+    assert ranks % workers == 0
+    # What the runtime itself makes of it: it raises for an impossible configuration.
+    config = Config(workers=workers, ranks_per_process=ranks, local_grid=(x, y, z))
+    config.require_useful()
+    if "cells_x" in space.facts:
+        assert config.rank_extent((64, 32, 48), ghost=2)
+
+
+@given(st.sampled_from([1, 2, 3, 4, 6, 8, 24, 64]), st.integers(0, 10**6), st.booleans())
+def test_every_sampled_setting_can_be_laid_out(cores: int, seed: int, told: bool) -> None:
+    space = mate(cores, *(64, 32, 48) if told else ())
+    setting = space.sample(np.random.default_rng(seed))
+    assert space.violations(setting) == []
+    assert space.canonical(setting) == setting
+    check(space, setting, cores)
+
+
+@pytest.mark.parametrize("cores", [2, 6])
+def test_every_layout_stays_one_without_its_shape(cores: int) -> None:
+    """A study takes parameters out of a winner; what is left should be runnable."""
+    space = only_layouts(mate(cores))
+    for setting in space.enumerate():
+        for name in {"local_x", "local_y"} & set(setting):
+            smaller = space.canonical(setting.without(name))
+            assert space.violations(smaller) == []
+            check(space, smaller, cores)
+
+
+@pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
+def test_it_joins_the_space_of_the_library(library: Library) -> None:
+    facts = {"ranks": 4, "cores": 4, "nodes": 1}
+    both = load_space("openmpi+mate", library, facts)
+    assert both.requires == {"mate"}
+    assert "bind_to" in both
+    rng = np.random.default_rng(1)
+    found = [both.sample(rng) for _ in range(40)]
+    for setting in found:
+        assert both.violations(setting) == []
+        if "variant" in setting:
+            check(both, setting, 4)
+    assert any("variant" in setting and "resource" in both.launched(setting) for setting in found)

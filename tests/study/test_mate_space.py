@@ -1,0 +1,241 @@
+"""Launches of settings with workers: processes, cores and words that go together."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.cli.options import TargetWords, space_for
+from autotune.cli.space_commands import show
+from autotune.config.app import App, Input, load_app, require_tunable
+from autotune.config.cluster import Cluster
+from autotune.errors import UsageError
+from autotune.space import DEFAULT, Setting, Space, load_space
+from autotune.study.identity import study_key
+from autotune.study.resources import layout, placement, require_room
+from autotune.study.target import Target
+from runner.apps.jacobi3d.inputs import INPUTS
+from runner.launch import Runner
+from runner.machine import describe
+from runner.mpi.discover import adapter
+from runner.mpi.library import Library
+from runner.placement import read_back_placement
+from tests.space.libraries import NEW, OLD
+
+SHOW = """
+import json, os, sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+cpus = world.gather(sorted(os.sched_getaffinity(0)))
+if world.rank == 0:
+    print(json.dumps({"args": sys.argv[1:], "size": world.size, "cpus": cpus}))
+"""
+
+
+def app(program: str = "program") -> App:
+    return App(
+        name="own", command=("{python}", program), tunable=("mate",), inputs={"default": Input()}
+    )
+
+
+def target(cores: int, library: Library = NEW, ranks: int | None = None, **more: object) -> Target:
+    cluster = Cluster(name="own", cores_per_node=cores)
+    return Target(app(), "default", ranks or cores, cluster, library, cores, **more)  # type: ignore[arg-type]
+
+
+def space_of(wanted: Target, name: str = "mate") -> Space:
+    return load_space(name, wanted.library, wanted.facts, wanted.app_facts)
+
+
+@pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
+def test_the_default_is_flat(library: Library) -> None:
+    wanted = target(4, library)
+    spec = wanted.spec(space_of(wanted), DEFAULT)
+    assert spec == wanted.spec(None)
+    assert spec.ranks == 4
+    assert spec.program == (sys.executable, "program")
+    assert spec.placement == {}
+
+
+@pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
+def test_each_process_gets_the_cores_of_its_workers(library: Library) -> None:
+    wanted = target(4, library)
+    spec = wanted.spec(space_of(wanted), Setting.parse("variant=mate,workers=2,odf=2,local_x=2"))
+    assert spec.ranks == 2
+    assert spec.placement == {"map_by": "slot:PE=2", "bind_to": "core"}
+    assert spec.program[2:] == (
+        *("--variant", "mate", "--workers", "2"),
+        *("--ranks-per-process", "4", "--local-grid", "2x1x2"),
+    )
+    line = wanted.mpirun_line(
+        adapter(library), space_of(wanted), Setting.parse("variant=mate,workers=4")
+    )
+    assert line.startswith("mpirun -n 1 --map-by slot:PE=4 --bind-to core ")
+    assert line.endswith(" --variant mate --workers 4 --ranks-per-process 4 --local-grid 1x1x4")
+
+
+@given(st.sampled_from([1, 2, 3, 4, 6, 8, 64]), st.integers(0, 10**6))
+def test_every_sampled_launch_uses_all_cores(cores: int, seed: int) -> None:
+    wanted = target(cores)
+    space = space_of(wanted)
+    setting = space.sample(np.random.default_rng(seed))
+    spec = wanted.spec(space, setting)
+    options = dict(zip(spec.program[2::2], spec.program[3::2], strict=False))
+    workers = int(setting.get("workers", 1))
+    assert spec.ranks * workers == cores
+    assert ("--workers" in spec.program) == (setting.get("variant") == "mate")
+    if "variant" in setting and "--in-process" not in spec.program:
+        assert int(options["--workers"]) == workers
+    bound = {"map_by": f"slot:PE={workers}", "bind_to": "core"} if workers > 1 else {}
+    assert spec.placement == bound
+    assert spec.oversubscribe is False
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ({}, {"map_by": "slot:PE=2", "bind_to": "core"}),
+        ({"map_by": "numa"}, {"map_by": "numa:PE=2", "bind_to": "core"}),
+        ({"bind_to": "core"}, {"map_by": "slot:PE=2", "bind_to": "core"}),
+        ({"bind_to": "none", "map_by": "numa"}, {"bind_to": "none", "map_by": "numa"}),
+        ({"bind_to": "package"}, {"bind_to": "package"}),
+        ({"map_by": "slot:PE=4"}, {"map_by": "slot:PE=4"}),
+    ],
+)
+def test_what_was_asked_for_stays(chosen: dict[str, str], expected: dict[str, str]) -> None:
+    assert placement(chosen, 2, "openmpi") == expected
+    assert placement(chosen, 1, "openmpi") == chosen
+    assert placement(chosen, 2, "mpich") == chosen
+    assert placement(chosen, 2, "openmpi", ("--bind-to", "none")) == chosen
+
+
+def test_more_ranks_than_cores_are_not_bound() -> None:
+    wanted = target(2, ranks=4)
+    spec = wanted.spec(space_of(wanted), Setting.parse("variant=mate,workers=2"))
+    assert (spec.ranks, spec.placement, spec.oversubscribe) == (2, {"bind_to": "none"}, True)
+    # More workers than a node has cores: the runtime would refuse them.
+    assert not space_of(wanted).is_valid(Setting.parse("variant=mate,workers=4"))
+
+
+def test_layouts() -> None:
+    assert layout(8, {}) == (8, 1)
+    assert layout(8, {"workers": "4"}) == (2, 4)
+    assert layout(8, {"processes": "2", "workers": "2"}) == (2, 2)
+    assert layout(8, {"ranks": "3"}) == (3, 1)
+    for given_, words in [
+        ({"workers": "3"}, "does not divide"),
+        ({"processes": "4", "workers": "4"}, "need 16 cores"),
+        ({"processes": "none"}, "whole number"),
+    ]:
+        with pytest.raises(UsageError, match=words):
+            layout(8, given_)
+
+
+def test_a_space_without_room_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text("[parameters.workers]\nlevels = [1, 2, 3]\n")
+    with pytest.raises(UsageError, match=r"allows workers=3: .*does not divide the 4 cores"):
+        require_room(load_space(str(path)), 4)
+    path.write_text(path.read_text() + '[[constraints]]\nrule = "ranks % workers == 0"\n')
+    require_room(load_space(str(path), facts={"ranks": 4}), 4)
+    path.write_text("[parameters.processes]\nlevels = [1, 2, 8]\n")
+    with pytest.raises(UsageError, match="allows processes=8"):
+        require_room(load_space(str(path)), 4)
+    require_room(space_of(target(12), "mate+openmpi"), 12)
+
+
+def test_programs_that_do_not_understand_the_options_are_refused() -> None:
+    space = space_of(target(2))
+    require_tunable(app(), space.name, space.requires)
+    assert "mate" in load_app("jacobi3d").tunable
+    with pytest.raises(
+        UsageError, match=r"'micro' is not known to understand \(\"mate\"\)"
+    ) as error:
+        require_tunable(load_app("micro"), space.name, space.requires)
+    assert "Applications that do: jacobi3d" in str(error.value)
+    assert 'tunable = ["mate"]' in str(error.value)
+
+
+def test_inputs_of_jacobi3d_tell_their_cells() -> None:
+    shipped = load_app("jacobi3d")
+    for name, known in INPUTS.items():
+        facts = shipped.input(name).facts
+        assert tuple(facts[f"cells_{axis}"] for axis in "xyz") == known.size
+
+
+def test_the_key_holds_the_cores_not_the_processes() -> None:
+    wanted = target(4)
+    space = space_of(wanted)
+    key = study_key(wanted, space, adapter(wanted.library), "ga", {}, 0)
+    assert key.ranks == 4
+    assert key.space_hash == space.hash
+    other = target(2)
+    assert space_of(other).hash != space.hash
+
+
+@pytest.mark.parametrize(
+    ("bindings", "state"),
+    [(["0-1", "2-3"], "in force"), (["0", "1"], "altered"), (["0-3", "0-3"], "altered")],
+)
+def test_a_binding_to_several_cores_is_read_back(
+    bindings: list[str], state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runner.placement._threads_per_core", lambda: 1)
+    found = read_back_placement({"map_by": "slot:PE=2", "bind_to": "core"}, bindings)
+    assert found["bind_to"].state == state
+
+
+@pytest.mark.mpi
+def test_it_is_shown_at_80_columns(
+    library: Library, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    show("mate", ranks=64)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines) <= 80
+    assert "  processes = (ranks / workers)" in lines
+
+
+@pytest.mark.mpi
+def test_a_launch_has_its_cores_and_its_line_can_be_pasted(
+    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One process with as many workers as there are cores, where Open MPI would bind it to one."""
+    if library.family != "openmpi":
+        pytest.skip("the MPI here is not Open MPI")
+    cores = describe().cores
+    if cores < 2:
+        pytest.skip("one core: there is nothing to divide")
+    (tmp_path / "show.py").write_text(SHOW)
+    words = TargetWords(None, "jacobi3d", None, cores, "local", None, None, None, 30)
+    wanted = words.resolve()
+    shown = wanted.app.model_copy(
+        update={"command": ("{python}", str(tmp_path / "show.py")), "metric": None, "verify": None}
+    )
+    wanted = Target(shown, None, cores, wanted.cluster, library, cores, timeout_s=30)
+    space = space_for(wanted, "openmpi+mate")
+    setting = Setting.parse(f"variant=mate,workers={cores},odf=2")
+    with Runner(adapter(library), guard=False) as runner:
+        record = runner.run(wanted.spec(space, setting))
+    assert (record.state, record.reason) == ("ok", "")
+    assert record.world_size == 1
+    assert record.read_back["bind_to"].state == "in force"
+    expected = ["--variant", "mate", "--workers", str(cores), "--ranks-per-process", str(2 * cores)]
+    assert record.extra["args"] == [*expected, "--local-grid", f"1x1x{2 * cores}"]
+    assert len(record.extra["cpus"][0]) >= cores
+
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    monkeypatch.setenv("PATH", library.bin, prepend=":")
+    line = wanted.mpirun_line(adapter(library), space, setting)
+    assert shutil.which(shlex.split(line)[0])
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60, check=True)
+    assert f'"--workers", "{cores}"' in done.stdout
