@@ -1,0 +1,39 @@
+"""Over-decomposed MPI programs: ranks as coroutines, regions with dependencies, pinned workers.
+
+See README.md for the model and the whole interface.
+"""
+
+from __future__ import annotations
+
+from runner.mate.config import Config
+from runner.mate.context import Context
+from runner.mate.errors import ConfigError, Deadlock, GraphError, MateError, RankFailed
+from runner.mate.graph import Graph
+from runner.mate.launch import run, world
+from runner.mate.log import EventLog, check_events
+from runner.mate.messages import pieces
+from runner.mate.options import add_arguments, from_arguments
+from runner.mate.report import Report
+from runner.mate.task import Request
+from runner.mate.timers import WorkerTimes
+
+__all__ = [
+    "Config",
+    "ConfigError",
+    "Context",
+    "Deadlock",
+    "EventLog",
+    "Graph",
+    "GraphError",
+    "MateError",
+    "RankFailed",
+    "Report",
+    "Request",
+    "WorkerTimes",
+    "add_arguments",
+    "check_events",
+    "from_arguments",
+    "pieces",
+    "run",
+    "world",
+]

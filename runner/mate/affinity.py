@@ -1,0 +1,73 @@
+"""Which CPU each worker is pinned to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from runner.mate.errors import ConfigError
+
+CpuSet = tuple[int, ...]
+
+
+def mask() -> CpuSet:
+    """The CPUs this process may use."""
+    return tuple(sorted(os.sched_getaffinity(0)))
+
+
+def check(workers: int, cpus: CpuSet, affinity: str) -> None:
+    """Refuse more workers than CPUs; raises :class:`ConfigError`."""
+    if affinity != "none" and workers > len(cpus):
+        raise ConfigError(
+            f"--workers {workers}, but this process may use only {len(cpus)} CPUs "
+            f"({', '.join(map(str, cpus))}): give mpirun --bind-to none (or a wider --bind-to and "
+            "--map-by with PE=), use fewer workers, or switch pinning off with --affinity none"
+        )
+
+
+def places(workers: int, affinity: str, masks: Sequence[CpuSet], mine: int) -> list[int | None]:
+    """A CPU for each worker of process ``mine``; ``masks`` are those of all processes of the node.
+
+    Processes with the same mask take turns in it, so that ``--bind-to none`` does not put the
+    workers of all processes on the first CPUs.
+    """
+    if affinity == "none":
+        return [None] * workers
+    cpus = masks[mine]
+    order = list(cpus) if affinity == "compact" else scattered(cpus, package_of)
+    before = sum(1 for other in masks[:mine] if other == cpus)
+    return [order[(before * workers + w) % len(order)] for w in range(workers)]
+
+
+def crowded(workers: int, masks: Sequence[CpuSet]) -> bool:
+    """Whether the processes of a node have more workers than CPUs."""
+    return workers * len(masks) > len(set().union(*masks))
+
+
+def scattered(cpus: CpuSet, package: Callable[[int], int]) -> list[int]:
+    """The CPUs, taking one from each package (socket) in turn."""
+    groups: dict[int, list[int]] = {}
+    for cpu in cpus:
+        groups.setdefault(package(cpu), []).append(cpu)
+    turns = sorted(
+        (position, number, cpu)
+        for number, group in enumerate(groups.values())
+        for position, cpu in enumerate(group)
+    )
+    return [cpu for _, _, cpu in turns]
+
+
+def package_of(cpu: int) -> int:
+    """The socket of a CPU, 0 where the system does not say."""
+    path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id")
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def pin(cpu: int | None) -> None:
+    """Pin the calling thread."""
+    if cpu is not None:
+        os.sched_setaffinity(0, {cpu})

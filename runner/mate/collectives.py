@@ -1,0 +1,211 @@
+"""Barriers, local broadcast and collectives over all ranks, as methods of a rank's context.
+
+Data go through process-wide buffers in the order of processes and local ids; the rank map puts them
+into the order of global ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.mate.errors import MateError
+from runner.mate.meeting import GLOBAL, LOCAL, Meeting, Meetings, until_over
+from runner.mate.messages import Messages, Shared
+from runner.mate.task import Request, Task
+
+Array = NDArray[Any]
+
+_LOCAL_OPS: dict[str, Any] = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+
+
+class Collectives(Messages):
+    """Every rank must call the same operations in the same order."""
+
+    def __init__(self, task: Task, shared: Shared, meetings: Meetings) -> None:
+        super().__init__(task, shared)
+        self._meetings = meetings
+
+    async def local_barrier(self) -> None:
+        """Until all ranks of this process have come."""
+        meeting, last = self._meetings.arrive(self._task, LOCAL, "local_barrier", None)
+        if last:
+            self._meetings.close(meeting)
+        else:
+            await until_over(meeting)
+
+    async def local_bcast(self, value: Any = None, root: int = 0) -> Any:
+        """The object that local rank ``root`` gave, itself and not a copy."""
+        self._check_root(root, len(self._scheduler.tasks), "local rank")
+        meeting, last = self._meetings.arrive(self._task, LOCAL, f"local_bcast({root})", value)
+        if last:
+            self._meetings.close(meeting)
+        else:
+            await until_over(meeting)
+        return meeting.given[root]
+
+    async def barrier(self) -> None:
+        """Until all ranks of the job have come."""
+        meeting, last = self._meetings.arrive(self._task, GLOBAL, "barrier", None)
+        await self._act(meeting, last, "Ibarrier", None, None)
+
+    async def bcast(self, array: Array, root: int = 0) -> None:
+        """``array`` of rank ``root`` into that of all ranks (equal sizes)."""
+        process, local = self._locate(root)
+        meeting, last = self._arrive(f"bcast({root})", _flat(array, "array"))
+        # A buffer of its own: the giver may change its array while slower ranks still copy.
+        giver = local if process == self._transport.process else 0
+        buffer = meeting.given[giver].copy() if last else None
+        await self._act(meeting, last, "Ibcast", buffer, buffer, process)
+        if self._task.rank != root:
+            _flat(array, "array")[...] = meeting.result
+
+    async def reduce(
+        self, send: Array, recv: Array | None = None, op: Any = "sum", root: int = 0
+    ) -> None:
+        """Elementwise ``op`` of all ranks' ``send`` into ``recv`` of rank ``root``."""
+        process, local = self._locate(root)
+        if self._task.rank == root and recv is None:
+            raise MateError(f"reduce: rank {root} is the root and needs an array to receive into")
+        given = (_flat(send, "send"), None if recv is None else _flat(recv, "recv"))
+        meeting, last = self._arrive(f"reduce({root})", given)
+        combined = self._combine([g[0] for g in meeting.given], op) if last else None
+        here = last and process == self._transport.process
+        target = meeting.given[local][1] if here else None
+        await self._act(meeting, last, "Ireduce", combined, target, self._mpi_op(op), process)
+
+    async def allreduce(self, send: Array, recv: Array, op: Any = "sum") -> None:
+        """Elementwise ``op`` of all ranks' ``send`` into everybody's ``recv`` (may be ``send``)."""
+        mine = _flat(recv, "recv")
+        meeting, last = self._arrive("allreduce", _flat(send, "send"))
+        combined = self._combine(meeting.given, op) if last else None
+        target = None if combined is None else np.empty_like(combined)
+        await self._act(meeting, last, "Iallreduce", combined, target, self._mpi_op(op))
+        mine[...] = meeting.result
+
+    async def gather(self, send: Array, recv: Array | None = None, root: int = 0) -> None:
+        """All ranks' ``send`` (n elements) into ``recv`` of ``root`` (size * n, by global rank)."""
+        process, _ = self._locate(root)
+        if self._task.rank == root and recv is None:
+            raise MateError(f"gather: rank {root} is the root and needs an array to receive into")
+        mine = _flat(send, "send")
+        meeting, last = self._arrive(f"gather({root})", mine)
+        here = process == self._transport.process
+        joined = np.concatenate(meeting.given) if last else None
+        target = [np.empty(mine.size * self._ranks.size, mine.dtype), self._counts(mine.size)]
+        await self._act(meeting, last, "Igatherv", joined, target if here else None, process)
+        if self._task.rank == root and recv is not None:
+            _flat(recv, "recv").reshape(self._ranks.size, -1)[self._ranks.order] = (
+                meeting.result.reshape(self._ranks.size, -1)
+            )
+
+    async def scatter(self, send: Array | None, recv: Array, root: int = 0) -> None:
+        """Part ``r`` of ``send`` of ``root`` into ``recv`` (n elements) of global rank ``r``."""
+        process, local = self._locate(root)
+        mine = _flat(recv, "recv")
+        if self._task.rank == root and send is None:
+            raise MateError(f"scatter: rank {root} is the root and needs an array to send")
+        given = None if send is None else _flat(send, "send")
+        meeting, last = self._arrive(f"scatter({root})", given)
+        source = None
+        if last and process == self._transport.process:
+            whole = meeting.given[local].reshape(self._ranks.size, -1)[self._ranks.order]
+            source = [whole.reshape(-1), self._counts(mine.size)]
+        target = np.empty(mine.size * len(meeting.given), mine.dtype)
+        await self._act(meeting, last, "Iscatterv", source, target, process)
+        mine[...] = meeting.result.reshape(len(meeting.given), -1)[self._task.local]
+
+    async def allgather(self, send: Array, recv: Array) -> None:
+        """All ranks' ``send`` (n elements) into everybody's ``recv`` (size * n, by global rank)."""
+        await self.allgatherv(send, recv, [send.size] * self._ranks.size)
+
+    async def allgatherv(self, send: Array, recv: Array, counts: Sequence[int]) -> None:
+        """All ranks' ``send``, ``counts[r]`` elements of rank ``r``, one after another."""
+        mine = _flat(send, "send")
+        if len(counts) != self._ranks.size or counts[self._task.rank] != mine.size:
+            raise MateError(
+                f"allgatherv: rank {self._task.rank} sends {mine.size} elements, but counts is "
+                f"{list(counts)}: expected one number for each of {self._ranks.size} ranks"
+            )
+        meeting, last = self._arrive("allgatherv", mine)
+        per_process = [sum(counts[r] for r in ranks) for ranks in self._ranks.ranks]
+        joined = np.concatenate(meeting.given) if last else None
+        target = [np.empty(sum(counts), mine.dtype), per_process]
+        await self._act(meeting, last, "Iallgatherv", joined, target)
+        into, begin = _flat(recv, "recv"), np.concatenate(([0], np.cumsum(counts)))
+        place = 0
+        for rank in self._ranks.order:
+            count = counts[rank]
+            into[begin[rank] : begin[rank] + count] = meeting.result[place : place + count]
+            place += count
+
+    def _arrive(self, kind: str, given: Any) -> tuple[Meeting, bool]:
+        return self._meetings.arrive(self._task, GLOBAL, kind, given)
+
+    async def _act(
+        self, meeting: Meeting, last: bool, name: str, source: Any, target: Any, *args: Any
+    ) -> None:
+        """The last rank performs the process's part, the others wait for it."""
+        if not last:
+            await until_over(meeting)
+            return
+        request = Request(self._task, None, None, None, None)
+        self._task.posted += 1
+        self._transport.collective(request, name, source, target, *args)
+        await self.wait(request)
+        self._meetings.close(meeting, target[0] if isinstance(target, list) else target)
+
+    @property
+    def _ranks(self) -> Any:
+        return self._shared.ranks
+
+    def _counts(self, each: int) -> list[int]:
+        """Elements of each process if every rank has ``each``."""
+        return [each * len(ranks) for ranks in self._ranks.ranks]
+
+    def _locate(self, root: int) -> tuple[int, int]:
+        self._check_root(root, self._ranks.size, "rank")
+        process, local = self._ranks.locations[root]
+        return process, local
+
+    def _check_root(self, root: int, count: int, what: str) -> None:
+        if not 0 <= root < count:
+            raise MateError(f"root {root}: there is no such {what}, they go from 0 to {count - 1}")
+
+    def _combine(self, arrays: list[Array], op: Any) -> Array:
+        """``op`` over the local ranks, in the order of their ids: equal runs give equal bits."""
+        combined = arrays[0].copy()
+        for array in arrays[1:]:
+            if isinstance(op, str):
+                self._local_op(op)(combined, array, out=combined)
+            else:
+                op.Reduce_local(array, combined)
+        return combined
+
+    def _local_op(self, op: str) -> Any:
+        if op not in _LOCAL_OPS:
+            raise MateError(f"op {op!r}: expected one of {', '.join(_LOCAL_OPS)}, or an MPI.Op")
+        return _LOCAL_OPS[op]
+
+    def _mpi_op(self, op: Any) -> Any:
+        if isinstance(op, str):
+            self._local_op(op)
+            return self._transport.operation(op)
+        if not op.Is_commutative():
+            raise MateError("a reduction needs a commutative operation: local ranks come first")
+        return op
+
+
+def _flat(array: Array, what: str) -> Array:
+    """A contiguous array in one dimension, without a copy."""
+    if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
+        raise MateError(f"{what}: a collective needs a contiguous numpy array")
+    return array.reshape(-1)

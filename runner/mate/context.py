@@ -1,0 +1,158 @@
+"""What a rank is given: who it is, and everything it can do (Martin 2018, appendix E)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
+from time import perf_counter
+from typing import Any
+
+from runner.mate.collectives import Collectives
+from runner.mate.config import Config
+from runner.mate.errors import MateError
+from runner.mate.execute import drain, run_graph
+from runner.mate.graph import Graph
+from runner.mate.meeting import Meetings
+from runner.mate.messages import Shared
+from runner.mate.task import Task
+from runner.mate.timers import BUFFERING, COMPUTE, Timers
+
+Main = Callable[..., Coroutine[Any, Any, Any]]
+
+
+class Marks:
+    """First and last arrival of the local ranks, in seconds of the process's clock."""
+
+    def __init__(self) -> None:
+        self.first: float | None = None
+        self.last: float | None = None
+
+
+class Context(Collectives):
+    """One rank's view of the job.  Methods that may wait are awaited; the others return at once."""
+
+    def __init__(
+        self,
+        task: Task,
+        shared: Shared,
+        meetings: Meetings,
+        config: Config,
+        timers: Timers,
+        marks: Marks,
+    ) -> None:
+        super().__init__(task, shared, meetings)
+        self.config = config
+        self.rank = task.rank
+        self.local_rank = task.local
+        self.size = shared.ranks.size
+        self.local_count = len(shared.scheduler.tasks)
+        self.process = shared.transport.process
+        self.process_count = shared.transport.processes
+        self.workers = config.workers
+        self.global_workers = config.workers * self.process_count
+        self._timers = timers
+        self._marks = marks
+        self._in_graph = False
+
+    @property
+    def worker(self) -> int:
+        """Number of the worker that runs this rank now."""
+        return self._task.worker
+
+    def rank_of(self, process: int, local: int) -> int:
+        """Global rank of a local rank of a process; raises :class:`MateError` if there is none."""
+        ranks = self._shared.ranks.ranks
+        if not 0 <= process < len(ranks) or not 0 <= local < len(ranks[process]):
+            raise MateError(f"there is no local rank {local} in a process {process}")
+        return ranks[process][local]
+
+    def location_of(self, rank: int) -> tuple[int, int]:
+        """Process and local id of a global rank; raises :class:`MateError` if there is none."""
+        return self._locate(rank)
+
+    def local_count_of(self, process: int) -> int:
+        """Number of ranks of a process."""
+        return len(self._shared.ranks.ranks[process])
+
+    def add_local_neighbor(self, local: int) -> None:
+        """From now on this rank's ``@`` dependencies wait for that local rank too.
+
+        Directed: the other does not wait for this one unless it registers it.  Raises
+        :class:`MateError` if there is no such rank.
+        """
+        if not 0 <= local < self.local_count:
+            raise MateError(
+                f"rank {self.rank} registers local rank {local} as neighbour, but this process has "
+                f"{self.local_count} ranks"
+            )
+        with self._scheduler.lock:
+            self._scheduler.add_neighbor(self._task, local)
+
+    async def execute(
+        self,
+        graph: Graph,
+        iterations: int | range = 1,
+        *,
+        state: Any = None,
+        lazy: bool = False,
+    ) -> None:
+        """Run a graph; see the README.  Raises what a region raises.
+
+        Raises :class:`GraphError` for a graph that can never run, :class:`MateError` inside
+        another graph or for a negative count.
+        """
+        if self._in_graph:
+            raise MateError(f"graph {graph.name} inside another graph: graphs cannot be nested")
+        if isinstance(iterations, int):
+            if iterations < 0:
+                raise MateError(f"graph {graph.name}: {iterations} iterations")
+            iterations = range(iterations)
+        with self._scheduler.lock:
+            part = self._scheduler.part(self._task, graph)
+        self._in_graph = True
+        try:
+            await run_graph(
+                self._scheduler, part, self if state is None else state, iterations, lazy
+            )
+        finally:
+            self._in_graph = False
+
+    def buffering(self) -> AbstractContextManager[None]:
+        """Time in this block is packing and unpacking."""
+        return self._task.clock.during(BUFFERING)
+
+    def start_timers(self) -> None:
+        """Count times of all workers of the process from now on (they run from the start)."""
+        self._timers.start()
+
+    def stop_timers(self) -> None:
+        """Stop counting."""
+        self._timers.stop()
+
+    def reset_timers(self) -> None:
+        """Forget the times counted so far."""
+        self._timers.reset()
+
+    def mark_first(self) -> None:
+        """Take the time when the first local rank comes here."""
+        if self._marks.first is None:
+            self._marks.first = perf_counter()
+
+    def mark_last(self) -> None:
+        """Take the time when the last local rank comes here."""
+        self._marks.last = perf_counter()
+
+    def process_time(self) -> float:
+        """Seconds from the first mark to the last; raises :class:`MateError` without marks."""
+        if self._marks.first is None or self._marks.last is None:
+            raise MateError("process_time needs mark_first and mark_last before it")
+        return self._marks.last - self._marks.first
+
+
+async def life(context: Context, task: Task, main: Main, args: tuple[Any, ...]) -> Any:
+    """A rank from its beginning to its end."""
+    task.clock.switch(COMPUTE)
+    task.kind = COMPUTE
+    result = await main(context, *args)
+    await drain(context._scheduler, task)
+    return result

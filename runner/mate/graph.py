@@ -1,0 +1,144 @@
+"""Description of a graph: its regions and what each depends on (Martin 2018, chapter 3).
+
+A description is made once and shared by all ranks; what a rank has done so far lives in
+:mod:`runner.mate.steps`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from runner.mate.errors import GraphError
+
+Body = TypeVar("Body", bound=Callable[..., Any])
+
+_DEPENDENCY = re.compile(r"\s*([A-Za-z_]\w*)\s*(|\*|@|\*@|@\*)\s*")
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """One entry of ``depends``: a region, of the previous iteration or not, own or neighbours'."""
+
+    name: str
+    previous: bool = False
+    neighbors: bool = False
+
+    def __str__(self) -> str:
+        return self.name + "*" * self.previous + "@" * self.neighbors
+
+
+def parse_dependency(text: str) -> Dependency:
+    """``"compute*@"`` as a :class:`Dependency`; raises :class:`GraphError` for anything else."""
+    found = _DEPENDENCY.fullmatch(text)
+    if found is None:
+        raise GraphError(
+            f"dependency {text!r} is not understood: expected a region's name, then '*' for the "
+            "previous iteration and '@' for the neighbours, each at most once"
+        )
+    return Dependency(found[1], "*" in found[2], "@" in found[2])
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Region ``target`` depends on region ``source``, ``delay`` iterations back (0 or 1)."""
+
+    target: int
+    source: int
+    delay: int
+    neighbors: bool
+
+
+@dataclass(frozen=True)
+class Region:
+    """A named piece of a rank's work; ``body(state, iteration)``."""
+
+    index: int
+    name: str
+    body: Callable[..., Any]
+    depends: tuple[Dependency, ...]
+    is_async: bool
+
+
+class Graph:
+    """Regions with dependencies between them; ``name`` is for messages and logs."""
+
+    def __init__(self, name: str = "graph") -> None:
+        self.name = name
+        self.regions: list[Region] = []
+        self._edges: tuple[Edge, ...] | None = None
+
+    def region(
+        self, name: str | None = None, depends: Iterable[str] = ()
+    ) -> Callable[[Body], Body]:
+        """Decorator that adds a function as a region; ``name``: if not the function's own.
+
+        Names in ``depends`` may refer to regions added later.  Raises :class:`GraphError` for a
+        dependency that is not understood, a second region of the name, or a graph already in use.
+        """
+        if isinstance(depends, str):
+            raise GraphError(f"graph {self.name}: depends={depends!r} must be a list of strings")
+        parsed = tuple(dict.fromkeys(parse_dependency(d) for d in depends))
+
+        def add(body: Body) -> Body:
+            called = name or body.__name__
+            if self._edges is not None:
+                raise GraphError(f"graph {self.name} is in use: region {called} comes too late")
+            if any(r.name == called for r in self.regions):
+                raise GraphError(f"graph {self.name} has two regions called {called}")
+            is_async = inspect.iscoroutinefunction(body)
+            self.regions.append(Region(len(self.regions), called, body, parsed, is_async))
+            return body
+
+        return add
+
+    def edges(self) -> tuple[Edge, ...]:
+        """All dependencies with regions as indices, in the order in which they were written.
+
+        Raises :class:`GraphError` for an unknown region, or for regions that can never run because
+        they wait for each other in the same iteration.
+        """
+        if self._edges is None:
+            if not self.regions:
+                raise GraphError(f"graph {self.name} has no regions")
+            index = {r.name: r.index for r in self.regions}
+            edges = tuple(self._edge(r, d, index) for r in self.regions for d in r.depends)
+            self._refuse_cycle(edges)
+            self._edges = edges
+        return self._edges
+
+    def table(self) -> dict[str, list[tuple[int, int, bool]]]:
+        """Own and inter-rank dependencies as (dependent, depended, previous iteration)."""
+        table: dict[str, list[tuple[int, int, bool]]] = {"own": [], "neighbors": []}
+        for edge in self.edges():
+            kind = "neighbors" if edge.neighbors else "own"
+            table[kind].append((edge.target, edge.source, edge.delay == 1))
+        return table
+
+    def _edge(self, region: Region, wanted: Dependency, index: dict[str, int]) -> Edge:
+        if wanted.name not in index:
+            raise GraphError(
+                f"graph {self.name}: region {region.name} depends on {wanted}, but there is no "
+                f"region {wanted.name}; there are {', '.join(index)}"
+            )
+        return Edge(region.index, index[wanted.name], int(wanted.previous), wanted.neighbors)
+
+    def _refuse_cycle(self, edges: tuple[Edge, ...]) -> None:
+        waits: dict[int, set[int]] = {r.index: set() for r in self.regions}
+        for edge in edges:
+            if not edge.neighbors and edge.delay == 0:
+                waits[edge.target].add(edge.source)
+        while free := [r for r, sources in waits.items() if not sources]:
+            for region in free:
+                del waits[region]
+            for sources in waits.values():
+                sources.difference_update(free)
+        if waits:
+            names = ", ".join(self.regions[r].name for r in waits)
+            raise GraphError(
+                f"graph {self.name}: {names} can never run: they wait for each other in the same "
+                "iteration; one of the dependencies needs '*'"
+            )

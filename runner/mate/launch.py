@@ -1,0 +1,257 @@
+"""Start a job, wait for its end, and make sure that an error ends all of it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from runner.errors import RunnerError
+from runner.mate import affinity
+from runner.mate.config import Config
+from runner.mate.context import Context, Main, Marks, life
+from runner.mate.errors import ConfigError, MateError, RankFailed
+from runner.mate.guard import Guard
+from runner.mate.log import EventLog
+from runner.mate.meeting import Meetings
+from runner.mate.messages import Shared
+from runner.mate.poller import Poller
+from runner.mate.rankmap import RankMap
+from runner.mate.report import Report
+from runner.mate.scheduler import Scheduler
+from runner.mate.task import Task
+from runner.mate.timers import Timers
+from runner.mate.transport import Transport
+from runner.mate.transport_mpi import MpiTransport
+from runner.mate.worker import Worker
+
+_SWITCH_INTERVAL_S = 1e-3
+"""A worker that comes back from a kernel waits at most this long for another in Python code."""
+
+
+def world(config: Config) -> Any:
+    """MPI_Init with the thread level the configuration needs; the world communicator.
+
+    Raises :class:`MateError` if MPI is there already, or does not grant the level.
+    """
+    import mpi4py
+
+    mpi4py.rc.thread_level = config.thread_level
+    from mpi4py import MPI
+
+    wanted = {"multiple": MPI.THREAD_MULTIPLE, "serialized": MPI.THREAD_SERIALIZED}
+    if MPI.Query_thread() < wanted[config.thread_level]:
+        raise MateError(
+            f"--thread-level {config.thread_level} is not granted: this MPI library does not have "
+            "it, or mpi4py.MPI was imported before runner.mate.world was called"
+        )
+    return MPI.COMM_WORLD
+
+
+def run(
+    main: Main,
+    config: Config | None = None,
+    *args: Any,
+    comm: Any = None,
+    log: EventLog | None = None,
+    transport: Transport | None = None,
+) -> Report:
+    """Run ``await main(ctx, *args)`` on every rank of the job; collective over ``comm``.
+
+    Returns when all ranks of all processes have ended.  ``comm=None``: one process without MPI.
+    Raises :class:`ConfigError` in all processes if one of them cannot run the configuration, and
+    without MPI what ends the job: :class:`Deadlock`, a rank's :class:`RunnerError`, or
+    :class:`RankFailed` from any other exception of a rank.  With MPI these are printed and the job
+    is aborted.
+    """
+    config = config or Config()
+    if comm is None:
+        return _Job(main, config, args, transport or Transport(), log, None).run()
+    _agree(comm, config)
+    layer = transport or MpiTransport(comm, config.thread_level == "serialized", config.in_process)
+    try:
+        return _Job(main, config, args, layer, log, comm).run()
+    finally:
+        if isinstance(layer, MpiTransport):
+            layer.close()
+
+
+def _agree(comm: Any, config: Config) -> None:
+    """Let every process raise if the configuration is wrong for one of them."""
+    problem = ""
+    try:
+        config.map_for(comm.size)
+        affinity.check(config.workers, affinity.mask(), config.affinity)
+    except ConfigError as error:
+        problem = str(error)
+    answers = comm.allgather((problem, config))
+    for found, other in answers:
+        if found:
+            raise ConfigError(found)
+        if other != config:
+            raise ConfigError(f"the processes have different configurations: {config} and {other}")
+
+
+class _Job:
+    """One process's part of a job."""
+
+    def __init__(
+        self,
+        main: Main,
+        config: Config,
+        args: tuple[Any, ...],
+        transport: Transport,
+        log: EventLog | None,
+        comm: Any,
+    ) -> None:
+        self._comm = comm
+        self._ranks: RankMap = config.map_for(transport.processes)
+        own = self._ranks.ranks[transport.process]
+        self._tasks = [Task(local, rank) for local, rank in enumerate(own)]
+        if log is not None:
+            log.tasks = self._tasks
+        self._scheduler = Scheduler(self._tasks, config.schedule_seed, log)
+        transport.scheduler = self._scheduler
+        self._transport = transport
+        self._guard = Guard()
+        masks, number = _masks(comm)
+        affinity.check(config.workers, masks[number], config.affinity)
+        poller = Poller(transport, affinity.crowded(config.workers, masks))
+        self._workers = [
+            Worker(number, cpu, config, self._scheduler, transport, poller)
+            for number, cpu in enumerate(
+                affinity.places(config.workers, config.affinity, masks, number)
+            )
+        ]
+        self._timers = Timers([w.clock for w in self._workers])
+        shared = Shared(self._ranks, self._scheduler, transport, poller)
+        meetings, marks = Meetings(self._scheduler), Marks()
+        for task in self._tasks:
+            context = Context(task, shared, meetings, config, self._timers, marks)
+            task.coroutine = life(context, task, main, args)
+        if comm is not None:
+            self._scheduler.on_failure = self._abort
+
+    def run(self) -> Report:
+        together = threading.Barrier(len(self._workers) + 1)
+        threads = [
+            threading.Thread(
+                target=worker.run,
+                args=(together, self._guard.threads),
+                daemon=True,
+                name=f"mate-worker-{worker.number}",
+            )
+            for worker in self._workers
+        ]
+        with _switch_interval(), self._guarded():
+            for thread in threads:
+                thread.start()
+            if self._comm is not None:
+                self._comm.Barrier()
+            begin = time.perf_counter()
+            together.wait()
+            self._join(threads)
+            wall = time.perf_counter() - begin
+        self._close_coroutines()
+        if self._scheduler.failure is not None:
+            _raise(*self._scheduler.failure)
+        if self._comm is not None:
+            _gentle_barrier(self._transport)
+        return Report(
+            process=self._transport.process,
+            process_count=self._transport.processes,
+            local_ranks=[t.rank for t in self._tasks],
+            wall_s=wall,
+            workers=self._timers.result(),
+            rank_compute_s=[t.compute_s for t in self._tasks],
+            rank_workers=[sorted(t.workers) for t in self._tasks],
+            results=[t.result for t in self._tasks],
+        )
+
+    def _guarded(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext() if self._comm is None else self._guard.installed()
+
+    def _join(self, threads: list[threading.Thread]) -> None:
+        try:
+            for thread in threads:
+                thread.join()
+        except KeyboardInterrupt as error:
+            if self._comm is not None:
+                self._comm.Abort(130)
+            with self._scheduler.lock:
+                self._scheduler.fail(None, error)
+            raise
+
+    def _close_coroutines(self) -> None:
+        """Ranks that were stopped by another's failure end without a warning."""
+        for task in self._tasks:
+            if task.coroutine is not None:
+                task.coroutine.close()
+
+    def _abort(self, task: Task | None, error: BaseException) -> None:
+        """Print what happened and end all processes; called by the worker that met it.
+
+        At once, not after the workers' end: another worker may be in a kernel for long.
+        """
+        who = "job" if task is None else f"rank {task.rank}"
+        place = f"process {self._transport.process}"
+        text = f"mate: {who} failed ({place})"
+        if isinstance(error, RunnerError):
+            text += f": {error}\n"
+        else:
+            text += "\n" + "".join(traceback.format_exception(_without_runtime(error)))
+        sys.stderr.write(text)
+        sys.stderr.flush()
+        sys.stdout.flush()
+        self._comm.Abort(getattr(error, "exit_code", 1))
+
+
+def _raise(task: Task | None, error: BaseException) -> NoReturn:
+    if task is None or isinstance(error, RunnerError):
+        raise error
+    raise RankFailed(f"rank {task.rank} failed: {type(error).__name__}: {error}") from error
+
+
+def _without_runtime(error: BaseException) -> BaseException:
+    """The exception without the frames of this package above the user's code."""
+    trace = error.__traceback__
+    while trace is not None and "runner.mate" in str(trace.tb_frame.f_globals.get("__name__")):
+        trace = trace.tb_next
+    return error.with_traceback(trace or error.__traceback__)
+
+
+def _masks(comm: Any) -> tuple[list[affinity.CpuSet], int]:
+    """The CPUs of each process of this node, and which of them is this process."""
+    mine = affinity.mask()
+    if comm is None:
+        return [mine], 0
+    from mpi4py import MPI
+
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    masks, number = node.allgather(mine), node.rank
+    node.Free()
+    return masks, number
+
+
+@contextlib.contextmanager
+def _switch_interval() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def _gentle_barrier(transport: Transport) -> None:
+    """Wait for the other processes without taking the core from their workers."""
+    assert isinstance(transport, MpiTransport)
+    request = transport.comm.Ibarrier()
+    pause = 10e-6
+    while not request.Test():
+        time.sleep(pause)
+        pause = min(2 * pause, 1e-3)

@@ -1,0 +1,186 @@
+"""The event log, and a checker that proves a run obeyed its graph.
+
+The checker knows nothing of how regions are scheduled: it takes the rule of the model (Martin 2018,
+chapter 3) and the order in which things were seen to happen.  Without a log no code of this file
+runs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import NamedTuple
+
+from runner.mate.graph import Graph
+from runner.mate.steps import Node, Part
+from runner.mate.task import Request, Task
+
+
+class Event(NamedTuple):
+    """Something that happened to one execution of a region.
+
+    ``kind``: ``start``; ``body`` (the function has returned; ``posted`` messages were started);
+    ``request`` (one of them is complete); ``finish`` (the execution has).  ``rank`` is a local id.
+    """
+
+    kind: str
+    time: float
+    graph: str
+    rank: int
+    region: int
+    execution: int
+    worker: int
+    posted: int = 0
+
+
+class Lapse(NamedTuple):
+    """A worker's time in one piece: running a rank (global id), or waiting (-1)."""
+
+    worker: int
+    rank: int
+    begin: float
+    end: float
+
+
+class LoggedPart(Part):
+    """A part that writes down what happens to it."""
+
+    __slots__ = ("log",)
+
+    log: EventLog
+
+    def take(self) -> Node | None:
+        node = super().take()
+        if node is not None:
+            self.log.add("start", node)
+        return node
+
+    def end_body(self, node: Node, wake: Callable[[Task], None]) -> None:
+        self.log.add("body", node, node.posted)
+        super().end_body(node, wake)
+
+    def finish(self, node: Node, wake: Callable[[Task], None]) -> None:
+        self.log.add("finish", node)
+        super().finish(node, wake)
+
+
+class EventLog:
+    """What happened in one process.  Events are added under the scheduler's lock: their order in
+    the list is the order in which they took effect."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.lapses: list[Lapse] = []
+        self.tasks: list[Task] = []
+        self.graphs: dict[str, Graph] = {}
+
+    def part(self, graph: Graph, task: Task, random: object) -> Part:
+        """Makes the parts of a logged run."""
+        self.graphs[graph.name] = graph
+        part = LoggedPart(graph, task, random)  # type: ignore[arg-type]
+        part.log = self
+        return part
+
+    def add(self, kind: str, node: Node, count: int = 0) -> None:
+        part = node.part
+        self.events.append(
+            Event(
+                kind,
+                perf_counter(),
+                part.graph.name,
+                part.task.local,
+                node.index,
+                node.done,
+                part.task.worker,
+                count,
+            )
+        )
+
+    def request_done(self, request: Request) -> None:
+        """A message is complete."""
+        if request.owner is not None:
+            self.add("request", request.owner)
+
+    def neighbors(self) -> list[list[int]]:
+        """For each local rank the local ranks it registered."""
+        return [list(task.neighbors) for task in self.tasks]
+
+    def check(self) -> list[str]:
+        """Violations in this log, in words; empty if every graph was obeyed."""
+        found = []
+        for name, graph in self.graphs.items():
+            events = [e for e in self.events if e.graph == name]
+            found += check_events(graph, events, self.neighbors())
+        return found
+
+
+@dataclass
+class _Execution:
+    start: int = -1
+    body: int = -1
+    finish: int = -1
+    posted: int = 0
+    requests: int = 0
+
+
+def check_events(graph: Graph, events: list[Event], neighbors: list[list[int]]) -> list[str]:
+    """Violations of the graph in a process's events, in words.
+
+    Checked for every execution: it started once, after all four kinds of dependencies had finished;
+    executions of a region follow each other; it finished after its function returned and after
+    every message it started was complete.
+    """
+    done: dict[tuple[int, int], int] = defaultdict(int)
+    open_: dict[tuple[int, int], _Execution] = {}
+    found: list[str] = []
+    for position, event in enumerate(events):
+        key = (event.rank, event.region)
+        what = f"{graph.name}.{graph.regions[event.region].name}[{event.execution}]"
+        where = f"{what} of local rank {event.rank}"
+        if event.execution != done[key]:
+            found.append(f"{where}: {event.kind} out of turn, finished {done[key]} executions")
+        if event.kind == "start":
+            if key in open_:
+                found.append(f"{where} started while the execution before was not finished")
+            open_[key] = _Execution(start=position)
+            found += [f"{where} started before {e}" for e in _unmet(graph, event, done, neighbors)]
+            continue
+        if key not in open_:
+            found.append(f"{where}: {event.kind} without a start")
+            continue
+        found += [f"{where} {problem}" for problem in _advance(open_[key], event, position)]
+        if event.kind == "finish":
+            done[key] += 1
+            del open_[key]
+    return found
+
+
+def _unmet(
+    graph: Graph, event: Event, done: dict[tuple[int, int], int], neighbors: list[list[int]]
+) -> list[str]:
+    unmet = []
+    for edge in graph.edges():
+        if edge.target != event.region:
+            continue
+        needed = event.execution + 1 - edge.delay
+        for rank in neighbors[event.rank] if edge.neighbors else [event.rank]:
+            if done[rank, edge.source] < needed:
+                name = graph.regions[edge.source].name
+                unmet.append(f"{name}[{needed - 1}] of local rank {rank} had finished")
+    return unmet
+
+
+def _advance(execution: _Execution, event: Event, position: int) -> list[str]:
+    if event.kind == "body":
+        execution.body, execution.posted = position, event.posted
+    elif event.kind == "request":
+        execution.requests += 1
+    elif event.kind == "finish":
+        execution.finish = position
+        if execution.body < 0:
+            return ["finished before its function returned"]
+        if execution.requests != execution.posted:
+            return [f"finished with {execution.requests} of {execution.posted} messages complete"]
+    return []

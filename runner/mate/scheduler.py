@@ -1,0 +1,169 @@
+"""Which rank runs next, and who is told when something completes.
+
+One lock guards all state of a process.  It is held for short steps of pure Python only, never
+during a kernel or an MPI call; since such steps hold the interpreter's lock anyway, finer locks
+would buy nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import TYPE_CHECKING
+
+from runner.mate.errors import Deadlock
+from runner.mate.graph import Graph
+from runner.mate.steps import Part, link_neighbor, link_own
+from runner.mate.task import ENDED, PARKED, QUEUED, RUNNING, Request, Task
+
+if TYPE_CHECKING:
+    from runner.mate.log import EventLog
+
+_RETRY_S = 5e-6
+
+
+class Scheduler:
+    """The ranks of one process."""
+
+    def __init__(self, tasks: list[Task], seed: int | None, log: EventLog | None) -> None:
+        self.tasks = tasks
+        self.lock = threading.Lock()
+        self.news = threading.Condition(self.lock)
+        self.ready: deque[Task] = deque(tasks)
+        self.random = None if seed is None else Random(seed)
+        self.log = log
+        self.running = 0
+        self.live = len(tasks)
+        self.asleep = 0
+        """Workers in a wait on ``news``."""
+        self.failure: tuple[Task | None, BaseException] | None = None
+        self.on_failure: Callable[[Task | None, BaseException], None] | None = None
+        """Ends the whole job at once; called with the lock held."""
+        self._graphs: dict[Graph, list[Part]] = {}
+
+    # The following are called with the lock held.
+
+    def take(self) -> Task | None:
+        """A rank to run, now marked as running; None if none is ready."""
+        ready = self.ready
+        if not ready:
+            return None
+        if self.random is not None:
+            ready.rotate(self.random.randrange(len(ready)))
+        task = ready.popleft()
+        task.state = RUNNING
+        self.running += 1
+        return task
+
+    def wake(self, task: Task) -> None:
+        """What the rank waits for has (perhaps) happened."""
+        if task.state == PARKED:
+            task.state = QUEUED
+            self.ready.append(task)
+        elif task.state == RUNNING:
+            task.woken = True
+
+    def call_workers(self, spare: int = 0) -> None:
+        """Wake as many sleeping workers as there are ready ranks, except ``spare`` of these."""
+        wanted = len(self.ready) - spare
+        if wanted > 0 and self.asleep:
+            self.news.notify(wanted)
+
+    def end_turn(self, task: Task, ended: bool) -> None:
+        """The rank has given its worker back."""
+        self.running -= 1
+        if ended:
+            task.state = ENDED
+            self.live -= 1
+            if not self.live:
+                self.news.notify_all()
+        elif task.woken:
+            task.woken = False
+            task.state = QUEUED
+            self.ready.append(task)
+        else:
+            task.state = PARKED
+
+    def complete(self, requests: Iterable[Request]) -> None:
+        """These messages are complete: count them for their regions, wake who waits for them."""
+        log, wake = self.log, self.wake
+        for request in requests:
+            request.done = True
+            request.buffer = None
+            if log is not None:
+                log.request_done(request)
+            owner = request.owner
+            if owner is None:
+                task = request.task
+                task.finished += 1
+                if task.draining and task.finished == task.posted:
+                    wake(task)
+            else:
+                owner.part.request_done(owner, wake)
+            waiter = request.waiter
+            if waiter is not None:
+                # The two know each other: without this only the cycle collector would free them.
+                request.waiter = None
+                waiter.missing -= 1
+                if not waiter.missing:
+                    wake(waiter.task)
+
+    def check_deadlock(self) -> None:
+        """Fail if nothing in this process can ever go on; nothing may be under way in MPI."""
+        if self.running or self.ready or not self.live or self.failure:
+            return
+        stuck = [t for t in self.tasks if t.state == PARKED]
+        lines = [
+            f"  rank {t.rank}: {t.blocker.describe() if t.blocker else 'waits'}" for t in stuck
+        ]
+        self.fail(
+            None,
+            Deadlock(
+                "deadlock: no message is under way that could wake one of the waiting ranks\n"
+                + "\n".join(lines)
+            ),
+        )
+
+    def fail(self, task: Task | None, error: BaseException) -> None:
+        """End the job because of the first error."""
+        if self.failure is None:
+            self.failure = (task, error)
+            if self.on_failure is not None:
+                self.on_failure(task, error)
+        self.news.notify_all()
+
+    def part(self, task: Task, graph: Graph) -> Part:
+        """The rank's part of a graph; the first rank to come makes those of all local ranks."""
+        if graph not in self._graphs:
+            graph.edges()
+            make = Part if self.log is None else self.log.part
+            parts = [make(graph, t, self.random) for t in self.tasks]
+            self._graphs[graph] = parts
+            for part in parts:
+                link_own(part)
+                for neighbor in part.task.neighbors:
+                    link_neighbor(part, parts[neighbor])
+                part.task.parts[graph] = part
+        return task.parts[graph]
+
+    def add_neighbor(self, task: Task, neighbor: int) -> None:
+        """Register a neighbour, for graphs in use and to come; a second time changes nothing."""
+        if neighbor in task.neighbors:
+            return
+        task.neighbors.append(neighbor)
+        for parts in self._graphs.values():
+            link_neighbor(parts[task.local], parts[neighbor])
+
+
+def acquire_patiently(lock: threading.Lock) -> None:
+    """Take a lock that is held, without queueing for it.
+
+    A thread that blocks on the lock is handed it when the holder releases it, before it has the
+    interpreter's lock; the holder then blocks at its next step, and so on: every step costs two
+    switches between threads (5 us instead of 2 us a region).  Asking again later breaks the chain.
+    """
+    while not lock.acquire(blocking=False):
+        time.sleep(_RETRY_S)

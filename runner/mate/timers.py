@@ -1,0 +1,150 @@
+"""Where a worker's time goes: an exact partition of its wall time, and its CPU time."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+
+COMPUTE, MPI, BUFFERING, WAITING, SCHEDULING = range(5)
+
+
+@dataclass
+class WorkerTimes:
+    """Seconds of one worker by kind, and what it sent.  The five kinds add up to ``wall_s``."""
+
+    compute_s: float = 0.0
+    """Bodies of regions and ranks, without the two kinds below."""
+    mpi_s: float = 0.0
+    """Inside MPI calls of ranks, and looking after requests between two ranks."""
+    buffering_s: float = 0.0
+    """Inside ``ctx.buffering()``."""
+    waiting_s: float = 0.0
+    """No rank could go on (the polling in that time included)."""
+    scheduling_s: float = 0.0
+    """The runtime's own work: finding and finishing regions, switching ranks."""
+    cpu_s: float = 0.0
+    """CPU time of the thread (CLOCK_THREAD_CPUTIME_ID), user and system."""
+    waiting_cpu_s: float = 0.0
+    """The part of ``cpu_s`` used while waiting."""
+    messages: int = 0
+    bytes: int = 0
+    regions: int = 0
+
+    @property
+    def wall_s(self) -> float:
+        parts = (self.compute_s, self.mpi_s, self.buffering_s, self.waiting_s, self.scheduling_s)
+        return sum(parts)
+
+    def plus(self, other: WorkerTimes, sign: int = 1) -> WorkerTimes:
+        """Sum, or with ``sign=-1`` difference, field by field."""
+        mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
+        return WorkerTimes(**{k: mine[k] + sign * theirs[k] for k in mine})
+
+
+class Clock:
+    """One worker's clock; only that worker's thread switches it."""
+
+    __slots__ = (
+        "bytes",
+        "cpu",
+        "cpu_id",
+        "kind",
+        "messages",
+        "regions",
+        "since",
+        "spent",
+        "waiting_cpu",
+    )
+
+    def __init__(self) -> None:
+        self.spent = [0.0] * 5
+        self.kind = SCHEDULING
+        self.since = perf_counter()
+        self.messages = self.bytes = self.regions = 0
+        self.waiting_cpu = 0.0
+        self.cpu = 0.0
+        self.cpu_id: int | None = None
+        """Clock of the thread, None before it begins and after it has ended."""
+
+    def begin(self) -> None:
+        """Called by the worker's thread first: from now on its time counts."""
+        self.cpu_id = time.pthread_getcpuclockid(threading.get_ident())
+        self.since = perf_counter()
+
+    def end(self) -> None:
+        """Called by the worker's thread last: its time stands still from now on."""
+        self.switch(SCHEDULING)
+        self.cpu = time.thread_time()
+        self.cpu_id = None
+
+    def switch(self, kind: int) -> None:
+        """From now on the time is of this kind."""
+        now = perf_counter()
+        self.spent[self.kind] += now - self.since
+        self.since = now
+        self.kind = kind
+
+    @contextmanager
+    def during(self, kind: int) -> Iterator[None]:
+        """Time of this kind, then what it was before."""
+        before = self.kind
+        self.switch(kind)
+        try:
+            yield
+        finally:
+            self.switch(before)
+
+    def read(self) -> WorkerTimes:
+        """The times up to now, from any thread while the worker's thread lives."""
+        spent = list(self.spent)
+        cpu_id, cpu = self.cpu_id, self.cpu
+        if cpu_id is not None:
+            spent[self.kind] += max(0.0, perf_counter() - self.since)
+            cpu = time.clock_gettime(cpu_id)
+        times = WorkerTimes(cpu_s=cpu, waiting_cpu_s=self.waiting_cpu)
+        times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s, times.scheduling_s = spent
+        times.messages, times.bytes, times.regions = self.messages, self.bytes, self.regions
+        return times
+
+
+class Timers:
+    """Start, stop and reset for all workers of a process; running from the start of the job."""
+
+    def __init__(self, clocks: list[Clock]) -> None:
+        self._clocks = clocks
+        self._total = [WorkerTimes() for _ in clocks]
+        self._begun: list[WorkerTimes] | None = [WorkerTimes() for _ in clocks]
+
+    def start(self) -> None:
+        """Count from now on; does nothing while running."""
+        if self._begun is None:
+            self._begun = self._read()
+
+    def stop(self) -> None:
+        """Stop counting; does nothing while stopped."""
+        if self._begun is not None:
+            self._total = self._now()
+            self._begun = None
+
+    def reset(self) -> None:
+        """Forget what was counted; goes on if running."""
+        self._total = [WorkerTimes() for _ in self._clocks]
+        if self._begun is not None:
+            self._begun = self._read()
+
+    def _read(self) -> list[WorkerTimes]:
+        return [clock.read() for clock in self._clocks]
+
+    def _now(self) -> list[WorkerTimes]:
+        assert self._begun is not None
+        spans = [now.plus(b, -1) for now, b in zip(self._read(), self._begun, strict=True)]
+        return [t.plus(s) for t, s in zip(self._total, spans, strict=True)]
+
+    def result(self) -> list[WorkerTimes]:
+        """What was counted so far."""
+        return self._total if self._begun is None else self._now()

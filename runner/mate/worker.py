@@ -1,0 +1,172 @@
+"""Workers: the kernel threads that run ranks and look after messages."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from time import perf_counter
+
+from runner.mate import affinity
+from runner.mate.config import Config
+from runner.mate.errors import MateError
+from runner.mate.log import Lapse
+from runner.mate.poller import Poller
+from runner.mate.scheduler import Scheduler
+from runner.mate.task import Task
+from runner.mate.timers import COMPUTE, MPI, SCHEDULING, WAITING, Clock
+from runner.mate.transport import Transport
+
+_FIRST_PAUSE = 20e-6
+_GROWTH = 1.25
+"""Each pause is longer than the one before, so a message is noticed late by at most a fifth of the
+time it was waited for."""
+
+
+class Worker:
+    """One worker; :meth:`run` is the body of its thread."""
+
+    def __init__(
+        self,
+        number: int,
+        cpu: int | None,
+        config: Config,
+        scheduler: Scheduler,
+        transport: Transport,
+        poller: Poller,
+    ) -> None:
+        self.number = number
+        self.clock = Clock()
+        self._cpu = cpu
+        self._spin = config.idle_spin_us * 1e-6
+        self._sleep = config.idle_sleep_us * 1e-6
+        if not config.idle_sleep_us:
+            self._spin, self._sleep = math.inf, _FIRST_PAUSE
+        self._scheduler = scheduler
+        self._transport = transport
+        self._poller = poller
+        self._log = scheduler.log
+
+    def run(self, together: threading.Barrier, idents: set[int]) -> None:
+        """Pin the thread, wait for the other workers, then run ranks until all have ended."""
+        affinity.pin(self._cpu)
+        idents.add(threading.get_ident())
+        together.wait()
+        self.clock.begin()
+        try:
+            self._work()
+        except BaseException as error:
+            # Not a rank's fault: MPI refused a request, or the runtime is wrong.
+            self._fail(None, error)
+        self.clock.end()
+
+    def _work(self) -> None:
+        scheduler = self._scheduler
+        task: Task | None = None
+        while True:
+            if task is None:
+                with scheduler.lock:
+                    if not scheduler.live or scheduler.failure is not None:
+                        return
+                    task = scheduler.take()
+                if task is None:
+                    self._idle()
+                    continue
+            ended = self._turn(task) if self._log is None else self._logged_turn(task)
+            with scheduler.lock:
+                scheduler.end_turn(task, ended)
+                task = None if scheduler.failure is not None else scheduler.take()
+            if self._transport.pending:
+                spent = self._poller.poll() if task is None else self._poller.poll_if_due()
+                self.clock.spent[MPI] += spent
+                self.clock.since += spent
+
+    def _logged_turn(self, task: Task) -> bool:
+        assert self._log is not None
+        begin = perf_counter()
+        ended = self._turn(task)
+        self._log.lapses.append(Lapse(self.number, task.rank, begin, perf_counter()))
+        return ended
+
+    def _turn(self, task: Task) -> bool:
+        """Run a rank until it waits (False) or ends (True)."""
+        clock, coroutine = self.clock, task.coroutine
+        assert coroutine is not None
+        task.clock = clock
+        task.worker = self.number
+        task.workers.add(self.number)
+        before = clock.spent[COMPUTE]
+        clock.switch(task.kind)
+        ended = False
+        try:
+            awaited = coroutine.send(None)
+            if awaited is not None:
+                coroutine.throw(
+                    MateError(
+                        f"a rank awaited {awaited!r}: only the methods of ctx can be awaited "
+                        "(no asyncio, no bare yield)"
+                    )
+                )
+        except StopIteration as stop:
+            task.result = stop.value
+            ended = True
+        except BaseException as error:
+            self._fail(task, error)
+            ended = True
+        clock.switch(SCHEDULING)
+        task.compute_s += clock.spent[COMPUTE] - before
+        return ended
+
+    def _fail(self, task: Task | None, error: BaseException) -> None:
+        with self._scheduler.lock:
+            self._scheduler.fail(task, error)
+
+    def _idle(self) -> None:
+        """Return when there may be a ready rank, or nothing more to do."""
+        clock = self.clock
+        clock.switch(WAITING)
+        cpu = time.thread_time()
+        begin = perf_counter()
+        self._wait(begin)
+        clock.waiting_cpu += time.thread_time() - cpu
+        clock.switch(SCHEDULING)
+        if self._log is not None:
+            self._log.lapses.append(Lapse(self.number, -1, begin, perf_counter()))
+
+    def _wait(self, begin: float) -> None:
+        scheduler, transport, poller = self._scheduler, self._transport, self._poller
+        pause = _FIRST_PAUSE
+        polled = self._spin_until(begin + self._spin)
+        while True:
+            with scheduler.lock:
+                if self._nothing_to_wait_for(polled):
+                    return
+                scheduler.asleep += 1
+                scheduler.news.wait(pause if transport.pending else None)
+                scheduler.asleep -= 1
+            pause = min(_GROWTH * pause, self._sleep)
+            polled = transport.pending and poller.poll() > 0.0
+
+    def _spin_until(self, end: float) -> bool:
+        """Look after messages again and again, as long as this worker is the one that does.
+
+        True if it has looked last.
+        """
+        scheduler, transport, poller = self._scheduler, self._transport, self._poller
+        while transport.pending and poller.poll() > 0.0:
+            if scheduler.ready or scheduler.failure or perf_counter() >= end:
+                return True
+            poller.pause()
+        return False
+
+    def _nothing_to_wait_for(self, polled: bool) -> bool:
+        """Whether to stop waiting; called with the lock held."""
+        scheduler = self._scheduler
+        if scheduler.ready:
+            if polled:
+                # This worker takes one of what it found itself.
+                scheduler.call_workers(spare=1)
+            return True
+        if not self._transport.pending:
+            scheduler.check_deadlock()
+        return not scheduler.live or scheduler.failure is not None

@@ -1,0 +1,157 @@
+"""Everything that needs MPI processes: real mpirun, many checks in each start."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.mate.mpi_checks import CHECKS
+
+ROOT = Path(__file__).parents[2]
+STARTS = [
+    # processes, workers, ranks per process, thread level
+    (1, 1, 3, "multiple"),
+    (1, 2, 5, "serialized"),
+    (1, 4, 8, "multiple"),
+    (2, 1, 2, "serialized"),
+    (2, 2, 4, "multiple"),
+    (2, 4, 4, "multiple"),
+    (4, 1, 2, "multiple"),
+    (4, 2, 3, "multiple"),
+]
+
+pytestmark = pytest.mark.mpi
+
+
+def mpirun() -> str:
+    beside = Path(sys.executable).with_name("mpirun")
+    place = str(beside) if beside.exists() else shutil.which("mpirun")
+    if place is None:
+        pytest.skip("no mpirun next to this Python or on PATH")
+    return place
+
+
+def start(processes: int, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "PYTHONPATH": str(ROOT),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    launch = [mpirun(), "-n", str(processes), "--bind-to", "none", "--oversubscribe"]
+    launch += ["--mca", "pml", "ob1", "--mca", "btl", "self,sm,vader"]
+    return subprocess.run(
+        [*launch, sys.executable, *words],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("processes", "workers", "ranks", "level"), STARTS)
+def test_all_checks_hold(processes: int, workers: int, ranks: int, level: str) -> None:
+    done = start(processes, "-m", "tests.mate.mpi_checks", str(workers), str(ranks), level)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert set(told) == set(CHECKS)
+    assert not any(told.values()), "\n".join(f"{n}:\n{p}" for n, p in told.items() if p)
+
+
+FAILURES = {
+    "raises": (
+        "if ctx.rank == 1: raise KeyError('lost')\n    await ctx.recv(bytearray(1), 1)",
+        ["mate: rank 1 failed (process 1)", "KeyError: 'lost'"],
+    ),
+    "user error": (
+        "if ctx.rank == 1: raise RunnerError('the file is missing')",
+        ["mate: rank 1 failed (process 1): the file is missing\n"],
+    ),
+    "blocks": (
+        "MPI.COMM_WORLD.Recv(bytearray(1), 1 - ctx.rank)",
+        ["Comm.Recv would block a worker with all its ranks: use await ctx.recv(...)"],
+    ),
+    "deadlock": (
+        "if ctx.rank == 0: await ctx.recv(bytearray(1), 0)\n    await ctx.barrier()",
+        ["deadlock: no message is under way", "rank 0: receive from rank 0 (tag 0)"],
+    ),
+    "truncated": (
+        "ctx.irecv(bytearray(1), 1 - ctx.rank); ctx.isend(bytearray(8), 1 - ctx.rank)",
+        ["smaller than its message", "receive from rank"],
+    ),
+}
+PROGRAM = """
+from runner import mate
+from runner.errors import RunnerError
+config = mate.Config(affinity="none", in_process=True)
+comm = mate.world(config)
+from mpi4py import MPI
+async def main(ctx):
+    {body}
+mate.run(main, config, comm=comm)
+"""
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_ends_the_job_with_a_message(name: str, tmp_path: Path) -> None:
+    body, expected = FAILURES[name]
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.format(body=body))
+    done = start(2, str(program))
+    assert done.returncode != 0
+    for text in expected:
+        assert text in done.stderr
+    assert "runner/mate/launch" not in done.stderr
+    if name != "raises":
+        assert "Traceback" not in done.stderr
+
+
+def test_more_workers_than_cpus_names_the_switch() -> None:
+    code = (
+        "from runner import mate\nfrom runner.errors import RunnerError\n"
+        "async def main(ctx): pass\n"
+        "config = mate.Config(workers=250)\n"
+        "try: mate.run(main, config, comm=mate.world(config))\n"
+        "except RunnerError as error: print(error)\n"
+    )
+    done = start(2, "-c", code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("--workers 250, but this process may use only") == 2
+    assert "--bind-to none" in done.stdout
+    assert "--affinity none" in done.stdout
+
+
+def example(directory: Path) -> str:
+    """The program of the README."""
+    text = (ROOT / "runner/mate/README.md").read_text()
+    program = directory / "heat.py"
+    program.write_text(text.split("```python\n")[1].split("```")[0])
+    return str(program)
+
+
+def test_wrong_options_of_the_example_give_a_message(tmp_path: Path) -> None:
+    done = start(1, example(tmp_path), "--local-grid", "1x2x2", "--ranks-per-process", "3")
+    assert done.returncode != 0
+    assert "heat: --local-grid 1x2x2 makes 4 ranks" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_example_of_the_readme_computes_what_a_loop_computes(tmp_path: Path) -> None:
+    options = ["--affinity", "none", "--workers", "2", "--ranks-per-process", "4"]
+    done = start(2, example(tmp_path), *options)
+    assert done.returncode == 0, done.stderr
+    field = np.zeros(8002)
+    field[1] = 1.0
+    for _ in range(100):
+        field[1:-1] = 0.25 * field[:-2] + 0.5 * field[1:-1] + 0.25 * field[2:]
+    assert float(done.stdout.split()[0]) == pytest.approx(field[1:-1].sum(), rel=1e-13)
