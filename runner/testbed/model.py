@@ -1,0 +1,144 @@
+"""What a testbed is and what was found out about it: plain dataclasses, JSON both ways."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process once and for all: the kernel gives its id again, but not with this start."""
+
+    pid: int
+    started_ticks: int
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node: ``process`` keeps its namespaces; programs in it run on ``cpus``."""
+
+    name: str
+    address: str
+    process: Process
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Testbed:
+    """A testbed that was brought up.  ``latency_s`` is each way; ``rate_bps`` (bits per second, 0 =
+    unlimited) holds for each link in each direction; ``compensation_s`` is what the devices and
+    wake-ups cost each way, measured without any delay and taken off the delay line's own wait."""
+
+    __test__ = False  # not a test class, whatever pytest makes of its name
+
+    name: str
+    directory: str
+    token: str
+    subnet: str
+    nodes: tuple[Node, ...]
+    line: Process
+    line_cpu: int
+    latency_s: float
+    rate_bps: int
+    mtu: int
+    compensation_s: float = 0.0
+    shaper: str = "none"
+    """Who limits the rate: ``tbf`` (and the delay line), ``delay line`` alone, or ``none``."""
+
+    @property
+    def network(self) -> str:
+        return f"{self.subnet}.0/24"
+
+    @property
+    def own_process(self) -> str:
+        """Command name of the delay line, whose CPU time belongs to the cluster."""
+        return f"delay-{self.name}"
+
+    @property
+    def device(self) -> str:
+        """The host's own device in the testbed's network."""
+        return f"tb-{self.name}"
+
+    @property
+    def hostfile(self) -> Path:
+        return Path(self.directory) / "hostfile"
+
+    @property
+    def agent(self) -> Path:
+        return Path(self.directory) / "agent"
+
+    @property
+    def cpus(self) -> frozenset[int]:
+        """CPUs that the nodes have together; fewer than one per node where nodes share them."""
+        return frozenset(cpu for node in self.nodes for cpu in node.cpus)
+
+    @property
+    def shared_cpus(self) -> bool:
+        """Whether nodes share CPUs, so that one rank per node is oversubscribed already."""
+        return sum(len(node.cpus) for node in self.nodes) > len(self.cpus)
+
+
+@dataclass(frozen=True)
+class Status:
+    """The state of a testbed, and what was measured just now between its first two nodes.
+
+    ``state``: ``up``; ``down``; ``broken`` (something is left of it, but it does not work).  Times
+    in seconds, rates in bits per second, CPU shares in CPUs.  Figures are None unless measured.
+    """
+
+    name: str
+    state: str
+    testbed: Testbed | None = None
+    asked_round_trip_s: float | None = None
+    round_trip_s: float | None = None
+    round_trip_low_s: float | None = None
+    """25 % of the round trips were faster."""
+    round_trip_high_s: float | None = None
+    """5 % of the round trips were slower."""
+    bandwidth_bps: float | None = None
+    line_cpu_idle: float | None = None
+    line_cpu_pingpong: float | None = None
+    line_cpu_stream: float | None = None
+    irq_pingpong: float | None = None
+    irq_stream: float | None = None
+    late_s: float | None = None
+    """How late a packet was delivered during the round trips, on average."""
+    dropped: int | None = None
+    realtime: bool | None = None
+    """Whether the delay line has real-time priority."""
+
+
+@dataclass(frozen=True)
+class Downed:
+    """What :func:`down` removed: whether there was anything, and how many processes were ended."""
+
+    name: str
+    found: bool
+    processes: int
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that ran on a testbed."""
+
+    name: str
+    argv: tuple[str, ...]
+    exit_code: int
+    wall_s: float
+
+
+def to_json(item: Testbed | Status | Downed | Ran) -> dict[str, Any]:
+    """A dictionary of JSON types only."""
+    return dataclasses.asdict(item)
+
+
+def testbed_from_json(data: dict[str, Any]) -> Testbed:
+    """Inverse of :func:`to_json`; raises ``TypeError`` or ``KeyError`` for anything else."""
+    nodes = tuple(
+        Node(n["name"], n["address"], Process(**n["process"]), tuple(n["cpus"]))
+        for n in data["nodes"]
+    )
+    return Testbed(**{**data, "nodes": nodes, "line": Process(**data["line"])})

@@ -1,0 +1,74 @@
+"""Processes of a testbed: recognised by a token in their environment, and ended.
+
+The delay line, the node processes and everything started in a node carry the token of the very
+instance they belong to, so that nothing else can be taken for one of them, and nothing of an
+instance whose record was lost half-written is overlooked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+from runner.errors import RunnerError
+from runner.guard import all_pids, process_time, read_proc, stat_fields
+from runner.testbed.model import Process
+
+TOKEN = "AUTOTUNE_TESTBED"
+_PATIENCE_S = 5.0
+
+
+def process(pid: int) -> Process | None:
+    """The process with this id as it is now, or None."""
+    found = process_time(pid)
+    return None if found is None else Process(pid, found.started_ticks)
+
+
+def alive(wanted: Process) -> bool:
+    """Whether this very process still runs (a zombie does not)."""
+    found = stat_fields(wanted.pid)
+    return (
+        found is not None and int(found[1][19]) == wanted.started_ticks and found[1][0] not in "ZX"
+    )
+
+
+def with_token(token: str) -> list[Process]:
+    """Every living process that was started with this token in its environment."""
+    entry = f"{TOKEN}={token}".encode()
+    found = []
+    for pid in all_pids():
+        # A program that was started replaces its environment: look at the start first, so that
+        # what is found cannot be another process with the same id.
+        seen = process(pid)
+        if seen and entry in read_proc(f"/proc/{pid}/environ").split(b"\0") and alive(seen):
+            found.append(seen)
+    return found
+
+
+def end_all(token: str) -> int:
+    """Kill every process with this token until none is left; returns how many there were.
+
+    Raises RunnerError if one cannot be killed.
+    """
+    ended: set[Process] = set()
+    until = time.monotonic() + _PATIENCE_S
+    while left := {p for p in with_token(token) if p.pid != os.getpid()} | _dying(ended):
+        ended |= left
+        if time.monotonic() > until:
+            raise RunnerError(
+                "processes of the testbed cannot be killed: "
+                + ", ".join(str(p.pid) for p in sorted(left, key=lambda p: p.pid))
+                + "; they hang in the kernel"
+            )
+        for one in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one.pid, signal.SIGKILL)
+        time.sleep(0.01)
+    return len(ended)
+
+
+def _dying(killed: set[Process]) -> set[Process]:
+    """A process that is about to end has given its environment back already."""
+    return {p for p in killed if alive(p)}

@@ -1,0 +1,231 @@
+"""Bringing a testbed up and down, and cleaning what a crash left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+import uuid
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+from runner.errors import RunnerError
+from runner.testbed import build, launch, needs, shaper, shared, state
+from runner.testbed.calibrate import compensation
+from runner.testbed.model import Downed, Node, Process, Testbed
+from runner.testbed.processes import TOKEN, end_all, process, with_token
+
+MTU = 65520
+MAX_NODES = 64
+SPIN_NS = 30_000
+"""So long before a packet is due the delay line stops sleeping: timers wake it some 30 us late."""
+_START_S = 30.0
+_ROUTES = Path("/proc/net/route")
+
+
+def up(
+    name: str = state.DEFAULT_NAME,
+    nodes: int = 2,
+    latency_s: float = 0.001,
+    rate_bps: int = 1_000_000_000,
+    mtu: int = MTU,
+    cores: int | None = None,
+) -> Testbed:
+    """Bring a testbed up, or return the one that is up with these very properties.
+
+    ``latency_s`` is seconds each way, ``rate_bps`` bits per second of each link in each direction
+    (0: unlimited), ``cores`` the CPUs of each node (None: equal shares of all; fewer leave one to
+    the delay line alone, which has the last).  What an earlier one left behind after a crash is
+    cleaned first.  Raises RunnerError where the machine cannot carry a testbed, or one of this
+    name is up otherwise.
+    """
+    _check(nodes, latency_s, rate_bps, mtu)
+    cpus = _cpus(nodes, cores)
+    needs.require()
+    place = state.directory(name)
+    with state.locked():
+        there = state.read(name)
+        if there is not None and state.works(there):
+            return _same(there, cpus, latency_s, rate_bps, mtu)
+        _clean(name)
+        try:
+            testbed = _start(place, name, cpus, latency_s, rate_bps, mtu)
+            compensated = compensation(testbed)
+            limited = bool(rate_bps) and shaper.shape(testbed.nodes, rate_bps, mtu)
+            testbed = replace(
+                testbed,
+                compensation_s=compensated,
+                shaper="tbf" if limited else "delay line" if rate_bps else "none",
+            )
+            shared.set_link(place, latency_s - compensated, rate_bps)
+            state.write(testbed)
+        except BaseException:
+            _clean(name)
+            raise
+    return testbed
+
+
+def down(name: str = state.DEFAULT_NAME) -> Downed:
+    """End every process of the testbed and remove all of it; finding nothing is no error."""
+    place = state.directory(name)
+    if not place.exists():
+        return Downed(name, False, 0)
+    with state.locked():
+        return _clean(name)
+
+
+def _check(nodes: int, latency_s: float, rate_bps: int, mtu: int) -> None:
+    if not 2 <= nodes <= MAX_NODES:
+        raise RunnerError(f"--nodes {nodes} is out of range; expected 2 to {MAX_NODES}")
+    if not 0 <= latency_s <= 1:
+        raise RunnerError(f"--latency {latency_s:g} s is out of range; expected 0 to 1 s each way")
+    if rate_bps and not 100_000 <= rate_bps <= 100_000_000_000:
+        raise RunnerError(
+            f"--rate {rate_bps} bit/s is out of range; expected 100kbit to 100gbit, or unlimited"
+        )
+    if not 576 <= mtu <= MTU:
+        raise RunnerError(f"--mtu {mtu} is out of range; expected 576 to {MTU}")
+
+
+def _same(
+    there: Testbed, cpus: list[tuple[int, ...]], latency_s: float, rate_bps: int, mtu: int
+) -> Testbed:
+    asked = (cpus, latency_s, rate_bps, mtu)
+    if asked == ([n.cpus for n in there.nodes], there.latency_s, there.rate_bps, there.mtu):
+        return there
+    rate = f"{there.rate_bps:.3g} bit/s" if there.rate_bps else "unlimited"
+    raise RunnerError(
+        f"testbed {there.name} is up with {len(there.nodes)} nodes of {len(there.nodes[0].cpus)} "
+        f"cores, {there.latency_s * 1e3:g} ms each way, rate {rate}, MTU {there.mtu}.\n"
+        "Take it down first, or give the new one another --name:\n"
+        f"  autotune testbed down --name {there.name}"
+    )
+
+
+def _start(
+    place: Path,
+    name: str,
+    cpus: list[tuple[int, ...]],
+    latency_s: float,
+    rate_bps: int,
+    mtu: int,
+) -> Testbed:
+    """Start the delay line and its nodes without any delay yet."""
+    program = build.program()
+    token = uuid.uuid4().hex
+    (place / "tmp").mkdir(parents=True)
+    # Before anything is started: whatever happens, the next one finds every process by it.
+    (place / state.TOKEN_FILE).write_text(token, encoding="utf-8")
+    nodes = len(cpus)
+    subnet = _free_subnet(name)
+    names = [(f"{name}{i}", f"{subnet}.{i}") for i in range(1, nodes + 1)]
+    lines = ["127.0.0.1 localhost", *(f"{address} {node}" for node, address in names)]
+    (place / "hosts").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    words = [program, "line", name, subnet, nodes, mtu, place / "tmp", place / "hosts"]
+    words += [shared.create(place), max(os.sched_getaffinity(0)), SPIN_NS]
+    line, *keepers = _run([str(word) for word in words], token, place / "log", name)
+    testbed = Testbed(
+        name=name,
+        directory=str(place),
+        token=token,
+        subnet=subnet,
+        nodes=tuple(
+            Node(node, address, keeper, mine)
+            for (node, address), keeper, mine in zip(names, keepers, cpus, strict=True)
+        ),
+        line=line,
+        line_cpu=max(os.sched_getaffinity(0)),
+        latency_s=latency_s,
+        rate_bps=rate_bps,
+        mtu=mtu,
+    )
+    launch.write_files(testbed)
+    return testbed
+
+
+def _cpus(nodes: int, cores: int | None) -> list[tuple[int, ...]]:
+    """The CPUs of each node: equal shares in order, or one each in turn where there are too few."""
+    all_of_them = sorted(os.sched_getaffinity(0))
+    share = len(all_of_them) // nodes
+    if cores is not None:
+        if not 1 <= cores <= max(share, 1):
+            raise RunnerError(
+                f"--cores {cores} is out of range; {nodes} nodes on {len(all_of_them)} CPUs can "
+                f"have 1 to {max(share, 1)}"
+            )
+        share = min(cores, share)
+    if share == 0:
+        return [(all_of_them[i % len(all_of_them)],) for i in range(nodes)]
+    return [tuple(all_of_them[i * share : (i + 1) * share]) for i in range(nodes)]
+
+
+def _free_subnet(name: str) -> str:
+    """A network that this machine has no route to yet, the same for a name whenever it is free.
+
+    From 198.18.0.0/15, which RFC 2544 keeps for tests of networks.
+    """
+    taken = set()
+    for row in _ROUTES.read_text(encoding="ascii").splitlines()[1:]:
+        raw = bytes.fromhex(row.split()[1])[::-1]
+        taken.add(f"{raw[0]}.{raw[1]}.{raw[2]}")
+    start = zlib.crc32(name.encode()) % 512
+    for i in range(512):
+        number = (start + i) % 512
+        subnet = f"198.{18 + number // 256}.{number % 256}"
+        if subnet not in taken:
+            return subnet
+    raise RunnerError("no network of 198.18.0.0/15 is free; take some testbeds down")
+
+
+def _run(words: list[str], token: str, log: Path, name: str) -> list[Process]:
+    """Start the program, which leaves us once it works; its processes, the delay line first."""
+    with log.open("w", encoding="utf-8") as errors:
+        try:
+            done = subprocess.run(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env={"PATH": os.environ.get("PATH", os.defpath), TOKEN: token},
+                cwd="/",
+                start_new_session=True,
+                timeout=_START_S,
+                check=False,
+            )
+            said = done.stdout.decode().split()
+        except subprocess.TimeoutExpired:
+            said = []
+    found = [process(int(word)) for word in said]
+    if not found or None in found:
+        why = log.read_text(encoding="utf-8", errors="replace").strip() or "it said nothing"
+        raise RunnerError(
+            f"testbed {name} did not start: {why}.\nA container may lack the rights (CAP_NET_ADMIN "
+            "and CAP_SYS_ADMIN); a device that is busy belongs to a testbed of another directory."
+        )
+    return [one for one in found if one is not None]
+
+
+def _clean(name: str) -> Downed:
+    """Remove everything of a testbed, whether it works or not."""
+    place = state.directory(name)
+    ended = 0
+    with contextlib.suppress(FileNotFoundError):
+        token = (place / state.TOKEN_FILE).read_text(encoding="utf-8").strip()
+        ended = end_all(token) if token else 0
+        _wait_gone(token, name)
+    found = place.exists()
+    shutil.rmtree(place, ignore_errors=True)
+    if place.exists():
+        raise RunnerError(f"{place} cannot be removed; remove it by hand")
+    return Downed(name, found, ended)
+
+
+def _wait_gone(token: str, name: str) -> None:
+    """The kernel takes devices away a moment after their last process."""
+    device = Path("/sys/class/net") / f"tb-{name}"
+    until = time.monotonic() + 5
+    while (device.exists() or with_token(token)) and time.monotonic() < until:
+        time.sleep(0.01)

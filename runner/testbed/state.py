@@ -1,0 +1,113 @@
+"""Where testbeds are written down: one directory per name, a record, and a lock beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from runner.errors import RunnerError
+from runner.testbed.model import Testbed, testbed_from_json, to_json
+from runner.testbed.processes import alive
+
+DEFAULT_NAME = "testbed"
+RECORD = "testbed.json"
+TOKEN_FILE = "token"
+_NAME = re.compile(r"[a-z][a-z0-9]{0,8}")
+_PATIENCE_S = 60.0
+
+
+def root() -> Path:
+    """``$XDG_RUNTIME_DIR/autotune-testbed``, or in the user's cache where there is none."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and Path(runtime).is_dir():
+        return Path(runtime) / "autotune-testbed"
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(cache).expanduser() / "autotune" / "testbeds"
+
+
+def directory(name: str) -> Path:
+    """The directory of testbed ``name``; RunnerError for a name that cannot be one."""
+    if not _NAME.fullmatch(name):
+        # It becomes part of device and command names, which the kernel limits to 15 characters.
+        raise RunnerError(
+            f"{name!r} cannot be a testbed's name; expected 1 to 9 lower-case letters and digits, "
+            "a letter first"
+        )
+    return root() / name
+
+
+def names() -> list[str]:
+    """Names of the testbeds of which anything is there, up or broken."""
+    with contextlib.suppress(OSError):
+        return sorted(p.name for p in root().iterdir() if p.is_dir() and _NAME.fullmatch(p.name))
+    return []
+
+
+@contextlib.contextmanager
+def locked() -> Iterator[None]:
+    """Hold the lock of all testbeds while one comes or goes; the kernel frees it at death.
+
+    One lock: they share the networks, and two that are calibrated at once disturb each other.
+    """
+    try:
+        root().mkdir(parents=True, exist_ok=True)
+        lock = root() / "lock"
+        file = lock.open("a")
+    except OSError as error:
+        raise RunnerError(f"testbeds cannot be recorded in {root()}: {error.strerror}") from None
+    with file:
+        until = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise RunnerError(
+                        f"somebody else brings a testbed up or down for long ({lock} is locked)"
+                    ) from None
+                time.sleep(0.05)
+        yield
+
+
+def write(testbed: Testbed) -> None:
+    """Record the testbed, whole or not at all."""
+    place = Path(testbed.directory)
+    new = place / f"{RECORD}.new"
+    new.write_text(json.dumps(to_json(testbed), indent=2) + "\n", encoding="utf-8")
+    new.replace(place / RECORD)
+
+
+def read(name: str) -> Testbed | None:
+    """What was recorded; None if nothing readable is."""
+    try:
+        text = (directory(name) / RECORD).read_text(encoding="utf-8")
+        return testbed_from_json(json.loads(text))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def works(testbed: Testbed) -> bool:
+    """Whether the delay line and every node of the record still live."""
+    return alive(testbed.line) and all(alive(node.process) for node in testbed.nodes)
+
+
+def find(name: str) -> Testbed:
+    """The testbed ``name``; RunnerError says how to bring it up where it is not up."""
+    testbed = read(name)
+    start = "autotune testbed up --nodes 2 --latency 1ms --rate 1gbit"
+    start += "" if name == DEFAULT_NAME else f" --name {name}"
+    if testbed is None:
+        raise RunnerError(f"testbed {name} is not up.  Start it (as root):\n  {start}")
+    if not works(testbed):
+        raise RunnerError(
+            f"testbed {name} is broken: its delay line or a node was ended.  Start it anew "
+            f"(what is left is cleaned):\n  {start}"
+        )
+    return testbed

