@@ -17,6 +17,8 @@ APP = ("-m", "runner.apps.jacobi3d")
 KEYS = {
     "app", "variant", "input", "size", "iterations", "grid", "ranks", "block", "solver_s",
     "verified", "residual", "expected", "mflops", "phases", "startup_s",
+    "processes", "workers", "local_grid", "compute_s", "mpi_s", "buffering_s", "waiting_s",
+    "other_s", "end_s", "compute_cpu_s", "messages", "bytes", "rank_imbalance", "odf",
 }  # fmt: skip
 
 
@@ -76,7 +78,7 @@ def test_size_given_by_hand_is_unchecked(launch: Launch) -> None:
 BROKEN = {
     "ghosts never exchanged": """
         from runner.apps.jacobi3d.halo import Halo
-        Halo.exchange = lambda self, seconds: None
+        Halo.exchange = lambda self, meter: None
     """,
     "one cell of one rank off by the last bit": """
         import numpy as np

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import show_shape, split
 from runner.apps.jacobi3d.block import Block, serial_block
-from runner.apps.jacobi3d.halo import box_cells, face_box
+from runner.apps.jacobi3d.faces import box_cells, face_of
 from runner.apps.jacobi3d.inputs import INPUTS, stored_residual
 from runner.apps.jacobi3d.options import parse
 from runner.apps.jacobi3d.problem import (
@@ -185,8 +185,10 @@ def test_faces_leave_and_arrive_at_matching_places(
     cells: tuple[int, ...], axis: int, side: int
 ) -> None:
     """The ghosts behind a face are the own cells of the opposite face, one block further."""
-    own = face_box(cells, axis, 1 - side, ghost=False)
-    ghost = face_box(cells, axis, side, ghost=True)
+    x, y, z = cells
+    whole = (2, z + 2, 2, y + 2, 2, x + 2)
+    own = face_of(whole, axis, 1 - side, ghost=False)
+    ghost = face_of(whole, axis, side, ghost=True)
     at = 2 * (2 - axis)
     shift = cells[axis] if side == 0 else -cells[axis]
     moved = list(ghost)
@@ -199,7 +201,7 @@ def test_faces_leave_and_arrive_at_matching_places(
 def test_pack_and_unpack_are_inverse() -> None:
     block = Block((5, 4, 3), (0, 0, 0), (5, 4, 3), 64)
     block.reset()
-    boxes = [face_box(block.cells, axis, side, ghost=False) for axis in range(3) for side in (0, 1)]
+    boxes = [face_of(block.whole, axis, side, ghost=False) for axis in range(3) for side in (0, 1)]
     places = np.cumsum([0] + [box_cells(b) for b in boxes]).tolist()
     buffer = np.full(places[-1] + 1, np.nan)
     block.copier("pack", buffer, zip(places, boxes, strict=False))[0]()
@@ -231,7 +233,7 @@ def test_options_of_a_named_input() -> None:
         (["--grid", "2"], "--grid 2: expected 3 whole numbers"),
         (["--iterations", "0"], "argument --iterations: expected a whole number above 0"),
         (["--block", "x"], "argument --block"),
-        (["--variant", "mate"], "argument --variant"),
+        (["--variant", "matte"], "argument --variant"),
         (["--repetition", "2"], "unrecognized arguments"),
         (["7"], "unrecognized arguments: 7"),
     ],

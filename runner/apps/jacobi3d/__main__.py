@@ -11,6 +11,8 @@ from runner.apps.common_mpi import run, single_threaded_blas  # noqa: E402
 single_threaded_blas()
 
 from runner.apps.jacobi3d.application import main  # noqa: E402
+from runner.apps.jacobi3d.options import thread_level  # noqa: E402
 
 if __name__ == "__main__":
-    run("jacobi3d", "single", lambda comm: main(comm, sys.argv[1:], _BEGIN))
+    words = sys.argv[1:]
+    run("jacobi3d", thread_level(words), lambda comm: main(comm, words, _BEGIN))

@@ -46,6 +46,14 @@ class Block:
         x, y, z = (n + DEPTH for n in self.cells)
         return (DEPTH, z, DEPTH, y, DEPTH, x)
 
+    def box_of(self, start: Shape, stop: Shape) -> Box:
+        """Cells of the grid (x, y, z; stop excluded) as a box of the fields."""
+        (x0, y0, z0), (x1, y1, z1) = (
+            tuple(n - a + DEPTH for n, a in zip(corner, self.start, strict=True))
+            for corner in (start, stop)
+        )
+        return (z0, z1, y0, y1, x0, x1)
+
     @property
     def interior(self) -> NDArray[np.float64]:
         """The newest values without the ghosts, a view [z][y][x]."""

@@ -1,83 +1,72 @@
-"""Exchange of the ghost cells over the six faces, without blocking calls.
-
-A star stencil reads no edges or corners, so each face is one message of two layers of cells and
-all six are independent.
-"""
+"""Exchange of the ghost cells of a block by plain MPI, without blocking calls."""
 
 from __future__ import annotations
 
-import math
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from runner.apps.common_grid import Shape, coordinates, neighbour
-from runner.apps.jacobi3d.block import Block, Box
-from runner.apps.jacobi3d.problem import DEPTH
-
-PHASES = ("compute", "mpi", "buffering", "waiting")
-"""Kernel; issuing sends and receives; pack and unpack; waiting (Martin 2018, section 5.1)."""
-
-
-def face_box(cells: Shape, axis: int, side: int, ghost: bool) -> Box:
-    """The two layers of cells at a face (``side`` 0 low, 1 high): own cells, or the ghosts."""
-    bounds = [(DEPTH, n + DEPTH) for n in cells]
-    low = (0 if ghost else DEPTH) if side == 0 else cells[axis] + (DEPTH if ghost else 0)
-    bounds[axis] = (low, low + DEPTH)
-    (x0, x1), (y0, y1), (z0, z1) = bounds
-    return (z0, z1, y0, y1, x0, x1)
-
-
-def box_cells(box: Box) -> int:
-    z0, z1, y0, y1, x0, x1 = box
-    return math.prod((z1 - z0, y1 - y0, x1 - x0))
+from runner.apps.jacobi3d.block import Block
+from runner.apps.jacobi3d.faces import Faces
+from runner.apps.jacobi3d.layout import Layout
+from runner.apps.jacobi3d.meter import Meter
 
 
 class Halo:
-    """Buffers, neighbours and bound copies of one block, made once before the iterations."""
+    """The messages of a process that is one rank, made once before the iterations."""
 
-    def __init__(self, comm: Any, block: Block, grid: Shape) -> None:
+    def __init__(self, comm: Any, block: Block, layout: Layout) -> None:
         from mpi4py import MPI
 
         self._comm, self._block = comm, block
-        self._wait = MPI.Request.Waitall
-        place = coordinates(comm.rank, grid)
-        faces = [
-            (axis, side, rank)
-            for axis in range(3)
-            for side in (0, 1)
-            if (rank := neighbour(place, grid, axis, 2 * side - 1)) is not None
-        ]
-        own = [face_box(block.cells, axis, side, ghost=False) for axis, side, _ in faces]
-        ghosts = [face_box(block.cells, axis, side, ghost=True) for axis, side, _ in faces]
-        lengths = [box_cells(box) for box in own]
-        starts = [sum(lengths[:n]) for n in range(len(lengths))]
-        outgoing, incoming = np.zeros(sum(lengths)), np.zeros(sum(lengths))
-        self._pack = block.copier("pack", outgoing, zip(starts, own, strict=True))
-        self._unpack = block.copier("unpack", incoming, zip(starts, ghosts, strict=True))
-        # A message is named by the face of its sender: what comes in at my low face left the
-        # neighbour through its high one.
-        self._sends: list[tuple[NDArray[np.float64], int, int]] = []
-        self._receives: list[tuple[NDArray[np.float64], int, int]] = []
-        for (axis, side, rank), a, n in zip(faces, starts, lengths, strict=True):
-            self._sends.append((outgoing[a : a + n], rank, 2 * axis + side))
-            self._receives.append((incoming[a : a + n], rank, 2 * axis + 1 - side))
+        self._wait, self._test = MPI.Request.Waitall, MPI.Request.Testall
+        self.cut = [(f.axis, f.side, f.process) for f in layout.faces(comm.rank, 0)]
+        self._faces = Faces(block, block.whole, self.cut)
+        self.messages, self.bytes = len(self.cut), self._faces.bytes
+        """Sent in one exchange."""
 
-    def exchange(self, seconds: dict[str, float]) -> None:
-        """Fill the ghosts of the newest field; adds to the phases in ``seconds``."""
-        comm, current = self._comm, self._block.current
+    def exchange(self, meter: Meter) -> None:
+        """Fill the ghosts of the newest field.
+
+        :meth:`start` and :meth:`finish` in one: flat MPI is what all else is compared with, so it
+        is not slowed by calls and clocks that it has no use for.
+        """
+        comm, current, faces = self._comm, self._block.current, self._faces
         begin = perf_counter()
-        requests = [comm.Irecv(buffer, rank, tag) for buffer, rank, tag in self._receives]
+        requests = [comm.Irecv(buffer, rank, tag) for buffer, rank, tag in faces.receives]
         posted = perf_counter()
-        self._pack[current]()
+        faces.pack[current]()
         packed = perf_counter()
-        requests += [comm.Isend(buffer, rank, tag) for buffer, rank, tag in self._sends]
+        requests += [comm.Isend(buffer, rank, tag) for buffer, rank, tag in faces.sends]
         sent = perf_counter()
         self._wait(requests)
         arrived = perf_counter()
-        self._unpack[current]()
-        seconds["mpi"] += (posted - begin) + (sent - packed)
-        seconds["waiting"] += arrived - sent
-        seconds["buffering"] += (packed - posted) + (perf_counter() - arrived)
+        faces.unpack[current]()
+        meter.mpi += (posted - begin) + (sent - packed)
+        meter.waiting += arrived - sent
+        meter.buffering += (packed - posted) + (perf_counter() - arrived)
+
+    def start(self, meter: Meter) -> list[Any]:
+        """Send the faces of the newest field; the requests are for :meth:`finish`."""
+        comm, faces = self._comm, self._faces
+        begin = perf_counter()
+        requests = [comm.Irecv(buffer, rank, tag) for buffer, rank, tag in faces.receives]
+        posted = perf_counter()
+        faces.pack[self._block.current]()
+        packed = perf_counter()
+        requests += [comm.Isend(buffer, rank, tag) for buffer, rank, tag in faces.sends]
+        meter.mpi += (posted - begin) + (perf_counter() - packed)
+        meter.buffering += packed - posted
+        return requests
+
+    def progress(self, requests: list[Any], meter: Meter) -> None:
+        """Let the MPI library look after messages under way: most do so only when called."""
+        begin = perf_counter()
+        self._test(requests)
+        meter.mpi += perf_counter() - begin
+
+    def finish(self, requests: list[Any], meter: Meter) -> None:
+        """Wait for the messages and unpack them."""
+        begin = perf_counter()
+        self._wait(requests)
+        meter.waiting += perf_counter() - begin
+        meter.copy(self._faces.unpack[self._block.current])

@@ -10,12 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray
+from numba import carray, types
+from numba.extending import intrinsic
 
 KERNELS = {
     "stencil": ("float64", "float64", "uint64", "float64"),
     "pack": ("float64", "float64", "uint64"),
     "unpack": ("float64", "float64", "uint64"),
+    "raise_flag": ("uint64", "uint64"),
+    "await_flag": ("uint64", "uint64", "uint64"),
 }
 
 ZERO = np.uint64(0)
@@ -120,3 +123,44 @@ def unpack(field: Any, buffer: Any, table: Any) -> None:
             z += ONE
         at += np.uint64(7)
         n += ONE
+
+
+@intrinsic
+def _load(typing: Any, pointer: Any) -> Any:
+    """Read a 64-bit flag that another thread writes, and all it wrote before."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load_atomic(arguments[0], ordering="acquire", align=8)
+
+    return types.uint64(pointer), generate
+
+
+@intrinsic
+def _store(typing: Any, pointer: Any, value: Any) -> Any:
+    """Write a 64-bit flag after everything this thread wrote before."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store_atomic(arguments[1], arguments[0], ordering="release", align=8)
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.uint64), generate
+
+
+def raise_flag(flag: Any, level: Any) -> None:
+    """Set a flag to ``level``."""
+    _store(flag, carray(level, (1,))[0])
+
+
+def await_flag(flag: Any, geometry: Any, seen: Any) -> None:
+    """Wait until a flag has reached a level; ``geometry`` = level, looks at most.
+
+    ``seen`` receives the flag's last value.
+    """
+    g = carray(geometry, (2,))
+    s = carray(seen, (1,))
+    left = g[1]
+    value = _load(flag)
+    while value < g[0] and left > ZERO:
+        value = _load(flag)
+        left -= ONE
+    s[0] = value

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+from argparse import Namespace
 from dataclasses import dataclass
 
-from runner.apps.common_errors import AppUsageError
+from runner import mate
+from runner.apps.common_errors import AppError, AppUsageError
 from runner.apps.common_grid import Shape, parse_shape
 from runner.apps.common_options import OptionParser, positive
 from runner.apps.jacobi3d.inputs import INPUTS
+from runner.mate.options import add_arguments, from_arguments
 
-VARIANTS = ("mpi",)
+MATED = ("over", "barrier", "mate")
+"""The variants that run on the MATE runtime."""
+
+VARIANTS = ("mpi", "over", "overlap", "barrier", "threads", "mate")
 DEFAULT_INPUT = "default"
 DEFAULT_ITERATIONS = 100
 DEFAULT_BLOCK = 64
+
+_TILES = {"block_size", "ranks_per_process", "local_grid"}
+_USED = {"mpi": {"block_size"}, "overlap": _TILES, "threads": _TILES | {"workers", "affinity"}}
+"""Switches of the runtime that mean something to the variants without it."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +38,23 @@ class Options:
     verify: str
     repetitions: int
     variant: str
+    config: mate.Config
     help: str | None
+
+    @property
+    def thread_level(self) -> str:
+        """What MPI must be started with, in the words of mpi4py."""
+        if self.variant in MATED:
+            return self.config.thread_level
+        return "funneled" if self.variant == "threads" else "single"
+
+
+def thread_level(arguments: list[str]) -> str:
+    """The thread level for a command line; a wrong one is told about once MPI runs."""
+    try:
+        return parse(arguments).thread_level
+    except AppError:
+        return "single"
 
 
 def build_parser() -> OptionParser:
@@ -40,11 +67,13 @@ def build_parser() -> OptionParser:
     add("--size", metavar="N|NXxNYxNZ", help="cells, instead of --input")
     add("--iterations", type=positive, metavar="I", help="updates (default: the input's, or 100)")
     add("--grid", metavar="PXxPYxPZ", help="process grid (default: the least surface)")
-    add("--block", type=positive, default=DEFAULT_BLOCK, metavar="B", help="cache block in y and z")
+    add("--block", type=positive, metavar="B",
+        help=f"cache block in y and z (default: --block-size, {DEFAULT_BLOCK})")  # fmt: skip
     add("--verify", choices=("residual", "full", "none"), default="residual",
         help="full: every bit against a serial run")  # fmt: skip
     add("--repetitions", type=positive, default=1, metavar="K", help="solve K times")
     add("--variant", choices=VARIANTS, default="mpi", help="how the ranks work together")
+    add_arguments(parser)
     return parser
 
 
@@ -53,15 +82,17 @@ def parse(arguments: list[str]) -> Options:
     parser = build_parser()
     given = parser.parse_args(arguments)
     name, size, iterations = _problem(given.input, given.size)
+    config = _config(given)
     return Options(
         input=name,
         size=size,
         iterations=given.iterations or iterations,
         grid=parse_shape(given.grid, "--grid", 3) if given.grid else None,
-        block=given.block,
+        block=given.block or config.block_size,
         verify=given.verify,
         repetitions=given.repetitions,
         variant=given.variant,
+        config=config,
         help=parser.format_help() if given.help else None,
     )
 
@@ -77,3 +108,37 @@ def _problem(name: str | None, size: str | None) -> tuple[str | None, Shape, int
     if name not in INPUTS:
         raise AppUsageError(f"--input {name} is unknown; there are {', '.join(INPUTS)}")
     return name, INPUTS[name].size, INPUTS[name].iterations
+
+
+def _config(given: Namespace) -> mate.Config:
+    """The runtime's configuration, checked for the variant; raises :class:`AppUsageError`."""
+    try:
+        config = from_arguments(given)
+    except mate.MateError as error:
+        raise AppUsageError(str(error)) from None
+    if config.rank_map is not None:
+        raise AppUsageError(
+            "--rank-map: Jacobi3D cuts its grid in equal shares, rank by rank; leave it out"
+        )
+    if given.variant in _USED:
+        _refuse_unused(given.variant, config)
+    if given.variant == "threads" and config.ranks_per_process != config.workers:
+        raise AppUsageError(
+            f"--variant threads: {config.workers} workers share {config.ranks_per_process} parts "
+            "(--ranks-per-process, or the product of --local-grid): expected one part for each"
+        )
+    return config
+
+
+def _refuse_unused(variant: str, config: mate.Config) -> None:
+    plain = mate.Config(workers=config.workers if "workers" in _USED[variant] else 1)
+    for field in dataclasses.fields(config):
+        if field.name in _USED[variant]:
+            continue
+        if getattr(config, field.name) != getattr(plain, field.name):
+            switch = "--idle" if "idle" in field.name else f"--{field.name.replace('_', '-')}"
+            able = ", ".join(v for v in VARIANTS if v in MATED or field.name in _USED[v])
+            raise AppUsageError(
+                f"{switch} means nothing to --variant {variant}: leave it out, or choose one of "
+                f"{able}"
+            )

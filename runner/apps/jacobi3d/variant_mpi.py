@@ -5,28 +5,34 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from runner.apps.common_grid import Shape
 from runner.apps.jacobi3d.block import Block
-from runner.apps.jacobi3d.halo import PHASES, Halo
+from runner.apps.jacobi3d.halo import Halo
+from runner.apps.jacobi3d.layout import Layout
+from runner.apps.jacobi3d.meter import Meter, Timed
 
 
 class BasicMPI:
-    """The solver of one rank; :meth:`solve` may be called again after ``block.reset()``."""
+    """The solver of one rank; :meth:`solve` may be called again after the blocks are reset."""
 
-    def __init__(self, comm: Any, block: Block, grid: Shape) -> None:
-        self._comm, self._block = comm, block
-        self._halo = Halo(comm, block, grid)
+    def __init__(self, comm: Any, layout: Layout, cache_block: int) -> None:
+        self._comm = comm
+        self._block = Block(layout.size, *layout.block(comm.rank), cache_block)
+        self.blocks = [self._block]
+        self._halo = Halo(comm, self._block, layout)
 
-    def solve(self, iterations: int) -> tuple[float, dict[str, float]]:
-        """Seconds of this rank for the iterations, after a barrier, and how they were spent."""
-        seconds = dict.fromkeys(PHASES, 0.0)
+    def solve(self, iterations: int) -> Timed:
+        """Time the iterations on this rank, after a barrier."""
+        meter = Meter()
         # The ghosts already hold these values: this opens the connections before the clock runs.
-        self._halo.exchange(dict(seconds))
+        self._halo.exchange(Meter())
         self._comm.Barrier()
         begin = perf_counter()
         for _ in range(iterations):
-            before = perf_counter()
-            self._block.step()
-            seconds["compute"] += perf_counter() - before
-            self._halo.exchange(seconds)
-        return perf_counter() - begin, seconds
+            self._iterate(meter)
+        elapsed = perf_counter() - begin
+        sent = iterations * self._halo.messages, iterations * self._halo.bytes
+        return Timed(elapsed, [meter], [meter.compute], *sent)
+
+    def _iterate(self, meter: Meter) -> None:
+        meter.run(self._block.step)
+        self._halo.exchange(meter)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,9 +33,10 @@ def residual(square_sum: float, size: Shape) -> float:
     return math.sqrt(square_sum / math.prod(size))
 
 
-def global_residual(comm: Any, block: Block) -> float:
-    """The residual over all ranks, on every rank.  Collective."""
-    return residual(comm.allreduce(block.square_sum()), block.size)
+def global_residual(comm: Any, blocks: Sequence[Block]) -> float:
+    """The residual over the blocks of all processes, on every process.  Collective."""
+    squares = sum(block.square_sum() for block in blocks)
+    return residual(comm.allreduce(squares), blocks[0].size)
 
 
 def judge_residual(value: float, start: float, expected: float | None) -> Verdict:
@@ -51,22 +53,23 @@ def judge_residual(value: float, start: float, expected: float | None) -> Verdic
     return Verdict(False, value, expected, message)
 
 
-def compare_with_serial(comm: Any, block: Block, iterations: int) -> str | None:
+def compare_with_serial(comm: Any, blocks: Sequence[Block], iterations: int) -> str | None:
     """Compare every bit of the field with a serial run on rank 0; what differs, or None.
 
     Collective; the answer is on every rank.  Rank 0 needs memory for the whole grid twice.
     """
     if comm.rank != 0:
-        comm.send((block.start, block.stop), 0)
-        comm.Send(np.ascontiguousarray(block.interior), 0)
+        comm.send([(block.start, block.stop) for block in blocks], 0)
+        for block in blocks:
+            comm.Send(np.ascontiguousarray(block.interior), 0)
         return str(found) if (found := comm.bcast(None)) is not None else None
-    serial = serial_block(block.size, iterations).interior
-    messages = [_difference(serial, block.start, block.stop, block.interior, 0)]
+    serial = serial_block(blocks[0].size, iterations).interior
+    messages = [_difference(serial, b.start, b.stop, b.interior, 0) for b in blocks]
     for rank in range(1, comm.size):
-        start, stop = comm.recv(source=rank)
-        values = np.empty([b - a for a, b in zip(reversed(start), reversed(stop), strict=True)])
-        comm.Recv(values, rank)
-        messages.append(_difference(serial, start, stop, values, rank))
+        for start, stop in comm.recv(source=rank):
+            values = np.empty([b - a for a, b in zip(reversed(start), reversed(stop), strict=True)])
+            comm.Recv(values, rank)
+            messages.append(_difference(serial, start, stop, values, rank))
     first = next((m for m in messages if m is not None), None)
     comm.bcast(first)
     return first

@@ -1,0 +1,72 @@
+"""What a run of Jacobi3D prints: a few lines to read and one of JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from runner.apps.common_grid import show_shape
+from runner.apps.common_report import json_line
+from runner.apps.jacobi3d.layout import Layout
+from runner.apps.jacobi3d.meter import Breakdown
+from runner.apps.jacobi3d.options import MATED, Options
+from runner.apps.jacobi3d.problem import FLOPS_PER_CELL
+from runner.apps.jacobi3d.verify import Verdict
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The repetitions of one run: seconds of each (the slowest rank), their median as
+    ``solver_s``, and where the time of that repetition went."""
+
+    seconds: list[float]
+    solver_s: float
+    breakdown: Breakdown
+    verdict: Verdict
+    startup_s: float
+
+
+def print_result(processes: int, options: Options, layout: Layout, solved: Solved) -> None:
+    """Called by rank 0."""
+    size, iterations = options.size, options.iterations
+    ranks = processes * (layout.local_count if options.variant in MATED else 1)
+    mflops = FLOPS_PER_CELL * math.prod(size) * iterations / solved.solver_s / 1e6
+    result: dict[str, Any] = {
+        "app": "jacobi3d",
+        "variant": options.variant,
+        "input": options.input,
+        "size": list(size),
+        "iterations": iterations,
+        "grid": list(layout.processes),
+        "ranks": ranks,
+        "processes": processes,
+        "workers": options.config.workers,
+        "local_grid": list(layout.local),
+        "block": options.block,
+        "solver_s": solved.solver_s,
+        "verified": solved.verdict.verified,
+        "residual": solved.verdict.residual,
+        "expected": solved.verdict.expected,
+        "mflops": mflops,
+        "phases": solved.breakdown.phases,
+        **solved.breakdown.figures,
+        "startup_s": solved.startup_s,
+    }
+    if options.repetitions > 1:
+        result["repetitions_s"] = solved.seconds
+    cells = f"{show_shape(size)} cells, {iterations} iterations"
+    cut = show_shape(layout.processes)
+    if layout.local_count > 1:
+        cut += f", each process {show_shape(layout.local)}"
+    print(f"jacobi3d {options.variant}: {cells}, {ranks} ranks as {cut}")
+    print(
+        f"solver {solved.solver_s:.4f} s, {mflops:.0f} MFlop/s, start-up {solved.startup_s:.2f} s"
+    )
+    shares = (f"{name} {s['mean']:.4f}" for name, s in solved.breakdown.phases.items())
+    print(f"seconds, mean over {_WHOM.get(options.variant, 'workers')}: {', '.join(shares)}")
+    print(solved.verdict.message)
+    print(json_line(result), flush=True)
+
+
+_WHOM = {"mpi": "ranks", "overlap": "ranks"}

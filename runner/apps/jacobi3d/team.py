@@ -1,0 +1,137 @@
+"""Threads of one process that compute parts of a block together, as in a parallel OpenMP loop.
+
+Fork and join are flags in memory, each written by one thread only.  The waiting is compiled code
+outside the interpreter's lock; Python's own barrier costs as much as a small kernel.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from time import perf_counter
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.apps.common_native import scalars
+from runner.apps.jacobi3d.block import Call, kernels
+from runner.apps.jacobi3d.meter import Meter
+from runner.mate.affinity import pin
+
+_SPINS = 20_000
+"""Looks at a flag (some 10 us) before the processor is offered to others."""
+
+
+class Flag:
+    """A counter that one thread raises and others wait for."""
+
+    def __init__(self) -> None:
+        # A cache line on either side: neighbours in memory must not slow the waiting.
+        self._value = np.zeros(16, dtype=np.uint64)
+        self._level = np.zeros(1, dtype=np.uint64)
+        self._raise = kernels().bind("raise_flag", self._value, self._level)
+
+    def raise_to(self, level: int) -> None:
+        """Everything this thread wrote before is seen by those who waited."""
+        self._level[0] = level
+        self._raise()
+
+    def waiter(self) -> Waiter:
+        """For one thread that waits."""
+        return Waiter(self._value)
+
+
+class Waiter:
+    """One thread's view of a :class:`Flag`."""
+
+    def __init__(self, value: NDArray[np.uint64]) -> None:
+        self._seen = np.zeros(1, dtype=np.uint64)
+        self._geometry = scalars([0, _SPINS])
+        self._look = kernels().bind("await_flag", value, self._geometry, self._seen)
+
+    def wait(self, level: int, stop: threading.Event) -> bool:
+        """Until the flag has reached ``level`` (True) or ``stop`` is set (False)."""
+        self._geometry[0] = level
+        while True:
+            self._look()
+            if self._seen[0] >= level:
+                return True
+            if stop.is_set():
+                return False
+            os.sched_yield()
+
+
+class Team:
+    """``tasks[w][k]`` is what worker ``w`` does in a step of kind ``k``; worker 0 is the caller.
+
+    Use as a context manager: the other threads live that long.  The time others wait for the caller
+    is not metered: it is all that they do not compute.
+    """
+
+    def __init__(
+        self, tasks: Sequence[tuple[Call, Call]], cpus: Sequence[int | None], meters: list[Meter]
+    ) -> None:
+        self._tasks, self._cpus, self._meters = tasks, cpus, meters
+        self._go = Flag()
+        self._done = [Flag() for _ in tasks[1:]]
+        self._joins = [flag.waiter() for flag in self._done]
+        self._kind, self._steps = 0, 0
+        self._stop = threading.Event()
+        self._failure: BaseException | None = None
+        self._mask = os.sched_getaffinity(0)
+        self._threads = [
+            threading.Thread(target=self._follow, args=(w, self._go.waiter()), daemon=True)
+            for w in range(1, len(tasks))
+        ]
+
+    def __enter__(self) -> Team:
+        pin(self._cpus[0])
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        os.sched_setaffinity(0, self._mask)
+
+    def step(self, kind: int) -> None:
+        """All workers do their task of this kind; returns when all have done it.
+
+        Raises what a worker raised.
+        """
+        self._steps += 1
+        self._kind = kind
+        self._go.raise_to(self._steps)
+        meter = self._meters[0]
+        meter.run(self._tasks[0][kind])
+        begin = perf_counter()
+        for join in self._joins:
+            if not join.wait(self._steps, self._stop):
+                raise RuntimeError("a worker thread failed") from self._failure
+        meter.waiting += perf_counter() - begin
+
+    def _follow(self, worker: int, go: Waiter) -> None:
+        """The life of a worker thread."""
+        try:
+            pin(self._cpus[worker])
+            self._obey(worker, go)
+        except BaseException as error:
+            self._failure = error
+            self._stop.set()
+
+    def _obey(self, worker: int, go: Waiter) -> None:
+        meter, tasks, done = self._meters[worker], self._tasks[worker], self._done[worker - 1]
+        step = 1
+        while go.wait(step, self._stop):
+            meter.run(tasks[self._kind])
+            done.raise_to(step)
+            step += 1

@@ -1,0 +1,20 @@
+"""Shared grid with a barrier of the process in every iteration, as in Toucan (Martin 2018, 5.2.4).
+
+The barrier after the update stands for the dependencies of the variant ``mate``: no rank reads
+cells of another before they are new, or overwrites them while they are read.
+"""
+
+from __future__ import annotations
+
+from runner import mate
+from runner.apps.jacobi3d.mated import Hierarchical, Part
+
+
+class WithBarrier(Hierarchical):
+    """All ranks of a process compute, meet, and then exchange."""
+
+    async def _iterate(self, ctx: mate.Context, part: Part, iterations: int) -> None:
+        for i in range(iterations):
+            part.compute(i % 2)
+            await ctx.local_barrier()
+            await part.exchange((i + 1) % 2)

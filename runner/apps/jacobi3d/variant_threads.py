@@ -1,0 +1,50 @@
+"""MPI and threads: one rank per process, its workers share each update, one of them communicates.
+
+All workers compute, then the first one exchanges the faces while the others wait (Martin 2018,
+5.2.5): neither over-decomposition nor overlap.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+from runner.apps.jacobi3d.block import Block
+from runner.apps.jacobi3d.faces import cut
+from runner.apps.jacobi3d.halo import Halo
+from runner.apps.jacobi3d.layout import Layout
+from runner.apps.jacobi3d.meter import Meter, Timed
+from runner.apps.jacobi3d.team import Team
+
+
+class Threaded:
+    """One block per process, cut into ``layout.local`` parts, one for each worker."""
+
+    def __init__(self, comm: Any, layout: Layout, cache_block: int, cpus: list[int | None]) -> None:
+        self._comm, self._cpus = comm, cpus
+        self._block = Block(layout.size, *layout.block(comm.rank), cache_block)
+        self.blocks = [self._block]
+        whole = Layout(layout.size, layout.processes, (1, 1, 1))
+        self._halo = Halo(comm, self._block, whole)
+        parts = cut(self._block.whole, layout.local)
+        self._tasks = [self._block.stencil(box) for box in parts]
+
+    def solve(self, iterations: int) -> Timed:
+        """Time the iterations on this process, after a barrier."""
+        meters = [Meter() for _ in self._tasks]
+        block, halo = self._block, self._halo
+        halo.exchange(Meter())
+        with Team(self._tasks, self._cpus, meters) as team:
+            self._comm.Barrier()
+            begin = perf_counter()
+            for _ in range(iterations):
+                team.step(block.current)
+                block.current = 1 - block.current
+                halo.exchange(meters[0])
+            end = perf_counter()
+        elapsed = end - begin
+        for meter in meters[1:]:
+            # While the first worker communicates, and for the slower ones.
+            meter.waiting = elapsed - meter.compute
+        sent = iterations * halo.messages, iterations * halo.bytes
+        return Timed(elapsed, meters, [m.compute for m in meters], *sent)

@@ -1,0 +1,84 @@
+"""The solver of a process for each variant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from runner import mate
+from runner.apps.common_errors import AppError
+from runner.apps.jacobi3d.block import Block
+from runner.apps.jacobi3d.layout import Layout, make_layout
+from runner.apps.jacobi3d.meter import Timed
+from runner.apps.jacobi3d.options import MATED, Options
+from runner.apps.jacobi3d.variant_barrier import WithBarrier
+from runner.apps.jacobi3d.variant_mate import WithDependencies
+from runner.apps.jacobi3d.variant_mpi import BasicMPI
+from runner.apps.jacobi3d.variant_over import OverDecomposed
+from runner.apps.jacobi3d.variant_overlap import Overlapped
+from runner.apps.jacobi3d.variant_threads import Threaded
+from runner.mate import affinity
+
+
+class Solver(Protocol):
+    """What every variant can do."""
+
+    blocks: list[Block]
+    """The cells of the process: all of them, each once."""
+
+    def solve(self, iterations: int) -> Timed:
+        """Update reset blocks and tell how long it took.  Collective."""
+
+
+_PLAIN: dict[str, Callable[..., Solver]] = {"mpi": BasicMPI, "overlap": Overlapped}
+_MATED: dict[str, Callable[..., Solver]] = {
+    "over": OverDecomposed,
+    "barrier": WithBarrier,
+    "mate": WithDependencies,
+}
+
+
+def layout_of(comm: Any, options: Options) -> Layout:
+    """Raises :class:`runner.apps.common_errors.AppUsageError` where the parts do not fit."""
+    config = options.config
+    parts = config.ranks_per_process
+    return make_layout(options.size, comm.size, options.grid, parts, config.local_grid)
+
+
+def make_solver(
+    comm: Any, options: Options, layout: Layout, masks: list[affinity.CpuSet], number: int
+) -> Solver:
+    """``masks``: the CPUs of each process of the node; ``number``: which of them this is.
+
+    Not collective.  Raises :class:`runner.errors.RunnerError`.
+    """
+    variant, config = options.variant, options.config
+    if variant in MATED:
+        mate.world(config)  # MPI runs already: this asks whether it granted the thread level
+        return _MATED[variant](comm, layout, options.block, config)
+    if variant != "threads":
+        return _PLAIN[variant](comm, layout, options.block)
+    _require_funneled()
+    affinity.check(config.workers, masks[number], config.affinity)
+    cpus = affinity.places(config.workers, config.affinity, masks, number)
+    return Threaded(comm, layout, options.block, cpus)
+
+
+def _require_funneled() -> None:
+    from mpi4py import MPI
+
+    if MPI.Query_thread() < MPI.THREAD_FUNNELED:
+        raise AppError(
+            "--variant threads needs the MPI thread level 'funneled', which this MPI library does "
+            "not grant; choose another variant"
+        )
+
+
+def masks_on_node(comm: Any) -> tuple[list[affinity.CpuSet], int]:
+    """The CPUs of each process of this node, and which of them this is.  Collective."""
+    from mpi4py import MPI
+
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    masks, number = node.allgather(affinity.mask()), node.rank
+    node.Free()
+    return masks, number

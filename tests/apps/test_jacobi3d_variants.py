@@ -1,0 +1,168 @@
+"""The six variants of Jacobi3D under the real mpirun: bits, breakdown, refused options."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from runner.apps.jacobi3d.options import MATED, VARIANTS
+
+pytestmark = pytest.mark.mpi
+
+Launch = Callable[..., Any]
+
+APP = ("-m", "runner.apps.jacobi3d")
+SERIES = """
+import json, sys
+from runner.apps.common_mpi import run
+from runner.apps.jacobi3d.application import main
+series = json.loads(sys.argv[1])
+run("series", "multiple", lambda comm: max([main(comm, options, 0.0) for options in series]))
+"""
+ONE_WORKER = [
+    "mpi",
+    "overlap",
+    "overlap --local-grid 2x1x3 --ranks-per-process 6",
+    "threads",
+    "over --ranks-per-process 4",
+    "over --ranks-per-process 3 --in-process --split 2",
+    "barrier --ranks-per-process 4",
+    "mate --ranks-per-process 4",
+    "mate --local-grid 2x2x1 --ranks-per-process 4 --split 3",
+    "mate --ranks-per-process 1 --thread-level serialized",
+]
+TWO_WORKERS = [
+    "threads --workers 2",
+    "over --workers 2 --ranks-per-process 4",
+    "barrier --workers 2 --ranks-per-process 5",
+    "mate --workers 2 --ranks-per-process 6",
+    "mate --workers 2 --local-grid 2x1x1 --affinity none",
+]
+TIMES = ("compute_s", "mpi_s", "buffering_s", "waiting_s")
+
+
+def run_series(launch: Launch, processes: int, lines: list[str]) -> Any:
+    """One job that runs all these option lines one after the other."""
+    return launch(processes, "-c", SERIES, json.dumps([line.split() for line in lines]))
+
+
+def results(done: Any) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
+
+
+@pytest.mark.parametrize(
+    ("processes", "problems"),
+    [
+        (1, ["--size 13x12x15"]),
+        (2, ["--size 12x13x22 --grid 1x1x2", "--size 22x12x13 --grid 2x1x1"]),
+        (4, ["--size 18x24x17 --grid 1x2x2"]),
+    ],
+)
+def test_every_bit_as_in_a_serial_run(launch: Launch, processes: int, problems: list[str]) -> None:
+    variants = ONE_WORKER + TWO_WORKERS
+    common = "--iterations 9 --block 5 --verify full"
+    lines = [f"{problem} {common} --variant {v}" for problem in problems for v in variants]
+    done = run_series(launch, processes, lines)
+    assert done.code == 0, done.out + done.err
+    found = results(done)
+    assert [r["variant"] for r in found] == [v.split()[0] for v in variants] * len(problems)
+    assert all(r["verified"] is True for r in found)
+    for result in found:
+        check_breakdown(result)
+    for first in range(0, len(found), len(variants)):
+        check_messages(found[first : first + len(variants)], processes)
+
+
+def check_breakdown(result: dict[str, Any]) -> None:
+    """The parts are those of the workers' time and add up to the solver's."""
+    parts = [result[key] for key in TIMES]
+    assert all(part >= 0 for part in parts)
+    total = sum(parts) + result["other_s"] + result["end_s"]
+    assert total == pytest.approx(result["solver_s"], rel=1e-9)
+    assert result["end_s"] >= -1e-12
+    # What was measured is not more than there was: nothing is counted twice.  One worker reads the
+    # clocks of the others while these run, hence the allowance.
+    assert result["other_s"] > -1e-4 - 0.02 * result["solver_s"]
+    assert 0 < result["compute_cpu_s"] <= result["compute_s"]
+    assert result["rank_imbalance"] >= 0
+    for name, summary in result["phases"].items():
+        assert summary["mean"] == result[f"{name}_s"]
+
+
+def check_messages(found: list[dict[str, Any]], processes: int) -> None:
+    """Sharing the grid leaves the bytes of flat MPI, over-decomposition alone adds some."""
+    flat = next(r for r in found if r["variant"] == "mpi")
+    for result in found:
+        parts = result["ranks"] // processes
+        assert parts == (result["odf"] * result["workers"] if result["ranks"] > processes else 1)
+        if result["variant"] == "over":
+            assert result["bytes"] > flat["bytes"]
+            assert result["messages"] > flat["messages"]
+        else:
+            assert result["bytes"] == flat["bytes"]
+        if result["variant"] in ("overlap", "threads"):
+            assert result["messages"] == flat["messages"]
+
+
+def test_repetitions_start_anew(launch: Launch) -> None:
+    variants = ["threads --workers 2", *(f"{v} --ranks-per-process 2" for v in ("over", "mate"))]
+    common = "--input tiny --verify full --repetitions 3 --variant"
+    done = run_series(launch, 2, [f"{common} {variant}" for variant in variants])
+    assert done.code == 0, done.err
+    for result in results(done):
+        assert result["verified"] is True
+        assert result["residual"] == pytest.approx(result["expected"], rel=1e-12)
+        assert sorted(result["repetitions_s"])[1] == result["solver_s"]
+        check_breakdown(result)
+
+
+BROKEN = textwrap.dedent(
+    """
+    from runner.apps.jacobi3d import halo, mated
+    mated.Part.unpack = lambda self, field: None
+    halo.Halo.exchange = lambda self, meter: None
+    halo.Halo.finish = lambda self, requests, meter: self._wait(requests)
+    """
+)
+
+
+def test_ghosts_that_are_not_filled_show_in_every_variant(launch: Launch) -> None:
+    lines = ["mpi", "overlap", "threads", *(f"{v} --ranks-per-process 2" for v in MATED)]
+    options = [f"--input tiny --verify full --variant {line}".split() for line in lines]
+    done = launch(2, "-c", BROKEN + SERIES, json.dumps(options))
+    assert done.code == 1
+    assert [r["verified"] for r in results(done)] == [False] * len(VARIANTS)
+
+
+def test_the_command_line_starts_the_thread_level_it_needs(launch: Launch) -> None:
+    done = launch(
+        *(2, *APP, "--input", "tiny", "--variant", "mate", "--workers", "1"),
+        *("--ranks-per-process", "4", "--local-grid", "1x2x2"),
+    )
+    assert done.code == 0, done.err
+    assert done.result["verified"] is True
+    assert (done.result["ranks"], done.result["processes"], done.result["odf"]) == (8, 2, 4)
+    assert done.result["local_grid"] == [1, 2, 2]
+    assert "8 ranks as 1x1x2, each process 1x2x2" in done.out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--variant mate --local-grid 1x1x8", "--local-grid 1x1x8 in a process grid of"),
+        ("--variant threads --workers 200", "--workers 200, but this process may use only"),
+        ("--variant mate --workers 200", "--workers 200, but this process may use only"),
+    ],
+)
+def test_what_cannot_run_is_one_message(launch: Launch, options: str, words: str) -> None:
+    # Enough cells for 200 parts, too few for 8 parts of z.
+    done = launch(2, *APP, "--size", "32x64x15", "--iterations", "2", *options.split())
+    assert done.code == 2, done.err
+    assert done.err.count("jacobi3d: error:") == 1
+    assert words in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
