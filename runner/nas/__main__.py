@@ -1,0 +1,16 @@
+"""Entry: ``mpirun -n RANKS python -m runner.nas KERNEL --class S`` (``--help`` lists options)."""
+
+from time import perf_counter
+
+_BEGIN = perf_counter()
+
+import sys  # noqa: E402  (the clock starts before anything heavy is imported)
+
+from runner.apps.common_mpi import run, single_threaded_blas  # noqa: E402
+
+single_threaded_blas()
+
+from runner.nas.common_run import main  # noqa: E402
+
+if __name__ == "__main__":
+    run("nas", "single", lambda comm: main(comm, sys.argv[1:], _BEGIN))

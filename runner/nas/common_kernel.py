@@ -1,0 +1,79 @@
+"""What a kernel is to the code that runs, checks and prints it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Check:
+    """One verified number: right if it is ``expected`` up to a relative ``tolerance``."""
+
+    name: str
+    value: float
+    expected: float
+    tolerance: float
+
+    @property
+    def error(self) -> float:
+        """|value - expected| / |expected|; infinite if the value is not finite."""
+        if not math.isfinite(self.value):
+            return math.inf
+        difference = abs(self.value - self.expected)
+        return difference / abs(self.expected) if self.expected else difference
+
+    @property
+    def right(self) -> bool:
+        return self.error <= self.tolerance
+
+
+class Stopwatch:
+    """Adds up the time spent inside ``with`` blocks, in ``seconds``."""
+
+    __slots__ = ("_begin", "seconds")
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._begin = 0.0
+
+    def __enter__(self) -> None:
+        self._begin = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += perf_counter() - self._begin
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is printed of a problem: ``size`` as text (``64x64x64``), operations in the timed part
+    (as NPB counts them, of all ranks together) and what kind they are."""
+
+    size: str
+    iterations: int
+    operations: float
+    operation_type: str
+
+
+class Kernel(Protocol):
+    """One benchmark on one rank; all methods are collective.
+
+    Whatever can fail on one rank alone (wrong number of ranks, kernels that do not compile) belongs
+    into ``build``, before anything collective: there a failure is told to all ranks.
+    """
+
+    facts: Facts
+    mpi: Stopwatch
+    """Runs while the timed part is inside MPI."""
+
+    def prepare(self) -> None:
+        """Start values, and what the original does untimed before the clock starts (usually one
+        iteration that touches all pages).  Called before every repetition."""
+
+    def solve(self) -> None:
+        """The timed part: messages on buffers only, nothing pickled or printed."""
+
+    def checks(self) -> list[Check]:
+        """The results of the last :meth:`solve`; those of rank 0 count."""

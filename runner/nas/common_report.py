@@ -1,0 +1,94 @@
+"""The printed result: the usual lines of NPB, then one line of JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from runner.apps.common_report import json_line
+from runner.nas.common_kernel import Check, Facts
+from runner.nas.common_options import Options
+
+if TYPE_CHECKING:
+    from runner.nas.common_run import Solved
+
+
+def print_result(ranks: int, options: Options, facts: Facts, solved: Solved) -> None:
+    """Print what a run gave; for rank 0."""
+    lines = [
+        "",
+        f" NAS Parallel Benchmarks 3.4 (mpi4py, numba) -- {options.kernel.upper()} Benchmark",
+        "",
+        f" Size: {facts.size}  (class {options.problem_class})",
+        f" Iterations: {facts.iterations}",
+        f" Total number of processes: {ranks}",
+        "",
+        *_verification(solved.checks, solved.verified),
+        "",
+        *_completed(ranks, options, facts, solved),
+        *(
+            f" Repetition {n:<4} =              {seconds:11.6f}"
+            for n, seconds in enumerate(solved.seconds, start=1)
+            if options.repetitions > 1
+        ),
+        json_line(_json(ranks, options, facts, solved)),
+    ]
+    print("\n".join(lines), flush=True)
+
+
+def _verification(checks: list[Check], verified: bool) -> list[str]:
+    lines = [" VERIFICATION SUCCESSFUL" if verified else " VERIFICATION FAILED"]
+    for check in checks:
+        lines.append(f" {check.name} is {check.value:.14E}, error {check.error:.2E}")
+        if not check.right:
+            lines.append(
+                f" The correct {check.name} is {check.expected:.14E}, "
+                f"allowed error {check.tolerance:.2E}"
+            )
+    return lines
+
+
+def _completed(ranks: int, options: Options, facts: Facts, solved: Solved) -> list[str]:
+    mops = facts.operations / solved.solver_s / 1e6
+    values = [
+        ("Class", options.problem_class),
+        ("Size", facts.size),
+        ("Iterations", str(facts.iterations)),
+        ("Time in seconds", f"{solved.solver_s:.6f}"),
+        ("Total processes", str(ranks)),
+        ("Mop/s total", f"{mops:.2f}"),
+        ("Mop/s/process", f"{mops / ranks:.2f}"),
+        ("Operation type", facts.operation_type),
+        ("Verification", "SUCCESSFUL" if solved.verified else "UNSUCCESSFUL"),
+    ]
+    head = f" {options.kernel.upper()} Benchmark Completed."
+    return [head, *(f" {name:<16}= {value:>24}" for name, value in values)]
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no NaN and no infinity."""
+    return value if math.isfinite(value) else None
+
+
+def _json(ranks: int, options: Options, facts: Facts, solved: Solved) -> dict[str, Any]:
+    total = sum(phase["mean"] for phase in solved.phases.values())
+    result: dict[str, Any] = {
+        "app": f"nas-{options.kernel}",
+        "class": options.problem_class,
+        "size": facts.size,
+        "iterations": facts.iterations,
+        "ranks": ranks,
+        "solver_s": solved.solver_s,
+        "mops": facts.operations / solved.solver_s / 1e6,
+        "verified": solved.verified,
+        "checks": [
+            {"name": c.name, "value": _finite(c.value), "expected": c.expected}
+            for c in solved.checks
+        ],
+        "phases": solved.phases,
+        "mpi_share": solved.phases["mpi"]["mean"] / total if total else 0.0,
+        "startup_s": solved.startup_s,
+    }
+    if options.repetitions > 1:
+        result["repetitions_s"] = solved.seconds
+    return result

@@ -1,0 +1,82 @@
+"""One run of a kernel: build, repeat, verify, print."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from runner.apps.common_mpi import agree
+from runner.apps.common_report import phase_summary
+from runner.nas.common_kernel import Check, Kernel
+from runner.nas.common_options import Options, parse
+from runner.nas.common_report import print_result
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The repetitions of one run: seconds of each (the slowest rank) and their (lower) median
+    ``solver_s``; ``phases`` are those of the repetition that took so long, ``checks`` those of the
+    first repetition that was wrong, else of the last one."""
+
+    seconds: list[float]
+    solver_s: float
+    phases: dict[str, dict[str, float]]
+    checks: list[Check]
+    startup_s: float
+
+    @property
+    def verified(self) -> bool:
+        return all(check.right for check in self.checks)
+
+
+def main(comm: Any, arguments: list[str], begin: float) -> int:
+    """The program on one rank; returns the exit code.  ``begin``: when the process started.
+
+    Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
+    """
+    options = agree(comm, lambda: parse(arguments))
+    if options.module is None:
+        if comm.rank == 0:
+            print(options.help, flush=True)
+        return 0
+    build = options.module.build
+    kernel: Kernel = agree(comm, lambda: build(comm, options.problem))
+    solved = _solve(comm, kernel, options, begin)
+    if comm.rank == 0:
+        print_result(comm.size, options, kernel.facts, solved)
+    return int(comm.bcast(0 if solved.verified else 1))
+
+
+def _solve(comm: Any, kernel: Kernel, options: Options, begin: float) -> Solved:
+    seconds: list[float] = []
+    phases: list[dict[str, float]] = []
+    checks: list[list[Check]] = []
+    startup_s = 0.0
+    for _ in range(options.repetitions):
+        kernel.prepare()
+        startup_s = startup_s or _slowest(comm, perf_counter() - begin)
+        mpi_before = kernel.mpi.seconds
+        comm.Barrier()
+        start = perf_counter()
+        kernel.solve()
+        elapsed = perf_counter() - start
+        mpi = kernel.mpi.seconds - mpi_before
+        phases.append({"compute": elapsed - mpi, "mpi": mpi})
+        seconds.append(_slowest(comm, elapsed))
+        checks.append(kernel.checks())
+    wrong = (c for c in checks if not all(check.right for check in c))
+    solver_s = statistics.median_low(seconds)
+    typical = phase_summary(comm, phases[seconds.index(solver_s)])
+    return Solved(seconds, solver_s, typical, next(wrong, checks[-1]), startup_s)
+
+
+def _slowest(comm: Any, seconds: float) -> float:
+    from mpi4py import MPI
+
+    largest = np.zeros(1)
+    comm.Allreduce(np.array([seconds]), largest, op=MPI.MAX)
+    return float(largest[0])

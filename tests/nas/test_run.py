@@ -1,0 +1,140 @@
+"""The program as a user starts it: its lines, its JSON, and what a wrong result or use gives."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from autotune.config.app import load_app
+from runner.apps.common_errors import AppUsageError
+from runner.nas.common_options import parse
+from tests.apps.conftest import Launch
+
+KERNELS = ("is", "ep", "cg", "mg")
+KEYS = {
+    "app", "class", "size", "iterations", "ranks", "solver_s", "mops", "verified", "checks",
+    "phases", "mpi_share", "startup_s",
+}  # fmt: skip
+
+
+@pytest.mark.mpi
+def test_lines_and_json_of_a_run(launch: Launch) -> None:
+    done = launch(2, "-m", "runner.nas", "cg", "--class", "S", "--repetitions", "3")
+    assert done.code == 0, done.err
+    result = done.result
+    assert set(result) == KEYS | {"repetitions_s"}
+    assert result["app"] == "nas-cg"
+    assert result["verified"] is True
+    assert sorted(result["repetitions_s"])[1] == result["solver_s"] > 0
+    assert set(result["phases"]) == {"compute", "mpi"}
+    assert 0 < result["mpi_share"] < 1
+    # 2 * 15 iterations * 1400 rows * (3 + 56 + 25 * (5 + 56) + 3)
+    assert result["mops"] == pytest.approx(66.654e6 / result["solver_s"] / 1e6)
+    printed = re.search(r"Time in seconds *= *([0-9]+\.[0-9]{6})$", done.out, re.MULTILINE)
+    assert printed is not None
+    assert float(printed[1]) == pytest.approx(result["solver_s"], abs=5e-7)
+    assert re.search(r"Verification *= *SUCCESSFUL$", done.out, re.MULTILINE)
+    assert len(re.findall(r"^ Repetition \d", done.out, re.MULTILINE)) == 3
+    assert result["checks"][0]["value"] == pytest.approx(8.5971775078648, rel=1e-10)
+
+
+@pytest.mark.mpi
+def test_a_wrong_result_is_said_with_both_values(launch: Launch) -> None:
+    done = launch(2, "-m", "tests.nas.broken")
+    assert done.code == 0, done.err
+    cases = [json.loads(line) for line in done.out.splitlines()]
+    assert {case["case"]: case["code"] for case in cases} == {
+        "is expects another rank": 1,
+        "ep expects one pair more": 1,
+        "cg expects another digit": 1,
+        "cg leaves out sums": 1,
+        "mg has no number": 1,
+        "mg exchanges no faces": 1,
+        "cg is whole": 0,
+    }
+    for case in cases:
+        out = case["out"]
+        result = json.loads(out.splitlines()[-1])
+        assert result["verified"] is (case["code"] == 0)
+        assert ("VERIFICATION FAILED" in out) is (case["code"] == 1)
+        assert ("The correct" in out) is (case["code"] == 1)
+        for check in result["checks"]:
+            value = math.nan if check["value"] is None else check["value"]
+            assert f" {check['name']} is {value:.14E}" in out
+            if case["code"] and abs(value - check["expected"]) > 1e-6 * check["expected"]:
+                assert f"The correct {check['name']} is {check['expected']:.14E}" in out
+
+
+@pytest.mark.mpi
+def test_a_failed_verification_ends_the_launch_with_1(launch: Launch) -> None:
+    code = """
+import sys
+import runner.nas.ep as ep
+from runner.apps.common_mpi import run
+from runner.nas.common_run import main
+ep.PROBLEMS["S"] = ep.Problem(20, 1.0, 1.0, 1)
+run("nas", "single", lambda comm: main(comm, ["ep"], 0.0))
+"""
+    assert launch(2, "-c", code).code == 1
+
+
+@pytest.mark.mpi
+def test_wrong_use_is_one_message_and_exit_code_2(launch: Launch) -> None:
+    done = launch(3, "-m", "runner.nas", "cg", "--class", "S")
+    assert done.code == 2
+    assert done.err.count("nas: error:") == 1
+    assert "runs on 1, 2, 4, 8, ... ranks, not on 3" in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["zz"], "kernel zz is unknown; there are is, ep, cg, mg"),
+        (["mg", "--class", "Q"], "--class Q is unknown to nas mg; there are S, W, A, B"),
+        (["mg", "--class", "C"], "--class C is unknown to nas mg"),
+        (["mg", "--repetitions", "0"], "expected a whole number above 0"),
+        ([], "no kernel is named; expected one of is, ep, cg, mg"),
+    ],
+)
+def test_options_that_are_refused(options: list[str], words: str) -> None:
+    with pytest.raises(AppUsageError, match=words):
+        parse(options)
+
+
+def test_options() -> None:
+    options = parse(["is", "--class", "A", "--repetitions", "4"])
+    assert (options.kernel, options.problem_class, options.repetitions) == ("is", "A", 4)
+    assert options.problem.log2_keys == 23
+    assert "--repetitions" in str(parse(["--help"]).help)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "ranks", "words"),
+    [
+        ("is", 6, "start it with -n 4 or -n 8"),
+        ("is", 256, "at most 128 ranks in this class"),
+        ("ep", 257, "has 256 batches in this class"),
+        ("mg", 12, "not on 12"),
+        ("mg", 1 << 15, "less than 2 a rank"),
+    ],
+)
+def test_ranks_that_the_original_refuses(kernel: str, ranks: int, words: str) -> None:
+    module = importlib.import_module(f"runner.nas.{kernel}")
+    comm = SimpleNamespace(size=ranks, rank=0)
+    with pytest.raises(AppUsageError, match=words):
+        module.build(comm, module.PROBLEMS["S"])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_class_is_an_input_of_its_app(kernel: str) -> None:
+    app = load_app(f"nas-{kernel}")
+    module = importlib.import_module(f"runner.nas.{kernel}")
+    assert list(app.inputs) == list(module.PROBLEMS) == ["S", "W", "A", "B"]
+    assert app.program("A")[1:] == ("-m", "runner.nas", kernel, "--class", "A")
