@@ -6,8 +6,8 @@ the decisions cannot tell.
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,10 +17,23 @@ from autotune.store import Store
 from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
 from autotune.study.ledger import ALWAYS_REJECTED, DEFAULT_PHASE, Entry, Ledger
 from autotune.study.target import Target
-from runner.guard import wait_quiet
+from runner.guard import Wait, wait_quiet
 from runner.launch import Runner
 from runner.supervise import DeferredInterrupts
 from runner.types import LaunchSpec, RunRecord
+
+QUIET_S = (1.0, 0.25, 0.75, 0.5)
+"""How long the machine must be quiet before a rejected run is repeated, in turn.
+
+Of different lengths: after bursts that come at regular times a fixed one would start every run just
+before the next burst.
+"""
+
+
+class Quiet(Protocol):
+    """Waits for a quiet machine, as :func:`runner.guard.wait_quiet`."""
+
+    def __call__(self, timeout_s: float, *, quiet_s: float) -> Wait: ...
 
 
 class MachineBusy(WorkError):
@@ -51,7 +64,8 @@ class MachineBench:
     """Launches on this machine and stores each run before it is used.
 
     ``trial_ids`` maps trial numbers to the store's ids.  A run that the guard rejects is repeated
-    up to ``max_rejects`` times in a row, after waiting at most ``patience_s`` for a quiet machine.
+    after waiting at most ``patience_s`` for a quiet machine: up to ``max_rejects`` times in a row
+    where others work in bursts, but only until ``max_waits`` waits in a row were in vain.
     Then the default is run: where it is disturbed too, the machine is too busy; where it is not,
     the setting itself makes others busy and fails.
     """
@@ -64,10 +78,12 @@ class MachineBench:
     ledger: Ledger
     trial_ids: dict[int, int] = field(default_factory=dict)
     watch: Watcher = silent
-    max_rejects: int = 5
+    max_rejects: int = 20
+    max_waits: int = 4
     patience_s: float = 15.0
     waiting_s: float = 0.0
-    quiet: Callable[[float], object] = wait_quiet
+    quiet: Quiet = wait_quiet
+    _waited_in_vain: int = field(default=0, init=False)
 
     def run(
         self,
@@ -81,20 +97,28 @@ class MachineBench:
     ) -> Entry:
         spec = self.target.spec(self.space, setting, timeout_s)
         place = (setting, phase, trial, block, position)
-        for _attempt in range(self.max_rejects):
+        for quiet_s in itertools.islice(itertools.cycle(QUIET_S), self.max_rejects):
             entry = self._launch(spec, *place)
             if entry.record.state != "foreign_load":
+                self._waited_in_vain = 0
                 return entry
-            self._wait(entry.record)
+            self._wait(entry.record, quiet_s)
+            if self._waited_in_vain >= self.max_waits:
+                break
         if setting == DEFAULT:
             raise MachineBusy(
-                f"machine too busy: {self.max_rejects} runs in a row were disturbed; the last: "
+                f"machine too busy: {self._disturbed()} runs in a row were disturbed; the last: "
                 f"{entry.record.reason}.\nNothing is lost.  Stop the other work, or wait, and give "
                 "the same command again to continue."
             )
         # Is it the machine or the setting?  The default tells; it raises where it is the machine.
         self.run(DEFAULT, DEFAULT_PHASE)
         return self._launch(spec, *place, given_up=True)
+
+    def _disturbed(self) -> int:
+        """Rejected runs since the last one that was not."""
+        newest = reversed(self.ledger.entries)
+        return sum(1 for _ in itertools.takewhile(lambda e: e.rejected, newest))
 
     def _launch(
         self,
@@ -122,10 +146,11 @@ class MachineBench:
         self.watch(RunEnded(entry, setting, self.ledger.ratio(entry)))
         return entry
 
-    def _wait(self, record: RunRecord) -> None:
+    def _wait(self, record: RunRecord, quiet_s: float) -> None:
         self.watch(Waiting(f"run rejected: {record.reason}; waiting for a quiet machine"))
         began = time.monotonic()
-        self.quiet(self.patience_s)
+        quiet = self.quiet(self.patience_s, quiet_s=quiet_s).quiet
+        self._waited_in_vain = 0 if quiet else self._waited_in_vain + 1
         self.waiting_s += time.monotonic() - began
 
     def _keep(
