@@ -41,7 +41,8 @@ class Evidence:
         """The setting of fewest parameters, a part of ``leader``, that looks about as fast.
 
         Where the space was walked whole, parts of the leader were measured themselves: what they
-        took tells which of its parameters act, without a further run.
+        took tells which of its parameters act, without a further run.  Only where the gain stands
+        well above the noise: a part must show half of it, and the difference must be resolved.
         """
         seen = beliefs(self.ratios, self.noise, min_gain=min_gain).mean
         at = self.settings.index(leader)
@@ -50,7 +51,8 @@ class Evidence:
             if len(setting) >= len(leader) or any(leader.get(k) != v for k, v in setting.items()):
                 continue
             error = self.noise * math.sqrt(1 / len(self.ratios[i]) + 1 / len(self.ratios[at]))
-            if seen[i] - seen[at] < math.log1p(min_gain) + error:
+            clear = error <= -seen[at] / 2 and seen[i] <= seen[at] / 2
+            if clear and seen[i] - seen[at] < math.log1p(min_gain) + error:
                 near.append((len(setting), float(seen[i]), setting))
         return min(near, key=lambda item: item[:2])[2] if near else leader
 

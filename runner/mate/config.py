@@ -30,7 +30,7 @@ class Config:
     in_process: bool = False
     affinity: str = "compact"
     idle_spin_us: int = 200
-    idle_sleep_us: int = 2000
+    idle_sleep_us: int = 3000
     thread_level: str = "multiple"
     rank_map: tuple[tuple[int, ...], ...] | None = None
     schedule_seed: int | None = None

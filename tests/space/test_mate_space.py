@@ -87,7 +87,7 @@ def test_one_setting_as_words() -> None:
         "--split 2",
         "--in-process",
         "--affinity scatter",
-        "--idle 50:1000",
+        "--idle 50:3000",
         "--thread-level serialized",
     }
 

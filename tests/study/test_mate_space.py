@@ -25,6 +25,7 @@ from autotune.study.target import Target
 from runner.apps.jacobi3d.inputs import INPUTS
 from runner.launch import Runner
 from runner.machine import describe
+from runner.mate import Config
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.placement import read_back_placement
@@ -63,6 +64,22 @@ def test_the_default_is_flat(library: Library) -> None:
     assert spec.ranks == 4
     assert spec.program == (sys.executable, "program")
     assert spec.placement == {}
+
+
+def test_the_defaults_of_the_space_are_those_of_the_runtime() -> None:
+    space = space_of(target(4))
+    config = Config()
+    for name, value in {
+        "block_size": config.block_size,
+        "split": config.split,
+        "in_process": int(config.in_process),
+        "affinity": config.affinity,
+        "idle_spin": config.idle_spin_us,
+        "idle_sleep": config.idle_sleep_us,
+        "thread_level": config.thread_level,
+        "workers": config.workers,
+    }.items():
+        assert space[name].default == value, name
 
 
 @pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])

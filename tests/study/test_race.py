@@ -78,6 +78,10 @@ def test_a_part_of_the_leader_that_looks_as_fast_stands_for_it() -> None:
     assert seen.simplest_like(both, 0.02) == acting
     missing = Evidence([both, idle], [[0.80, 0.79], [1.0]], 0.02)
     assert missing.simplest_like(both, 0.02) == both
+    noisy = Evidence([both, acting, idle], [[0.80, 0.79], [0.81], [1.0]], 0.2)
+    assert noisy.simplest_like(both, 0.02) == both
+    half = Evidence([both, acting, idle], [[0.80, 0.79], [0.95], [1.0]], 0.05)
+    assert half.simplest_like(both, 0.02) == both
     failed = Evidence([both, acting], [[0.80, 0.79], [math.inf]], 0.02)
     assert failed.simplest_like(both, 0.02) == both
 
