@@ -69,7 +69,7 @@ def print_comparison(request: ComparisonRequest, outcome: ComparisonOutcome) -> 
     out = console()
     out.print()
     out.print(f"B against A: {outcome.words}", style="bold", markup=False)
-    out.print(f"{outcome.decision.outcome}: {outcome.decision.why}", markup=False)
+    out.print(f"{_verdict(outcome.decision.outcome)}: {outcome.decision.why}", markup=False)
     data = outcome.to_json()
     rows = [
         ["A", request.first.key.replace(",", " "), seconds(data["a_median_s"])],
@@ -124,8 +124,13 @@ def _row(finalist: Finalist) -> list[str]:
         percent(finalist.gain),
         f"{low} .. {high}",
         str(finalist.blocks),
-        finalist.verdict,
+        _verdict(finalist.verdict),
     ]
+
+
+def _verdict(outcome: str) -> str:
+    """For people: a comparison that would go on is still open."""
+    return "open" if outcome == "continue" else outcome
 
 
 def short_setting(values: Mapping[str, object]) -> str:
