@@ -18,13 +18,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from runner import mate
 from runner.mate.timers import Clock
+from runner.mpi.discover import find
 
 GOALS = {
     "region_us": 3.0,
@@ -267,9 +267,7 @@ def waiting_for_a_message(comm: Any, config: mate.Config, seconds: float) -> flo
 
 def outside(repeats: int) -> dict[str, Any]:
     """Start :func:`inside` on two processes."""
-    beside = Path(sys.executable).with_name("mpirun")
-    launcher = str(beside) if beside.exists() else "mpirun"
-    words = [launcher, "-n", "2", "--mca", "pml", "ob1", "--mca", "btl", "self,sm,vader"]
+    words = [find().launcher, "-n", "2", "--mca", "pml", "ob1", "--mca", "btl", "self,sm,vader"]
     words += [sys.executable, "-m", "benchmarks.mate_cost", "--inside", "--repeats", str(repeats)]
     roots = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(

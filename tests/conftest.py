@@ -52,6 +52,14 @@ def library() -> Library:
     return found
 
 
+@pytest.fixture(scope="session")
+def open_mpi(library: Library) -> Library:
+    """The same, for tests that name options or parameters of Open MPI."""
+    if library.family != "openmpi":
+        pytest.skip(f"the options are Open MPI's; the MPI here is {library.family}")
+    return library
+
+
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty current directory."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import median
 
 from autotune.space import DEFAULT, Setting
-from autotune.stats import beliefs, finalists, next_run, noise_of, ratio_to_default
+from autotune.stats import finalists, next_run, noise_of, ratio_to_default
 from autotune.study.events import PhaseStarted
 from autotune.study.ledger import DEFAULT_KEY, RACE, SEARCH, Entry
 from autotune.study.search import Search, Trial
@@ -44,16 +45,19 @@ class Evidence:
         took tells which of its parameters act, without a further run.  Only where the gain stands
         well above the noise: a part must show half of it, and the difference must be resolved.
         """
-        seen = beliefs(self.ratios, self.noise, min_gain=min_gain).mean
-        at = self.settings.index(leader)
+        whole = self.ratios[self.settings.index(leader)]
+        gain = -math.log(median(whole))
         near = []
-        for i, setting in enumerate(self.settings):
+        for setting, ratios in zip(self.settings, self.ratios, strict=True):
             if len(setting) >= len(leader) or any(leader.get(k) != v for k, v in setting.items()):
                 continue
-            error = self.noise * math.sqrt(1 / len(self.ratios[i]) + 1 / len(self.ratios[at]))
-            clear = error <= -seen[at] / 2 and seen[i] <= seen[at] / 2
-            if clear and seen[i] - seen[at] < math.log1p(min_gain) + error:
-                near.append((len(setting), float(seen[i]), setting))
+            # The figures themselves, not what is believed of them: both are shrunk alike, and a
+            # large gain of one run by so much that it no longer stands above the noise.
+            own = -math.log(median(ratios))
+            error = self.noise * math.sqrt(1 / len(ratios) + 1 / len(whole))
+            clear = error <= gain / 2 <= own
+            if clear and gain - own < math.log1p(min_gain) + error:
+                near.append((len(setting), -own, setting))
         return min(near, key=lambda item: item[:2])[2] if near else leader
 
 

@@ -18,6 +18,9 @@ ROOT = Path(__file__).parents[2]
 # Without these, Open MPI 5 spends a second in btl/ofi at every start.
 TRANSPORT = ["--mca", "pml", "ob1", "--mca", "btl", "^ofi"]
 
+# The launcher of Open MPI 5 itself, now and then on a busy machine (exit code 213): no rank ran.
+NOT_STARTED = "PMIx server's listener thread failed to start"
+
 
 class Finished:
     """One finished mpirun: exit code, both outputs, and the JSON of the last line."""
@@ -46,8 +49,8 @@ def launch(library: Library) -> Launch:
     def run(ranks: int, *arguments: str, env: dict[str, str] | None = None) -> Finished:
         command = [library.launcher, "-n", str(ranks), *options, sys.executable, *arguments]
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        return Finished(
-            subprocess.run(
+        for _attempt in range(3):
+            process = subprocess.run(
                 command,
                 cwd=ROOT,
                 env={**os.environ, **root, **(env or {})},
@@ -55,6 +58,8 @@ def launch(library: Library) -> Launch:
                 text=True,
                 timeout=60,
             )
-        )
+            if NOT_STARTED not in process.stderr:
+                break
+        return Finished(process)
 
     return run

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from runner.mpi.library import Library
 from tests.mate.mpi_checks import CHECKS
 
 ROOT = Path(__file__).parents[2]
@@ -30,15 +31,14 @@ STARTS = [
 pytestmark = pytest.mark.mpi
 
 
-def mpirun() -> str:
-    beside = Path(sys.executable).with_name("mpirun")
-    place = str(beside) if beside.exists() else shutil.which("mpirun")
-    if place is None:
-        pytest.skip("no mpirun next to this Python or on PATH")
-    return place
+Start = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def start(processes: int, *words: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def start(open_mpi: Library) -> Start:
+    """``start(processes, "-m", "module", ...)`` runs Python under mpirun and waits for it."""
+    launch = [open_mpi.launcher, "--bind-to", "none", "--oversubscribe"]
+    launch += ["--mca", "pml", "ob1", "--mca", "btl", "self,sm,vader"]
     environment = {
         **os.environ,
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -46,21 +46,25 @@ def start(processes: int, *words: str) -> subprocess.CompletedProcess[str]:
         "PYTHONPATH": str(ROOT),
         "OPENBLAS_NUM_THREADS": "1",
     }
-    launch = [mpirun(), "-n", str(processes), "--bind-to", "none", "--oversubscribe"]
-    launch += ["--mca", "pml", "ob1", "--mca", "btl", "self,sm,vader"]
-    return subprocess.run(
-        [*launch, sys.executable, *words],
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd=ROOT,
-        timeout=60,
-        check=False,
-    )
+
+    def run(processes: int, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*launch, "-n", str(processes), sys.executable, *words],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=ROOT,
+            timeout=60,
+            check=False,
+        )
+
+    return run
 
 
 @pytest.mark.parametrize(("processes", "workers", "ranks", "level"), STARTS)
-def test_all_checks_hold(processes: int, workers: int, ranks: int, level: str) -> None:
+def test_all_checks_hold(
+    start: Start, processes: int, workers: int, ranks: int, level: str
+) -> None:
     done = start(processes, "-m", "tests.mate.mpi_checks", str(workers), str(ranks), level)
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
@@ -103,7 +107,7 @@ mate.run(main, config, comm=comm)
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_a_failure_ends_the_job_with_a_message(name: str, tmp_path: Path) -> None:
+def test_a_failure_ends_the_job_with_a_message(start: Start, name: str, tmp_path: Path) -> None:
     body, expected = FAILURES[name]
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.format(body=body))
@@ -116,7 +120,7 @@ def test_a_failure_ends_the_job_with_a_message(name: str, tmp_path: Path) -> Non
         assert "Traceback" not in done.stderr
 
 
-def test_more_workers_than_cpus_names_the_switch() -> None:
+def test_more_workers_than_cpus_names_the_switch(start: Start) -> None:
     code = (
         "from runner import mate\nfrom runner.errors import RunnerError\n"
         "async def main(ctx): pass\n"
@@ -139,14 +143,16 @@ def example(directory: Path) -> str:
     return str(program)
 
 
-def test_wrong_options_of_the_example_give_a_message(tmp_path: Path) -> None:
+def test_wrong_options_of_the_example_give_a_message(start: Start, tmp_path: Path) -> None:
     done = start(1, example(tmp_path), "--local-grid", "1x2x2", "--ranks-per-process", "3")
     assert done.returncode != 0
     assert "heat: --local-grid 1x2x2 makes 4 ranks" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_the_example_of_the_readme_computes_what_a_loop_computes(tmp_path: Path) -> None:
+def test_the_example_of_the_readme_computes_what_a_loop_computes(
+    start: Start, tmp_path: Path
+) -> None:
     options = ["--affinity", "none", "--workers", "2", "--ranks-per-process", "4"]
     done = start(2, example(tmp_path), *options)
     assert done.returncode == 0, done.stderr

@@ -49,20 +49,18 @@ def test_own_processes_count_where_they_can_only_be() -> None:
     assert staying_on([child.pid], here) == ()
 
 
-def launch(library: Library, cpu: int, program: tuple[str, ...], **placement: str) -> RunRecord:
-    if library.family != "openmpi":
-        pytest.skip("the options are Open MPI's")
+def launch(open_mpi: Library, cpu: int, program: tuple[str, ...], **placement: str) -> RunRecord:
     spec = LaunchSpec(program, 1, launch_options=OPTIONS, placement=placement, timeout_s=30)
-    with Runner(adapter(library), guard=False, cpus=frozenset({cpu})) as runner:
+    with Runner(adapter(open_mpi), guard=False, cpus=frozenset({cpu})) as runner:
         return runner.run(spec)
 
 
 @several
 @pytest.mark.mpi
 @pytest.mark.parametrize("placement", [{}, {"bind_to": "core"}, {"map_by": "numa"}])
-def test_ranks_stay_on_the_cpus(library: Library, placement: dict[str, str]) -> None:
+def test_ranks_stay_on_the_cpus(open_mpi: Library, placement: dict[str, str]) -> None:
     """On the last CPU: a launcher that did not know would bind its first rank to the first."""
-    record = launch(library, CPUS[-1], PROGRAM, **placement)
+    record = launch(open_mpi, CPUS[-1], PROGRAM, **placement)
     assert record.state == "ok", record.reason
     assert record.bindings == [str(CPUS[-1])]
     assert record.read_back["cpus"].state == "in force"
@@ -71,8 +69,8 @@ def test_ranks_stay_on_the_cpus(library: Library, placement: dict[str, str]) -> 
 
 @several
 @pytest.mark.mpi
-def test_a_rank_that_leaves_its_cpus_makes_the_run_invalid(library: Library) -> None:
+def test_a_rank_that_leaves_its_cpus_makes_the_run_invalid(open_mpi: Library) -> None:
     text = f"import os; os.sched_setaffinity(0, {set(CPUS)}); {PROGRAM[-1]}"
-    record = launch(library, CPUS[-1], (*PROGRAM[:-1], text))
+    record = launch(open_mpi, CPUS[-1], (*PROGRAM[:-1], text))
     assert record.state == "not_read_back"
     assert f"cpus={CPUS[-1]} became" in record.reason

@@ -77,10 +77,8 @@ def mpi_env(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.mpi
 @pytest.mark.usefixtures("mpi_env")
-def test_four_oversubscribed_ranks_are_seen(library: Library) -> None:
-    if library.family != "openmpi":
-        pytest.skip("the options are Open MPI's")
-    asked = mpirun(library, 4, "sleep", "1.5")
+def test_four_oversubscribed_ranks_are_seen(open_mpi: Library) -> None:
+    asked = mpirun(open_mpi, 4, "sleep", "1.5")
     with Supervisor() as supervisor:
         result = supervisor.run(request(*asked.pop("argv"), **asked))  # type: ignore[misc]
     assert result.exit_code == 0, result.stderr_tail
@@ -94,17 +92,15 @@ def test_four_oversubscribed_ranks_are_seen(library: Library) -> None:
 @pytest.mark.usefixtures("mpi_env")
 @pytest.mark.parametrize("end", ["limit", "launcher killed"])
 def test_no_rank_outlives_its_run(
-    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+    open_mpi: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     """Ranks that ignore SIGTERM; ended by the time limit, or orphaned by a killed mpirun."""
-    if library.family != "openmpi":
-        pytest.skip("the options are Open MPI's")
     monkeypatch.setenv(MARK, "ranks")
     # One rank only, and when all have started: a later one would find the supervisor as parent.
     alone = '[ "$OMPI_COMM_WORLD_RANK" = 0 ] && sleep 0.5 && kill -9 $PPID; '
     kill = alone if end == "launcher killed" else ""
     text = f"trap '' TERM; {kill}while :; do sleep 0.2; done"
-    asked = mpirun(library, 4, "sh", "-c", text, timeout_s=2.0, grace_s=0.5, linger_s=0.1)
+    asked = mpirun(open_mpi, 4, "sh", "-c", text, timeout_s=2.0, grace_s=0.5, linger_s=0.1)
     with Supervisor() as supervisor:
         result = supervisor.run(request(*asked.pop("argv"), **asked))  # type: ignore[misc]
     mine = {os.getpid()}

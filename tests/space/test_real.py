@@ -31,13 +31,6 @@ print("fine")
 """
 
 
-@pytest.fixture
-def open_mpi(library: Library) -> Library:
-    if library.family != "openmpi":
-        pytest.skip("the MPI here is not Open MPI")
-    return library
-
-
 @pytest.mark.mpi
 @pytest.mark.parametrize("name", ["openmpi", "openmpi-thesis", "openmpi-tcp", "null"])
 def test_shipped_spaces_pass_the_check(open_mpi: Library, name: str) -> None:

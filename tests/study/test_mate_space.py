@@ -223,11 +223,9 @@ def test_it_is_shown_at_80_columns(
 
 @pytest.mark.mpi
 def test_a_launch_has_its_cores_and_its_line_can_be_pasted(
-    tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, open_mpi: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One process with as many workers as there are cores, where Open MPI would bind it to one."""
-    if library.family != "openmpi":
-        pytest.skip("the MPI here is not Open MPI")
     cores = describe().cores
     if cores < 2:
         pytest.skip("one core: there is nothing to divide")
@@ -237,10 +235,10 @@ def test_a_launch_has_its_cores_and_its_line_can_be_pasted(
     shown = wanted.app.model_copy(
         update={"command": ("{python}", str(tmp_path / "show.py")), "metric": None, "verify": None}
     )
-    wanted = Target(shown, None, cores, wanted.cluster, library, cores, timeout_s=30)
+    wanted = Target(shown, None, cores, wanted.cluster, open_mpi, cores, timeout_s=30)
     space = space_for(wanted, "openmpi+mate")
     setting = Setting.parse(f"variant=mate,workers={cores},odf=2")
-    with Runner(adapter(library), guard=False) as runner:
+    with Runner(adapter(open_mpi), guard=False) as runner:
         record = runner.run(wanted.spec(space, setting))
     assert (record.state, record.reason) == ("ok", "")
     assert record.world_size == 1
@@ -251,8 +249,8 @@ def test_a_launch_has_its_cores_and_its_line_can_be_pasted(
 
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-    monkeypatch.setenv("PATH", library.bin, prepend=":")
-    line = wanted.mpirun_line(adapter(library), space, setting)
+    monkeypatch.setenv("PATH", open_mpi.bin, prepend=":")
+    line = wanted.mpirun_line(adapter(open_mpi), space, setting)
     assert shutil.which(shlex.split(line)[0])
     done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60, check=True)
     assert f'"--workers", "{cores}"' in done.stdout

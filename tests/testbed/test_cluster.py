@@ -51,19 +51,17 @@ def test_other_mpis_are_refused(definition: str) -> None:
 
 
 @pytest.mark.mpi
-def test_ranks_run_on_both_nodes(bed: tb.Testbed, definition: str, library: Library) -> None:
-    if library.family != "openmpi":
-        pytest.skip("a testbed starts Open MPI only")
+def test_ranks_run_on_both_nodes(bed: tb.Testbed, definition: str, open_mpi: Library) -> None:
     cluster = load_cluster(definition)
     spec = LaunchSpec(
         program=(sys.executable, "-c", WHO),
         ranks=2,
         placement={"map_by": "node"},
-        launch_options=cluster.options(library),
+        launch_options=cluster.options(open_mpi),
         oversubscribe=len(bed.cpus) < 2,
         timeout_s=60,
     )
-    with Runner(adapter(library), guard=False, own_processes=cluster.own_processes) as runner:
+    with Runner(adapter(open_mpi), guard=False, own_processes=cluster.own_processes) as runner:
         record = runner.run(spec)
     assert record.valid, (record.reason, record.stderr_tail)
     assert record.world_size == 2
@@ -73,21 +71,19 @@ def test_ranks_run_on_both_nodes(bed: tb.Testbed, definition: str, library: Libr
 
 @pytest.mark.mpi
 def test_oversubscribed_ranks_use_every_node(
-    bed: tb.Testbed, definition: str, library: Library
+    bed: tb.Testbed, definition: str, open_mpi: Library
 ) -> None:
-    if library.family != "openmpi":
-        pytest.skip("a testbed starts Open MPI only")
     ranks = 2 * sum(len(node.cpus) for node in bed.nodes)
     if ranks > 8:
         pytest.skip(f"{ranks} ranks are too many for a test")
     spec = LaunchSpec(
         program=(sys.executable, "-c", WHO),
         ranks=ranks,
-        launch_options=load_cluster(definition).options(library),
+        launch_options=load_cluster(definition).options(open_mpi),
         oversubscribe=True,
         timeout_s=60,
     )
-    with Runner(adapter(library), guard=False) as runner:
+    with Runner(adapter(open_mpi), guard=False) as runner:
         record = runner.run(spec)
     assert record.valid, (record.reason, record.stderr_tail)
     hosts = [host for host, _ in record.extra["seen"]]
