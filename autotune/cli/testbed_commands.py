@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
@@ -11,6 +13,7 @@ from autotune.cli.options import JsonOut
 from autotune.cli.render import console, percent, seconds, table, write_json
 from autotune.errors import UsageError
 from runner import testbed as tb
+from runner.lock import MachineLock
 
 testbed = typer.Typer(
     help="A small cluster on this machine: network namespaces and a delay line (needs root).",
@@ -71,7 +74,9 @@ def up(
     json_out: JsonOut = None,
 ) -> None:
     """Bring a testbed up; one that is up with the same properties stays as it is."""
-    found = tb.up(name, nodes, parse_latency(latency), parse_rate(rate), mtu, cores)
+    asked = (parse_latency(latency), parse_rate(rate))
+    with _alone():
+        found = tb.up(name, nodes, *asked, mtu, cores)
     if json_out:
         write_json(tb.to_json(found), json_out)
     if json_out == "-":
@@ -99,7 +104,8 @@ def status(
     Exit code 1 if a testbed is broken, or the one asked for by name is not up.
     """
     wanted = [name] if name else tb.names()
-    seen = [tb.status(one, measure) for one in wanted]
+    with _alone() if measure else nullcontext():
+        seen = [tb.status(one, measure) for one in wanted]
     if json_out:
         write_json([tb.to_json(one) for one in seen], json_out)
     if json_out != "-":
@@ -149,6 +155,15 @@ def run(
         write_json(tb.to_json(done), json_out)
     if done.exit_code:
         raise typer.Exit(1)
+
+
+def _alone() -> MachineLock:
+    """The machine lock: measuring a testbed disturbs a measurement, and is disturbed by one."""
+
+    def say(holder: str) -> None:
+        print(f"waiting for {holder}", file=sys.stderr, flush=True)
+
+    return MachineLock("exclusive", on_wait=say)
 
 
 def _properties(found: tb.Testbed) -> str:

@@ -39,14 +39,14 @@ class _Clock:
         self.began, self.line, self.irq = self._now()
 
     def _now(self) -> tuple[float, float, float]:
-        return time.monotonic(), _run_time(self.pid), cpu_times().irq_s
+        return time.monotonic(), run_time(self.pid), cpu_times().irq_s
 
     def shares(self) -> tuple[float, float]:
         now, line, irq = self._now()
         return (line - self.line) / (now - self.began), (irq - self.irq) / (now - self.began)
 
 
-def _run_time(pid: int) -> float:
+def run_time(pid: int) -> float:
     """CPU seconds of a process: to the nanosecond where the kernel tells, else to a tick."""
     words = read_proc(f"/proc/{pid}/schedstat").split()
     if words and int(words[0]):

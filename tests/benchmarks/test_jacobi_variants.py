@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks.jacobi_variants import CURVES, SIDE_BY_SIDE, cases
+from benchmarks.jacobi_cases import CURVES, SIDE_BY_SIDE, cases
 from benchmarks.svg_curve import HEIGHT, WIDTH, curve, tick_step
 from runner.apps.jacobi3d.options import VARIANTS, parse
 

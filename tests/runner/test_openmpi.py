@@ -63,6 +63,27 @@ def test_each_generation_says_placement_its_own_way() -> None:
         assert words[-1] == "./a"
 
 
+@pytest.mark.parametrize("version", ["4.1.8", "5.0.11"])
+def test_oversubscribed_ranks_of_other_nodes_are_told_to_yield(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "mpi_yield_when_idle"
+    monkeypatch.delenv(f"OMPI_MCA_{name}", raising=False)
+    launcher, hosts = openmpi(version), ("--hostfile", "h")
+    asked = spec(ranks=4, oversubscribe=True, launch_options=hosts)
+    words = launcher.command(asked, Path("s"))
+    assert words[words.index(name) - 1 : words.index(name) + 2] == ["--mca", name, "1"]
+    # One node's ranks yield by themselves; ranks with a core each shall not.
+    for other in ({"launch_options": ()}, {"oversubscribe": False}):
+        assert name not in launcher.command(dataclasses.replace(asked, **other), Path("s"))
+    # Who names it, decides it.
+    chosen = launcher.command(dataclasses.replace(asked, mca={name: "0"}), Path("s"))
+    assert chosen.count(name) == 1
+    assert chosen[chosen.index(name) + 1] == "0"
+    monkeypatch.setenv(f"OMPI_MCA_{name}", "0")
+    assert name not in launcher.command(asked, Path("s"))
+
+
 def test_each_generation_is_told_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runner.mpi.openmpi.core_numbers", lambda cpus: {c + 10 for c in cpus})
     for version, option, name in (

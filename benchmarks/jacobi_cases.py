@@ -1,0 +1,188 @@
+"""Jacobi3D's variants as cases of a benchmark: run in blocks, compared with flat MPI, drawn."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autotune.space import DEFAULT, Setting, Space
+from autotune.stats import Comparison, compare, estimate
+from autotune.study.resources import placement
+from autotune.study.target import Target
+from benchmarks.svg_curve import Point, curve
+from runner.guard import wait_quiet
+from runner.launch import Runner
+from runner.types import LaunchSpec, RunRecord
+
+FACTORS = (1, 2, 4, 8, 16)
+CURVES = ("over", "barrier", "mate")
+SIDE_BY_SIDE = 4
+"""The over-decomposition factor (and the number of tiles) in the comparison of all variants."""
+BREAKDOWN = ("compute_s", "mpi_s", "buffering_s", "waiting_s", "other_s", "end_s", "compute_cpu_s")
+QUIET_S = 60.0
+GIVE_UP = 5
+"""Rejections of one run in a row after which the machine is too busy."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One layout on all cores; ``factor``: ranks per worker, or tiles.
+
+    ``tuned``: under the setting that a search found for the flat program.
+    """
+
+    variant: str
+    processes: int
+    workers: int
+    factor: int
+    tuned: bool = False
+
+    @property
+    def name(self) -> str:
+        factor = "" if self.variant in ("mpi", "threads") else f" {self.factor}"
+        return self.variant + factor + (" tuned" if self.tuned else "")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The program's options."""
+        words = ["--variant", self.variant]
+        if self.variant == "threads":
+            words += ["--workers", str(self.workers)]
+        elif self.variant == "overlap":
+            words += ["--ranks-per-process", str(self.factor)]
+        elif self.variant != "mpi":
+            ranks = str(self.workers * self.factor)
+            words += ["--workers", str(self.workers), "--ranks-per-process", ranks]
+        return tuple(words)
+
+
+def cases(cores: int, workers: int, factors: Sequence[int]) -> list[Case]:
+    """Flat MPI first; the side-by-side comparison's factor is always there."""
+    processes = cores // workers
+    found = [
+        Case("mpi", cores, 1, 1),
+        Case("overlap", cores, 1, SIDE_BY_SIDE),
+        Case("threads", processes, workers, 1),
+    ]
+    for factor in sorted({*factors, SIDE_BY_SIDE}):
+        found.append(Case("over", cores, 1, factor))
+        found += [Case(variant, processes, workers, factor) for variant in ("barrier", "mate")]
+    return found
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A setting, and the space that says how it is launched."""
+
+    space: Space | None = None
+    setting: Setting = DEFAULT
+
+
+def launch_of(case: Case, target: Target, tuned: Tuned = Tuned()) -> LaunchSpec:
+    """The case's run under the cluster's own launch options, and the setting where it is tuned."""
+    plain = target.spec(tuned.space, tuned.setting if case.tuned else DEFAULT)
+    family = target.library.family
+    where = placement(plain.placement, case.workers, family, plain.launch_options)
+    return dataclasses.replace(
+        plain, program=(*plain.program, *case.words), ranks=case.processes, placement=where
+    )
+
+
+class Bench:
+    """Runs that count, and how many did not."""
+
+    def __init__(self, runner: Runner, target: Target, tuned: Tuned = Tuned()) -> None:
+        self._runner, self._target, self._tuned = runner, target, tuned
+        self.rejected = 0
+
+    def run(self, case: Case) -> RunRecord:
+        """One valid run; ends the program where there is none to be had."""
+        spec = launch_of(case, self._target, self._tuned)
+        for _ in range(GIVE_UP):
+            record = self._runner.run(spec)
+            if record.valid:
+                return record
+            if record.state != "foreign_load":
+                sys.exit(f"{case.name}: {record.state}: {record.reason}\n{record.stderr_tail}")
+            self.rejected += 1
+            wait_quiet(QUIET_S)
+        sys.exit(f"{case.name}: the machine is too busy: {record.reason}")
+
+
+def measure(
+    bench: Bench, every: list[Case], blocks: int, minutes: float
+) -> dict[Case, list[RunRecord]]:
+    """The runs of each case, one per block."""
+    found: dict[Case, list[RunRecord]] = {case: [] for case in every}
+    began = time.monotonic()
+    order = random.Random(0)
+    bench.run(every[0])  # the first run of all is an outlier
+    for block in range(blocks):
+        if block and time.monotonic() - began > 60 * minutes:
+            print(f"stopped after {block} of {blocks} blocks: {minutes:g} minutes are over")
+            break
+        for case in order.sample(every, len(every)):
+            found[case].append(bench.run(case))
+    return found
+
+
+def seconds(records: list[RunRecord]) -> list[float]:
+    return [record.value_s for record in records]
+
+
+def against_flat(flat: list[RunRecord], records: list[RunRecord]) -> Comparison:
+    return compare(seconds(flat), seconds(records))
+
+
+def ratio(comparison: Comparison) -> Point:
+    """Time over that of flat MPI: median, low and high end."""
+    return (
+        1 / (1 + comparison.gain),
+        1 / (1 + comparison.hi),
+        1 / (1 + comparison.lo),
+    )
+
+
+def middle(records: list[RunRecord], key: str) -> float:
+    """Median of a figure of the program's JSON line."""
+    return statistics.median(float(record.extra[key]) for record in records)
+
+
+def row(case: Case, flat: list[RunRecord], records: list[RunRecord]) -> dict[str, Any]:
+    """A line of the tables; times in seconds, parts as means per core."""
+    time_s = estimate(seconds(records))
+    value, low, high = ratio(against_flat(flat, records))
+    line: dict[str, Any] = {
+        "case": case.name,
+        "layout": f"{case.processes} x {case.workers}",
+        "solver_s": f"{time_s.median:.4f}",
+        "from..to": f"{time_s.lo:.4f}..{time_s.hi:.4f}",
+        "time/mpi": f"{value:.3f}" if case.variant != "mpi" else "1",
+        "interval": f"{low:.3f}..{high:.3f}" if case.variant != "mpi" else "-",
+    }
+    line |= {key.removesuffix("_s"): f"{middle(records, key):.3f}" for key in BREAKDOWN}
+    line |= {"messages": f"{middle(records, 'messages'):.0f}"}
+    line |= {"MB": f"{middle(records, 'bytes') / 1e6:.1f}"}
+    return line
+
+
+def draw(found: dict[Case, list[RunRecord]], flat: list[RunRecord], path: Path, title: str) -> None:
+    """Write the figure of the curve over the factor."""
+    lines = {
+        variant: {
+            case.factor: ratio(against_flat(flat, records))
+            for case, records in found.items()
+            if case.variant == variant
+        }
+        for variant in CURVES
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = curve(lines, title, "ranks per core", "time / time of flat MPI")
+    path.write_text(text, encoding="utf-8")

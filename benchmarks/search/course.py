@@ -1,0 +1,118 @@
+"""One search over one landscape, with the real search phase and race of a study."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from autotune.space import DEFAULT, Setting
+from autotune.strategies import Observation, Proposal, Strategy
+from autotune.study.events import Event, TrialEnded
+from autotune.study.plan import SearchPlan
+from autotune.study.race import Race, evidence
+from autotune.study.search import Search
+from autotune.study.simulated import MemoryBook, SimulatedBench
+from benchmarks.search.landscapes import Land
+
+MARKS = (10, 15, 25, 45, 100, 150)
+_REPEATED = 60
+"""Known settings in a row that a peer may propose before its search counts as stuck."""
+
+
+@dataclass
+class Course:
+    """``named``: after so many search runs and machine seconds the setting that would be named.
+
+    ``own_s`` are the strategy's own seconds per trial, ``ended`` the search runs after which it
+    stopped by itself (None: it did not).
+    """
+
+    land: Land
+    named: list[tuple[int, float, Setting]] = field(default_factory=list)
+    own_s: list[float] = field(default_factory=list)
+    ended: int | None = None
+
+    def at(self, runs: int) -> Setting:
+        """What would be named if the search were stopped after so many search runs."""
+        before = [setting for spent, _, setting in self.named if spent <= runs]
+        return before[-1] if before else DEFAULT
+
+    def seconds_to(self, share: float) -> float:
+        """Machine seconds until it names a setting of this share and keeps to such; else inf."""
+        reached = math.inf
+        for _, seconds, setting in self.named:
+            enough = self.land.share(setting) >= share
+            reached = (min(reached, seconds) if enough else math.inf)
+        return reached
+
+
+class Limited:
+    """A strategy that is timed and stopped after so many search runs."""
+
+    def __init__(self, strategy: Strategy, bench: SimulatedBench, course: Course, runs: int) -> None:
+        self._strategy, self._bench, self._course, self._runs = strategy, bench, course, runs
+        self._repeated: dict[Setting, None] = {}
+        self._stuck = 0
+
+    def ask(self) -> Proposal | None:
+        """None where the runs are used up, or the strategy ended by itself."""
+        spent = self._bench.ledger.search_runs
+        if spent >= self._runs or self._stuck >= _REPEATED:
+            return None
+        began = time.perf_counter()
+        proposal = self._strategy.ask()
+        self._course.own_s.append(time.perf_counter() - began)
+        if proposal is None:
+            self._course.ended = spent
+            self._course.own_s.pop()
+            return None
+        known = proposal.setting in self._repeated
+        self._repeated[proposal.setting] = None
+        self._stuck = self._stuck + 1 if known else 0
+        return proposal
+
+    def tell(self, observation: Observation) -> None:
+        began = time.perf_counter()
+        self._strategy.tell(observation)
+        self._course.own_s[-1] += time.perf_counter() - began
+
+    def restore(self, observations: list[Observation]) -> None:
+        """Nothing was stored."""
+
+
+def follow(land: Land, strategy: Strategy, seed: int, runs: int, budget: Mapping[str, int]) -> Course:
+    """Search ``land`` for so many search runs; ``budget`` goes to the study's plan."""
+    course = Course(land)
+    bench = SimulatedBench(_model(land), np.random.default_rng([31, seed]))
+    book = MemoryBook()
+    plan = SearchPlan(trials=None, **budget)
+
+    def note(event: Event | None = None) -> None:
+        if event is None or isinstance(event, TrialEnded):
+            known = evidence(bench.ledger.entries, book.trials)
+            hopeful = known.finalists(1, plan.min_gain)
+            named = hopeful[0] if hopeful else DEFAULT
+            own = sum(course.own_s)
+            course.named.append(
+                (bench.ledger.search_runs, bench.ledger.launched_s + own, named)
+            )
+
+    limited = Limited(strategy, bench, course, runs)
+    search = Search(bench, book, limited, land.space, plan, note)  # type: ignore[arg-type]
+    search.run()
+    if course.ended is not None:
+        Race(search).run()
+        note()
+    return course
+
+
+def _model(land: Land):  # type: ignore[no-untyped-def]
+    def seconds(setting: Setting, rng: np.random.Generator) -> float | str:
+        ratio, state = land.draw(setting, rng)
+        return ratio * land.default_s if state == "ok" else "failed"
+
+    return seconds

@@ -1,0 +1,158 @@
+"""What strategies are driven over: recorded grids and functions with a known truth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from autotune.space import Parameter, Setting, Space
+from benchmarks.search_synthetic import additive as additive_function
+from benchmarks.search_synthetic import mpi
+
+Draw = Callable[[Setting, np.random.Generator], tuple[float, str]]
+"""One run: its ratio to the default, and ``ok`` or the state that it ends in."""
+
+_MOST = 256
+_FASTER = 0.99
+"""A null landscape has no setting below this ratio."""
+
+
+@dataclass(frozen=True)
+class Land:
+    """``truth`` is the held-out ratio T / T_default of a setting (infinite: it does not run).
+
+    ``best`` is OPUB's ratio, ``single`` that of the best setting that names one parameter only.
+    """
+
+    name: str
+    space: Space
+    draw: Draw
+    truth: Callable[[Setting], float]
+    best: float
+    single: float
+    null: bool
+    default_s: float = 1.0
+
+    def share(self, setting: Setting) -> float:
+        """gain / gain(OPUB) of a setting; negative where it is slower than the default."""
+        ratio = self.truth(setting)
+        return (1 / ratio - 1 if math.isfinite(ratio) else -1.0) / (1 / self.best - 1)
+
+    def performance(self, setting: Setting) -> float:
+        """T_OPUB / T; 0 for a setting that does not run."""
+        return self.best / self.truth(setting)
+
+
+def grid(seed: int, *, null: bool = False, noise: float = 0.03) -> Land:
+    """A complete product of 3 to 6 parameters, at most 256 settings.
+
+    One to three parameters have something to gain; one level in six is a cliff (up to 16 times
+    slower) or fails; the rest costs little or nothing.  Two parameters may go together.
+    """
+    rng = np.random.default_rng([407, seed])
+    counts = _counts(rng)
+    parameters = tuple(_parameter(f"p{i}", n, rng) for i, n in enumerate(counts))
+    effects = [rng.choice([0, 0, 0.01, 0.04], n) * rng.uniform(0.5, 1.5, n) for n in counts]
+    for effect in effects:
+        effect[0] = 0.0
+        cliffs = rng.random(len(effect)) < 1 / 6
+        cliffs[0] = False
+        effect[cliffs] = rng.choice([math.log(rng.uniform(1.3, 16)), math.inf], p=[0.8, 0.2])
+    if not null:
+        _add_gains(parameters, effects, rng)
+    pair = np.zeros((counts[0], counts[1]))
+    if rng.random() < 0.5:
+        pair[1:, 1:] = rng.normal(0, 0.05, pair[1:, 1:].shape)
+        if null:
+            pair = np.abs(pair)
+    space = Space(f"grid{seed}", parameters)
+    return _exact(f"{'null' if null else 'grid'}-{seed}", space, _sum(space, effects, pair), noise)
+
+
+def wide(seed: int, *, null: bool = False) -> Land:
+    """25 parameters of which three matter: too many settings to know OPUB but by its formula."""
+    known = mpi(seed, null=null)
+
+    def draw(setting: Setting, rng: np.random.Generator) -> tuple[float, str]:
+        ratio = known.measure(setting, rng)
+        return (ratio, "ok") if math.isfinite(ratio) else (math.inf, "failed")
+
+    single = min(map(known.ratio, _singles(known.space)))
+    name = f"{'widenull' if null else 'wide'}-{seed}"
+    return Land(name, known.space, draw, known.ratio, known.best, single, null)
+
+
+def additive(function: int) -> Land:
+    """Ten categorical parameters, 10 752 000 settings, no noise: what peers were measured on."""
+    known = additive_function(function)
+
+    def draw(setting: Setting, rng: np.random.Generator) -> tuple[float, str]:
+        return known.ratio(setting), "ok"
+
+    single = min(map(known.ratio, _singles(known.space)))
+    name = f"additive-{function}"
+    return Land(name, known.space, draw, known.ratio, known.best, single, False)
+
+
+def _counts(rng: np.random.Generator) -> list[int]:
+    while True:
+        counts: list[int] = rng.choice([2, 3, 4, 5, 6], int(rng.integers(3, 7))).tolist()
+        if 48 <= math.prod(counts) <= _MOST:
+            return counts
+
+
+def _parameter(name: str, count: int, rng: np.random.Generator) -> Parameter:
+    if count > 3 and rng.random() < 0.7:
+        levels = tuple(1024 * 4**k for k in range(count))
+        default = levels[int(rng.integers(count))]
+        return Parameter(name, levels, default=default)
+    return Parameter(name, tuple(f"word{k}" for k in range(1, count)))
+
+
+def _add_gains(
+    parameters: tuple[Parameter, ...], effects: list[np.ndarray], rng: np.random.Generator
+) -> None:
+    for place in rng.permutation(len(parameters))[: int(rng.integers(1, 4))].tolist():
+        effect, gain = effects[place], rng.uniform(0.05, 0.35)
+        top = int(rng.integers(1, len(effect)))
+        if parameters[place].is_text:
+            effect[top] = -gain
+        else:
+            # Levels of a size near the best one are good, too.
+            away = np.abs(np.arange(1, len(effect)) - top)
+            good = np.where(np.isfinite(effect[1:]), effect[1:], 0) - gain * 0.6**away
+            effect[1:] = np.where(away <= 1, good, effect[1:])
+
+
+def _sum(
+    space: Space, effects: list[np.ndarray], pair: np.ndarray
+) -> Callable[[Setting], float]:
+    index = [{choice: k for k, choice in enumerate(p.choices)} for p in space.parameters]
+
+    def ratio(setting: Setting) -> float:
+        codes = [index[i][setting.get(p.name)] for i, p in enumerate(space.parameters)]
+        log = sum(float(e[c]) for e, c in zip(effects, codes, strict=True))
+        return math.exp(log + float(pair[codes[0], codes[1]]))
+
+    return ratio
+
+
+def _exact(name: str, space: Space, ratio: Callable[[Setting], float], noise: float) -> Land:
+    truth = {setting: ratio(setting) for setting in space.enumerate()}
+
+    def draw(setting: Setting, rng: np.random.Generator) -> tuple[float, str]:
+        known = truth[setting]
+        seen = known * math.exp(noise * rng.standard_normal())
+        return (seen, "ok") if math.isfinite(known) else (math.inf, "failed")
+
+    best = min(truth.values())
+    single = min(truth[s] for s in truth if len(s) <= 1)
+    return Land(name, space, draw, truth.__getitem__, best, single, best > _FASTER)
+
+
+def _singles(space: Space) -> list[Setting]:
+    named = ((p.name, choice) for p in space for choice in p.choices if choice is not None)
+    return [Setting(), *(Setting({name: choice}) for name, choice in named)]
