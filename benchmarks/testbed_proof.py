@@ -25,7 +25,7 @@ CHAIN = (
     *(sys.executable, "-m", "runner.apps.jacobi3d", "--size", "16x128x128", "--grid", "4x1x1"),
     *("--iterations", "100", "--verify", "residual"),
 )
-"""Four ranks in a row, each face 131 kB: by slot one pair of neighbours is parted, by node three."""
+"""Four ranks in a row, faces of 131 kB: by slot one pair of neighbours is parted, by node three."""
 FLAT = "map_by=node,coll_han_priority=0,coll_tuned_allreduce_algorithm"
 """Ranks alternate between the nodes, and coll/han does not group them by node."""
 

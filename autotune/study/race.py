@@ -7,6 +7,7 @@ What is known of a setting is its ratios T / T_default, each against the default
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
@@ -41,24 +42,49 @@ class Evidence:
     def simplest_like(self, leader: Setting, min_gain: float) -> Setting:
         """The setting of fewest parameters, a part of ``leader``, that looks about as fast.
 
-        Where the space was walked whole, parts of the leader were measured themselves: what they
-        took tells which of its parameters act, without a further run.  Only where the gain stands
-        well above the noise: a part must show half of it, and the difference must be resolved.
+        Where the space was walked whole, settings with and without some of the leader's parameters
+        were measured side by side: what they took tells which of them act, without a further run.
+        Only where the gain stands well above the noise: a part must show half of it itself, and
+        what the left-out parameters do must be resolved.
         """
-        whole = self.ratios[self.settings.index(leader)]
-        gain = -math.log(median(whole))
+        known = zip(self.settings, self.ratios, strict=True)
+        seen = {setting: _Seen(-math.log(median(r)), len(r)) for setting, r in known}
+        seen[DEFAULT] = _Seen(0.0, math.inf)
+        gain = seen[leader].gain
         near = []
-        for setting, ratios in zip(self.settings, self.ratios, strict=True):
-            if len(setting) >= len(leader) or any(leader.get(k) != v for k, v in setting.items()):
+        for part in self.settings:
+            if len(part) >= len(leader) or any(leader.get(k) != v for k, v in part.items()):
                 continue
-            # The figures themselves, not what is believed of them: both are shrunk alike, and a
-            # large gain of one run by so much that it no longer stands above the noise.
-            own = -math.log(median(ratios))
-            error = self.noise * math.sqrt(1 / len(ratios) + 1 / len(whole))
-            clear = error <= gain / 2 <= own
-            if clear and gain - own < math.log1p(min_gain) + error:
-                near.append((len(setting), -own, setting))
+            left_out = {k: v for k, v in leader.items() if k not in part}
+            effect, error = self._effect(left_out, seen)
+            clear = error <= gain / 2 <= seen[part].gain
+            if clear and effect < math.log1p(min_gain) + error:
+                near.append((len(part), -seen[part].gain, part))
         return min(near, key=lambda item: item[:2])[2] if near else leader
+
+    def _effect(
+        self, values: Mapping[str, object], seen: Mapping[Setting, _Seen]
+    ) -> tuple[float, float]:
+        """What some values add to the gain, and the error of that: the median over all settings
+        that were measured with and without them.  The one that leads was lucky; the others tell."""
+        pairs = [
+            (one, other)
+            for setting, one in seen.items()
+            if all(setting.get(k) == v for k, v in values.items())
+            and (other := seen.get(setting.without(*values))) is not None
+            and max(one.gain, other.gain) > -math.inf
+        ]
+        effects = [one.gain - other.gain for one, other in pairs]
+        spread = sum(1 / one.runs + 1 / other.runs for one, other in pairs)
+        return median(effects), self.noise * math.sqrt(spread) / len(pairs)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Logarithm of T_default / T of one setting, -inf where it failed, and runs behind it."""
+
+    gain: float
+    runs: float
 
 
 def evidence(entries: list[Entry], trials: list[Trial]) -> Evidence:

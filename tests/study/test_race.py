@@ -86,6 +86,25 @@ def test_a_part_of_the_leader_that_looks_as_fast_stands_for_it() -> None:
     assert failed.simplest_like(both, 0.02) == both
 
 
+def test_pairs_elsewhere_tell_what_a_lucky_leader_hides() -> None:
+    """The leader's one lucky run looks far better than its part; five other pairs say: no."""
+    limits = (1, 2, 4, 8, 16)
+    one = [Setting({"eager": limit}) for limit in limits]
+    two = [Setting({"eager": limit, "links": 2}) for limit in limits]
+    idle = Setting({"links": 2})
+    alone = [[1.0], [1.1], [0.9], [0.5], [0.5]]
+    beside = [[1.05], [1.0], [0.95], [0.3], [0.5]]
+    seen = Evidence([*one, *two, idle], [*alone, *beside, [1.0]], 0.2)
+    assert seen.simplest_like(two[3], 0.02) == one[3]
+    # It does act: most pairs say so.
+    acting = Evidence([*one, *two, idle], [*alone, *([0.6 * r[0]] for r in alone), [0.6]], 0.2)
+    assert acting.simplest_like(two[3], 0.02) == two[3]
+    # Failures on both sides tell nothing, and break nothing.
+    broken = [[math.inf], [math.inf], *alone[2:]], [[math.inf], [math.inf], *beside[2:]]
+    failed = Evidence([*one, *two, idle], [*broken[0], *broken[1], [1.0]], 0.2)
+    assert failed.simplest_like(two[3], 0.02) == one[3]
+
+
 def test_without_runs_of_the_default_there_is_no_evidence() -> None:
     slow = Setting({"eager": 1})
     assert evidence([run(0, slow, 1.0, 0)], [Trial(0, slow, slow, "ok")]).settings == []
