@@ -225,7 +225,7 @@ def space_for(target: Target, name: str | None) -> Space:
     library: Library = target.library
     space = load_space(
         name or library.family, library=library, facts=target.facts, app_facts=target.app_facts
-    )
+    ).without(target.cluster.fixed)
     require_tunable(target.app, space.name, space.requires)
     require_room(space, target.ranks)
     return space

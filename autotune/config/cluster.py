@@ -76,6 +76,8 @@ class Cluster(BaseModel):
     """CPUs of this node to measure on, as the kernel lists them ("0-1,4"); empty: all of it.
     Clusters with disjoint CPUs can be measured at the same time."""
     launch: tuple[Launch, ...] = ()
+    fixed: dict[str, str] = Field(default_factory=dict)
+    """Parameters that are not tuned here, each with the reason."""
     testbed: str | None = None
     """Name of the testbed (``autotune testbed up --name``) that this cluster is: what it has and
     how programs are started on it is then read from it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -114,6 +114,12 @@ class Space:
 
     def __len__(self) -> int:
         return len(self.parameters)
+
+    def without(self, reasons: Mapping[str, str]) -> Space:
+        """The space less some parameters, each with the reason; names it has not mean nothing."""
+        gone = {name: reason for name, reason in reasons.items() if name in self}
+        kept = tuple(parameter for parameter in self if parameter.name not in gone)
+        return replace(self, parameters=kept, absent={**self.absent, **gone}) if gone else self
 
     @cached_property
     def hash(self) -> str:
