@@ -15,7 +15,16 @@ Point = tuple[float, float, float]
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 60, 110, 40, 50
 # Told apart also by the colour-blind (Okabe and Ito); dashes tell them apart in grey.
-STYLES = (("#0072b2", ""), ("#d55e00", "6 3"), ("#009e73", "2 3"))
+STYLES = (
+    ("#0072b2", ""),
+    ("#d55e00", "6 3"),
+    ("#009e73", "2 3"),
+    ("#cc79a7", "8 3 2 3"),
+    ("#e69f00", "4 2"),
+    ("#56b4e9", "1 2"),
+    ("#000000", "10 4"),
+    ("#8c6d31", "3 1"),
+)
 
 
 class _Frame:
@@ -36,7 +45,7 @@ class _Frame:
 
 
 def curve(lines: Mapping[str, Mapping[int, Point]], title: str, x_name: str, y_name: str) -> str:
-    """The figure as text; a thin line marks the value 1.  At most three lines."""
+    """The figure as text; a thin line marks the value 1.  At most eight lines."""
     xs = sorted({x for points in lines.values() for x in points})
     ends = [end for points in lines.values() for point in points.values() for end in point]
     step = tick_step(max(*ends, 1.0) - min(*ends, 1.0))

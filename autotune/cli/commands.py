@@ -8,14 +8,26 @@ from typing import Annotated, Any
 import typer
 
 from autotune.cli import (
+    anova,
+    classwide,
     cluster_commands,
+    dataset_commands,
     doctor,
+    evaluate,
+    explore,
+    features,
+    importance,
     noise,
+    predict,
+    publish,
     run,
     search,
     space_commands,
     studies,
     testbed_commands,
+    train,
+    unpublish,
+    verify_published,
 )
 
 HELP = "Find out how an MPI program should be started on this machine, honestly and in few runs."
@@ -36,13 +48,25 @@ def build() -> Callable[..., Any]:
     app.command("run")(run.run)
     app.command("compare")(run.compare)
     app.command("noise")(noise.noise)
+    app.command("explore")(explore.explore)
+    app.command("features")(features.features)
+    app.command("train")(train.train)
+    app.command("predict")(predict.predict)
+    app.command("anova")(anova.anova)
+    app.command("classwide")(classwide.classwide)
+    app.command("importance")(importance.importance_of)
     app.command("studies")(studies.studies)
     app.command("show")(studies.show)
     app.command("export")(studies.export)
     app.command("apps")(cluster_commands.apps)
     app.command("doctor")(doctor.doctor)
+    app.command("publish")(publish.publish)
+    app.command("unpublish")(unpublish.unpublish)
+    app.command("verify-published")(verify_published.verify_published)
     app.add_typer(cluster_commands.cluster, name="cluster")
+    app.add_typer(dataset_commands.dataset, name="dataset")
     app.add_typer(space_commands.space, name="space")
+    app.add_typer(evaluate.evaluate, name="evaluate")
     app.add_typer(testbed_commands.testbed, name="testbed")
     return typer.main.get_command(app)
 

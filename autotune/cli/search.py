@@ -11,12 +11,13 @@ import typer
 
 from autotune.cli import options as o
 from autotune.cli.outcome import print_result
+from autotune.cli.predict import predicted
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, error_console, percent, write_json
 from autotune.errors import AutotuneError, UsageError
 from autotune.publish import NotObeyed, write_tune_file
 from autotune.store import Store
-from autotune.strategies import resolve_options
+from autotune.strategies import names, resolve_options
 from autotune.study.conduct import Conducting, Conductor, Request
 from autotune.study.duration import parse_duration
 from autotune.study.plan import SearchPlan
@@ -34,9 +35,9 @@ def search(
     strategy: Annotated[
         str,
         typer.Option(
-            "--strategy", metavar="S", help="ga, random, exhaustive, tpe.", rich_help_panel=SEARCH
+            "--strategy", metavar="S", help=f"{', '.join(names())}.", rich_help_panel=SEARCH
         ),
-    ] = "ga",
+    ] = "auto",
     space: Annotated[
         str | None,
         typer.Option(
@@ -75,7 +76,7 @@ def search(
             "--preset",
             metavar="NAME",
             rich_help_panel=SEARCH,
-            help="Options of the strategy by name: thesis.",
+            help="Options of the strategy by name: thesis (of ga).",
         ),
     ] = None,
     option: Annotated[
@@ -97,6 +98,15 @@ def search(
     remeasure: Annotated[
         bool, typer.Option("--remeasure", help="Use nothing that other studies measured.")
     ] = False,
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            "--features",
+            metavar="FILE",
+            rich_help_panel=SEARCH,
+            help="From autotune features: the settings predicted for it are tried first.",
+        ),
+    ] = None,
     params_file: Annotated[
         Path | None,
         typer.Option(
@@ -124,15 +134,17 @@ def search(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env
     )
     target = words.resolve()
+    known = o.space_for(target, space)
     request = Request(
         target=target,
-        space=o.space_for(target, space),
+        space=known,
         strategy=strategy,
         options=resolve_options(strategy, _pairs(option), preset),
         seed=seed,
         plan=_plan(trials, budget, runs, min_gain),
         guard=guard,
         remeasure=remeasure,
+        priors=() if features is None else predicted(features, known),
     )
     if json_out not in (None, "-"):
         o.check_writable(Path(str(json_out)))

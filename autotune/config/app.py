@@ -6,7 +6,6 @@ One file ``configs/apps/NAME.toml`` each; a program given on the command line be
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sys
@@ -16,10 +15,9 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from autotune.config.find import ConfigFile, find, listing
+from autotune.config.place import executable, fill
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
-
-_PLACE = re.compile(r"\{(\w+)\}")
 
 
 class Input(BaseModel):
@@ -33,12 +31,16 @@ class Input(BaseModel):
     timeout_s: float | None = Field(default=None, gt=0)
     facts: dict[str, int] = Field(default_factory=dict)
     """Numbers that rules of a space may ask for, such as the cells of a grid."""
+    values: dict[str, str] = Field(default_factory=dict)
+    """What ``{name}`` in the command and the files stands for with this input."""
 
 
 class App(BaseModel):
     """A program with its patterns.
 
-    ``command`` may contain ``{python}``, ``{input}`` and ``{NAME}`` for an environment variable;
+    ``command`` may contain ``{python}``, ``{input}``, a name among the input's ``values``,
+    ``{NAME}`` for an environment variable, and ``{program}``: the first of ``files`` that is there
+    (these may contain ``{ranks}``, too), for programs that the user brings;
     ``metric`` is a regular expression with one group that holds seconds, or ``json:KEY``; without
     it wall time counts.  ``verify`` is a regular expression or ``json:KEY``; without
     it the exit code.
@@ -49,6 +51,9 @@ class App(BaseModel):
     name: str
     description: str = ""
     command: tuple[str, ...] = Field(min_length=1)
+    files: tuple[str, ...] = ()
+    howto: str = ""
+    """How to come by the program, for the message when it is missing."""
     metric: str | None = None
     verify: str | None = None
     default_input: str = "default"
@@ -61,14 +66,21 @@ class App(BaseModel):
     literal: bool = False
     """Braces in ``command`` are the program's own words, not placeholders."""
 
-    def program(self, input_name: str | None) -> tuple[str, ...]:
-        """The argument list for one input; raises UsageError for an unknown one."""
+    def program(self, input_name: str | None, ranks: int | None = None) -> tuple[str, ...]:
+        """The argument list for one input; ``ranks`` for programs built for a number of ranks.
+
+        Raises UsageError for an unknown input, and where the program is not found.
+        """
         name = input_name or self.default_input
         chosen = self.input(input_name)
-        values = {"python": sys.executable, "input": name}
         if self.literal:
             return (*self.command, *chosen.args)
-        words = [_fill(word, values, self.name) for word in self.command]
+        values = {"python": sys.executable, "input": name, **chosen.values}
+        if ranks is not None:
+            values["ranks"] = f"{ranks}"
+        if self.files:
+            values["program"] = executable(self.files, values, self.name, self.howto)
+        words = (fill(word, values, self.name, self.howto) for word in self.command)
         return (*words, *chosen.args)
 
     def input(self, input_name: str | None) -> Input:
@@ -105,21 +117,6 @@ def _declares(file: ConfigFile, names: list[str]) -> bool:
     except UsageError:
         return False  # A broken file of another application is not what this is about.
     return set(names) <= set(app.tunable)
-
-
-def _fill(word: str, values: dict[str, str], app: str) -> str:
-    def value(match: re.Match[str]) -> str:
-        name = match[1]
-        if name in values:
-            return values[name]
-        if name.isupper() and os.environ.get(name):
-            return os.environ[name]
-        raise UsageError(
-            f"app {app!r} needs the environment variable {name} (the place of its program), "
-            f"which is not set.  Set it: export {name}=..."
-        )
-
-    return _PLACE.sub(value, word)
 
 
 def check_pattern(option: str, pattern: str | None, groups: int) -> None:

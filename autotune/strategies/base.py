@@ -76,6 +76,8 @@ class Strategy(ABC):
     summary: ClassVar[str]
     options: ClassVar[dict[str, Option]] = {}
     presets: ClassVar[dict[str, dict[str, OptionValue]]] = {}
+    needs: ClassVar[tuple[str, ...]] = ()
+    """Packages beyond those that autotune installs."""
 
     def __init__(
         self,

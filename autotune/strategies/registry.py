@@ -6,16 +6,28 @@ from collections.abc import Mapping, Sequence
 
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
+from autotune.strategies.auto import Auto
 from autotune.strategies.base import Strategy
+from autotune.strategies.cmaes import CMAES
 from autotune.strategies.exhaustive import Exhaustive
 from autotune.strategies.ga import Genetic
+from autotune.strategies.ofat import OneFactor
 from autotune.strategies.options import OptionValue, complete, hint
-from autotune.strategies.optuna_samplers import TPE
+from autotune.strategies.optuna_samplers import NSGA2, TPE, GaussianProcess
 from autotune.strategies.random_search import RandomSearch
 
-_STRATEGIES: dict[str, type[Strategy]] = {
-    strategy.name: strategy for strategy in (Genetic, RandomSearch, Exhaustive, TPE)
-}
+_ALL: tuple[type[Strategy], ...] = (
+    Auto,
+    Genetic,
+    RandomSearch,
+    Exhaustive,
+    OneFactor,
+    TPE,
+    NSGA2,
+    CMAES,
+    GaussianProcess,
+)
+_STRATEGIES: dict[str, type[Strategy]] = {strategy.name: strategy for strategy in _ALL}
 
 
 def names() -> tuple[str, ...]:

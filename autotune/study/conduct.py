@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from autotune.space import DEFAULT, Space
+from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store
 from autotune.strategies import create
 from autotune.study.book import StoreBook
@@ -42,6 +42,14 @@ class Request:
     guard: bool = True
     remeasure: bool = False
     watch: Watcher = silent
+    priors: tuple[Setting, ...] = ()
+    """Settings to try first."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides the order of proposals, besides the seed: part of the study's key."""
+        first = {"priors": [prior.key for prior in self.priors]} if self.priors else {}
+        return self.options | first
 
 
 class Conductor:
@@ -58,7 +66,11 @@ class Conductor:
     def run(self) -> Result:
         request = self.request
         strategy = create(
-            request.strategy, request.space, seed=request.seed, options=request.options
+            request.strategy,
+            request.space,
+            seed=request.seed,
+            priors=request.priors,
+            options=request.options,
         )
         self.bench.trial_ids = self.book.ids
         launched_before = self.bench.ledger.launched_s
@@ -134,7 +146,7 @@ class Conducting:
             request.space,
             Session.adapter(request.target),
             request.strategy,
-            request.options,
+            request.identity,
             request.seed,
         )
         self._session = Session(

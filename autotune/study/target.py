@@ -52,7 +52,7 @@ class Target:
 
     @property
     def program(self) -> tuple[str, ...]:
-        return self.app.program(self.input)
+        return self.app.program(self.input, self.ranks)
 
     @property
     def facts(self) -> dict[str, int]:

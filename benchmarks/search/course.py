@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,12 +12,14 @@ from autotune.space import DEFAULT, Setting
 from autotune.strategies import Observation, Proposal, Strategy
 from autotune.study.events import Event, TrialEnded
 from autotune.study.plan import SearchPlan
+from autotune.study.procedure import carry_out
 from autotune.study.race import Race, evidence
 from autotune.study.search import Search
-from autotune.study.simulated import MemoryBook, SimulatedBench
+from autotune.study.simulated import MemoryBook, Model, SimulatedBench
 from benchmarks.search.landscapes import Land
 
 MARKS = (10, 15, 25, 45, 100, 150)
+_BEYOND = 100.0
 _REPEATED = 60
 """Known settings in a row that a peer may propose before its search counts as stuck."""
 
@@ -46,14 +47,16 @@ class Course:
         reached = math.inf
         for _, seconds, setting in self.named:
             enough = self.land.share(setting) >= share
-            reached = (min(reached, seconds) if enough else math.inf)
+            reached = min(reached, seconds) if enough else math.inf
         return reached
 
 
 class Limited:
     """A strategy that is timed and stopped after so many search runs."""
 
-    def __init__(self, strategy: Strategy, bench: SimulatedBench, course: Course, runs: int) -> None:
+    def __init__(
+        self, strategy: Strategy, bench: SimulatedBench, course: Course, runs: int
+    ) -> None:
         self._strategy, self._bench, self._course, self._runs = strategy, bench, course, runs
         self._repeated: dict[Setting, None] = {}
         self._stuck = 0
@@ -84,12 +87,12 @@ class Limited:
         """Nothing was stored."""
 
 
-def follow(land: Land, strategy: Strategy, seed: int, runs: int, budget: Mapping[str, int]) -> Course:
-    """Search ``land`` for so many search runs; ``budget`` goes to the study's plan."""
+def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> Course:
+    """Search ``land`` for so many search runs, with the plan that studies have by default."""
     course = Course(land)
     bench = SimulatedBench(_model(land), np.random.default_rng([31, seed]))
     book = MemoryBook()
-    plan = SearchPlan(trials=None, **budget)
+    plan = SearchPlan(trials=None)
 
     def note(event: Event | None = None) -> None:
         if event is None or isinstance(event, TrialEnded):
@@ -97,9 +100,7 @@ def follow(land: Land, strategy: Strategy, seed: int, runs: int, budget: Mapping
             hopeful = known.finalists(1, plan.min_gain)
             named = hopeful[0] if hopeful else DEFAULT
             own = sum(course.own_s)
-            course.named.append(
-                (bench.ledger.search_runs, bench.ledger.launched_s + own, named)
-            )
+            course.named.append((bench.ledger.search_runs, bench.ledger.launched_s + own, named))
 
     limited = Limited(strategy, bench, course, runs)
     search = Search(bench, book, limited, land.space, plan, note)  # type: ignore[arg-type]
@@ -110,9 +111,19 @@ def follow(land: Land, strategy: Strategy, seed: int, runs: int, budget: Mapping
     return course
 
 
-def _model(land: Land):  # type: ignore[no-untyped-def]
+def prove(land: Land, strategy: Strategy, seed: int, trials: int) -> Setting | None:
+    """What a whole study of so many trials recommends after its proof; None: the default."""
+    bench = SimulatedBench(_model(land), np.random.default_rng([32, seed]))
+    plan = SearchPlan(trials=trials)
+    return carry_out(bench, MemoryBook(), strategy, land.space, plan, seed).chosen
+
+
+def _model(land: Land) -> Model:
     def seconds(setting: Setting, rng: np.random.Generator) -> float | str:
         ratio, state = land.draw(setting, rng)
+        if state == "censored":
+            # Stopped when it was recorded, so it is stopped here, too, whatever the limit is.
+            return land.default_s * max(ratio, 1.0) * _BEYOND
         return ratio * land.default_s if state == "ok" else "failed"
 
     return seconds

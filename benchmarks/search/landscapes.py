@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autotune.datasets import load
+from autotune.datasets.replay import Landscape
+from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space
 from benchmarks.search_synthetic import additive as additive_function
 from benchmarks.search_synthetic import mpi
@@ -36,6 +39,10 @@ class Land:
     null: bool
     default_s: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not self.null and self.best >= 1.0:
+            raise ValueError(f"{self.name}: nothing beats the default, so it is null")
+
     def share(self, setting: Setting) -> float:
         """gain / gain(OPUB) of a setting; negative where it is slower than the default."""
         ratio = self.truth(setting)
@@ -44,6 +51,55 @@ class Land:
     def performance(self, setting: Setting) -> float:
         """T_OPUB / T; 0 for a setting that does not run."""
         return self.best / self.truth(setting)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A landscape as each seed sees it: of a recorded one another half of the runs is held out."""
+
+    name: str
+    null: bool
+    land: Callable[[int], Land]
+
+
+def fixed(land: Land) -> Case:
+    """A landscape that is the same for every seed."""
+    return Case(land.name, land.null, lambda seed: land)
+
+
+def recorded(place: str, split: str | None = None) -> list[Case]:
+    """The complete cells of a dataset (a name or a folder), or those of one split of it.
+
+    Raises UsageError for a dataset that cannot be read or has no such cell.
+    """
+    dataset = load(place)
+    cells = [c for c in dataset.cells if split in (None, c.split)]
+    lands = [landscape for c in cells if (landscape := Landscape(dataset, c.key)).complete]
+    if not lands:
+        raise UsageError(
+            f"dataset {place} has no complete cell"
+            + (f" of the split {split!r}" if split else "")
+            + ": finish its measurement, or name another dataset or split"
+        )
+    return [_recorded_case(landscape) for landscape in lands]
+
+
+def _recorded_case(whole: Landscape) -> Case:
+    def land(seed: int) -> Land:
+        half, held = whole.halves(seed)
+
+        def draw(setting: Setting, rng: np.random.Generator) -> tuple[float, str]:
+            drawn = half.draw(setting, rng)
+            return drawn.ratio, drawn.state
+
+        def truth(setting: Setting) -> float:
+            return held[whole.effective(setting)]
+
+        single = min((held[s] for s in held if len(s) <= 1), default=1.0)
+        null = whole.null or whole.best.ratio >= 1.0
+        return Land(whole.name, whole.space, draw, truth, whole.best.ratio, single, null)
+
+    return Case(whole.name, whole.null or whole.best.ratio >= 1.0, land)
 
 
 def grid(seed: int, *, null: bool = False, noise: float = 0.03) -> Land:
@@ -127,9 +183,7 @@ def _add_gains(
             effect[1:] = np.where(away <= 1, good, effect[1:])
 
 
-def _sum(
-    space: Space, effects: list[np.ndarray], pair: np.ndarray
-) -> Callable[[Setting], float]:
+def _sum(space: Space, effects: list[np.ndarray], pair: np.ndarray) -> Callable[[Setting], float]:
     index = [{choice: k for k, choice in enumerate(p.choices)} for p in space.parameters]
 
     def ratio(setting: Setting) -> float:

@@ -16,6 +16,8 @@ A kernel returns nothing and must not raise or allocate: it runs without the int
 without numba's runtime.  Index with unsigned integers: for signed ones numba adds the wrap-around
 of negative indices, which stopped vectorisation (a factor of four in the Jacobi stencil).
 Arithmetic is never reassociated or fused (no fast-math), so equal input gives equal bits.
+``/`` raises for a divisor of zero, so it is refused unless the compiler can see that there is none:
+write ``np.divide(a, b)`` (the same bits) or ``np.reciprocal(b)``, which give infinity there.
 """
 
 from __future__ import annotations
@@ -190,7 +192,7 @@ def _self_contained(compiled: Any, name: str, module: str, machine: Any) -> Any:
         raise RunnerError(
             f"kernel {name} of {module} needs Python at run time ({', '.join(python)}): "
             "a kernel must not raise or allocate; look for range() with a variable step, "
-            "integer division and new arrays"
+            "division (write np.divide or np.reciprocal) and new arrays"
         )
     return part
 

@@ -7,44 +7,103 @@ import sys
 from typing import Any
 
 from runner.apps.common_errors import AppUsageError
-from runner.apps.common_mpi import run, single_threaded_blas
+from runner.apps.common_mpi import agree, run, single_threaded_blas
 from runner.apps.common_options import OptionParser, positive
 from runner.apps.common_report import json_line
+from runner.micro.sizes import BATCHES, DEFAULT_RANGE, calls, sizes
 
 single_threaded_blas()
 
-BATCHES = 20
+USE = """
+Operations:
+{operations}
+
+Examples:
+  mpirun -n 2 python -m runner.micro pingpong --size 4k
+  mpirun -n 2 python -m runner.micro bw --size 64k,1m
+  mpirun -n 4 python -m runner.micro allreduce          (8 bytes to 1 MiB)
+
+The last line printed is JSON: us = median time of one operation at each size,
+seconds = time of all of them (what autotune compares).
+"""
+
+
+def build_parser() -> OptionParser:
+    parser = OptionParser("python -m runner.micro", "Time one MPI operation.")
+    parser.add_argument("operation", nargs="?", metavar="OPERATION", help="what is timed (below)")
+    parser.add_argument("--size", type=sizes, metavar="BYTES", default=None,
+        help=f"4096, 4k or 8,4k,1m, or a range in steps of 4; default {DEFAULT_RANGE}")  # fmt: skip
+    parser.add_argument("--count", type=positive, default=None, metavar="N",
+        help="operations at each size; default 2000, fewer from 32 KiB on")  # fmt: skip
+    parser.add_argument("--buffers", type=positive, default=1, metavar="B",
+        help="pingpong: buffers used in turn; default 1")  # fmt: skip
+    return parser
 
 
 def main(comm: Any, words: list[str]) -> int:
-    """Time one operation at one size; the figure is seconds per operation, median of batches."""
-    from runner.micro.operations import OPERATIONS, pingpong
+    """Time one operation at some sizes; returns the exit code.
 
-    parser = OptionParser("runner.micro", "Time one MPI operation.")
-    parser.add_argument("operation", choices=sorted(OPERATIONS))
-    parser.add_argument("--size", type=positive, default=8, help="bytes")
-    parser.add_argument("--count", type=positive, default=2000, help="operations in all")
-    parser.add_argument(
-        "--buffers", type=positive, default=1, help="pingpong: buffers used in turn (default 1)"
-    )
-    if {"-h", "--help"} & set(words):
+    Raises :class:`AppUsageError` on all ranks alike.
+    """
+    given = agree(comm, lambda: _parse(words, comm.size))
+    if given.help:
         if comm.rank == 0:
-            print(parser.format_help())
+            print(help_text())
         return 0
-    given = parser.parse_args(words)
-    if given.operation == "pingpong" and comm.size < 2:
-        raise AppUsageError("pingpong needs at least 2 ranks")
+    points = [_measure(comm, given, size) for size in given.size]
+    if comm.rank == 0:
+        _print(given, comm.size, points)
+    return 0
+
+
+def help_text() -> str:
+    from runner.micro.operations import OPERATIONS
+
+    lines = [f"  {name:<15} {kind.meaning}" for name, kind in OPERATIONS.items()]
+    return build_parser().format_help() + USE.format(operations="\n".join(lines))
+
+
+def _parse(words: list[str], ranks: int) -> Any:
+    from runner.micro.operations import OPERATIONS
+
+    given = build_parser().parse_args(words)
+    if given.help:
+        return given
+    if given.operation not in OPERATIONS:
+        what = f"operation {given.operation} is unknown" if given.operation else "no operation"
+        raise AppUsageError(f"{what}; expected one of {', '.join(OPERATIONS)}")
+    kind = OPERATIONS[given.operation]
+    if ranks < kind.ranks:
+        raise AppUsageError(
+            f"{given.operation} needs at least {kind.ranks} ranks: start it with mpirun -n 2"
+        )
     if given.buffers > 1 and given.operation != "pingpong":
         raise AppUsageError(f"--buffers is for pingpong only, not for {given.operation}")
-    if given.operation == "pingpong":
-        work = pingpong(comm, given.size, given.buffers)
-    else:
-        work = OPERATIONS[given.operation](comm, given.size)
-    each = max(given.count // BATCHES, 1)
+    if not kind.sized:
+        given.size = [0]
+    given.size = given.size or sizes(DEFAULT_RANGE)
+    return given
+
+
+def _measure(comm: Any, given: Any, size: int) -> dict[str, Any]:
+    """One size: ``us`` per operation (median of the batches, slowest rank), ``seconds`` of all."""
+    from runner.micro.operations import OPERATIONS
+    from runner.micro.point_to_point import pingpong
+
+    kind = OPERATIONS[given.operation]
+    buffered = given.buffers > 1
+    work = pingpong(comm, size, given.buffers) if buffered else kind.build(comm, size)
+    each = max((given.count or calls(size)) // BATCHES, 1)
     times = _timed(comm, work, each)
-    if comm.rank == 0:
-        _print(given, comm.size, times, each)
-    return 0
+    us = statistics.median(times) / each * 1e6
+    point = {
+        "size": size,
+        "count": each * BATCHES,
+        "us": us,
+        "seconds": sum(times),
+        "batches_us": [t / each * 1e6 for t in times],
+    }
+    return point | ({"mb_s": kind.sent * size / us} if kind.sent else {})
 
 
 def _timed(comm: Any, work: Any, each: int) -> list[float]:
@@ -61,20 +120,18 @@ def _timed(comm: Any, work: Any, each: int) -> list[float]:
     return [max(batch) for batch in zip(*comm.allgather(times), strict=True)]
 
 
-def _print(given: Any, ranks: int, times: list[float], each: int) -> None:
-    per_call = statistics.median(times) / each
-    print(f"{given.operation} {given.size} bytes, {ranks} ranks: {per_call * 1e6:.3f} us")
-    result = {
-        "benchmark": given.operation,
-        "size": given.size,
-        "ranks": ranks,
-        "buffers": given.buffers,
-        "count": each * BATCHES,
-        "us": per_call * 1e6,
-        "seconds": sum(times),
-        "batches_us": [t / each * 1e6 for t in times],
-    }
-    print(json_line(result))
+def _print(given: Any, ranks: int, points: list[dict[str, Any]]) -> None:
+    rates = "mb_s" in points[0]
+    print(f"{given.operation}, {ranks} ranks")
+    print(f"{'bytes':>10} {'calls':>8} {'us':>12}" + (f" {'MB/s':>10}" if rates else ""))
+    for p in points:
+        rate = f" {p['mb_s']:>10.1f}" if rates else ""
+        print(f"{p['size']:>10} {p['count']:>8} {p['us']:>12.3f}{rate}")
+    head = {"benchmark": given.operation, "ranks": ranks, "buffers": given.buffers}
+    # A single size is also said at the top, where a metric such as json:us finds it.
+    single = points[0] if len(points) == 1 else {}
+    total = sum(p["seconds"] for p in points)
+    print(json_line({**head, **single, "seconds": total, "sizes": points}))
 
 
 if __name__ == "__main__":

@@ -1,114 +1,143 @@
 """What is timed: each operation as a function that does it ``count`` times on given buffers.
 
-The sizes are bytes of the message that one rank sends to one other (ping-pong) or contributes
-(collectives), as in the OSU suite.  A ping-pong may walk through several buffers: one that is used
-again and again stays in the processors' caches, where a second copy costs little.
+The sizes are bytes of the message that one rank sends to one other (point-to-point, all-to-all,
+scatter) or contributes (other collectives), as in the OSU suite.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from runner.micro.point_to_point import bandwidth, pingpong
 
 Operation = Callable[[int], None]
+Build = Callable[[Any, int], Operation]
 
 
-def pingpong(comm: Any, size: int, buffers: int = 1) -> Operation:
-    """Ranks 0 and 1 send a message to and fro; other ranks do nothing.
+@dataclass(frozen=True)
+class Kind:
+    """``build(comm, size)`` makes the operation; ``sent`` is how many times ``size`` bytes one
+    operation moves where a bandwidth makes sense (else 0), ``ranks`` the least number."""
 
-    Each round trip sends the next of ``buffers`` buffers of ``size`` bytes and receives into the
-    one half the ring away, so that with many of them neither was in use a short time ago.
-    """
-    from mpi4py import MPI
+    build: Build
+    meaning: str
+    sent: int = 0
+    ranks: int = 1
+    sized: bool = True
 
-    # Written, not only allocated: pages never touched are all the kernel's one page of zeros.
-    ring = [[np.full(size, 1, np.uint8), MPI.BYTE] for _ in range(buffers)]
-    turns = itertools.cycle([(ring[i], ring[i - buffers // 2]) for i in range(buffers)])
 
+def _repeated(call: Callable[[], Any]) -> Operation:
     def work(count: int) -> None:
-        if comm.rank == 0:
-            for out, back in itertools.islice(turns, count):
-                comm.Send(out, 1, 1)
-                comm.Recv(back, 1, 2)
-        elif comm.rank == 1:
-            for out, back in itertools.islice(turns, count):
-                comm.Recv(back, 0, 1)
-                comm.Send(out, 0, 2)
+        for _ in range(count):
+            call()
 
     return work
+
+
+def _bytes(size: int) -> NDArray[np.uint8]:
+    # Written, not only allocated: pages never touched are all the kernel's one page of zeros.
+    return np.full(size, 1, np.uint8)
+
+
+def _doubles(size: int) -> NDArray[np.float64]:
+    return np.full(max(size // 8, 1), 1.0)
 
 
 def barrier(comm: Any, size: int) -> Operation:
-    def work(count: int) -> None:
-        for _ in range(count):
-            comm.Barrier()
-
-    return work
+    return _repeated(comm.Barrier)
 
 
 def bcast(comm: Any, size: int) -> Operation:
-    buffer = np.zeros(size, np.uint8)
-
-    def work(count: int) -> None:
-        for _ in range(count):
-            comm.Bcast(buffer, 0)
-
-    return work
+    buffer = _bytes(size)
+    return _repeated(lambda: comm.Bcast(buffer, 0))
 
 
 def reduce(comm: Any, size: int) -> Operation:
     mine, whole = _doubles(size), _doubles(size)
-
-    def work(count: int) -> None:
-        for _ in range(count):
-            comm.Reduce(mine, whole, root=0)
-
-    return work
+    return _repeated(lambda: comm.Reduce(mine, whole, root=0))
 
 
 def allreduce(comm: Any, size: int) -> Operation:
     mine, whole = _doubles(size), _doubles(size)
+    return _repeated(lambda: comm.Allreduce(mine, whole))
 
-    def work(count: int) -> None:
-        for _ in range(count):
-            comm.Allreduce(mine, whole)
 
-    return work
+def scan(comm: Any, size: int) -> Operation:
+    mine, whole = _doubles(size), _doubles(size)
+    return _repeated(lambda: comm.Scan(mine, whole))
+
+
+def reduce_scatter(comm: Any, size: int) -> Operation:
+    """Every rank contributes ``size`` bytes for each rank's share, as in OSU's block variant."""
+    own = _doubles(size)
+    mine = np.tile(own, comm.size)
+    return _repeated(lambda: comm.Reduce_scatter_block(mine, own))
 
 
 def allgather(comm: Any, size: int) -> Operation:
-    mine, whole = np.zeros(size, np.uint8), np.zeros(size * comm.size, np.uint8)
+    mine, whole = _bytes(size), _bytes(size * comm.size)
+    return _repeated(lambda: comm.Allgather(mine, whole))
 
-    def work(count: int) -> None:
-        for _ in range(count):
-            comm.Allgather(mine, whole)
 
-    return work
+def allgatherv(comm: Any, size: int) -> Operation:
+    mine, whole = _bytes(size), _bytes(size * comm.size)
+    shares = [whole, [size] * comm.size]
+    return _repeated(lambda: comm.Allgatherv(mine, shares))
+
+
+def gather(comm: Any, size: int) -> Operation:
+    mine, whole = _bytes(size), _bytes(size * comm.size) if comm.rank == 0 else None
+    return _repeated(lambda: comm.Gather(mine, whole, root=0))
+
+
+def scatter(comm: Any, size: int) -> Operation:
+    mine, whole = _bytes(size), _bytes(size * comm.size) if comm.rank == 0 else None
+    return _repeated(lambda: comm.Scatter(whole, mine, root=0))
 
 
 def alltoall(comm: Any, size: int) -> Operation:
-    mine, whole = np.zeros(size * comm.size, np.uint8), np.zeros(size * comm.size, np.uint8)
-
-    def work(count: int) -> None:
-        for _ in range(count):
-            comm.Alltoall(mine, whole)
-
-    return work
+    mine, whole = _bytes(size * comm.size), _bytes(size * comm.size)
+    return _repeated(lambda: comm.Alltoall(mine, whole))
 
 
-def _doubles(size: int) -> Any:
-    return np.zeros(max(size // 8, 1))
+def alltoallv(comm: Any, size: int) -> Operation:
+    mine, whole = _bytes(size * comm.size), _bytes(size * comm.size)
+    counts = [size] * comm.size
+    return _repeated(lambda: comm.Alltoallv([mine, counts], [whole, counts]))
 
 
-OPERATIONS: dict[str, Callable[[Any, int], Operation]] = {
-    "pingpong": pingpong,
-    "barrier": barrier,
-    "bcast": bcast,
-    "reduce": reduce,
-    "allreduce": allreduce,
-    "allgather": allgather,
-    "alltoall": alltoall,
+WINDOW = 64
+"""Messages under way at once in the bandwidth tests, as in the OSU suite."""
+
+OPERATIONS: dict[str, Kind] = {
+    "pingpong": Kind(pingpong, "rank 0 sends to rank 1, which sends back: one round trip", 2, 2),
+    "bw": Kind(
+        lambda comm, size: bandwidth(comm, size, WINDOW, both=False),
+        f"{WINDOW} messages at once from rank 0 to rank 1, then a short answer",
+        WINDOW,
+        2,
+    ),
+    "bibw": Kind(
+        lambda comm, size: bandwidth(comm, size, WINDOW, both=True),
+        f"{WINDOW} messages at once both ways between ranks 0 and 1",
+        2 * WINDOW,
+        2,
+    ),
+    "barrier": Kind(barrier, "all wait for all; has no size", sized=False),
+    "bcast": Kind(bcast, "rank 0 to all"),
+    "reduce": Kind(reduce, "sums of doubles on rank 0"),
+    "allreduce": Kind(allreduce, "sums of doubles on all ranks"),
+    "scan": Kind(scan, "sums of doubles over all lower ranks"),
+    "reduce_scatter": Kind(reduce_scatter, "sums of doubles, a share of SIZE bytes each"),
+    "gather": Kind(gather, "all to rank 0"),
+    "scatter": Kind(scatter, "rank 0 to all, a share each"),
+    "allgather": Kind(allgather, "all to all, the same to each"),
+    "allgatherv": Kind(allgatherv, "the same with counts"),
+    "alltoall": Kind(alltoall, "all to all, another message to each"),
+    "alltoallv": Kind(alltoallv, "the same with counts"),
 }

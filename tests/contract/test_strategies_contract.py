@@ -7,14 +7,18 @@ import pytest
 pytest.register_assert_rewrite("tests.contract.strategies")
 
 from autotune.space import Space  # noqa: E402
-from autotune.strategies import Strategy, create, names, resolve_options  # noqa: E402
+from autotune.strategies import Strategy, create, find, names, resolve_options  # noqa: E402
+from autotune.strategies._optional import missing  # noqa: E402
 from tests.contract.strategies import StrategyContract  # noqa: E402
 
 
 class TestStrategies(StrategyContract):
     @pytest.fixture(params=names())
     def name(self, request: pytest.FixtureRequest) -> str:
-        return str(request.param)
+        name = str(request.param)
+        if absent := missing(find(name).needs):
+            pytest.skip(f"strategy {name} needs {', '.join(absent)}, which is not installed")
+        return name
 
 
 class TestThesis(StrategyContract):

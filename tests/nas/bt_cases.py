@@ -25,45 +25,11 @@ from runner.nas.common_run import main as program  # noqa: E402
 from runner.nas.ft import FT  # noqa: E402
 from runner.nas.ft_layout import Turner  # noqa: E402
 from runner.nas.lu_domain import Messages  # noqa: E402
-from tests.nas.counting import Counting  # noqa: E402
+from tests.nas.counting import counted  # noqa: E402
 
 Result = dict[str, Any]
 SIZE = 13
 """Points that 2 ranks cannot share evenly."""
-
-
-class CountingParts(Counting):
-    """Counts what is sent on parts of the communicator, too."""
-
-    def __init__(self, comm: Any) -> None:
-        super().__init__(comm)
-        self._parts: list[CountingParts] = []
-
-    def Split(self, color: int, key: int) -> CountingParts:
-        part = CountingParts(self._comm.Split(color, key))
-        part.sent = self.sent
-        self._parts.append(part)
-        return part
-
-    def count(self, on: bool) -> None:
-        for comm in (self, *self._parts):
-            comm.counting = on
-
-
-def counted(comm: Any, build: Callable[[Any], Any]) -> Result:
-    counting = CountingParts(comm)
-    kernel = build(counting)
-    kernel.prepare()
-    counting.count(True)
-    kernel.solve()
-    counting.count(False)
-    checks = kernel.checks()
-    mine = [[*key, count] for key, count in sorted(counting.sent.items())]
-    return {
-        "right": all(check.right for check in checks),
-        "checks": len(checks),
-        "sent": comm.gather(mine),
-    }
 
 
 def module(name: str) -> Any:

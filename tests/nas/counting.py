@@ -6,10 +6,12 @@ its checks, and for every rank the messages of the timed part.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import sys
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from runner.apps.common_mpi import run, single_threaded_blas
@@ -23,15 +25,27 @@ COLLECTIVES = {"Allreduce", "Alltoall", "Alltoallv", "Allgather", "Reduce", "Bca
 
 
 class Counting:
-    """A communicator that counts ``(operation, peer, bytes)`` while ``counting`` is set.
+    """A communicator that counts ``(operation, peer, bytes)`` while ``counting`` is set, also on
+    the parts made of it by ``Split`` (there the peer is a rank of the part).
 
     Anything that is not on buffers (the lower-case, pickling methods) is then refused.
     """
 
     def __init__(self, comm: Any) -> None:
         self._comm = comm
+        self._parts: list[Counting] = []
         self.counting = False
         self.sent: Counter[tuple[str, int, int]] = Counter()
+
+    def Split(self, color: int, key: int) -> Counting:
+        part = Counting(self._comm.Split(color, key))
+        part.sent = self.sent
+        self._parts.append(part)
+        return part
+
+    def count(self, on: bool) -> None:
+        for comm in (self, *self._parts):
+            comm.counting = on
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._comm, name)
@@ -59,23 +73,32 @@ def _bytes(buffer: Any) -> int:
     return int(buffer.nbytes)
 
 
+def counted(comm: Any, build: Callable[[Any], Any]) -> dict[str, Any]:
+    """Run the kernel that ``build(comm)`` makes: whether it is right, how many numbers were
+    checked, and on rank 0 what every rank sent in the timed part."""
+    counting = Counting(comm)
+    kernel = build(counting)
+    kernel.prepare()
+    counting.count(True)
+    kernel.solve()
+    counting.count(False)
+    checks = kernel.checks()
+    mine = [[*key, count] for key, count in sorted(counting.sent.items())]
+    return {
+        "right": all(check.right for check in checks),
+        "checks": len(checks),
+        "sent": comm.gather(mine),
+    }
+
+
 def main(comm: Any) -> int:
     problem_class, *names = sys.argv[1:]
     for name in names:
         module = importlib.import_module(f"runner.nas.{name}")
-        counting = Counting(comm)
-        kernel = module.build(counting, module.PROBLEMS[problem_class])
-        kernel.prepare()
-        counting.counting = True
-        kernel.solve()
-        counting.counting = False
-        checks = kernel.checks()
-        mine = [[*key, count] for key, count in sorted(counting.sent.items())]
-        everyone = comm.gather(mine)
+        build = functools.partial(module.build, problem=module.PROBLEMS[problem_class])
+        result = counted(comm, build)
         if comm.rank == 0:
-            right = all(check.right for check in checks)
-            line = {"kernel": name, "right": right, "checks": len(checks), "sent": everyone}
-            print(json.dumps(line), flush=True)
+            print(json.dumps({"kernel": name, **result}), flush=True)
     return 0
 
 

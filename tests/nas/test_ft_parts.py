@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.config.app import load_app
 from runner.apps.common_native import load, scalars
-from runner.nas import ft
 from runner.nas.ft_layout import Layout, Shape, rank_grid
 from runner.nas.ft_transform import Transforms, frequencies
 
@@ -76,10 +73,3 @@ def test_layouts_are_those_of_the_original() -> None:
     assert pencils.shapes == [(128, 32, 8), (64, 64, 8), (32, 64, 16)]
     assert pencils.first_start == (0, 32, 8)
     assert pencils.third_start == (64, 16, 0)
-
-
-@pytest.mark.parametrize("kernel", ["ft", "lu", "sp", "bt"])
-def test_every_class_is_an_input_of_its_app(kernel: str) -> None:
-    app = load_app(f"nas-{kernel}")
-    assert list(app.inputs) == ["S", "W", "A", "B"] == list(ft.PROBLEMS)
-    assert app.program("A")[1:] == ("-m", "runner.nas", kernel, "--class", "A")

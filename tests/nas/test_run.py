@@ -12,10 +12,10 @@ import pytest
 
 from autotune.config.app import load_app
 from runner.apps.common_errors import AppUsageError
-from runner.nas.common_options import parse
+from runner.nas.common_options import NAMES, parse
 from tests.apps.conftest import Launch
 
-KERNELS = ("is", "ep", "cg", "mg")
+KERNELS = ("is", "ep", "cg", "mg", "ft", "lu", "bt", "sp")
 KEYS = {
     "app", "class", "size", "iterations", "ranks", "solver_s", "mops", "verified", "checks",
     "phases", "mpi_share", "startup_s",
@@ -137,4 +137,5 @@ def test_every_class_is_an_input_of_its_app(kernel: str) -> None:
     app = load_app(f"nas-{kernel}")
     module = importlib.import_module(f"runner.nas.{kernel}")
     assert list(app.inputs) == list(module.PROBLEMS) == ["S", "W", "A", "B"]
+    assert KERNELS == NAMES
     assert app.program("A")[1:] == ("-m", "runner.nas", kernel, "--class", "A")

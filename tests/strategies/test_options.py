@@ -24,7 +24,12 @@ def test_the_same_options_whether_given_or_not() -> None:
 @pytest.mark.parametrize(
     ("strategy", "given", "preset", "said"),
     [
-        ("gaa", {}, None, r"no strategy 'gaa'; did you mean ga\? \(there are: ga, random"),
+        (
+            "gaa",
+            {},
+            None,
+            r"no strategy 'gaa'; did you mean ga or nsga2\? \(there are: auto, ga, random",
+        ),
         ("ga", {"tournment": "3"}, None, "no option 'tournment'; did you mean tournament"),
         ("ga", {"population": "many"}, None, "population=many: expected a whole number from 4 to"),
         ("ga", {"population": "5.5"}, None, "population=5.5: expected a whole number"),

@@ -1,0 +1,235 @@
+"""One setting for a class of programs, chosen from recorded runs.
+
+Two ways: what the analysis of variance recommends, and the measured setting with the best mean
+share that slows no program.  Which of them is taken is decided on programs that had no part in the
+choice; where neither beats the default there, the answer is the default.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autotune.anova.factors import Options, judge, recommended
+from autotune.anova.response import respond
+from autotune.anova.table import Table
+from autotune.anova.worth import Worth
+from autotune.errors import UsageError, WorkError
+from autotune.space import DEFAULT, Setting
+
+BEST_OF = 80
+"""Random settings of which BEST is the best (Pellegrini 1.7)."""
+DRAWS = 10
+"""BEST depends on the draw: its row is the mean over so many."""
+
+CERTAIN = 2.33
+"""A mean log gain of fewer standard errors than this is not worth proving."""
+
+CAUTION = 1.645
+"""A setting this many standard errors slower on a cell is not chosen: harm is avoided on suspicion,
+and counted as harm only when it is certain."""
+
+Method = Callable[[Table, Worth, np.random.Generator], Setting]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way of choosing.  ``share``: mean share on the cells it was chosen on; ``held_out``: on
+    programs left out while choosing, None without a second program; ``slower``: cells of held-out
+    programs (else of all) slower than their default beyond noise, mean number where drawn at
+    random; ``measured``: share of the figures that are of runs, not of the model."""
+
+    name: str
+    setting: Setting | None
+    share: float
+    held_out: float | None
+    slower: float
+    measured: float
+    z: float = 0.0
+    """Mean log gain on the cells that ``held_out`` (else ``share``) is of, in standard errors."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "setting": None if self.setting is None else self.setting.to_json(),
+            "share": self.share,
+            "held_out_share": self.held_out,
+            "slower_cells": self.slower,
+            "measured": self.measured,
+            "z": self.z,
+        }
+
+
+@dataclass(frozen=True)
+class Choice:
+    """``method``: "anova", "direct" or "default"; ``rows``: all ways beside each other."""
+
+    method: str
+    setting: Setting
+    why: str
+    rows: tuple[Row, ...]
+    warnings: tuple[str, ...]
+
+
+def choose(table: Table, options: Options, seed: int = 0) -> Choice:
+    """The setting for all cells of ``table``.  Raises UsageError without common settings."""
+    worth = Worth(table)
+    if not worth.everywhere:
+        raise UsageError(
+            f"{table.origin}: no setting was run on every one of its {len(table.cells)} cells; a "
+            "class needs one list of settings for all (kind explore, or grids of one space)"
+        )
+    apps = sorted({place.app for place in table.cells.values()})
+    ways: dict[str, Method] = {
+        "anova": lambda t, w, r: anova_setting(t, options),
+        "direct": lambda t, w, r: direct_setting(t, w),
+    }
+    rows = [_row(name, way, table, worth, apps, seed) for name, way in ways.items()]
+    every = [
+        Row("default", DEFAULT, 0.0, 0.0 if len(apps) > 1 else None, 0.0, 1.0),
+        *rows,
+        _random_row(table, worth, apps, seed),
+        _best_row(table, worth, apps, seed),
+        _hindsight(table, worth),
+    ]
+    method, setting, why = _decide(rows, apps, worth)
+    return Choice(method, setting, why, tuple(every), tuple(_warnings(table, rows, apps, method)))
+
+
+def anova_setting(table: Table, options: Options) -> Setting:
+    """What the analysis of variance recommends; the default where there is nothing to gain."""
+    try:
+        return recommended(judge(respond(table, "gain"), options))
+    except WorkError:
+        return DEFAULT
+
+
+def direct_setting(table: Table, worth: Worth) -> Setting:
+    """The measured setting with the best mean share among those that slow no cell."""
+    cells = list(table.cells)
+    allowed = [s for s in worth.everywhere if not worth.slower(s, cells, CAUTION)]
+    best = max(allowed, key=lambda s: worth.mean_share(s, cells), default=DEFAULT)
+    return best if worth.mean_share(best, cells) > 0 else DEFAULT
+
+
+def _row(name: str, way: Method, table: Table, worth: Worth, apps: Sequence[str], seed: int) -> Row:
+    cells = list(table.cells)
+    setting = way(table, worth, np.random.default_rng(seed))
+    held, slower, z = _held_out(way, table, worth, apps, seed)
+    if held is None:
+        slower = float(len(worth.slower(setting, cells)))
+        z = worth.certainty([(cell, setting) for cell in cells])
+    measured = statistics.fmean(worth.value(cell, setting).measured for cell in cells)
+    return Row(name, setting, worth.mean_share(setting, cells), held, slower, measured, z)
+
+
+def _held_out(
+    way: Method, table: Table, worth: Worth, apps: Sequence[str], seed: int
+) -> tuple[float | None, float, float]:
+    """Mean share on each program when chosen on the others, cells slower than the default there,
+    and the mean log gain in standard errors.
+
+    Programs without anything to gain count among the slower ones only.
+    """
+    if len(apps) < 2:
+        return None, 0.0, 0.0
+    shares, slower, pairs = [], 0, []
+    for app in apps:
+        others = table.where(lambda place, app=app: place.app != app)  # type: ignore[misc]
+        setting = way(others, worth.on(others), np.random.default_rng(seed))
+        out = [key for key, place in table.cells.items() if place.app == app]
+        slower += len(worth.slower(setting, out))
+        pairs += [(cell, setting) for cell in out]
+        if any(not table.best[cell].null for cell in out):
+            shares.append(worth.mean_share(setting, out))
+    share = statistics.fmean(shares) if shares else 0.0
+    return share, float(slower), worth.certainty(pairs)
+
+
+def _random_row(table: Table, worth: Worth, apps: Sequence[str], seed: int) -> Row:
+    """RAND: what a random setting is worth, the mean over all that were measured."""
+    cells, settings = list(table.cells), worth.everywhere
+    share = statistics.fmean(worth.mean_share(s, cells) for s in settings)
+    slower = statistics.fmean(len(worth.slower(s, cells)) for s in settings)
+    # A random setting is chosen on nothing, so every program is a held-out one.
+    return Row("rand", None, share, share if len(apps) > 1 else None, slower, 1.0)
+
+
+def _best_row(table: Table, worth: Worth, apps: Sequence[str], seed: int) -> Row:
+    """BEST: of 80 random settings the one with the largest mean gain as it was measured."""
+    rows = []
+    for draw in range(DRAWS):
+        rows.append(_row("best", _best_of, table, worth, apps, seed + draw))
+        if len(worth.everywhere) <= BEST_OF:
+            break
+    held = [row.held_out for row in rows if row.held_out is not None]
+    return Row(
+        "best",
+        rows[0].setting if len(rows) == 1 else None,
+        statistics.fmean(row.share for row in rows),
+        statistics.fmean(held) if held else None,
+        statistics.fmean(row.slower for row in rows),
+        1.0,
+    )
+
+
+def _best_of(table: Table, worth: Worth, rng: np.random.Generator) -> Setting:
+    settings = worth.everywhere
+    count = min(BEST_OF, len(settings))
+    drawn = [settings[int(i)] for i in rng.choice(len(settings), count, replace=False)]
+
+    def mean(setting: Setting) -> float:
+        return statistics.fmean(worth.raw_gain(cell, setting) for cell in table.cells)
+
+    return max(drawn, key=mean)
+
+
+def _hindsight(table: Table, worth: Worth) -> Row:
+    """The best single setting of all, whatever it slows: the yardstick of the others."""
+    cells = list(table.cells)
+    best = max(worth.everywhere, key=lambda s: worth.mean_share(s, cells))
+    slower = float(len(worth.slower(best, cells)))
+    return Row("best single", best, worth.mean_share(best, cells), None, slower, 1.0)
+
+
+def _decide(rows: Sequence[Row], apps: Sequence[str], worth: Worth) -> tuple[str, Setting, str]:
+    cells = list(worth.table.cells)
+
+    def score(row: Row) -> float:
+        return row.share if row.held_out is None else row.held_out
+
+    usable = [row for row in rows if row.setting is not None and row.setting != DEFAULT]
+    # Doing well on the average is no excuse for slowing one program of the class.
+    harmless = [row for row in usable if row.setting and not worth.slower(row.setting, cells)]
+    good = [row for row in harmless if score(row) > 0 and row.z > CERTAIN]
+    if not good:
+        why = "no setting is certainly better than the default over the class and slows no program"
+        return "default", DEFAULT, why
+    # Slowing a program is worse than gaining less: fewer slower cells first.
+    best = min(good, key=lambda row: (row.slower, -score(row)))
+    where = "on programs left out" if len(apps) > 1 else "on the only program there is"
+    assert best.setting is not None
+    return best.name, best.setting, f"best {where}: {score(best):.0%} of the best known gain"
+
+
+def _warnings(table: Table, rows: Sequence[Row], apps: Sequence[str], method: str) -> list[str]:
+    words = []
+    if len(apps) < 2:
+        words.append("the class has one program, so nothing says how the setting does on others")
+    null = sum(best.null for best in table.best.values())
+    if null:
+        words.append(
+            f"{null} of {len(table.cells)} cells have nothing to gain; there the setting can only "
+            "do harm, which is checked"
+        )
+    for row in rows:
+        if row.name == method and row.measured < 1:
+            words.append(
+                f"the setting was run on {row.measured:.0%} of the cells; its figures elsewhere "
+                "are a model's, until it is measured"
+            )
+    return words

@@ -1,0 +1,173 @@
+"""What is wrong with the assumptions of the analysis, in plain words."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from scipy import stats
+
+from autotune.anova.mixed import variance_shares
+from autotune.anova.oneway import MIN_LEVEL
+from autotune.anova.response import Values
+
+_DOMINANT = 0.5
+_HEAVY = 10.0
+_UNEQUAL = 1e-4
+_CONFOUNDED = 0.5
+_REPEATED = 0.2
+_LOST = 0.2
+
+
+def diagnose(values: Values, model: str) -> list[str]:
+    """Sentences, the gravest first; empty where nothing is to be said."""
+    return [
+        *_too_little(values),
+        *_dominant_cell(values),
+        *_repeated_settings(values, model),
+        *_confounded(values),
+        *_heavy_tails(values, model),
+        *_unequal(values, model),
+        *_lost(values),
+    ]
+
+
+def _too_little(values: Values) -> list[str]:
+    table = values.table
+    words = []
+    poor = [name for name in table.names if (np.bincount(table.codes(name)) >= MIN_LEVEL).sum() < 2]
+    if poor:
+        words.append(
+            f"{len(poor)} of {len(table.names)} parameters have fewer than two levels with "
+            f"{MIN_LEVEL} observations and are not judged: measure more settings"
+        )
+    if values.left_out:
+        words.append(
+            f"{len(values.left_out)} of {len(values.left_out) + len(table.cells)} cells have "
+            "nothing to gain and are left out of this response; --response log uses all"
+        )
+    return words
+
+
+def _dominant_cell(values: Values) -> list[str]:
+    """One program that decides everything: the answer is then about that program."""
+    table = values.table
+    if len(table.cells) < 3:
+        return []
+    squares = (values.y - values.y.mean()) ** 2
+    shares = np.bincount(table.blocks, weights=squares, minlength=len(table.cells))
+    total = float(shares.sum())
+    worst = int(np.argmax(shares))
+    if total <= 0 or shares[worst] / total < _DOMINANT:
+        return []
+    key = list(table.cells)[worst]
+    return [
+        (
+            f"cell {key} carries {shares[worst] / total:.0%} of the variance: what is said here is "
+            "mostly about it (its gain is small, or its slow settings are very slow); "
+            "--response log weighs the cells more evenly"
+        )
+    ]
+
+
+def _repeated_settings(values: Values, model: str) -> list[str]:
+    if model == "mixed":
+        return []
+    share = variance_shares(values).of_setting
+    if share < _REPEATED or len(values.table.cells) < 2:
+        return []
+    return [
+        (
+            f"{share:.0%} of the variance belongs to settings that were run in several cells, so "
+            "rows are not independent and this model finds too many effects; --model mixed allows "
+            "for it"
+        )
+    ]
+
+
+def _confounded(values: Values) -> list[str]:
+    """Parameters that were changed together: their effects cannot be told apart."""
+    table = values.table
+    _, first = np.unique(table.units, return_index=True)
+    codes = {name: table.codes(name)[first] for name in table.names}
+    found = []
+    for a, b in itertools.combinations(table.names, 2):
+        strength = _cramer(codes[a], codes[b])
+        if strength > _CONFOUNDED:
+            found.append((strength, a, b))
+    if not found:
+        return []
+    strength, a, b = max(found)
+    more = f", and {len(found) - 1} more pairs" if len(found) > 1 else ""
+    return [
+        (
+            f"{a} and {b} were mostly changed together (association {strength:.2f}{more}): an "
+            "effect of one is counted for both"
+        )
+    ]
+
+
+def _cramer(a: np.typing.NDArray[np.int_], b: np.typing.NDArray[np.int_]) -> float:
+    """Bias-corrected Cramer's V of two columns of codes, 0 to 1."""
+    n = a.size
+    table = np.zeros((int(a.max()) + 1, int(b.max()) + 1))
+    np.add.at(table, (a, b), 1.0)
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    rows, columns = table.shape
+    if min(rows, columns) < 2 or n < 3:
+        return 0.0
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+    phi2 = float(((table - expected) ** 2 / expected).sum()) / n
+    phi2 = max(phi2 - (rows - 1) * (columns - 1) / (n - 1), 0.0)
+    room = min(rows - (rows - 1) ** 2 / (n - 1), columns - (columns - 1) ** 2 / (n - 1)) - 1
+    return math.sqrt(phi2 / room) if room > 0 else 0.0
+
+
+def _heavy_tails(values: Values, model: str) -> list[str]:
+    if model == "rank" or values.y.size < MIN_LEVEL or float(np.ptp(values.y)) == 0:
+        return []
+    kurtosis = float(stats.kurtosis(values.y))
+    if kurtosis < _HEAVY:
+        return []
+    return [
+        (
+            f"the response has a heavy tail (excess kurtosis {kurtosis:.0f}): a few very slow "
+            "settings decide the means; compare with --model rank"
+        )
+    ]
+
+
+def _unequal(values: Values, model: str) -> list[str]:
+    """Levels that scatter differently (Brown-Forsythe), by factor."""
+    if model == "rank":
+        return []
+    table, found = values.table, []
+    for name in table.names:
+        codes = table.codes(name)
+        groups = [values.y[codes == level] for level in np.unique(codes)]
+        groups = [g for g in groups if g.size >= MIN_LEVEL]
+        if len(groups) < 2 or all(float(np.ptp(g)) == 0 for g in groups):
+            continue
+        if stats.levene(*groups, center="median").pvalue < _UNEQUAL / len(table.names):
+            found.append(name)
+    if not found:
+        return []
+    return [
+        (
+            f"levels of {', '.join(found[:3])}{' and others' if len(found) > 3 else ''} scatter "
+            "differently, so F is not exact for them; compare with --model rank"
+        )
+    ]
+
+
+def _lost(values: Values) -> list[str]:
+    lost = float((~values.table.rows["ok"].to_numpy(dtype=bool)).mean())
+    if lost < _LOST:
+        return []
+    return [
+        (
+            f"{lost:.0%} of the rows failed or were stopped as too slow; they count at their "
+            "limit, so means are too good for levels that cause it"
+        )
+    ]

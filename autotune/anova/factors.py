@@ -1,0 +1,231 @@
+"""The judgement of every parameter: does it matter, which level is best, and is that certain?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from scipy import stats
+
+from autotune.anova.mixed import MixedTest, mixed_tests, ranked
+from autotune.anova.oneway import MIN_LEVEL, OneWay, one_way
+from autotune.anova.response import Values
+from autotune.anova.table import UNSET
+from autotune.space import Setting, Value
+
+Model = Literal["oneway", "blocks", "mixed", "rank"]
+MODELS: tuple[Model, ...] = ("oneway", "blocks", "mixed", "rank")
+Correction = Literal["none", "holm", "fdr_bh", "bonferroni"]
+CORRECTIONS: tuple[Correction, ...] = ("none", "holm", "fdr_bh", "bonferroni")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How factors are judged.
+
+    ``model``: "oneway" as the thesis; "blocks" with the cell (program, size, ranks) as a block;
+    "mixed" with the setting as a random effect besides; "rank" the same on ranks within the blocks.
+    ``level``: confidence, 0.999 in the thesis.  ``against_default``: a level is only named where
+    its mean is also certainly above that of leaving the parameter alone.
+    """
+
+    model: Model = "mixed"
+    level: float = 0.999
+    correction: Correction = "holm"
+    min_level: int = MIN_LEVEL
+    against_default: bool = True
+
+    @property
+    def alpha(self) -> float:
+        return 1.0 - self.level
+
+
+THESIS = Options(model="oneway", correction="none", against_default=False)
+"""One-way, 99.9 %, the level with the highest mean (Pellegrini 1.10.2)."""
+
+
+@dataclass(frozen=True)
+class LevelMean:
+    """Mean response of a level with the ends of its 95 % interval; NaN where not judged."""
+
+    level: str
+    n: int
+    mean: float
+    lo: float
+    hi: float
+
+    @property
+    def judged(self) -> bool:
+        return math.isfinite(self.mean)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One parameter.  ``chosen`` is the level to set, None for a dash; ``why`` says why a dash."""
+
+    name: str
+    f: float
+    p: float
+    p_corrected: float
+    df: int
+    df_error: int
+    eta2: float
+    omega2: float
+    significant: bool
+    levels: tuple[LevelMean, ...]
+    chosen: Value | None
+    best: str
+    why: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "f": _finite(self.f),
+            "p": self.p,
+            "p_corrected": self.p_corrected,
+            "df": [self.df, self.df_error],
+            "eta2": self.eta2,
+            "omega2": self.omega2,
+            "significant": self.significant,
+            "chosen": self.chosen,
+            "best_level": self.best,
+            "why": self.why,
+            "levels": [
+                {
+                    "level": m.level,
+                    "n": m.n,
+                    "mean": _finite(m.mean),
+                    "ci95": [_finite(m.lo), _finite(m.hi)],
+                }
+                for m in self.levels
+            ],
+        }
+
+
+def judge(values: Values, options: Options = THESIS) -> list[Factor]:
+    """Every parameter of the table, in the order of its columns."""
+    names = values.table.names
+    tests: dict[str, MixedTest] = {}
+    if options.model in ("mixed", "rank"):
+        tests = mixed_tests(values, names, options.alpha, options.min_level)
+    if options.model == "rank":
+        # Tail probabilities come from ranks; levels are compared by the response itself.
+        by_rank = mixed_tests(ranked(values), names, options.alpha, options.min_level)
+        tests = {n: replace(tests[n], f=by_rank[n].f, p=by_rank[n].p) for n in names}
+    judged = [_judge_one(values, name, options, tests.get(name)) for name in names]
+    return _decide(values, judged, options)
+
+
+def recommended(factors: Sequence[Factor]) -> Setting:
+    """The setting of all chosen levels."""
+    return Setting({f.name: f.chosen for f in factors if f.chosen is not None})
+
+
+@dataclass(frozen=True)
+class _Judged:
+    name: str
+    result: OneWay
+    p: float
+    f: float
+    df_error: int
+
+
+def _judge_one(values: Values, name: str, options: Options, test: MixedTest | None) -> _Judged:
+    table = values.table
+    blocks = None if options.model == "oneway" else table.blocks
+    found = one_way(
+        table.codes(name), values.y, len(table.levels[name]), blocks, min_level=options.min_level
+    )
+    if test is None or not found.testable or test.df_error < 1:
+        p = 1.0 if test is not None else found.p
+        return _Judged(name, found, p, found.f, found.df_error)
+    adjusted = replace(found, means=test.means, errors=test.errors)
+    return _Judged(name, adjusted, test.p, test.f, test.df_error)
+
+
+def _decide(values: Values, judged: Sequence[_Judged], options: Options) -> list[Factor]:
+    ps = [item.p if item.result.testable else math.nan for item in judged]
+    corrected = corrected_ps(ps, options.correction)
+    return [_factor(values, item, p, options) for item, p in zip(judged, corrected, strict=True)]
+
+
+def corrected_ps(ps: Sequence[float], method: Correction) -> list[float]:
+    """Tail probabilities corrected for their number; NaN (not testable) counts as no test."""
+    # A second to import: commands that do not need it should not wait for it.
+    from statsmodels.stats.multitest import multipletests
+
+    tested = [i for i, p in enumerate(ps) if not math.isnan(p)]
+    found = [1.0] * len(ps)
+    if tested:
+        given = [ps[i] for i in tested]
+        new = given if method == "none" else multipletests(given, method=method)[1]
+        for i, p in zip(tested, new, strict=True):
+            found[i] = float(p)
+    return found
+
+
+def _factor(values: Values, item: _Judged, p: float, options: Options) -> Factor:
+    result, texts = item.result, list(values.table.levels[item.name])
+    means = _level_means(item, texts)
+    blank = Factor(
+        item.name,
+        item.f,
+        item.p,
+        p,
+        result.df,
+        item.df_error,
+        result.eta2,
+        result.omega2,
+        False,
+        means,
+        None,
+        "",
+        "",
+    )
+    if not result.testable:
+        few = f"fewer than two levels have {options.min_level} observations"
+        return replace(blank, why=few)
+    best = int(np.nanargmax(result.means))
+    blank = replace(blank, best=texts[best])
+    if p >= options.alpha:
+        return replace(blank, why="no significant effect")
+    blank = replace(blank, significant=True)
+    if texts[best] == UNSET:
+        return replace(blank, why="matters, and the default is its best level")
+    if options.against_default and (doubt := _doubt(item, best, texts, options)):
+        return replace(blank, why=doubt)
+    return replace(blank, chosen=values.table.levels[item.name][texts[best]])
+
+
+def _doubt(item: _Judged, best: int, texts: Sequence[str], options: Options) -> str:
+    """Why the best level is not certainly better than leaving the parameter alone; "" if it is.
+
+    The best of several levels is compared as one of that many (Bonferroni).
+    """
+    means, alone = item.result.means, texts.index(UNSET)
+    if not math.isfinite(means[alone]):
+        return ""
+    levels = max(int(np.isfinite(means).sum()) - 1, 1)
+    error = math.hypot(item.result.errors[best], item.result.errors[alone])
+    t = float(stats.t.isf(0.025 / levels, max(item.df_error, 1)))
+    if means[best] - means[alone] > t * error:
+        return ""
+    return f"{texts[best]} is best, but not certainly better than the default"
+
+
+def _level_means(item: _Judged, texts: Sequence[str]) -> tuple[LevelMean, ...]:
+    result = item.result
+    t = float(stats.t.isf(0.025, max(item.df_error, 1)))
+    ends = zip(texts, result.counts, result.means, result.errors, strict=True)
+    return tuple(
+        LevelMean(text, int(n), float(mean), float(mean - t * error), float(mean + t * error))
+        for text, n, mean, error in ends
+        if n
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,252 @@
+"""Which parameters mattered: a forest over the measured settings, and what it hangs on.
+
+Three views beside each other, because each is blind somewhere: the share of the variance a
+parameter explains alone and in pairs (fANOVA), how much worse settings that the forest has not
+seen are predicted when the parameter is shuffled (permutation), and correlations as in the thesis.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from autotune.anova.fanova import Parts, parts_of
+from autotune.anova.mixed import centred
+from autotune.anova.response import Values, respond
+from autotune.anova.table import Table, numeric
+from autotune.errors import WorkError
+
+TREES = 100
+FOLDS = 5
+SHUFFLES = 10
+LEAST = 15
+"""Fewer settings than this say nothing of parameters."""
+MOST_ROWS = 4000
+"""Of more rows a random part is enough for the forest."""
+TRUSTED = 0.1
+"""Below this R2 on unseen settings the forest has learned nothing worth reading."""
+PAIRED = 8
+"""Pairs are looked at among so many of the most important parameters."""
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import RandomForestRegressor
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Matter:
+    """One parameter.  Shares are of the variance; ``lo``/``hi`` are 95 % intervals.
+
+    ``alone``: over the trees.  ``shuffled``: half the loss of R2 on unseen settings, which is the
+    share of all that the parameter does, alone and with others; over folds.
+    ``pearson``/``spearman``: of the numeric value with the response, None for words.
+    ``certain``: the interval of ``shuffled`` is above 0.
+    """
+
+    name: str
+    alone: float
+    alone_lo: float
+    alone_hi: float
+    shuffled: float
+    shuffled_lo: float
+    shuffled_hi: float
+    pearson: float | None
+    spearman: float | None
+
+    @property
+    def certain(self) -> bool:
+        return self.shuffled_lo > 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "certain": self.certain}
+
+
+@dataclass(frozen=True)
+class Together:
+    """A pair beyond what its members explain alone: share of the variance, 95 % interval."""
+
+    first: str
+    second: str
+    share: float
+    lo: float
+    hi: float
+
+
+@dataclass(frozen=True)
+class Importance:
+    """``r2``: of the forest on settings it has not seen; ``parameters`` the weightiest first."""
+
+    parameters: tuple[Matter, ...]
+    pairs: tuple[Together, ...]
+    r2: float
+    rows: int
+    notes: tuple[str, ...]
+
+
+def importance(table: Table, seed: int = 0) -> Importance:
+    """Judge every parameter on log(T_default / T).  Raises WorkError with too few settings."""
+    values = respond(table, "log")
+    settings = len(np.unique(table.units))
+    if settings < LEAST:
+        raise WorkError(
+            f"{table.origin} has {settings} settings; which parameters matter cannot be told from "
+            f"fewer than {LEAST}: search or explore more"
+        )
+    values = _some(values, seed)
+    table = values.table
+    y = centred(values)
+    levels = [len(texts) for texts in table.levels.values()]
+    losses, r2 = _shuffled(table, y, seed)
+    forest = _forest(seed).fit(table.factors, y)
+    order = np.argsort(-losses.mean(axis=0))
+    parts = parts_of(forest, levels, [int(i) for i in order[:PAIRED]])
+    if not parts:
+        raise WorkError(f"{table.origin}: every setting took the same time; nothing mattered")
+    matters = [_matter(table, y, parts, losses, i) for i in range(len(levels))]
+    matters.sort(key=lambda m: (-m.shuffled, -m.alone))
+    return Importance(tuple(matters), _pairs(table, parts), r2, len(y), tuple(_notes(r2)))
+
+
+def _forest(seed: int) -> RandomForestRegressor:
+    from sklearn.ensemble import RandomForestRegressor  # a second to import, and rarely needed
+
+    return RandomForestRegressor(
+        n_estimators=TREES, min_samples_leaf=3, max_features=0.5, random_state=seed
+    )
+
+
+def _some(values: Values, seed: int) -> Values:
+    if len(values.y) <= MOST_ROWS:
+        return values
+    picked = np.sort(np.random.default_rng(seed).choice(len(values.y), MOST_ROWS, replace=False))
+    table = values.table
+    rows = table.rows.iloc[picked].reset_index(drop=True)
+    part = replace(table, rows=rows, factors=table.factors[picked])
+    return replace(values, table=part, y=values.y[picked])
+
+
+def _shuffled(table: Table, y: Floats, seed: int) -> tuple[Floats, float]:
+    """Losses of R2, shape (folds, parameters), and R2 itself; folds share no setting."""
+    from sklearn.model_selection import GroupKFold
+
+    rng = np.random.default_rng(seed)
+    x, total = table.factors, float(((y - y.mean()) ** 2).mean()) or 1.0
+    folds = GroupKFold(n_splits=FOLDS)
+    losses, errors = np.zeros((FOLDS, x.shape[1])), []
+    for number, (seen, unseen) in enumerate(folds.split(x, y, table.units)):
+        forest = _forest(seed + number).fit(x[seen], y[seen])
+        base = float(((forest.predict(x[unseen]) - y[unseen]) ** 2).mean())
+        errors.append(base)
+        for p in range(x.shape[1]):
+            again = np.repeat(x[unseen][None], SHUFFLES, axis=0)
+            for shuffled in again:
+                shuffled[:, p] = rng.permutation(shuffled[:, p])
+            predicted = forest.predict(again.reshape(-1, x.shape[1])).reshape(SHUFFLES, -1)
+            lost = float(((predicted - y[unseen]) ** 2).mean()) - base
+            # A shuffled parameter is wrong twice: its own part is missing and another's is there.
+            losses[number, p] = lost / 2 / total
+    return losses, 1 - float(np.mean(errors)) / total
+
+
+def _matter(table: Table, y: Floats, parts: Sequence[Parts], losses: Floats, i: int) -> Matter:
+    name = table.names[i]
+    alone = np.array([part.alone[i] for part in parts])
+    loss = losses[:, i]
+    # Folds overlap in what they learn from, so their scatter is widened (Nadeau and Bengio 2003).
+    wide = math.sqrt(1 / FOLDS + 1 / (FOLDS - 1)) * float(loss.std(ddof=1))
+    reach = float(stats.t.isf(0.025, FOLDS - 1)) * wide
+    low, high = np.quantile(alone, [0.025, 0.975])
+    pearson, spearman = _correlations(numeric(table, name), y)
+    middle = float(loss.mean())
+    return Matter(
+        name,
+        float(alone.mean()),
+        float(low),
+        float(high),
+        middle,
+        middle - reach,
+        middle + reach,
+        pearson,
+        spearman,
+    )
+
+
+def _correlations(x: Floats, y: Floats) -> tuple[float | None, float | None]:
+    """Pearson and Spearman over rows whose value is a known number; None where that is too few."""
+    known = np.isfinite(x)
+    if known.sum() < LEAST or np.ptp(x[known]) == 0 or np.ptp(y[known]) == 0:
+        return None, None
+    pearson = float(stats.pearsonr(x[known], y[known]).statistic)
+    return pearson, float(stats.spearmanr(x[known], y[known]).statistic)
+
+
+def _pairs(table: Table, parts: Sequence[Parts]) -> tuple[Together, ...]:
+    found = []
+    for (a, b), _ in sorted(parts[0].pairs.items()):
+        shares = np.array([part.pairs[a, b] for part in parts])
+        low, high = np.quantile(shares, [0.025, 0.975])
+        names = table.names[a], table.names[b]
+        found.append(Together(*names, float(shares.mean()), float(low), float(high)))
+    return tuple(sorted(found, key=lambda pair: -pair.share))
+
+
+def _notes(r2: float) -> list[str]:
+    if r2 >= TRUSTED:
+        return []
+    return [
+        (
+            f"the forest explains {max(r2, 0):.0%} of the variance of settings it has not seen: "
+            "nothing matters here or there are too few settings; do not read the order below"
+        )
+    ]
+
+
+@dataclass(frozen=True)
+class Near:
+    """A setting one step from the best one: ``level`` of one parameter instead of the best's.
+
+    ``ratio`` T / T_default, ``measured`` where it was run (else the forest's figure).
+    """
+
+    parameter: str
+    level: str
+    ratio: float
+    measured: bool
+    here: bool
+
+
+def around_best(table: Table, cell: str, names: Sequence[str], seed: int = 0) -> list[Near]:
+    """What happens when one parameter of the best setting of a cell is changed."""
+    part = table.where(lambda place: place.key == cell)
+    values = respond(part, "log")
+    forest = _forest(seed).fit(part.factors, values.y)
+    ratios = part.rows["ratio"].to_numpy(dtype=float)
+    best = int(np.argmin(np.where(part.rows["ok"].to_numpy(dtype=bool), ratios, np.inf)))
+    known = {tuple(codes): ratio for codes, ratio in zip(part.factors, ratios, strict=True)}
+    found = []
+    for name in names:
+        at = part.names.index(name)
+        for number, text in enumerate(part.levels[name]):
+            codes = part.factors[best].copy()
+            codes[at] = number
+            ratio = known.get(tuple(codes))
+            guess = (
+                math.exp(-float(forest.predict(codes[None])[0])) if ratio is None else float(ratio)
+            )
+            here = number == int(part.factors[best][at])
+            found.append(Near(name, text, guess, ratio is not None, here))
+    return found
+
+
+def best_cells(table: Table, limit: int) -> list[str]:
+    """The cells with most to gain, the greatest first; all of them null: the first one."""
+    order = sorted(table.cells, key=lambda key: -table.best[key].gain)
+    return list(itertools.islice(order, limit))

@@ -1,0 +1,254 @@
+"""The mixed model: cells are blocks, settings are drawn at random and met again in every cell.
+
+The same list of settings runs in every cell, so the rows of one setting are not independent: what
+its other parameters do is in all of them.  Judging a level against the scatter of *settings* and
+not of rows is what keeps false positives at their promised rate.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from autotune.anova.oneway import Floats, Ints, rank_within
+from autotune.anova.response import Values
+
+
+@dataclass(frozen=True)
+class MixedTest:
+    """``f`` against settings (``df_error`` left of them).  ``means`` and ``errors`` (standard
+    errors) per level, adjusted for the other factors; NaN for a level that was not judged."""
+
+    f: float
+    p: float
+    df: int
+    df_error: int
+    means: Floats
+    errors: Floats
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Variance of the response within cells: of settings, and of rows of one setting."""
+
+    setting: float
+    row: float
+
+    @property
+    def of_setting(self) -> float:
+        """Share of the variance that a setting keeps in every cell, 0 to 1."""
+        total = self.setting + self.row
+        return self.setting / total if total > 0 else 0.0
+
+
+class Units:
+    """The settings of a table as units: mean response over their cells, weights, and levels."""
+
+    def __init__(self, values: Values) -> None:
+        table = values.table
+        self.first, self.means = per_setting(values)
+        counts = np.bincount(np.unique(table.units, return_inverse=True)[1]).astype(float)
+        shares = variance_shares(values)
+        spread = shares.setting + shares.row / counts
+        # Weights matter where settings were run on different numbers of cells.
+        self.root = np.sqrt(float(np.mean(spread)) / spread) if shares.row else np.sqrt(counts)
+        self.middle = float(values.y.mean())
+        self._table = table
+        self._known: dict[str, tuple[Floats, NDArray[np.bool_]]] = {}
+        self._bases: dict[tuple[str, ...], Floats] = {}
+
+    def dummies(self, name: str, min_level: int) -> tuple[Floats, NDArray[np.bool_]]:
+        """One weighted column a judged level, and which levels are judged.
+
+        A level with too few rows is left to the intercept, with 0 in every column.
+        """
+        if name in self._known:
+            return self._known[name]
+        levels = len(self._table.levels[name])
+        judged = np.bincount(self._table.codes(name), minlength=levels) >= min_level
+        codes = self._table.codes(name)[self.first]
+        columns = (codes[:, None] == np.arange(levels)) * self.root[:, None]
+        self._known[name] = np.asarray(columns * judged, dtype=np.float64), judged
+        return self._known[name]
+
+    def _basis(self, others: Sequence[str], kept: NDArray[np.bool_], min_level: int) -> Floats:
+        """The span of intercept and ``others``; the same for every factor that keeps all rows."""
+        key = tuple(others)
+        if not kept.all() or key not in self._bases:
+            columns = [self.root[:, None], *(self.dummies(o, min_level)[0] for o in others)]
+            found = _orthonormal(np.concatenate(columns, axis=1)[kept])
+            if not kept.all():
+                return found
+            self._bases[key] = found
+        return self._bases[key]
+
+    def test(self, name: str, others: Sequence[str], min_level: int) -> MixedTest:
+        """Whether the levels of ``name`` differ, given what the ``others`` explain."""
+        own, judged = self.dummies(name, min_level)
+        kept = np.asarray(own.any(axis=1), dtype=np.bool_)
+        if judged.sum() < 2 or not kept.any():
+            nothing = np.full(len(judged), np.nan)
+            return MixedTest(math.nan, 1.0, 0, 0, nothing, nothing)
+        basis = self._basis(others, kept, min_level)
+        y = (self.means * self.root)[kept]
+        y = y - basis @ (basis.T @ y)
+        own = own[kept] - basis @ (basis.T @ own[kept])
+        gram = own.T @ own
+        inverse: Floats = np.asarray(np.linalg.pinv(gram, hermitian=True, rcond=1e-9))
+        effects: Floats = np.asarray(inverse @ (own.T @ y))
+        df = int(np.linalg.matrix_rank(gram, hermitian=True, tol=1e-8 * max(len(y), 1)))
+        df_error = len(y) - basis.shape[1] - df
+        explained = float(effects @ (own.T @ y))
+        rest = max(float(y @ y) - explained, 0.0)
+        return self._result(explained, rest, df, df_error, effects, inverse, judged)
+
+    def _result(
+        self,
+        explained: float,
+        rest: float,
+        df: int,
+        df_error: int,
+        effects: Floats,
+        inverse: Floats,
+        judged: NDArray[np.bool_],
+    ) -> MixedTest:
+        nothing = np.full(len(judged), np.nan)
+        if df < 1 or df_error < 1:
+            return MixedTest(math.nan, 1.0, df, df_error, nothing, nothing)
+        if rest <= 1e-14 * max(explained, 1e-300):
+            f, p = (math.inf, 0.0) if explained > 0 else (0.0, 1.0)
+        else:
+            f = max(explained, 0.0) / df / (rest / df_error)
+            p = float(stats.f.sf(f, df, df_error))
+        errors = np.sqrt(np.maximum(np.diag(inverse), 0.0) * rest / df_error)
+        means = np.where(judged, effects + self.middle, np.nan)
+        return MixedTest(f, p, df, df_error, means, np.where(judged, errors, np.nan))
+
+
+def _orthonormal(columns: Floats) -> Floats:
+    """Orthonormal columns that span the same space."""
+    left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+    keep = sizes > 1e-9 * max(float(sizes[0]), 1e-300)
+    return np.asarray(left[:, keep], dtype=np.float64)
+
+
+def mixed_tests(
+    values: Values, names: Sequence[str], alpha: float, min_level: int
+) -> dict[str, MixedTest]:
+    """Every factor against the scatter of settings, given the factors that certainly matter.
+
+    What a strong factor does is scatter for all others until it is in the model, so factors are
+    taken in one after the other while the next is certain (Bonferroni over those left).  For a
+    design in which every setting runs in every cell these are the exact tests of the mixed model.
+    """
+    units = Units(values)
+    taken: list[str] = []
+    while True:
+        left = [name for name in names if name not in taken]
+        tests = {name: units.test(name, taken, min_level) for name in left}
+        if not left:
+            break
+        best = min(left, key=lambda name: (tests[name].p, -_finite_f(tests[name])))
+        if tests[best].p * len(left) >= alpha or not math.isfinite(_finite_f(tests[best])):
+            break
+        taken.append(best)
+    for name in taken:
+        tests[name] = units.test(name, [o for o in taken if o != name], min_level)
+    return tests
+
+
+def _finite_f(test: MixedTest) -> float:
+    """F where there is one; a test that could not be made is no evidence."""
+    if math.isnan(test.f):
+        return -math.inf
+    return min(test.f, 1e300)
+
+
+def ranked(values: Values) -> Values:
+    """The same rows with ranks within their cell as the response."""
+    return replace(values, y=rank_within(values.y, values.table.blocks))
+
+
+def centred(values: Values) -> Floats:
+    """The response less the mean of its cell."""
+    blocks = values.table.blocks
+    sums = np.bincount(blocks, weights=values.y)
+    return np.asarray(
+        values.y - (sums / np.maximum(np.bincount(blocks), 1))[blocks], dtype=np.float64
+    )
+
+
+def per_setting(values: Values) -> tuple[Ints, Floats]:
+    """First row of every setting, and the mean of its centred response over the cells."""
+    _, first, of_row = np.unique(values.table.units, return_index=True, return_inverse=True)
+    means = np.bincount(of_row, weights=centred(values)) / np.bincount(of_row)
+    return first, means
+
+
+def variance_shares(values: Values) -> Shares:
+    """Moment estimates of the two variance components (one-way random effects)."""
+    y = centred(values)
+    of_row = np.unique(values.table.units, return_inverse=True)[1]
+    counts = np.bincount(of_row).astype(float)
+    n, groups = float(counts.sum()), len(counts)
+    if groups < 2 or n <= groups:
+        return Shares(float(np.var(y)), 0.0)
+    means = np.bincount(of_row, weights=y) / counts
+    within = float(((y - means[of_row]) ** 2).sum()) / (n - groups)
+    between = float((counts * (means - y.mean()) ** 2).sum()) / (groups - 1)
+    typical = (n - float((counts**2).sum()) / n) / (groups - 1)
+    return Shares(max((between - within) / typical, 0.0), within)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Joint restricted maximum likelihood: level effects against the first level of each factor."""
+
+    effects: dict[str, float]
+    errors: dict[str, float]
+    setting_variance: float
+    row_variance: float
+
+
+def fit(values: Values, names: list[str]) -> Fit:
+    """All ``names`` together in one mixed model (statsmodels): effects of a level given the rest.
+
+    Keys are "parameter=level".  Slow beside the rest: the judgement of single factors does without.
+    """
+    # These take a second to import, and only this function needs them.
+    from statsmodels.regression.linear_model import OLS
+    from statsmodels.regression.mixed_linear_model import MixedLM
+
+    table = values.table
+    columns = {}
+    for name in names:
+        codes = table.codes(name)
+        present = [text for i, text in enumerate(table.levels[name]) if (codes == i).any()]
+        for text in present[1:]:
+            at = list(table.levels[name]).index(text)
+            columns[f"{name}={text}"] = (codes == at).astype(float)
+    design = pd.DataFrame({"mean": np.ones(len(values.y)), **columns})
+    y = centred(values)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = MixedLM(y, design, groups=table.units).fit(reml=True, method="lbfgs")
+        variance, scale = float(found.cov_re.iloc[0, 0]), float(found.scale)
+        means, errors = found.fe_params, found.bse_fe
+    except np.linalg.LinAlgError:
+        # The settings' own variance is 0 once the factors are in: least squares is the model then.
+        plain = OLS(y, design).fit()
+        variance, scale, means, errors = 0.0, float(plain.scale), plain.params, plain.bse
+    return Fit(
+        {name: float(means[name]) for name in columns},
+        {name: float(errors[name]) for name in columns},
+        variance,
+        scale,
+    )

@@ -1,0 +1,131 @@
+"""One-way analysis of variance of one factor, with or without blocks, by arithmetic on counts.
+
+Everything follows from the table of counts (level x block), so 20,000 rows cost milliseconds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int_]
+
+MIN_LEVEL = 20
+"""A level with fewer observations is not judged."""
+
+
+@dataclass(frozen=True)
+class OneWay:
+    """``f`` on ``df`` and ``df_error`` degrees of freedom with tail probability ``p``.
+
+    ``eta2`` is the share of the variance (within blocks) that the factor explains, ``omega2`` the
+    same without what chance alone would explain.  ``means`` and ``errors`` (standard errors) are
+    per level, adjusted for blocks; NaN for a level that was not judged.  ``counts`` are all rows.
+    """
+
+    f: float
+    p: float
+    df: int
+    df_error: int
+    eta2: float
+    omega2: float
+    means: Floats
+    errors: Floats
+    counts: Ints
+
+    @property
+    def testable(self) -> bool:
+        return self.df >= 1 and self.df_error >= 1
+
+
+def one_way(
+    codes: Ints,
+    y: Floats,
+    levels: int,
+    blocks: Ints | None = None,
+    *,
+    min_level: int = MIN_LEVEL,
+) -> OneWay:
+    """Judge one factor.  ``codes``, ``y`` and ``blocks`` have shape (rows,)."""
+    counts = np.bincount(codes, minlength=levels)
+    judged = counts >= min_level
+    keep = judged[codes]
+    groups = np.zeros_like(codes) if blocks is None else blocks
+    codes, y, groups = codes[keep], y[keep], groups[keep]
+    solved = _solve(codes, y, groups, levels)
+    df_error = int(y.size) - solved.blocks - solved.df
+    if solved.df < 1 or df_error < 1:
+        return _untested(levels, counts, solved.df, df_error)
+    # Rounding leaves a trace of a sum of squares where every value is the same.
+    nothing = solved.total <= 1e-20 * max(float(y @ y), 1e-300)
+    explained = 0.0 if nothing else min(solved.explained, solved.total)
+    rest = max(solved.total - explained, 0.0)
+    f, p = _test(explained, rest, solved.df, df_error)
+    noise = rest / df_error
+    total = solved.total if not nothing else 1.0
+    omega2 = (explained - solved.df * noise) / (total + noise) if total + noise > 0 else 0.0
+    means = np.where(judged, solved.means, np.nan)
+    with np.errstate(divide="ignore"):
+        errors = np.where(judged, np.sqrt(noise / np.maximum(counts, 1)), np.nan)
+    eta2 = explained / total
+    return OneWay(f, p, solved.df, df_error, eta2, max(omega2, 0.0), means, errors, counts)
+
+
+def rank_within(y: Floats, blocks: Ints) -> Floats:
+    """Mid-ranks within every block, as shares of it (0..1) so that blocks of any size compare."""
+    ranks = np.empty(y.size)
+    for block in np.unique(blocks):
+        here = blocks == block
+        ranks[here] = stats.rankdata(y[here]) / (float(here.sum()) + 1)
+    return ranks
+
+
+@dataclass(frozen=True)
+class _Solved:
+    explained: float
+    total: float
+    """Sum of squares within the blocks."""
+    means: Floats
+    df: int
+    blocks: int
+
+
+def _solve(codes: Ints, y: Floats, groups: Ints, levels: int) -> _Solved:
+    """Least squares of level effects beside block effects (the reduced normal equations)."""
+    _, groups = np.unique(groups, return_inverse=True)
+    count = int(groups.max()) + 1 if groups.size else 0
+    table = np.zeros((levels, count))
+    np.add.at(table, (codes, groups), 1.0)
+    per_level, per_block = table.sum(axis=1), table.sum(axis=0)
+    sums = np.bincount(codes, weights=y, minlength=levels)
+    block_sums = np.bincount(groups, weights=y, minlength=count)
+    share = table / np.maximum(per_block, 1.0)
+    reduced = np.diag(per_level) - share @ table.T
+    right = sums - share @ block_sums
+    effects = np.linalg.pinv(reduced, hermitian=True) @ right
+    rank = int(np.linalg.matrix_rank(reduced, hermitian=True)) if reduced.size else 0
+    middle = y.mean() if y.size else math.nan
+    shift = float(per_level @ effects) / max(float(per_level.sum()), 1.0)
+    centred = y - (block_sums / np.maximum(per_block, 1.0))[groups]
+    return _Solved(
+        float(effects @ right), float(centred @ centred), effects - shift + middle, rank, count
+    )
+
+
+def _test(explained: float, rest: float, df: int, df_error: int) -> tuple[float, float]:
+    if explained <= 0:
+        return 0.0, 1.0
+    if rest <= 0:
+        return math.inf, 0.0
+    f = (explained / df) / (rest / df_error)
+    return f, float(stats.f.sf(f, df, df_error))
+
+
+def _untested(levels: int, counts: Ints, df: int, df_error: int) -> OneWay:
+    nothing = np.full(levels, np.nan)
+    return OneWay(math.nan, 1.0, max(df, 0), max(df_error, 0), 0.0, 0.0, nothing, nothing, counts)

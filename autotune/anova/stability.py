@@ -1,0 +1,82 @@
+"""Does the answer stay the same on parts of the data?  (Pellegrini, Table 4.4)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from autotune.anova.factors import Factor, Options, judge
+from autotune.anova.response import Response, respond
+from autotune.anova.table import Place, Table
+from autotune.errors import UsageError, WorkError
+
+By = Literal["app", "input", "ranks", "cluster", "cell"]
+WAYS: tuple[By, ...] = ("app", "input", "ranks", "cluster", "cell")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One column of the table.  ``factors`` is empty where the part has nothing to gain."""
+
+    name: str
+    cells: int
+    rows: int
+    factors: tuple[Factor, ...]
+
+    def value(self, name: str) -> str:
+        """The chosen level; "=" where the default level is certainly best; a dash otherwise."""
+        for factor in self.factors:
+            if factor.name == name:
+                return shown_level(factor)
+        return "–"
+
+    def to_json(self) -> dict[str, Any]:
+        chosen = {f.name: f.chosen for f in self.factors if f.chosen is not None}
+        return {"part": self.name, "cells": self.cells, "rows": self.rows, "chosen": chosen}
+
+
+def shown_level(factor: Factor) -> str:
+    """As in the thesis' Table 4.3: a value, or a dash; "=" for a default that matters."""
+    if factor.chosen is not None:
+        return f"{factor.chosen}"
+    return "=" if factor.significant and factor.why.startswith("matters") else "–"
+
+
+def stability(table: Table, by: By, response: Response, options: Options) -> list[Part]:
+    """The same analysis on every part; raises UsageError where there is only one part."""
+    names = sorted({_name(place, by) for place in table.cells.values()}, key=_order)
+    if len(names) < 2:
+        raise UsageError(
+            f"{table.origin}: all cells have the same {by} ({names[0]}), so there are no parts to "
+            f"compare; --by can be {', '.join(WAYS)}"
+        )
+    return [_part(table, name, by, response, options) for name in names]
+
+
+def _part(table: Table, name: str, by: By, response: Response, options: Options) -> Part:
+    kept = table.where(lambda place: _name(place, by) == name)
+    try:
+        factors = tuple(judge(respond(kept, response), options))
+    except WorkError:
+        factors = ()
+    return Part(name, len(kept.cells), len(kept.rows), factors)
+
+
+def _name(place: Place, by: By) -> str:
+    found = place.key if by == "cell" else getattr(place, by)
+    return "-" if found is None else f"{found}"
+
+
+def _order(name: str) -> tuple[bool, int, str]:
+    return (not name.isdigit(), int(name) if name.isdigit() else 0, name)
+
+
+def unstable(parts: Sequence[Part], names: Sequence[str]) -> list[str]:
+    """Parameters for which two parts name different values."""
+    found = []
+    for name in names:
+        values = {part.value(name) for part in parts} - {"–"}
+        if len(values) > 1:
+            found.append(name)
+    return found

@@ -1,0 +1,111 @@
+"""Tables with known truth: what the analysis finds can be held against what was put in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from autotune.anova.table import Measured, Place, Table, build
+from autotune.space import DEFAULT, Setting, Value
+
+Effect = Callable[[Setting, Place], float]
+"""log(T / T_default) of a setting on a cell; negative is faster."""
+
+
+def no_effect(setting: Setting, place: Place) -> float:
+    return 0.0
+
+
+def additive(effects: Mapping[str, Mapping[Value, float]]) -> Effect:
+    """The same effect of every level on every cell; what is not named has none."""
+
+    def effect(setting: Setting, place: Place) -> float:
+        return sum(effects.get(name, {}).get(value, 0.0) for name, value in setting.items())
+
+    return effect
+
+
+def random_settings(
+    levels: Mapping[str, Sequence[Value | None]], count: int, rng: np.random.Generator
+) -> list[Setting]:
+    """Distinct settings, each parameter uniform over its levels (None: unset); none is default.
+
+    Gives fewer where the space is nearly used up.
+    """
+    found: dict[Setting, None] = {}
+    for _ in range(20 * count):
+        drawn = {name: values[int(rng.integers(len(values)))] for name, values in levels.items()}
+        setting = Setting({name: value for name, value in drawn.items() if value is not None})
+        if setting != DEFAULT:
+            found[setting] = None
+        if len(found) == count:
+            break
+    return list(found)
+
+
+def simulated(
+    settings: Sequence[Setting],
+    places: Sequence[Place],
+    effect: Effect,
+    rng: np.random.Generator,
+    *,
+    noise: float = 0.03,
+    again: int = 40,
+    defaults: int = 24,
+    draw: Callable[[np.random.Generator, int], NDArray[np.float64]] | None = None,
+) -> list[Measured]:
+    """Runs of every setting on every place: one each, three more of the best and of a random half
+    of ``again``, and ``defaults`` runs of the default, as ``autotune explore`` makes them.
+
+    ``draw`` gives standard noise of another shape than the normal; ``noise`` scales it.
+    """
+    shape = draw or (lambda r, n: r.standard_normal(n))
+    cells = []
+    for place in places:
+        truth = np.array([effect(setting, place) for setting in settings])
+        once = truth + noise * shape(rng, len(settings))
+        best = np.argsort(once)[: again // 2]
+        others = rng.permutation(len(settings))[: again - again // 2]
+        repeated = np.repeat(np.concatenate([best, others]), 3).astype(int)
+        logs = [
+            noise * shape(rng, defaults),
+            once,
+            truth[repeated] + noise * shape(rng, len(repeated)),
+        ]
+        keys = [setting.key for setting in settings]
+        runs = pd.DataFrame(
+            {
+                "key": [DEFAULT.key] * defaults + keys + [keys[i] for i in repeated],
+                "ratio": np.exp(np.concatenate(logs)),
+                "ok": True,
+            }
+        )
+        cells.append(Measured(place, runs))
+    return cells
+
+
+def table_of(
+    settings: Sequence[Setting],
+    places: Sequence[Place],
+    effect: Effect,
+    rng: np.random.Generator,
+    noise: float = 0.03,
+    draw: Callable[[np.random.Generator, int], NDArray[np.float64]] | None = None,
+) -> Table:
+    """The table of :func:`simulated` runs."""
+    cells = simulated(settings, places, effect, rng, noise=noise, draw=draw)
+    known = {setting.key: setting for setting in [DEFAULT, *settings]}
+    return build("simulated runs", cells, known, {})
+
+
+def places(apps: Sequence[str], inputs: Sequence[str], ranks: Sequence[int]) -> list[Place]:
+    """One cell for every combination."""
+    return [
+        Place(f"{app}.{given}.{n}", app, given, n)
+        for app in apps
+        for given in inputs
+        for n in ranks
+    ]

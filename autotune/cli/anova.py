@@ -1,0 +1,217 @@
+"""``autotune anova``: which parameters matter for a class of programs, and their best levels."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from autotune.anova.diagnostics import diagnose
+from autotune.anova.factors import (
+    CORRECTIONS,
+    MODELS,
+    Correction,
+    Factor,
+    Model,
+    Options,
+    judge,
+    recommended,
+)
+from autotune.anova.interactions import Interaction, interactions
+from autotune.anova.mixed import Fit, fit
+from autotune.anova.page import level_means, page
+from autotune.anova.response import RESPONSES, Response, Values, respond
+from autotune.anova.sources import read_table
+from autotune.anova.stability import WAYS, By, Part, shown_level, stability, unstable
+from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.render import console, percent, table, write_json, write_text
+from autotune.errors import UsageError
+from autotune.space import Setting
+
+PRESETS = ("thesis", "careful")
+SHOWN_PAIRS = 5
+SOURCE = "Dataset (name or folder) or study:ID."
+
+
+def anova(
+    source: Annotated[str, typer.Argument(metavar="DATASET|study:ID", help=SOURCE)],
+    preset: Annotated[
+        str,
+        typer.Option(
+            "--preset",
+            metavar="P",
+            help="careful: mixed model, corrected for many parameters, better than the default. "
+            "thesis: one-way, 99.9 %, highest mean.",
+        ),
+    ] = "careful",
+    response: Annotated[
+        str,
+        typer.Option(
+            "--response",
+            metavar="R",
+            help="gain: share of the best known gain, null cells left out.  log: log of the "
+            "ratio to the default, winsorised, all cells.",
+        ),
+    ] = "gain",
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="M", help=f"{', '.join(MODELS)} (default: the preset's)."),
+    ] = None,
+    level: Annotated[
+        float, typer.Option("--level", metavar="PERCENT", help="Confidence for one parameter.")
+    ] = 99.9,
+    correction: Annotated[
+        str | None,
+        typer.Option("--correction", metavar="C", help=f"{', '.join(CORRECTIONS)}."),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="WAY", help=f"Stability over parts: {', '.join(WAYS)}."),
+    ] = None,
+    pairs: Annotated[bool, typer.Option("--pairs/--no-pairs", help="Two-way interactions.")] = True,
+    joint: Annotated[
+        bool, typer.Option("--joint", help="All parameters that matter in one mixed model.")
+    ] = False,
+    picture: Annotated[
+        Path | None,
+        typer.Option("--picture", metavar="FILE.html", help="Means of levels, drawn."),
+    ] = None,
+    store: StoreUrl = None,
+    json_out: JsonOut = None,
+) -> None:
+    """Say which parameters matter over all programs of a dataset, and the best level of each."""
+    options = read_options(preset, model, level, correction)
+    kind = cast(Response, one_of("--response", response, RESPONSES))
+    way = None if by is None else cast(By, one_of("--by", by, WAYS))
+    found = read_table(source, store)
+    values = respond(found, kind)
+    factors = judge(values, options)
+    parts = [] if way is None else stability(found, way, kind, options)
+    strong = [f.name for f in factors if f.significant]
+    crossed = interactions(values, found.names, level=options.level) if pairs else []
+    fitted = fit(values, strong) if joint and strong else None
+    notes = diagnose(values, options.model)
+    setting = recommended(factors)
+    if picture is not None:
+        words = [*_headline(values, options, setting), *notes]
+        write_text(picture, page(f"Level means: {found.origin}", words, level_means(factors, kind)))
+    data = {
+        "schema": "autotune-anova-1",
+        "source": found.origin,
+        "response": kind,
+        "model": options.model,
+        "level": options.level,
+        "correction": options.correction,
+        "rows": len(values.y),
+        "cells": list(values.table.cells),
+        "cells_left_out": list(values.left_out),
+        "factors": [f.to_json() for f in factors],
+        "setting": setting.to_json(),
+        "interactions": [pair.to_json() for pair in crossed],
+        "stability": [part.to_json() for part in parts],
+        "joint": None if fitted is None else vars(fitted),
+        "notes": notes,
+    }
+    if json_out:
+        write_json(data, json_out)
+    if json_out != "-":
+        _print(values, options, factors, setting, crossed, fitted)
+        _print_parts(parts, factors)
+        for note in notes:
+            console().print(f"note: {note}", markup=False)
+        if picture is not None:
+            console().print(f"wrote {picture}", markup=False)
+
+
+def one_of(option: str, given: str, known: tuple[str, ...]) -> str:
+    """The word if it is known; raises UsageError otherwise."""
+    if given not in known:
+        raise UsageError(f"{option} {given!r} is not known; expected {', '.join(known)}")
+    return given
+
+
+def read_options(preset: str, model: str | None, level: float, correction: str | None) -> Options:
+    """The options of the words; raises UsageError for a wrong one."""
+    one_of("--preset", preset, PRESETS)
+    if not 50 <= level < 100:
+        raise UsageError(f"--level {level} is out of range; expected 50 to below 100, such as 99.9")
+    thesis = preset == "thesis"
+    chosen = one_of("--model", model or ("oneway" if thesis else "mixed"), MODELS)
+    fixed = one_of("--correction", correction or ("none" if thesis else "holm"), CORRECTIONS)
+    return Options(
+        model=cast(Model, chosen),
+        level=level / 100,
+        correction=cast(Correction, fixed),
+        against_default=not thesis,
+    )
+
+
+def _headline(values: Values, options: Options, setting: Setting) -> list[str]:
+    table_ = values.table
+    return [
+        (
+            f"{table_.origin}: {len(values.y)} rows (setting x cell), {len(table_.cells)} cells, "
+            f"{len(table_.names)} parameters; {options.model} at {options.level * 100:g} %, "
+            f"correction {options.correction}"
+        ),
+        f"setting: {setting.key.replace(',', ' ')}",
+    ]
+
+
+def _print(
+    values: Values,
+    options: Options,
+    factors: list[Factor],
+    setting: Setting,
+    crossed: list[Interaction],
+    fitted: Fit | None,
+) -> None:
+    out = console()
+    for line in _headline(values, options, setting):
+        out.print(line, markup=False, style="bold" if line.startswith("setting") else None)
+    rows = [
+        [
+            factor.name,
+            shown_level(factor),
+            _p(factor.p_corrected),
+            percent(factor.omega2).lstrip("+"),
+            factor.why if factor.significant else "",
+        ]
+        for factor in sorted(factors, key=lambda f: (f.p_corrected, -f.omega2))
+    ]
+    title = "value to set; – no certain effect, = the default is best"
+    out.print(table(title, ["parameter", "value", ">p", ">explains", ""], rows))
+    strong = [pair for pair in crossed if pair.significant][:SHOWN_PAIRS]
+    if strong:
+        rows = [
+            [f"{p.first} x {p.second}", f"{p.best[0]}, {p.best[1]}", _p(p.p_corrected)]
+            for p in strong
+        ]
+        out.print(table("interactions", ["pair", "best together", ">p"], rows))
+    if fitted is not None:
+        rows = [
+            [name, f"{effect:+.4f}", f"{fitted.errors[name]:.4f}"]
+            for name, effect in fitted.effects.items()
+        ]
+        title = "all together, against the first level of each"
+        out.print(table(title, ["level", ">effect", ">std. error"], rows))
+
+
+def _print_parts(parts: list[Part], factors: list[Factor]) -> None:
+    if not parts:
+        return
+    names = [f.name for f in factors if any(part.value(f.name) != "–" for part in parts)]
+    rows = [[name, *(part.value(name) for part in parts)] for name in names]
+    title = "the same on parts of the data (parameters never listed mattered in none)"
+    console().print(table(title, ["parameter", *(part.name for part in parts)], rows))
+    shaky = unstable(parts, names)
+    words = f"not the same everywhere: {', '.join(shaky)}" if shaky else "values agree"
+    console().print(words, markup=False)
+
+
+def _p(p: float) -> str:
+    if math.isnan(p):
+        return "-"
+    return "<1e-9" if p < 1e-9 else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"

@@ -1,0 +1,278 @@
+"""``autotune classwide``: one setting for a class of programs, chosen, pruned and proven."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from autotune.anova.classwide import Choice, choose
+from autotune.anova.prove import PRUNE_PAIRS, Program, Proof, Terms, check_programs, prove
+from autotune.anova.result import ClasswideResult, save_result
+from autotune.anova.sources import dataset_table
+from autotune.anova.table import Table
+from autotune.cli import options as o
+from autotune.cli.anova import PRESETS, read_options
+from autotune.cli.progress import Progress
+from autotune.cli.render import console, error_console, percent, table, write_json
+from autotune.datasets import Cell, Dataset, load
+from autotune.datasets.prepare import with_args
+from autotune.errors import UsageError
+from autotune.space import DEFAULT
+from autotune.stats import Plan
+from autotune.store import Store
+from autotune.study.duration import parse_duration
+from runner.machine import describe
+
+HEADLINES = {
+    "recommended": "A better setting for the class is proven.",
+    "keep_default": "Keep the default: nothing better is proven for the class.",
+    "unproven": "Chosen from recorded runs only: not proven, not to be published.",
+}
+
+
+def classwide(
+    dataset: Annotated[
+        str, typer.Argument(metavar="DATASET", help="Recorded runs (autotune explore).")
+    ],
+    apps: Annotated[
+        str | None,
+        typer.Option("--apps", metavar="A,B", help="The class.  Default: all its programs."),
+    ] = None,
+    held_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--held-out",
+            metavar="APP[:INPUT[:RANKS]]",
+            help="A program that only proves the setting; may be repeated.",
+        ),
+    ] = None,
+    preset: Annotated[
+        str, typer.Option("--preset", metavar="P", help=f"For the ANOVA: {', '.join(PRESETS)}.")
+    ] = "careful",
+    measure: Annotated[
+        bool, typer.Option("--measure/--no-measure", help="Prove the choice by running it.")
+    ] = True,
+    do_prune: Annotated[
+        bool, typer.Option("--prune/--no-prune", help="Take out what changes nothing.")
+    ] = True,
+    pairs: Annotated[
+        int | None,
+        typer.Option(
+            "--pairs", metavar="N", min=6, help="Exactly N pairs a program.  Default: looks."
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="TIME", help="For all runs: 30m, 2h.")
+    ] = None,
+    min_gain: Annotated[
+        float,
+        typer.Option("--min-gain", metavar="PERCENT", min=0, max=50, help="Least mean gain."),
+    ] = 2.0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
+    space: Annotated[
+        str | None,
+        typer.Option("--space", metavar="NAME|FILE", help="Which parameters the MPI here has."),
+    ] = None,
+    cluster: o.ClusterName = "local",
+    mpi: o.Mpi = None,
+    guard: o.Guard = True,
+    store: o.StoreUrl = None,
+    json_out: o.JsonOut = None,
+) -> None:
+    """Find one setting for a class of programs and prove it on every one of them.
+
+    An interrupted proof goes on when the same command is given again.
+    """
+    options = read_options(preset, None, 99.9, None)
+    recorded = load(dataset)
+    held = [word.split(":") for word in held_out or []]
+    table_, cells = _class_of(recorded, _words(apps), [words[0] for words in held])
+    choice = choose(table_, options, seed)
+    programs: list[Program] = []
+    if measure:
+        members = [_member(cell, cluster, mpi, space) for cell in cells]
+        programs = [*members, *(_outsider(words, cluster, mpi, space) for words in held)]
+        check_programs(choice.setting, programs)
+    proof = None
+    if measure and choice.setting != DEFAULT:
+        plan = Plan(min_gain=min_gain / 100)
+        if pairs is not None:
+            plan = Plan.fixed(pairs, min_gain=min_gain / 100)
+        with Store.open(store) as opened, Progress(None, None, True) as progress:
+            terms = Terms(
+                store=opened,
+                plan=plan,
+                prune_pairs=pairs or PRUNE_PAIRS,
+                budget_s=None if budget is None else parse_duration(budget),
+                min_gain=min_gain / 100,
+                seed=seed,
+                guard=guard,
+                watch=progress,
+                say=lambda words: error_console().print(words, markup=False),
+                prune=do_prune,
+            )
+            try:
+                proof = prove(choice.setting, programs, terms)
+            except KeyboardInterrupt:
+                error_console().print("interrupted; the same command goes on where it was")
+                raise
+    result = _result(recorded, choice, proof, programs, cluster)
+    path = save_result(result)
+    if json_out:
+        write_json(result.to_json(), json_out)
+    if json_out != "-":
+        _print(result, choice, proof)
+        console().print(f"result classwide:{result.id}  ({path})", markup=False, soft_wrap=True)
+
+
+def _words(given: str | None) -> list[str]:
+    if given is None:
+        return []
+    words = [word.strip() for word in given.split(",") if word.strip()]
+    if not words:
+        raise UsageError(f"--apps {given!r} names no program; expected --apps A,B")
+    return words
+
+
+def _class_of(
+    recorded: Dataset, apps: Sequence[str], held: Sequence[str]
+) -> tuple[Table, list[Cell]]:
+    """The table of the class and its cells, without the programs that are held out."""
+    both = sorted(set(apps) & set(held))
+    if both:
+        raise UsageError(f"{', '.join(both)}: in --apps and in --held-out; it can only be one")
+    chosen = [cell for cell in recorded.cells if cell.app not in held]
+    if not chosen:
+        raise UsageError(f"dataset {recorded.name}: every program is held out; none is left")
+    found = dataset_table(recorded, chosen, apps)
+    return found, [cell for cell in chosen if cell.key in found.cells]
+
+
+def _member(cell: Cell, cluster: str, mpi: str | None, space: str | None) -> Program:
+    target = _words_of(cell.app, cell.input or None, cell.ranks, cluster, mpi).resolve()
+    if cell.args is not None:
+        app = with_args(target.app, cell.input or target.app.default_input, cell.args)
+        target = dataclasses.replace(target, app=app)
+    return Program(target, o.space_for(target, space), held_out=False)
+
+
+def _outsider(words: Sequence[str], cluster: str, mpi: str | None, space: str | None) -> Program:
+    name, given, ranks = (*words, *[""] * (3 - len(words)))[:3]
+    if len(words) > 3 or (ranks and not ranks.isdigit()):
+        raise UsageError(
+            f"--held-out {':'.join(words)!r} is not understood; expected APP, APP:INPUT or "
+            "APP:INPUT:RANKS"
+        )
+    asked = _words_of(name, given or None, int(ranks) if ranks else None, cluster, mpi)
+    target = asked.resolve()
+    return Program(target, o.space_for(target, space), held_out=True)
+
+
+def _words_of(
+    app: str, given: str | None, ranks: int | None, cluster: str, mpi: str | None
+) -> o.TargetWords:
+    return o.TargetWords(
+        None, app, given, ranks, cluster, mpi, None, None, None, command="classwide"
+    )
+
+
+def _result(
+    recorded: Dataset,
+    choice: Choice,
+    proof: Proof | None,
+    programs: Sequence[Program],
+    cluster: str,
+) -> ClasswideResult:
+    library = programs[0].target.library if programs else None
+    mpi = {"name": library.family, "version": library.version} if library else {}
+    shared: dict[str, Any] = {
+        "cluster": cluster,
+        "machine": describe().fingerprint if programs else recorded.card.machine.fingerprint,
+        "mpi": mpi,
+        "space": programs[0].space.name if programs else "",
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "source": f"dataset {recorded.name}",
+        "scores": tuple(row.to_json() for row in choice.rows),
+        "warnings": choice.warnings,
+    }
+    if proof is None:
+        nothing = choice.setting == DEFAULT
+        return ClasswideResult(
+            status="keep_default" if nothing else "unproven",
+            setting=choice.setting,
+            method=choice.method,
+            why=choice.why,
+            **shared,
+        )
+    return ClasswideResult(
+        status="recommended" if proof.proven else "keep_default",
+        setting=proof.setting if proof.proven else DEFAULT,
+        method=choice.method if proof.proven else "default",
+        why=proof.why,
+        gain=proof.gain,
+        lo=proof.lo,
+        hi=proof.hi,
+        held_out_gain=proof.held_out_gain,
+        evidence=proof.evidence,
+        pruned=proof.pruned,
+        **shared,
+    )
+
+
+def _print(result: ClasswideResult, choice: Choice, proof: Proof | None) -> None:
+    out = console()
+    rows = [
+        [
+            row.name,
+            f"{row.share:.0%}",
+            "-" if row.held_out is None else f"{row.held_out:.0%}",
+            f"{row.slower:.1f}".removesuffix(".0"),
+        ]
+        for row in choice.rows
+    ]
+    title = "share of the best known gain, on recorded runs"
+    columns = ["chosen by", ">share", ">programs left out", ">cells slower than default"]
+    out.print(table(title, columns, rows))
+    out.print(f"chosen: {choice.method} ({choice.why})", markup=False)
+    out.print(f"  {choice.setting.key.replace(',', ' ')}", markup=False)
+    if proof is not None:
+        _print_proof(proof)
+    out.print()
+    out.print(HEADLINES[result.status], style="bold", markup=False)
+    out.print(f"{result.why}", markup=False)
+    if result.gain is not None:
+        out.print(
+            f"mean gain {percent(result.gain)} ({percent(result.lo)} .. {percent(result.hi)}); "
+            f"held-out programs {percent(result.held_out_gain)}",
+            markup=False,
+        )
+    for name, value in result.setting.items():
+        out.print(f"  {name} = {value}", markup=False)
+    for warning in result.warnings:
+        out.print(f"note: {warning}", markup=False)
+
+
+def _print_proof(proof: Proof) -> None:
+    out = console()
+    if proof.pruned:
+        out.print(f"taken out, nothing became worse: {', '.join(proof.pruned)}", markup=False)
+    rows = [
+        [
+            f"{row.app} {row.input or ''}".strip() + (" (held out)" if row.held_out else ""),
+            str(row.ranks),
+            percent(row.gain),
+            f"{percent(row.lo)} .. {percent(row.hi)}",
+            str(row.pairs),
+            "open" if row.verdict == "continue" else row.verdict,
+        ]
+        for row in proof.evidence
+    ]
+    columns = ["program", ">ranks", ">gain", ">95 % interval", ">pairs", "verdict"]
+    if rows:
+        out.print(table("measured now, against the default", columns, rows))
+    if proof.cut_short:
+        out.print("the budget ended it; the same command with a larger one goes on", markup=False)

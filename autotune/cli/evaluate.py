@@ -1,0 +1,142 @@
+"""``autotune evaluate predict``: how well settings are predicted for programs left out."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autotune.cli import options as o
+from autotune.cli.render import console, error_console, seconds, table, write_json, write_text
+from autotune.cli.train import From, Split
+from autotune.errors import UsageError
+
+if TYPE_CHECKING:
+    from autotune.predict import Evaluation
+
+evaluate = typer.Typer(help="Check what autotune says against recorded runs.", no_args_is_help=True)
+
+
+@evaluate.callback()
+def _root() -> None:
+    """Check what autotune says against recorded runs."""
+
+
+@evaluate.command("predict")
+def predict(
+    sources: From = None,
+    leave_out: Annotated[
+        str,
+        typer.Option(
+            "--leave-out",
+            metavar="WHAT",
+            help="program, or (does it carry over?) cluster or ranks.",
+        ),
+    ] = "program",
+    models: Annotated[
+        list[str] | None,
+        typer.Option("--model", metavar="M", help="Only this model; may be repeated."),
+    ] = None,
+    split: Split = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE", help="The table as an SVG picture.")
+    ] = None,
+    json_out: o.JsonOut = None,
+) -> None:
+    """Leave every program out in turn, predict its setting, and judge it by its recorded runs."""
+    from autotune.predict import GROUPS, KINDS, training_set
+    from autotune.predict import evaluate as judge
+    from autotune.predict.classwide import class_wide
+
+    if not sources:
+        raise UsageError("what is it checked on? autotune evaluate predict --from DATASET")
+    if leave_out not in GROUPS:
+        raise UsageError(f"--leave-out {leave_out!r}: there are {', '.join(GROUPS)}")
+    unknown = [m for m in models or [] if m not in KINDS]
+    if unknown:
+        raise UsageError(f"--model {unknown[0]!r}: there are {', '.join(KINDS)}")
+    if picture is not None:
+        o.check_writable(picture)
+    data = training_set(sources, split)
+    if len({GROUPS[leave_out](e) for e in data.examples}) < 2:
+        raise UsageError(
+            f"--leave-out {leave_out}: all {len(data.examples)} cells have the same; nothing is "
+            "left to learn from"
+        )
+    watch = _Counting(json_out == "-")
+    found = judge(data, leave_out, models or tuple(KINDS), class_wide(sources), watch)
+    if json_out:
+        write_json(found.to_json(), json_out)
+    if picture is not None:
+        write_text(picture, _picture(found))
+    if json_out != "-":
+        _print(found)
+        for note in data.notes:
+            console().print(f"note: {note}", markup=False)
+
+
+class _Counting:
+    """Says which group is under way and how long the rest may take."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._began = time.monotonic()
+        self._done = 0
+
+    def __call__(self, words: str) -> None:
+        total = int(words.split(" of ")[1].split(":")[0])
+        left = ""
+        if self._done:
+            spent = time.monotonic() - self._began
+            left = f", about {seconds(spent / self._done * (total - self._done))} left"
+        self._done += 1
+        if not self._quiet:
+            error_console().print(f"{words}{left}", markup=False)
+
+
+def _print(found: Evaluation) -> None:
+    out = console()
+    columns = ["method", ">performance", ">worst", ">share", ">slower", ">on null cells"]
+    rows = [
+        [
+            r.method,
+            f"{r.performance:.1%}",
+            f"{r.worst:.1%}",
+            "-" if r.share is None else f"{r.share:.1%}",
+            str(r.slower),
+            str(r.false),
+        ]
+        for r in found.rows
+    ]
+    out.print(
+        table(
+            f"{found.cells} cells, {found.null_cells} of them null; left out: {found.left_out}",
+            columns,
+            rows,
+        )
+    )
+    out.print(
+        "performance: T_OPUB / T, mean over cells; share: gain / gain(OPUB), mean over cells with "
+        "something to gain; slower: cells slower than their default beyond noise; on null cells: "
+        "settings named where the default is right",
+        markup=False,
+    )
+
+
+def _picture(found: Evaluation) -> str:
+    from autotune.anova.svg import Mark, dots
+
+    marks = [
+        Mark(
+            r.method,
+            r.performance,
+            r.worst,
+            max(v.performance for v in r.verdicts),
+            f"{r.performance:.1%}",
+        )
+        for r in found.rows
+    ]
+    title = f"Predicted settings, {found.left_out} left out: mean, worst and best cell"
+    return dots(title, "performance ratio T_OPUB / T", marks, reference=1.0)

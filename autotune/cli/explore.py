@@ -1,0 +1,200 @@
+"""``autotune explore``: measure a plan's cells into a dataset."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from autotune.cli import options as o
+from autotune.cli.render import console, error_console, seconds, table, write_json
+from autotune.config.app import load_app
+from autotune.config.cluster import load_cluster
+from autotune.datasets.block import BlockEnded, Told
+from autotune.datasets.dataset import FOLDER
+from autotune.datasets.describe import describe
+from autotune.datasets.explore import Campaign
+from autotune.datasets.plan import Plan, PlanCell, load_plan
+from autotune.datasets.prepare import Prepared, prepare, start, with_args
+from autotune.store import Store
+from autotune.study.duration import parse_duration
+from autotune.study.events import PhaseStarted, RunEnded, Waiting
+from autotune.study.target import Target
+from runner.mpi.discover import find
+
+
+def explore(
+    plan: Annotated[
+        str, typer.Argument(metavar="PLAN", help="A plan's name, or the path of its TOML file.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="FOLDER", help="Default: datasets/NAME of the plan."),
+    ] = None,
+    cells: Annotated[
+        str | None,
+        typer.Option("--cells", metavar="KEY,KEY", help="Only these cells; default: all."),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="TIME", help="Begin no block that would end later (30m)."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show cells, settings and planned time.")
+    ] = False,
+    mpi: o.Mpi = None,
+    guard: o.Guard = True,
+    store: o.StoreUrl = None,
+    json_out: o.JsonOut = None,
+) -> None:
+    """Measure the cells of a plan, in blocks; the same command continues."""
+    o.refuse_nested_launch()
+    known = load_plan(plan)
+    wanted = known.chosen([key.strip() for key in cells.split(",")] if cells else [])
+    budget_s = parse_duration(budget) if budget else None
+    prepared = prepare(known, wanted, lambda cell: _target(cell, mpi))
+    if dry_run:
+        _show(known, prepared, json_out)
+        return
+    folder = out or FOLDER / known.name
+    library = prepared[0].target.library
+    words = f"{library.family} {library.version}"
+    dataset = start(known, prepared, folder, f"autotune explore {shlex.quote(plan)}", words)
+    with Store.open(store) as opened, ExploreProgress(json_out == "-") as progress:
+        campaign = Campaign(known, prepared, dataset, opened, progress, guard, budget_s)
+        progress.left_s = campaign.left_s()
+        try:
+            done = campaign.run()
+        except KeyboardInterrupt:
+            _continuation("interrupted; finished blocks are kept")
+            raise
+    if not done:
+        _continuation("the budget is spent; finished blocks are kept")
+    if json_out:
+        result = describe(campaign.dataset).to_json()
+        write_json({**result, "finished": done, "folder": f"{folder}"}, json_out)
+    if json_out != "-":
+        console().print(
+            f"{folder}: {'all blocks of the cells are measured' if done else 'not finished'}; "
+            f"autotune dataset describe {folder}",
+            markup=False,
+        )
+
+
+def _target(cell: PlanCell, mpi: str | None) -> Target:
+    app = with_args(load_app(cell.app), cell.input or None, cell.args)
+    cluster = load_cluster(cell.cluster)
+    given = app.input(cell.input or None)
+    target = Target(
+        app=app,
+        input=cell.input or app.default_input or None,
+        ranks=cell.ranks,
+        cluster=cluster,
+        library=find(mpi),
+        cores=o.total_cores(cluster),
+        timeout_s=given.timeout_s or app.timeout_s,
+    )
+    # Refuses a space that the program or its ranks cannot have; prepare reads it again.
+    o.space_for(target, cell.space)
+    return target
+
+
+def _continuation(why: str) -> None:
+    error_console().print(
+        f"autotune: {why}.  Continue with:\n  {shlex.join(['autotune', *sys.argv[1:]])}",
+        markup=False,
+    )
+
+
+def _show(plan: Plan, prepared: list[Prepared], json_out: str | None) -> None:
+    if json_out:
+        cells = [
+            {
+                "cell": p.plan.key,
+                "settings": len(p.settings),
+                "runs": p.runs,
+                "blocks": p.cut.blocks,
+                "planned_s": p.planned_s,
+            }
+            for p in prepared
+        ]
+        write_json({"plan": plan.name, "kind": plan.kind, "cells": cells}, json_out)
+        return
+    rows = [
+        [
+            p.plan.key,
+            p.plan.split,
+            str(len(p.settings)),
+            str(p.runs),
+            str(p.cut.blocks),
+            seconds(p.planned_s),
+        ]
+        for p in prepared
+    ]
+    columns = ["cell", "split", ">settings", ">runs", ">blocks", ">planned"]
+    out = console()
+    out.print(table(f"{plan.name} ({plan.kind})", columns, rows))
+    out.print(f"in all {seconds(sum(p.planned_s for p in prepared))}", markup=False)
+
+
+class ExploreProgress:
+    """One live line on a terminal, a line per block elsewhere.  Use as a context manager."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.console = Console(stderr=True, highlight=False)
+        self.quiet = quiet
+        self.left_s = 0.0
+        self._phase = "starting"
+        self._runs = 0
+        self._since = time.monotonic()
+        self._live: Live | None = None
+
+    def __enter__(self) -> ExploreProgress:
+        if not self.quiet and sys.stderr.isatty():
+            self._live = Live(Text(""), console=self.console, transient=True, auto_refresh=False)
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+            self._live = None
+
+    def __call__(self, event: Told) -> None:
+        if self.quiet:
+            return
+        if isinstance(event, PhaseStarted):
+            self._phase, self._runs = event.words, 0
+            self._line(f"{event.words} ...{self._left()}")
+        elif isinstance(event, Waiting):
+            self._line(event.words)
+        elif isinstance(event, RunEnded):
+            self._runs += 1
+        elif isinstance(event, BlockEnded):
+            self.left_s, self._since = event.left_s, time.monotonic()
+            bad = f", {event.bad} of them not ok" if event.bad else ""
+            self._line(f"{event.cell}: block {event.block + 1} stored, {event.runs} runs{bad}")
+        if self._live is not None:
+            words = f"{self._phase}  run {self._runs}{self._left()}"
+            self._live.update(Text(words, overflow="ellipsis", no_wrap=True), refresh=True)
+
+    def _left(self) -> str:
+        left = self.left_s - (time.monotonic() - self._since)
+        return f"  about {seconds(round(left))} left in all" if left >= 1 else ""
+
+    def _line(self, text: str) -> None:
+        target = self._live.console if self._live is not None else self.console
+        target.print(text, markup=False)

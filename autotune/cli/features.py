@@ -1,0 +1,148 @@
+"""``autotune features``: one traced run of a program gives its features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from autotune.cli import options as o
+from autotune.cli.render import console, error_console, seconds, table, write_json
+from autotune.errors import UsageError
+from autotune.study.target import Target
+from runner.launch import Runner
+from runner.lock import MachineLock
+from runner.machine import describe
+from runner.mpi.discover import adapter as adapter_for
+from runner.trace import FEATURES, SPECS, Features
+from runner.trace.compute import feature_values, nodes
+from runner.trace.run import NotTraceable, Traced, trace
+
+_PRINTED_GROUPS = ("thesis", "extra")
+
+
+def features(
+    program: o.Program = None,
+    out: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the features go.")
+    ] = Path("app_features.json"),
+    app: o.AppName = None,
+    input_name: o.InputName = None,
+    ranks: o.Ranks = None,
+    cluster: o.ClusterName = "local",
+    mpi: o.Mpi = None,
+    verify: o.Verify = None,
+    timeout: o.Timeout = None,
+    clean_env: o.CleanEnv = False,
+    method: Annotated[
+        Literal["auto", "pmpi", "mpi4py"],
+        typer.Option(
+            "--method",
+            help="pmpi: the compiled profiling library, for any program; mpi4py: counting in "
+            "Python; auto: the first that works.",
+        ),
+    ] = "auto",
+    explain: Annotated[
+        bool, typer.Option("--list", help="Name, unit and definition of every feature; no run.")
+    ] = False,
+    guard: o.Guard = True,
+    json_out: o.JsonOut = None,
+) -> None:
+    """Run a program once, traced, and write down what it communicates (app_features.json)."""
+    if explain:
+        _explain(json_out)
+        return
+    words = o.TargetWords(
+        program, app, input_name, ranks, cluster, mpi, None, verify, timeout, clean_env, "features"
+    )
+    target = words.resolve()
+    o.check_writable(out)
+    found, traced = _measure(target, method, guard)
+    found.save(out)
+    if json_out:
+        write_json(found.to_json(), json_out)
+    if json_out != "-":
+        _print(found, traced)
+        console().print(f"features written to {out}", markup=False, soft_wrap=True)
+
+
+def _measure(
+    target: Target, method: Literal["auto", "pmpi", "mpi4py"], guard: bool
+) -> tuple[Features, Traced]:
+    out = error_console()
+
+    def tell(words: str) -> None:
+        out.print(words, markup=False)
+
+    spec = target.spec(None)
+    cpus = target.cluster.cpu_set
+    with (
+        MachineLock("exclusive", cpus=cpus, on_wait=lambda who: tell(f"waiting for {who}")),
+        Runner(
+            adapter_for(target.library),
+            guard=guard,
+            own_processes=target.cluster.own_processes,
+            cpus=cpus,
+        ) as runner,
+    ):
+        tell(f"tracing one run of {target.app.name} on {target.ranks} ranks")
+        try:
+            traced = trace(runner, spec, method, tell)
+        except NotTraceable as problem:
+            raise UsageError(str(problem)) from None
+    return features_of(target, traced), traced
+
+
+def features_of(target: Target, traced: Traced) -> Features:
+    """The features file's content for a traced run of a target."""
+    machine = describe()
+    return Features(
+        values=feature_values(traced.ranks, target.cores),
+        argv=target.program,
+        cwd=target.cwd,
+        ranks=target.ranks,
+        nodes=nodes(traced.ranks),
+        cores=target.cores,
+        mpi_name=target.library.family,
+        mpi_version=target.library.version,
+        machine={
+            "fingerprint": machine.fingerprint,
+            "cpu_model": machine.cpu_model,
+            "hostname": machine.hostname,
+        },
+        wall_s=max(rank.wall_ns for rank in traced.ranks) / 1e9,
+        method=traced.method,
+        app=None if target.app.literal else target.app.name,
+        input=target.input,
+        cluster=target.cluster.name,
+    )
+
+
+def _print(found: Features, traced: Traced) -> None:
+    out = console()
+    out.print(
+        f"{found.ranks} ranks on {found.nodes} node(s), {seconds(found.wall_s)} between Init and "
+        f"Finalize, wall {seconds(traced.record.wall_s)}",
+        markup=False,
+    )
+    rows = [
+        [name, f"{found.values[name]:.6g}", spec.unit, spec.kind]
+        for name, spec in SPECS.items()
+        if spec.group in _PRINTED_GROUPS and found.values[name]
+    ]
+    out.print(table("", ["feature", ">value", "unit", "from"], rows))
+    rest = sum(1 for value in found.values.values() if not value)
+    out.print(f"{rest} features are 0; all with definitions: autotune features --list")
+
+
+def _explain(json_out: str | None) -> None:
+    if json_out:
+        rows = [
+            {"name": s.name, "unit": s.unit, "kind": s.kind, "definition": s.definition}
+            for s in FEATURES
+        ]
+        write_json(rows, json_out)
+    if json_out != "-":
+        lines = [[s.name, s.unit, s.kind, s.definition] for s in FEATURES]
+        console().print(table("", ["feature", "unit", "from", "definition"], lines))

@@ -1,0 +1,164 @@
+"""``autotune publish``: a proven setting as files that a cluster loads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autotune.cli.options import ClusterName, JsonOut, Mpi, StoreUrl, check_writable
+from autotune.cli.render import console, error_console, table, write_json
+from autotune.config.cluster import load_cluster
+from autotune.errors import UsageError
+from autotune.publish import formats
+from autotune.publish.header import gain_words
+from autotune.publish.plan import Planned, plan
+from autotune.publish.probe import Prober
+from autotune.publish.publishing import Published, diff, preview
+from autotune.publish.publishing import publish as carry_out
+from autotune.publish.source import Proposal, read_source
+from autotune.store import Store
+from runner.lock import MachineLock
+from runner.mpi.discover import find
+from runner.mpi.library import Library
+
+SCHEMA = "autotune-published-1"
+
+
+def publish(
+    cluster: ClusterName = "local",
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="SOURCE",
+            help="study:ID or classwide:ID. Default: the latest proven class-wide result.",
+        ),
+    ] = None,
+    format_names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format", "-f", metavar="F", help="May be repeated; --formats lists them all."
+        ),
+    ] = None,
+    list_formats: Annotated[
+        bool, typer.Option("--formats", help="List the formats and what this MPI obeys.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Another place for it.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the files; launch and write nothing.")
+    ] = False,
+    show_diff: Annotated[
+        bool, typer.Option("--diff", help="Print what would change; launch and write nothing.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="In spite of doubts, or over a file edited by hand.")
+    ] = False,
+    unproven: Annotated[
+        bool, typer.Option("--unproven", help="Also formats that nothing here can prove.")
+    ] = False,
+    mpi: Mpi = None,
+    store: StoreUrl = None,
+    json_out: JsonOut = None,
+) -> None:
+    """Publish a proven setting as files that were seen to be obeyed, with a way back."""
+    library = find(mpi)
+    if list_formats:
+        _list(library, json_out)
+        return
+    if not format_names:
+        raise UsageError("which format?  --format NAME (autotune publish --formats lists them)")
+    if json_out not in (None, "-"):
+        check_writable(Path(str(json_out)))
+    chosen = [formats.find(name) for name in dict.fromkeys(format_names)]
+    place = load_cluster(cluster)
+    with Store.open(store) as opened:
+        proposal = read_source(source, place, library, opened, force)
+    planned = plan(proposal, chosen, place, library, out, force=force, unproven=unproven)
+    if dry_run or show_diff:
+        _preview(planned, library, show_diff, json_out)
+        return
+    quiet = json_out == "-"
+    errors = error_console()
+
+    def say(words: str) -> None:
+        if not quiet:
+            errors.print(words, markup=False)
+
+    with MachineLock("shared", on_wait=waiting(say)), Prober(library, place) as prober:
+        done = carry_out(planned, prober, say)
+    if json_out:
+        _write(proposal, done, json_out)
+    if not quiet:
+        _print(proposal, done, force)
+
+
+def waiting(say: Callable[[str], None]) -> Callable[..., None]:
+    """Tells who holds the machine while launches have to wait for it."""
+
+    def told(*words: object) -> None:
+        holder = " ".join(" ".join(str(w) for w in words).split())
+        say(f"waiting for the machine: {holder[:200]} holds it")
+
+    return told
+
+
+def _write(proposal: Proposal, done: list[Published], json_out: str) -> None:
+    data = {
+        "schema": SCHEMA,
+        "evidence": proposal.evidence.to_json(),
+        "doubts": list(proposal.doubts),
+        "files": [one.to_json() for one in done],
+    }
+    write_json(data, json_out)
+
+
+def _print(proposal: Proposal, done: list[Published], force: bool) -> None:
+    out = console()
+    seen = proposal.evidence
+    out.print(f"{seen.source}: {seen.setting.replace(',', ', ')}", markup=False)
+    out.print(f"gain over the default: {gain_words(seen)}", markup=False)
+    for doubt in proposal.doubts if force else ():
+        out.print(f"note: {doubt}", markup=False)
+    for one in done:
+        mark = "published" if one.proven else "written, UNPROVEN"
+        out.print(f"{mark}: {one.path} ({one.format})", markup=False, soft_wrap=True)
+        out.print(f"  {one.probe}", markup=False)
+        if one.edited is not None:
+            out.print(f"  the edited file is kept as {one.edited}", markup=False, soft_wrap=True)
+        out.print(f"  undo: {one.undo}", markup=False, soft_wrap=True)
+
+
+def _preview(
+    planned: list[Planned], library: Library, show_diff: bool, json_out: str | None
+) -> None:
+    texts = [diff(one, library) if show_diff else preview(one, library) for one in planned]
+    if json_out:
+        rows = [
+            {"path": str(one.path), "format": one.fmt.name, "diff" if show_diff else "text": text}
+            for one, text in zip(planned, texts, strict=True)
+        ]
+        write_json({"schema": SCHEMA, "dry_run": True, "files": rows}, json_out)
+    if json_out == "-":
+        return
+    out = console()
+    for one, text in zip(planned, texts, strict=True):
+        if not show_diff:
+            out.print(f"would write {one.path}:", style="bold", markup=False, soft_wrap=True)
+        out.print(text, markup=False, soft_wrap=True)
+
+
+def _list(library: Library, json_out: str | None) -> None:
+    rows = [(one.name, one.summary, one.unobeyed(library)) for one in formats.ALL]
+    if json_out:
+        keys = ("format", "summary", "cannot_be_proven")
+        write_json([dict(zip(keys, row, strict=True)) for row in rows], json_out)
+    if json_out == "-":
+        return
+    words = [[name, summary, "no" if why else "yes"] for name, summary, why in rows]
+    title = f"proven here: can {library.family} {library.version} be seen to obey it"
+    console().print(table(title, ["format", "what it is", "proven here"], words))

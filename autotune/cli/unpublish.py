@@ -1,0 +1,51 @@
+"""``autotune unpublish``: what was there before a publication is put back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autotune.cli.options import JsonOut
+from autotune.cli.render import console, write_json
+from autotune.errors import UsageError
+from autotune.publish.install import remove
+from autotune.publish.record import forget, published
+
+
+def unpublish(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILE...", help="Published files.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All files that you have published.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also a file that was edited since (it is kept).")
+    ] = False,
+    json_out: JsonOut = None,
+) -> None:
+    """Take published files away and put back what was there before."""
+    if files and everything:
+        raise UsageError("give either FILE... or --all, not both")
+    paths = [f.expanduser().absolute() for f in files or ()]
+    if not paths:
+        known = published()
+        if not everything:
+            listed = "".join(f"\n  {p}" for p in known) or "\n  none"
+            raise UsageError(f"which file?  autotune unpublish FILE... or --all; known:{listed}")
+        for gone in (p for p in known if not p.exists()):
+            forget(gone)
+        paths = [p for p in known if p.exists()]
+    # Of files made together the last may name the first.
+    done = []
+    for path in reversed(paths):
+        done.append({"path": str(path), "done": remove(path, force)})
+        forget(path)
+        if json_out != "-":
+            console().print(done[-1]["done"], markup=False, soft_wrap=True)
+    if json_out:
+        write_json({"schema": "autotune-unpublished-1", "files": done}, json_out)
+    elif not done:
+        console().print("nothing is published", markup=False)

@@ -1,0 +1,197 @@
+"""One block: its runs, in order, on a bench that waits while the machine is busy."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from autotune.datasets.card import Cell
+from autotune.datasets.frozen import without_inactive
+from autotune.datasets.plan import Plan
+from autotune.datasets.schedule import DEFAULTS_FIRST
+from autotune.datasets.shards import Row, state_of
+from autotune.errors import WorkError
+from autotune.space import DEFAULT, Setting, Space
+from autotune.study.bench import Bench, MachineBusy, Quiet
+from autotune.study.events import Event, Waiting
+from autotune.study.ledger import Entry
+from runner.types import RunRecord
+
+EXPLORE = "explore"
+PAUSE_S = 60.0
+QUIET_S = 3.0
+SLACK_S = 0.5
+"""Wall seconds allowed beyond the limit: starting and ending take longer now and then."""
+
+
+@dataclass(frozen=True)
+class BlockEnded:
+    """A shard was written.  ``left_s``: expected seconds for what is left, at the pace so far."""
+
+    cell: str
+    block: int
+    blocks: int
+    runs: int
+    bad: int
+    left_s: float
+
+
+Told = Event | BlockEnded
+Watch = Callable[[Told], None]
+
+
+class OutOfTime(Exception):
+    """The budget does not allow for another block."""
+
+
+@dataclass
+class Clock:
+    """The budget of a turn, and the pace: seconds measured per second planned."""
+
+    budget_s: float | None
+    began: float = field(default_factory=time.monotonic)
+    planned_s: float = 0.0
+    spent_s: float = 0.0
+
+    def allows(self, planned_s: float) -> bool:
+        gone = time.monotonic() - self.began
+        return self.budget_s is None or gone + planned_s * self.pace <= self.budget_s
+
+    @property
+    def pace(self) -> float:
+        return self.spent_s / self.planned_s if self.planned_s else 1.0
+
+    def done(self, planned_s: float, spent_s: float) -> None:
+        self.planned_s += planned_s
+        self.spent_s += spent_s
+
+
+@dataclass
+class Patient:
+    """A bench that pauses while the machine is busy, for as long as the budget allows."""
+
+    bench: Bench
+    quiet: Quiet
+    watch: Watch
+    clock: Clock
+
+    def run(
+        self, setting: Setting, phase: str, block: int, timeout_s: float | None = None
+    ) -> Entry:
+        while True:
+            try:
+                return self.bench.run(setting, phase, block=block, timeout_s=timeout_s)
+            except MachineBusy:
+                self.watch(Waiting("paused: other work keeps the machine busy"))
+            while not self.quiet(PAUSE_S, quiet_s=QUIET_S).quiet:
+                if not self.clock.allows(0.0):
+                    raise OutOfTime
+
+
+@dataclass
+class Block:
+    """One block while it is measured; ``runs`` are (index, limit of the metric, entry)."""
+
+    plan: Plan
+    space: Space
+    cell: Cell
+    number: int
+    settings: list[Setting]
+    bench: Patient
+    runs: list[tuple[int, float, Entry]] = field(default_factory=list)
+    inactive: set[str] = field(default_factory=set)
+
+    def run(self, order: Sequence[int], representatives: Sequence[int]) -> None:
+        """The default, the settings in this order with the default between them, the default."""
+        self.inactive = set(self.cell.inactive)
+        known = list(representatives)
+        for _ in range(DEFAULTS_FIRST):
+            self._default()
+        since = 0
+        for index in order:
+            if known[index] != index:
+                continue
+            if since >= self.plan.default_every:
+                self._default()
+                since = 0
+            self._setting(index)
+            since += 1
+            if not self.inactive <= set(self.cell.inactive):
+                known = self._representatives()
+        self._default()
+
+    def _representatives(self) -> list[int]:
+        first: dict[Setting, int] = {}
+        idle = tuple(self.inactive)
+        return [
+            first.setdefault(without_inactive(self.space, setting, idle), index)
+            for index, setting in enumerate(self.settings)
+        ]
+
+    def _default(self) -> None:
+        entry = self.bench.run(DEFAULT, EXPLORE, self.number)
+        if not entry.record.valid:
+            # Launchers fail to start now and then; a program that does not run fails again.
+            entry = self.bench.run(DEFAULT, EXPLORE, self.number)
+        if not entry.record.valid:
+            raise WorkError(
+                f"cell {self.cell.key}: the default does not run: {entry.record.state}: "
+                f"{entry.record.reason}\n{entry.record.stderr_tail[-400:]}".rstrip()
+            )
+        self.runs.append((0, math.nan, entry))
+
+    def _setting(self, index: int) -> None:
+        records = [entry.record for number, _, entry in self.runs if number == 0]
+        limit = self.plan.slowest * statistics.median(r.value_s for r in records)
+        outside = statistics.median(r.wall_s - r.value_s for r in records)
+        setting = without_inactive(self.space, self.settings[index], tuple(self.inactive))
+        timeout_s = limit + 1.5 * outside + SLACK_S
+        entry = self.bench.run(setting, EXPLORE, self.number, timeout_s)
+        self.runs.append((index, limit, entry))
+        self._learn(setting, entry.record)
+
+    def _learn(self, setting: Setting, record: RunRecord) -> None:
+        """Parameters whose component was not opened: settings that differ in them are one.
+
+        Seen in a layout other than the default's it says something of that layout alone.
+        """
+        placed = any(
+            name in self.space and self.space[name].target == "placement" for name in setting
+        )
+        moved = any(self.space.follows(name, setting) for name in self.space.resources)
+        if record.valid and not placed and not moved:
+            seen = {n for n, back in record.read_back.items() if back.state == "inactive"}
+            self.inactive |= seen & set(setting)
+
+
+def row_of(
+    cell: str,
+    block: int,
+    index: int,
+    limit: float,
+    entry: Entry,
+    machine: str,
+    mpi: str,
+    commit: str,
+) -> Row:
+    """A run as a row of a shard."""
+    record = entry.record
+    return Row(
+        cell=cell,
+        block=block,
+        order=entry.order,
+        setting=index,
+        state=state_of(record),
+        reason=record.reason[:300],
+        value_s=record.value_s if record.valid else math.nan,
+        limit_s=limit,
+        wall_s=record.wall_s,
+        foreign_load=record.foreign_cpu_s,
+        started_at=record.started_at,
+        machine=machine,
+        mpi=mpi,
+        commit=commit,
+    )

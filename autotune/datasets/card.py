@@ -1,0 +1,118 @@
+"""``card.toml``: what a dataset is, where it comes from and how it is measured again."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from autotune.config.validated import read_toml
+from autotune.datasets.toml import to_toml
+from autotune.errors import UsageError
+
+SCHEMA = 1
+CARD = "card.toml"
+Kind = Literal["grid", "explore"]
+Split = Literal["design", "report"]
+_SCHEMA_LINE = re.compile(r"^\s*schema\s*=\s*(\d+)\s*$", re.MULTILINE)
+
+
+def _names_files(key: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", key):
+        raise ValueError("must be letters, digits, _ and - only: files are named by it")
+    return key
+
+
+CellKey = Annotated[str, AfterValidator(_names_files)]
+
+
+class Model(BaseModel):
+    """Unknown keys are mistakes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Machine(Model):
+    """The machine of the runs; ``fingerprint`` is equal where timings may be compared."""
+
+    fingerprint: str
+    cpu_model: str = ""
+    cores: int = Field(default=0, ge=0)
+    memory_bytes: int = Field(default=0, ge=0)
+    kernel: str = ""
+    virtualised: str = ""
+
+
+class Cell(Model):
+    """One program with its input on so many ranks: what settings are compared on.
+
+    ``args`` replace the arguments of the input where not None.  ``facts`` are what rules of the
+    space ask about (ranks, cores, nodes, ...).  ``inactive`` are parameters that were seen to do
+    nothing here: settings that differ in them alone are one.  ``blocks`` is how many blocks make
+    the cell complete (0: not known), ``rejected`` counts runs that foreign load spoiled.
+    """
+
+    key: CellKey
+    app: str
+    input: str = ""
+    args: tuple[str, ...] | None = None
+    ranks: int = Field(ge=1)
+    cluster: str = "local"
+    split: Split = "design"
+    note: str = ""
+    facts: dict[str, int | float | str] = Field(default_factory=dict)
+    inactive: tuple[str, ...] = ()
+    blocks: int = Field(default=0, ge=0)
+    rejected: int = Field(default=0, ge=0)
+
+
+class Card(Model):
+    """The whole card.  Times in seconds; ``protocol`` are words for people."""
+
+    schema_: int = Field(default=SCHEMA, alias="schema")
+    name: str
+    kind: Kind
+    title: str = ""
+    why: str = ""
+    date: str = ""
+    machine: Machine
+    mpi: str = ""
+    protocol: tuple[str, ...] = ()
+    planned_s: float = Field(default=0.0, ge=0)
+    measured_s: float = Field(default=0.0, ge=0)
+    regenerate: str = ""
+    cells: tuple[Cell, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _cells_differ(self) -> Card:
+        keys = [cell.key for cell in self.cells]
+        twice = sorted({key for key in keys if keys.count(key) > 1})
+        if twice:
+            raise ValueError(f"two cells have the key {', '.join(twice)}")
+        return self
+
+    def text(self) -> str:
+        """The card as TOML."""
+        return to_toml(self.model_dump(by_alias=True, exclude_none=True))
+
+
+def read_card(folder: Path) -> Card:
+    """The card of a dataset's folder; raises UsageError where it is missing, wrong or too new."""
+    path = folder / CARD
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(
+            f"{folder} is no dataset: cannot read {CARD} ({problem}); expected a folder as "
+            "'autotune explore' writes it"
+        ) from None
+    # Told before validation, which would only say that keys of the future are unknown.
+    schema = _SCHEMA_LINE.search(text)
+    if schema is not None and int(schema[1]) > SCHEMA:
+        raise UsageError(
+            f"{path}: schema = {schema[1]} was written by a newer autotune; this one reads up to "
+            f"{SCHEMA}: update it"
+        )
+    return read_toml(text, str(path), Card)

@@ -1,0 +1,191 @@
+"""A dataset as it is read: settings, raw runs, and runs as ratios to their block's default."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from autotune.datasets.card import CARD, Card, Cell, Kind, read_card
+from autotune.datasets.frozen import thawed, without_inactive
+from autotune.datasets.shards import COLUMNS, SHARDS, read_shard
+from autotune.errors import UsageError
+from autotune.space import DEFAULT, Setting, Space
+
+FOLDER = Path("datasets")
+SETTINGS = "settings"
+ALL = "all"
+SPACES = "spaces"
+SPACE = "space.toml"
+
+
+class Dataset:
+    """One folder of measured runs.  Made by :func:`load`; everything is read when asked for."""
+
+    def __init__(self, folder: Path, card: Card) -> None:
+        self.folder = folder
+        self.card = card
+        self._spaces: dict[str, Space] = {}
+        self._settings: dict[str, list[Setting]] = {}
+
+    @property
+    def name(self) -> str:
+        return self.card.name
+
+    @property
+    def kind(self) -> Kind:
+        return self.card.kind
+
+    @property
+    def cells(self) -> list[Cell]:
+        return list(self.card.cells)
+
+    def cell(self, cell: str | Cell) -> Cell:
+        """The cell of that key; raises UsageError naming those there are."""
+        key = cell if isinstance(cell, str) else cell.key
+        for known in self.card.cells:
+            if known.key == key:
+                return known
+        keys = ", ".join(c.key for c in self.card.cells)
+        raise UsageError(f"dataset {self.name} has no cell {key!r}; its cells are {keys}")
+
+    def space(self, cell: str | Cell) -> Space:
+        """What may vary in a cell: its own file, else the dataset's."""
+        found = self.cell(cell)
+        if found.key not in self._spaces:
+            own = self.folder / SPACES / f"{found.key}.toml"
+            path = own if own.is_file() else self.folder / SPACE
+            facts = {"ranks": found.ranks, **found.facts}
+            self._spaces[found.key] = thawed(path, facts, f"{self.name}/{found.key}")
+        return self._spaces[found.key]
+
+    def settings(self, cell: str | Cell) -> list[Setting]:
+        """The settings in the order of their index; the first is the default."""
+        found = self.cell(cell)
+        if found.key not in self._settings:
+            own = self.folder / SETTINGS / f"{found.key}.json"
+            path = own if own.is_file() else self.folder / SETTINGS / f"{ALL}.json"
+            self._settings[found.key] = _read_settings(path)
+        return self._settings[found.key]
+
+    def representatives(self, cell: str | Cell) -> list[int]:
+        """For each index the first index that means the same in this cell (often its own)."""
+        found, space = self.cell(cell), self.space(cell)
+        first: dict[Setting, int] = {}
+        return [
+            first.setdefault(without_inactive(space, setting, found.inactive), index)
+            for index, setting in enumerate(self.settings(found))
+        ]
+
+    @cached_property
+    def _runs(self) -> pd.DataFrame:
+        frames = [self._cell_runs(cell) for cell in self.card.cells]
+        filled = [frame for frame in frames if len(frame)]
+        return pd.concat(filled, ignore_index=True) if filled else frames[0]
+
+    def _cell_runs(self, cell: Cell) -> pd.DataFrame:
+        paths = sorted((self.folder / SHARDS).glob(f"{cell.key}.[0-9]*.parquet"))
+        frames = [read_shard(path) for path in paths]
+        if not frames:
+            return pd.DataFrame(columns=[*COLUMNS, "ratio"])
+        runs = pd.concat(frames, ignore_index=True)
+        self._check(cell, runs)
+        runs["ratio"] = ratios(runs)
+        return runs
+
+    def _check(self, cell: Cell, runs: pd.DataFrame) -> None:
+        count = len(self.settings(cell))
+        if len(runs) and not runs["setting"].between(0, count - 1).all():
+            raise UsageError(
+                f"{self.folder}: a shard of cell {cell.key} has setting "
+                f"{int(runs['setting'].max())}, but its list has {count}: the files do not belong "
+                "together"
+            )
+        fingerprints = set(runs["machine"]) - {self.card.machine.fingerprint}
+        if fingerprints:
+            raise UsageError(
+                f"{self.folder}: cell {cell.key} has runs of machine {min(fingerprints)}, the card "
+                f"says {self.card.machine.fingerprint}; runs of two machines are two datasets"
+            )
+
+    def runs(self, cell: str | Cell | None = None) -> pd.DataFrame:
+        """Raw runs, one a row, with ``ratio`` = value_s / median default of their block.
+
+        Of a censored run it is a lower bound (its limit over that median), of one that failed,
+        was altered or wrong it is infinite.
+        """
+        if cell is None:
+            return self._runs.copy()
+        key = self.cell(cell).key
+        return self._runs[self._runs["cell"] == key].reset_index(drop=True)
+
+    def matrix(self, cell: str | Cell) -> pd.DataFrame:
+        """One row a setting: index, n (runs), ratio_median and state ("" where not measured).
+
+        The state is "ok" where most runs were, else the most frequent other one.  Settings that
+        mean the same have the same figures.
+        """
+        runs = self.runs(cell)
+        rows = []
+        grouped = {int(str(index)): group for index, group in runs.groupby("setting")}
+        for index, same in enumerate(self.representatives(cell)):
+            group = grouped.get(same)
+            if group is None:
+                rows.append((index, 0, np.nan, ""))
+                continue
+            # Ties go to the cautious side: "ok" needs the majority.
+            states = group["state"].value_counts()
+            good = int(states.get("ok", 0)) * 2 > len(group)
+            state = "ok" if good else str(states.drop("ok", errors="ignore").idxmax())
+            rows.append((index, len(group), float(group["ratio"].median()), state))
+        return pd.DataFrame(rows, columns=["index", "n", "ratio_median", "state"])
+
+
+def ratios(runs: pd.DataFrame) -> pd.Series[float]:
+    """The ratio of every run to the median default of its cell and block; see Dataset.runs."""
+    default = runs[(runs["setting"] == 0) & (runs["state"] == "ok")]
+    levels = default.groupby(["cell", "block"])["value_s"].median().rename("level")
+    level = runs.join(levels, on=["cell", "block"])["level"]
+    found = pd.Series(np.inf, index=runs.index, dtype=float)
+    found = found.mask(runs["state"] == "ok", runs["value_s"] / level)
+    return found.mask(runs["state"] == "censored", runs["limit_s"] / level)
+
+
+def load(place: str | Path) -> Dataset:
+    """The dataset of a folder, or of that name in ``datasets``; its shards are read when needed.
+
+    Raises UsageError where there is none, or it was written by a newer version.
+    """
+    folder = Path(place)
+    if not (folder / CARD).is_file() and (FOLDER / folder / CARD).is_file():
+        folder = FOLDER / folder
+    if not folder.is_dir():
+        known = sorted(path.parent.name for path in FOLDER.glob(f"*/{CARD}"))
+        raise UsageError(
+            f"no dataset {str(place)!r}: neither a folder nor a name in {FOLDER}/ "
+            f"(there: {', '.join(known) or 'none'})"
+        )
+    return Dataset(folder, read_card(folder))
+
+
+def _read_settings(path: Path) -> list[Setting]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"cannot read the settings {path}: {problem}") from None
+    if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
+        raise UsageError(f"{path}: expected a list of settings, each a table of names and values")
+    settings = [Setting(item) for item in data]
+    if not settings or settings[0] != DEFAULT:
+        raise UsageError(f"{path}: the first setting must be {{}}, the default")
+    return settings
+
+
+def settings_text(settings: Sequence[Setting]) -> str:
+    """A list of settings as JSON, one a line."""
+    lines = [json.dumps(setting.to_json()) for setting in settings]
+    return "[\n" + ",\n".join(lines) + "\n]\n"

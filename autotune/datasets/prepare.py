@@ -1,0 +1,197 @@
+"""From a plan to a dataset's folder: cells resolved, settings listed, nothing measured yet."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from autotune.config.app import App
+from autotune.datasets.card import CARD, Card, Cell, Machine
+from autotune.datasets.dataset import ALL, Dataset, load
+from autotune.datasets.frozen import narrowed
+from autotune.datasets.plan import LARGEST_GRID, Plan, PlanCell
+from autotune.datasets.schedule import Size, planned_runs, size
+from autotune.datasets.writer import create
+from autotune.errors import UsageError
+from autotune.space import DEFAULT, Setting, Space, load_space
+from autotune.study.target import Target
+from runner.machine import describe
+
+Resolve = Callable[[PlanCell], Target]
+"""Looks application, cluster and MPI of a cell up."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A cell that can be measured."""
+
+    plan: PlanCell
+    target: Target
+    space: Space
+    settings: list[Setting]
+    cut: Size
+    runs: int
+    """Launches planned."""
+
+    @property
+    def planned_s(self) -> float:
+        return self.runs * self.plan.run_s
+
+
+def with_args(app: App, input_name: str | None, args: Sequence[str] | None) -> App:
+    """The application whose input has these arguments instead of its own."""
+    if args is None:
+        return app
+    name = input_name or app.default_input
+    changed = app.input(input_name).model_copy(update={"args": tuple(args)})
+    return app.model_copy(update={"inputs": {**app.inputs, name: changed}})
+
+
+def prepare(plan: Plan, cells: Sequence[PlanCell], resolve: Resolve) -> list[Prepared]:
+    """Look up what the cells need; raises UsageError and RunnerError for what is not there."""
+    found = []
+    for cell in cells:
+        target = resolve(cell)
+        space = load_space(
+            cell.space,
+            library=target.library,
+            facts=target.facts,
+            app_facts=target.app_facts,
+        )
+        if cell.levels is not None:
+            space = narrowed(space, cell.levels, f"plan {plan.name}, cell {cell.key}")
+        found.append((cell, target, space))
+    shared = _random_list(plan, [space for _, _, space in found])
+    prepared = []
+    for cell, target, space in found:
+        settings = _grid(plan, cell, space) if plan.kind == "grid" else shared
+        cut = size(plan, len(settings) - 1, cell.run_s)
+        runs = planned_runs(plan, len(settings) - 1, cut)
+        prepared.append(Prepared(cell, target, space, settings, cut, runs))
+    return prepared
+
+
+def _grid(plan: Plan, cell: PlanCell, space: Space) -> list[Setting]:
+    settings = list(itertools.islice(space.enumerate(), LARGEST_GRID + 1))
+    if len(settings) > LARGEST_GRID:
+        raise UsageError(
+            f"plan {plan.name}, cell {cell.key}: the grid has more than {LARGEST_GRID} settings "
+            f"({space.combinations():.3g} combinations); give fewer levels"
+        )
+    return [DEFAULT, *(setting for setting in settings if setting != DEFAULT)]
+
+
+def _random_list(plan: Plan, spaces: list[Space]) -> list[Setting]:
+    """The default and distinct random settings that are valid in every cell."""
+    if plan.kind == "grid":
+        return []
+    rng = np.random.default_rng(plan.seed)
+    found = {DEFAULT: None}
+    for _ in range(50 * plan.settings):
+        if len(found) > plan.settings:
+            break
+        setting = spaces[0].sample(rng)
+        if all(space.is_valid(setting) for space in spaces[1:]):
+            found[setting] = None
+    return list(found)
+
+
+def start(
+    plan: Plan, prepared: Sequence[Prepared], folder: Path, regenerate: str, mpi: str
+) -> Dataset:
+    """The dataset's folder: made where it is new, else checked and given the new cells.
+
+    Raises UsageError where the folder holds something that this plan does not continue.
+    """
+    machine = describe()
+    known: Mapping[str, Cell] = {}
+    before = None
+    if (folder / CARD).exists():
+        before = load(folder)
+        _check(before, plan, prepared, machine.fingerprint, mpi)
+        known = {cell.key: cell for cell in before.cells}
+    elif folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"{folder} holds other files and no {CARD}; give an empty place with -o")
+    now = {p.plan.key: _cell(p) for p in prepared}
+    keys = [c.key for c in plan.cells if c.key in known or c.key in now]
+    added = [p for p in prepared if p.plan.key not in known]
+    planned = sum(p.planned_s for p in added)
+    card = Card(
+        schema=1,
+        name=plan.name,
+        kind=plan.kind,
+        title=plan.title,
+        why=plan.why,
+        date=before.card.date if before else f"{datetime.date.today()}",
+        machine=Machine(
+            fingerprint=machine.fingerprint,
+            cpu_model=machine.cpu_model,
+            cores=machine.cores,
+            memory_bytes=machine.memory_bytes,
+            kernel=machine.kernel,
+            virtualised=machine.virtualised,
+        ),
+        mpi=mpi,
+        protocol=protocol(plan),
+        planned_s=round(planned + (before.card.planned_s if before else 0.0), 1),
+        measured_s=before.card.measured_s if before else 0.0,
+        regenerate=regenerate,
+        cells=tuple(known.get(key) or now[key] for key in keys),
+    )
+    spaces = {p.plan.key: p.space for p in added}
+    settings = {p.plan.key: p.settings for p in added}
+    if plan.kind == "explore" and prepared:
+        settings = {ALL: prepared[0].settings}
+    return create(folder, card, spaces, settings)
+
+
+def _cell(prepared: Prepared) -> Cell:
+    cell = prepared.plan.cell(dict(prepared.space.facts))
+    return cell.model_copy(update={"blocks": prepared.cut.blocks})
+
+
+def _check(
+    before: Dataset, plan: Plan, prepared: Sequence[Prepared], fingerprint: str, mpi: str
+) -> None:
+    hint = "give another folder with -o"
+    card = before.card
+    if (card.name, card.kind) != (plan.name, plan.kind):
+        raise UsageError(
+            f"{before.folder} is the {card.kind} dataset {card.name}, the plan is the {plan.kind} "
+            f"{plan.name}; {hint}"
+        )
+    if card.machine.fingerprint != fingerprint or card.mpi != mpi:
+        raise UsageError(
+            f"{before.folder} was measured on machine {card.machine.fingerprint} with {card.mpi}, "
+            f"here are {fingerprint} and {mpi}; runs of two machines are two datasets: {hint}"
+        )
+    keys = {cell.key for cell in before.cells}
+    for p in prepared:
+        if p.plan.key in keys and before.settings(p.plan.key) != p.settings:
+            raise UsageError(
+                f"{before.folder}: cell {p.plan.key} was begun with other settings than the plan "
+                f"has now; {hint}"
+            )
+
+
+def protocol(plan: Plan) -> tuple[str, ...]:
+    """How the runs are made, in words for the card."""
+    how = (
+        f"every setting of the grid {plan.runs} times, once in each pass, in random order"
+        if plan.kind == "grid"
+        else f"{plan.settings} random settings once; then {plan.more} times more the best "
+        f"{plan.best} and a random {plan.best} of the others of each cell"
+    )
+    return (
+        how,
+        "blocks of at most 10 minutes, each with its own runs of the default",
+        f"the default at a block's beginning, end and after every {plan.default_every} others",
+        f"a run slower than {plan.slowest:g} times its block's default is stopped: censored",
+        "a setting that ended badly twice is not run again",
+        "runs beside foreign load are repeated and not kept here",
+    )

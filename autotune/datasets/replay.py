@@ -1,0 +1,220 @@
+"""Replay: a measured grid answers settings by drawing from its raw runs.
+
+Only complete grids are played: nothing is ever interpolated.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+import numpy as np
+from scipy import stats
+
+from autotune.datasets.dataset import Dataset
+from autotune.datasets.frozen import without_inactive
+from autotune.errors import UsageError
+from autotune.space import DEFAULT, Setting, Space
+from autotune.stats import noise_of
+
+RUNS = 3
+"""Runs of a point that is complete; two that did not end well are enough, too: see explore."""
+BAD_RUNS = 2
+ALPHA = 0.05
+TOP = 10
+SPLITS = 40
+"""Random halves over which the best setting is chosen and valued."""
+
+_STATES = {"ok": "ok", "censored": "censored"}
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One answer: T / T_default, and the state as strategies know it (ok, censored, failed).
+
+    Of a censored run the ratio is a lower bound, of one that failed it is infinite.
+    """
+
+    ratio: float
+    state: str
+
+
+@dataclass(frozen=True)
+class Best:
+    """OPUB: the setting, and its held-out ratio T / T_default."""
+
+    setting: Setting
+    ratio: float
+
+    @property
+    def gain(self) -> float:
+        return 1 / self.ratio - 1
+
+
+class Landscape:
+    """One cell of a dataset as a machine that answers at once.
+
+    ``settings`` are the distinct ones in the order of the dataset, the default first; ``complete``
+    tells whether each has runs enough.  Raises UsageError for a dataset that is no grid.
+    """
+
+    def __init__(self, dataset: Dataset, cell: str, min_runs: int = RUNS) -> None:
+        if dataset.kind != "grid":
+            raise UsageError(
+                f"dataset {dataset.name} is of kind {dataset.kind}: only complete grids are "
+                "replayed, since nothing is known of the settings in between"
+            )
+        found = dataset.cell(cell)
+        runs = dataset.runs(found)
+        listed = dataset.settings(found)
+        first = sorted(set(dataset.representatives(found)))
+        space = dataset.space(found)
+        forms = {i: without_inactive(space, listed[i], found.inactive) for i in first}
+        draws = {forms[i]: [] for i in first}  # type: dict[Setting, list[Draw]]
+        blocks = {forms[i]: [] for i in first}  # type: dict[Setting, list[int]]
+        columns = zip(runs["setting"], runs["ratio"], runs["state"], runs["block"], strict=True)
+        for index, ratio, state, block in columns:
+            if int(index) in forms and not math.isnan(ratio):
+                setting = forms[int(index)]
+                draws[setting].append(Draw(float(ratio), _STATES.get(str(state), "failed")))
+                blocks[setting].append(int(block))
+        self._set(f"{dataset.name}/{found.key}", space, found.inactive, draws)
+        self._blocks = blocks
+        self.complete = all(_enough(drawn, min_runs) for drawn in draws.values())
+
+    def _set(
+        self, name: str, space: Space, inactive: tuple[str, ...], draws: dict[Setting, list[Draw]]
+    ) -> None:
+        self.name = name
+        self.space = space
+        self.inactive = inactive
+        self.settings = list(draws)
+        self._draws = draws
+        self._by_key = {setting.key: drawn for setting, drawn in draws.items()}
+        # Settings are asked for again and again: what one means is looked up once.
+        self._asked: dict[str, list[Draw]] = dict(self._by_key)
+
+    def _points(self, setting: Setting) -> list[Draw]:
+        found = self._asked.get(setting.key)
+        if found is None:
+            found = self._by_key.get(self.effective(setting).key)
+            if not found:
+                raise UsageError(
+                    f"{self.name} has no runs of the setting {setting.key}: it is not on the grid"
+                )
+            self._asked[setting.key] = found
+        return found
+
+    def effective(self, setting: Setting) -> Setting:
+        """The one form of all settings that mean the same here."""
+        return without_inactive(self.space, setting, self.inactive)
+
+    def draw(self, setting: Setting, rng: np.random.Generator) -> Draw:
+        """One of the runs of the setting, each as likely; raises UsageError off the grid."""
+        points = self._points(setting)
+        return points[int(rng.random() * len(points))]
+
+    def draws(self, setting: Setting) -> list[Draw]:
+        """All runs of the setting, in the order they were made."""
+        return list(self._points(setting))
+
+    def median(self, setting: Setting) -> float:
+        """The median ratio over all runs of the setting."""
+        return median(draw.ratio for draw in self._points(setting))
+
+    def halves(self, seed: int) -> tuple[Landscape, dict[Setting, float]]:
+        """A landscape of one random half of the runs, and the other half's median ratios.
+
+        Of an odd number of runs the search gets the larger part.  A strategy that searches the one
+        and is valued on the other cannot gain by luck.
+        """
+        rng = np.random.default_rng([seed, 7])
+        search: dict[Setting, list[Draw]] = {}
+        held: dict[Setting, float] = {}
+        for setting, drawn in self._draws.items():
+            order = rng.permutation(len(drawn))
+            cut = (len(drawn) + 1) // 2
+            search[setting] = [drawn[i] for i in sorted(order[:cut])]
+            # A single run is all there is of a point: it stands on both sides.
+            held[setting] = median(
+                drawn[i].ratio for i in (order[cut:] if cut < len(order) else order)
+            )
+        half = object.__new__(Landscape)
+        half._set(self.name, self.space, self.inactive, search)
+        half._blocks = {}
+        half.complete = self.complete
+        return half, held
+
+    @cached_property
+    def noise(self) -> float:
+        """Robust standard deviation of the log ratio of one run, from the default's runs."""
+        return noise_of([draw.ratio for draw in self._draws[DEFAULT] if draw.state == "ok"])
+
+    @cached_property
+    def best(self) -> Best:
+        """OPUB: chosen among the settings on one half of the runs, valued on the other.
+
+        Over many random halves: the ten settings that are chosen most often stand for the top, and
+        the best of them by all runs is named; its value is the mean log ratio that the choices of
+        the one half had on the other, so that luck is not counted as gain.
+        """
+        chosen: dict[Setting, int] = {}
+        logs = []
+        for seed in range(SPLITS):
+            half, held = self.halves(seed)
+            pick = min(half.settings, key=half.median)
+            chosen[pick] = chosen.get(pick, 0) + 1
+            logs.append(math.log(held[pick]) if math.isfinite(held[pick]) else math.inf)
+        top = sorted(chosen, key=lambda s: (-chosen[s], s.key))[:TOP]
+        named = min(top, key=lambda s: (self.median(s), s.key))
+        return Best(named, math.exp(median(logs)))
+
+    @cached_property
+    def null(self) -> bool:
+        """Whether no setting beats the default beyond noise (one-sided, 5 % for all together)."""
+        return not self.winners
+
+    @cached_property
+    def winners(self) -> list[Setting]:
+        """The settings that beat the default beyond noise, the best first.
+
+        The mean log ratio of a setting against the pooled scatter of repeated runs, Student's t,
+        with Bonferroni's correction for their number; the default's level of each block has an
+        error of its own, which all its runs share.
+        """
+        groups = {
+            s: [math.log(d.ratio) for d in drawn]
+            for s, drawn in self._draws.items()
+            if len(drawn) > 1 and all(d.state == "ok" for d in drawn)
+        }
+        squares = sum(float(np.var(logs)) * len(logs) for logs in groups.values())
+        freedom = sum(len(logs) - 1 for logs in groups.values())
+        if not freedom:
+            return []
+        variance = max(squares / freedom, self.noise**2)
+        bar = stats.t.ppf(1 - ALPHA / max(len(groups) - 1, 1), freedom)
+        found = []
+        for setting, logs in groups.items():
+            error = math.sqrt(variance * (1 / len(logs) + self._level_error(setting)))
+            if setting != DEFAULT and -float(np.mean(logs)) > bar * error:
+                found.append((float(np.mean(logs)), setting))
+        return [setting for _, setting in sorted(found, key=lambda item: (item[0], item[1].key))]
+
+    def _level_error(self, setting: Setting) -> float:
+        """Variance of the default's median level, in units of one run's, as it hits a setting."""
+        per_block: dict[int, int] = {}
+        for block in self._blocks.get(DEFAULT, []):
+            per_block[block] = per_block.get(block, 0) + 1
+        mine = set(self._blocks.get(setting, []))
+        if not mine:
+            return 0.5 * math.pi / max(len(self._draws[DEFAULT]), 1)
+        # The median of n normal values varies by pi/2 more than their mean.
+        errors = [0.5 * math.pi / max(per_block.get(block, 1), 1) for block in mine]
+        return sum(errors) / len(errors) ** 2
+
+
+def _enough(drawn: list[Draw], runs: int) -> bool:
+    good = sum(draw.state == "ok" for draw in drawn)
+    return len(drawn) >= runs or (len(drawn) - good) >= BAD_RUNS

@@ -1,0 +1,28 @@
+"""The models by name."""
+
+from __future__ import annotations
+
+from autotune.predict.neighbours import Neighbours, ThesisNeighbours
+from autotune.predict.network import Network, ThesisNetwork
+from autotune.predict.ranking import Ranking
+from autotune.predict.scorer import Scorer
+
+KINDS: dict[str, type[Scorer]] = {
+    kind.kind: kind for kind in (Neighbours, ThesisNeighbours, Network, ThesisNetwork, Ranking)
+}
+CHOICES = (Neighbours.kind, Network.kind, Ranking.kind)
+"""Models that cross-validation chooses from when none is asked for."""
+THESIS = {Neighbours.kind: ThesisNeighbours.kind, Network.kind: ThesisNetwork.kind}
+"""What ``--preset thesis`` makes of a model."""
+
+
+def careful(kind: str) -> bool:
+    """Whether a model names the default when it is unsure; the thesis's forms never do."""
+    return kind not in THESIS.values()
+
+
+def find(kind: str) -> type[Scorer]:
+    """The class of that name; raises ValueError naming those there are."""
+    if kind not in KINDS:
+        raise ValueError(f"kind: there is no model {kind!r}; there are {', '.join(KINDS)}")
+    return KINDS[kind]

@@ -1,0 +1,150 @@
+"""k nearest neighbours: a program likes what the programs most like it liked (Pellegrini 1.9.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from autotune.predict.examples import Example, Floats, means
+from autotune.predict.reading import entry, floats, mapping, settings, whole
+from autotune.predict.scaling import SETS, Scaler
+from autotune.predict.scorer import Options, Scorer
+from autotune.predict.values import ValueCode, near_scores
+from autotune.space import Setting, Value
+
+K = 3
+
+
+def nearest(distances: Floats, k: int) -> list[int]:
+    """Indices of the k smallest, nearest first; of equals the earlier one."""
+    return [int(i) for i in np.argsort(distances, kind="stable")[:k]]
+
+
+class Neighbours(Scorer):
+    """Scores a setting by its mean log ratio over the k nearest programs that ran it."""
+
+    kind: ClassVar[str] = "knn"
+    summary: ClassVar[str] = "mean over the k nearest programs"
+    grid: ClassVar[tuple[Options, ...]] = tuple(
+        {"k": k, "features": chosen} for chosen in SETS for k in (1, K, 5)
+    )
+
+    def __init__(self, scaler: Scaler, points: Floats, tables: list[dict[str, float]], k: int):
+        self._scaler = scaler
+        self._points = points
+        self._tables = tables
+        self._k = k
+
+    @classmethod
+    def fit(
+        cls, examples: Sequence[Example], options: Options, defaults: Mapping[str, Value]
+    ) -> Neighbours:
+        scaler = Scaler.fit(examples, SETS[str(options["features"])])
+        points = np.array([scaler(e.features.values) for e in examples])
+        return cls(scaler, points, [means([e]) for e in examples], int(options["k"]))
+
+    def scores(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> Floats:
+        distances = np.linalg.norm(self._points - self._scaler(values), axis=1)
+        near = [self._tables[i] for i in nearest(distances, self._k)]
+        found = np.zeros(len(candidates))
+        for place, candidate in enumerate(candidates):
+            seen = [table[candidate.key] for table in near if candidate.key in table]
+            # Half of them at least: what one of five programs liked is no majority.
+            if 2 * len(seen) > len(near):
+                found[place] = float(np.mean(seen))
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "scaler": self._scaler.to_json(),
+            "points": self._points.tolist(),
+            "tables": self._tables,
+            "k": self._k,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Neighbours:
+        scaler = Scaler.from_json(mapping(data, "scaler"))
+        points = floats(data, "points", (None, len(scaler.names)))
+        tables = entry(data, "tables")
+        if not isinstance(tables, list) or len(tables) != len(points):
+            raise ValueError("tables: expected one table for each of points")
+        checked = []
+        for table in tables:
+            if not isinstance(table, dict):
+                raise ValueError("tables: expected JSON objects")
+            numbers = floats({"tables": list(table.values())}, "tables", (None,))
+            checked.append(dict(zip(table, numbers.tolist(), strict=True)))
+        return cls(scaler, points, checked, whole(data, "k", 1, 100))
+
+
+class ThesisNeighbours(Scorer):
+    """The thesis's form: every parameter is the mean of the values that were best for the three
+    nearest programs (majority for words), over its 19 features; never unsure."""
+
+    kind: ClassVar[str] = "knn-thesis"
+    summary: ClassVar[str] = "k-NN as in the thesis: mean of the 3 neighbours' best values"
+    grid: ClassVar[tuple[Options, ...]] = ({"k": K},)
+
+    def __init__(
+        self,
+        scaler: Scaler,
+        points: Floats,
+        best: tuple[Setting, ...],
+        gains: Floats,
+        code: ValueCode,
+        k: int,
+    ):
+        self._scaler = scaler
+        self._points = points
+        self._best = best
+        self._gains = gains
+        self._code = code
+        self._k = k
+
+    @classmethod
+    def fit(
+        cls, examples: Sequence[Example], options: Options, defaults: Mapping[str, Value]
+    ) -> ThesisNeighbours:
+        scaler = Scaler.fit(examples, SETS["thesis"])
+        best = [int(e.logs.argmin()) for e in examples]
+        return cls(
+            scaler,
+            np.array([scaler(e.features.values) for e in examples]),
+            tuple(e.settings[i] for e, i in zip(examples, best, strict=True)),
+            np.array([e.logs[i] for e, i in zip(examples, best, strict=True)]),
+            ValueCode.of([s for e in examples for s in e.settings], defaults),
+            int(options["k"]),
+        )
+
+    def scores(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> Floats:
+        distances = np.linalg.norm(self._points - self._scaler(values), axis=1)
+        near = nearest(distances, self._k)
+        wanted = self._code.average([self._best[i] for i in near])
+        expected = float(self._gains[near].mean())
+        return near_scores(self._code, wanted, candidates, expected)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "scaler": self._scaler.to_json(),
+            "points": self._points.tolist(),
+            "best": [s.to_json() for s in self._best],
+            "gains": self._gains.tolist(),
+            "code": self._code.to_json(),
+            "k": self._k,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ThesisNeighbours:
+        scaler = Scaler.from_json(mapping(data, "scaler"))
+        best = settings(data, "best")
+        return cls(
+            scaler,
+            floats(data, "points", (len(best), len(scaler.names))),
+            best,
+            floats(data, "gains", (len(best),)),
+            ValueCode.from_json(mapping(data, "code")),
+            whole(data, "k", 1, 100),
+        )

@@ -1,0 +1,191 @@
+"""Multi-layer perceptrons (Pellegrini 1.9.6).  Fitted by scikit-learn, kept and asked as tables.
+
+What differs from the thesis: its second hidden layer is logistic and its output tanh; scikit-learn
+has one activation for all hidden layers (tanh here) and a linear output.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPRegressor
+
+from autotune.predict.examples import Example, Floats, distinct, means
+from autotune.predict.reading import floats, mapping, number, sequence, texts
+from autotune.predict.scaling import SETS, Scaler
+from autotune.predict.scorer import Options, Scorer
+from autotune.predict.values import ValueCode, near_scores
+from autotune.space import Setting, Value
+
+HIDDEN = (16, 10)
+_INPUT = np.sqrt(19.0)
+"""The scaler divides by the root of the number of features; a network wants deviations near 1."""
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Weights and offsets, first layer first; tanh between the layers, none at the end."""
+
+    weights: tuple[Floats, ...]
+    offsets: tuple[Floats, ...]
+
+    @classmethod
+    def fit(cls, inputs: Floats, targets: Floats, **options: Any) -> Layers:
+        network = MLPRegressor(
+            hidden_layer_sizes=HIDDEN, activation="tanh", random_state=0, **options
+        )
+        with warnings.catch_warnings():
+            # The bound on its steps is a part of the recipe, not a failure.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            network.fit(inputs * _INPUT, targets if targets.shape[1] > 1 else targets[:, 0])
+        return cls(tuple(network.coefs_), tuple(network.intercepts_))
+
+    def times(self, factor: float) -> Layers:
+        """The same network with its outputs multiplied."""
+        return Layers(
+            (*self.weights[:-1], self.weights[-1] * factor),
+            (*self.offsets[:-1], self.offsets[-1] * factor),
+        )
+
+    def __call__(self, inputs: Floats) -> Floats:
+        values = inputs * _INPUT
+        for weights, offsets in zip(self.weights[:-1], self.offsets[:-1], strict=True):
+            values = np.tanh(values @ weights + offsets)
+        return np.asarray(values @ self.weights[-1] + self.offsets[-1], dtype=np.float64)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "weights": [w.tolist() for w in self.weights],
+            "offsets": [o.tolist() for o in self.offsets],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], inputs: int, outputs: int) -> Layers:
+        rows, ends = sequence(data, "weights"), sequence(data, "offsets")
+        if len(rows) != len(ends) or not rows:
+            raise ValueError("weights and offsets: expected one of each for every layer")
+        weights, offsets, width = [], [], inputs
+        for row, end in zip(rows, ends, strict=True):
+            weights.append(floats({"weights": row}, "weights", (width, None)))
+            width = weights[-1].shape[1]
+            offsets.append(floats({"offsets": end}, "offsets", (width,)))
+        if width != outputs:
+            raise ValueError(f"weights: expected {outputs} outputs, not {width}")
+        return cls(tuple(weights), tuple(offsets))
+
+
+class Network(Scorer):
+    """One output a setting: its log ratio, as a difference from the mean over all programs."""
+
+    kind: ClassVar[str] = "mlp"
+    summary: ClassVar[str] = "a perceptron 16-10 with the log ratio of every setting as output"
+    grid: ClassVar[tuple[Options, ...]] = tuple(
+        {"alpha": alpha, "features": chosen} for chosen in SETS for alpha in (0.03, 0.3)
+    )
+
+    def __init__(self, scaler: Scaler, layers: Layers, keys: Sequence[str], middle: Floats):
+        self._scaler = scaler
+        self._layers = layers
+        self._place = {key: at for at, key in enumerate(keys)}
+        self._middle = middle
+
+    @classmethod
+    def fit(
+        cls, examples: Sequence[Example], options: Options, defaults: Mapping[str, Value]
+    ) -> Network:
+        scaler = Scaler.fit(examples, SETS[str(options["features"])])
+        tables = [means([e]) for e in examples]
+        common = [
+            s.key for s in distinct(examples) if 2 * sum(s.key in t for t in tables) > len(tables)
+        ]
+        overall = means(examples)
+        middle = np.array([overall[key] for key in common])
+        # A program that did not run a setting says nothing: it gets the mean.
+        targets = np.array([[t.get(key, overall[key]) for key in common] for t in tables]) - middle
+        inputs = np.array([scaler(e.features.values) for e in examples])
+        alpha = float(options["alpha"])
+        # At its natural scale (a few per cent) the penalty on weights would drown everything.
+        size = max(float(targets.std()), 1e-6)
+        layers = Layers.fit(inputs, targets / size, solver="lbfgs", alpha=alpha, max_iter=60)
+        layers = layers.times(size)
+        return cls(scaler, layers, common, middle)
+
+    def scores(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> Floats:
+        out = self._layers(self._scaler(values)) + self._middle
+        return np.array(
+            [
+                out[self._place[c.key]] if len(c) and c.key in self._place else 0.0
+                for c in candidates
+            ]
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "scaler": self._scaler.to_json(),
+            "layers": self._layers.to_json(),
+            "keys": list(self._place),
+            "middle": self._middle.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Network:
+        scaler = Scaler.from_json(mapping(data, "scaler"))
+        keys = texts(data, "keys")
+        layers = Layers.from_json(mapping(data, "layers"), len(scaler.names), len(keys))
+        return cls(scaler, layers, keys, floats(data, "middle", (len(keys),)))
+
+
+class ThesisNetwork(Scorer):
+    """The thesis's form, 19-16-10-p: the outputs are the values of p parameters; never unsure."""
+
+    kind: ClassVar[str] = "mlp-thesis"
+    summary: ClassVar[str] = "19-16-10-p as in the thesis: the outputs are the values"
+    grid: ClassVar[tuple[Options, ...]] = ({"rate": 0.25, "momentum": 0.8},)
+
+    def __init__(self, scaler: Scaler, layers: Layers, code: ValueCode, expected: float):
+        self._scaler = scaler
+        self._layers = layers
+        self._code = code
+        self._expected = expected
+
+    @classmethod
+    def fit(
+        cls, examples: Sequence[Example], options: Options, defaults: Mapping[str, Value]
+    ) -> ThesisNetwork:
+        scaler = Scaler.fit(examples, SETS["thesis"])
+        code = ValueCode.of([s for e in examples for s in e.settings], defaults)
+        best = [e.settings[int(e.logs.argmin())] for e in examples]
+        layers = Layers.fit(
+            np.array([scaler(e.features.values) for e in examples]),
+            np.array([code.encode(s) for s in best]),
+            solver="sgd",
+            learning_rate_init=float(options["rate"]),
+            momentum=float(options["momentum"]),
+            max_iter=500,
+            tol=1e-5,
+        )
+        return cls(scaler, layers, code, float(np.mean([e.logs.min() for e in examples])))
+
+    def scores(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> Floats:
+        wanted = self._code.snap(np.atleast_1d(self._layers(self._scaler(values))))
+        return near_scores(self._code, wanted, candidates, self._expected)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "scaler": self._scaler.to_json(),
+            "layers": self._layers.to_json(),
+            "code": self._code.to_json(),
+            "expected": self._expected,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ThesisNetwork:
+        scaler = Scaler.from_json(mapping(data, "scaler"))
+        code = ValueCode.from_json(mapping(data, "code"))
+        layers = Layers.from_json(mapping(data, "layers"), len(scaler.names), len(code.names))
+        return cls(scaler, layers, code, number(data, "expected", -100, 100))

@@ -1,0 +1,240 @@
+"""A model with what was seen when it was checked: how sure it may be, and when it keeps quiet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from autotune.predict.examples import Example, Floats
+from autotune.predict.reading import floats, mapping, number, texts
+from autotune.predict.scaling import SETS, Scaler
+from autotune.predict.scorer import Scorer
+from autotune.space import DEFAULT, Setting
+
+SURE = math.log(1.02)
+"""The smallest log gain worth naming, whatever the checks allowed."""
+WRONG = 4.0
+"""A program made slower weighs so many times as much as the same gain missed."""
+_BEYOND = 20.0
+"""Log ratios that no program has."""
+_FAR = 1.25
+"""Farther than any program of the checks by this factor is outside what they say anything on."""
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What happened to programs that were left out of training, one row each.
+
+    ``predicted`` and ``actual`` are log(T / T_default) of the best-scored setting, ``distance`` is
+    that to the nearest program of the others.
+    """
+
+    predicted: Floats
+    actual: Floats
+    distance: Floats
+    slower: Floats
+
+    def threshold(self) -> float:
+        """The predicted log gain from which naming a setting was worth it in the checks."""
+        gains = -self.predicted
+        best, best_cost = math.inf, 0.0
+        for bar in sorted({SURE, *gains[gains >= SURE].tolist()}, reverse=True):
+            named = gains >= bar
+            cost = float(np.where(self.slower > 0, WRONG, 1.0)[named] @ self.actual[named])
+            if cost < best_cost:
+                best, best_cost = bar, cost
+        return best
+
+    def residuals(self, bar: float) -> Floats:
+        """actual - predicted where a setting was named; of all rows where that is too few."""
+        named = -self.predicted >= bar
+        chosen = named if named.sum() >= 4 else np.ones(len(named), dtype=bool)
+        return np.asarray((self.actual - self.predicted)[chosen], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Named:
+    """The answer for one program.
+
+    ``gain`` and ``interval`` (95 %, for this one program) are those of ``setting``, None for the
+    default; ``unsure`` says why the default is named although ``best`` scored better.
+    """
+
+    setting: Setting
+    gain: float | None
+    interval: tuple[float, float] | None
+    best: Setting
+    best_gain: float
+    distance: float
+    far: bool
+    unsure: str
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A program of the training set and how far it is."""
+
+    cell: str
+    distance: float
+    best: Setting
+    gain: float
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """``careful`` is off in the thesis's forms, which always name their best.
+
+    ``reach`` is the distance up to which a program counts as near; ``cells``, ``points``, ``best``
+    and ``gains`` describe the programs of the training set for the answer's neighbours.
+    """
+
+    scorer: Scorer
+    scaler: Scaler
+    cells: tuple[str, ...]
+    points: Floats
+    best: tuple[Setting, ...]
+    gains: Floats
+    bar: float
+    reach: float
+    residuals: Floats
+    careful: bool
+
+    @classmethod
+    def build(
+        cls, scorer: Scorer, examples: Sequence[Example], checks: Checks, careful: bool
+    ) -> Predictor:
+        scaler = Scaler.fit(examples, SETS["thesis"])
+        best = [int(e.logs.argmin()) for e in examples]
+        bar = checks.threshold() if careful else 0.0
+        return cls(
+            scorer=scorer,
+            scaler=scaler,
+            cells=tuple(e.key for e in examples),
+            points=np.array([scaler(e.features.values) for e in examples]),
+            best=tuple(e.settings[i] for e, i in zip(examples, best, strict=True)),
+            gains=np.array([math.expm1(-e.logs[i]) for e, i in zip(examples, best, strict=True)]),
+            bar=bar,
+            reach=float(checks.distance.max()) * _FAR,
+            residuals=checks.residuals(bar),
+            careful=careful,
+        )
+
+    def name(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> Named:
+        """The setting for a program with these features, out of ``candidates`` or the default."""
+        listed = [DEFAULT, *(c for c in candidates if c != DEFAULT)]
+        scores = self.scorer.scores(values, listed)
+        scores[0] = 0.0
+        # No model made from runs gets there; one whose file was tampered with must not overflow.
+        scores = np.clip(np.nan_to_num(scores), -_BEYOND, _BEYOND)
+        at = int(scores.argmin())
+        distance = self.distance(values)
+        far = distance > self.reach
+        log = float(scores[at])
+        unsure = self._unsure(-log, far) if at and self.careful else ""
+        keep = not at or bool(unsure)
+        return Named(
+            setting=DEFAULT if keep else listed[at],
+            gain=None if keep else math.expm1(-self._centre(log)),
+            interval=None if keep else self._interval(log),
+            best=listed[at],
+            best_gain=math.expm1(-log),
+            distance=distance,
+            far=far,
+            unsure=unsure,
+        )
+
+    def _unsure(self, gain: float, far: bool) -> str:
+        if far:
+            return (
+                "the program is farther from the training set than any that the model was "
+                "checked on"
+            )
+        if not math.isfinite(self.bar):
+            return "naming settings did not pay when the model was checked on programs left out"
+        if gain < self.bar:
+            return (
+                f"its expected gain is below {math.expm1(self.bar) * 100:.1f} %, under which the "
+                "model was not reliable when it was checked on programs left out"
+            )
+        return ""
+
+    def _centre(self, log: float) -> float:
+        """The score, less what such scores promised too much on average in the checks.
+
+        Only ever less: the model of the checks knew one program fewer and was more timid.
+        """
+        return log + (max(float(self.residuals.mean()), 0.0) if len(self.residuals) else 0.0)
+
+    def _interval(self, log: float) -> tuple[float, float]:
+        """Prediction interval of the gain, from the errors in the checks (Student's t)."""
+        n = len(self.residuals)
+        if n < 2:
+            return -1.0, math.inf
+        middle = self._centre(log)
+        # The root of the mean square, not the deviation: a bias that was not corrected counts.
+        error = math.sqrt(float((self.residuals**2).mean()) * (1 + 1 / n))
+        reach = float(stats.t.ppf(0.975, n - 1)) * error
+        return math.expm1(-(middle + reach)), math.expm1(min(-(middle - reach), 50.0))
+
+    def distance(self, values: Mapping[str, float]) -> float:
+        """To the nearest program of the training set, in deviations of its features."""
+        return float(np.linalg.norm(self.points - self.scaler(values), axis=1).min())
+
+    def neighbours(self, values: Mapping[str, float], count: int = 3) -> list[Neighbour]:
+        """The nearest programs, nearest first."""
+        distances = np.linalg.norm(self.points - self.scaler(values), axis=1)
+        order = np.argsort(distances, kind="stable")[:count]
+        return [
+            Neighbour(self.cells[i], float(distances[i]), self.best[i], float(self.gains[i]))
+            for i in order
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "scorer": {"kind": self.scorer.kind, **self.scorer.to_json()},
+            "scaler": self.scaler.to_json(),
+            "cells": list(self.cells),
+            "points": self.points.tolist(),
+            "best": [s.to_json() for s in self.best],
+            "gains": self.gains.tolist(),
+            # JSON has no infinity: null stands for "never".
+            "bar": self.bar if math.isfinite(self.bar) else None,
+            "reach": self.reach,
+            "residuals": self.residuals.tolist(),
+            "careful": self.careful,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Predictor:
+        """Inverse of :meth:`to_json`; raises ValueError naming the key for anything else."""
+        from autotune.predict.kinds import find
+        from autotune.predict.reading import entry, settings, text
+
+        scorer = mapping(data, "scorer")
+        scaler = Scaler.from_json(mapping(data, "scaler"))
+        cells = texts(data, "cells")
+        if not cells:
+            raise ValueError("cells: expected at least one")
+        careful = entry(data, "careful")
+        if not isinstance(careful, bool):
+            raise ValueError("careful: expected true or false")
+        best = settings(data, "best")
+        if len(best) != len(cells):
+            raise ValueError("best: expected one setting for each of cells")
+        return cls(
+            scorer=find(text(scorer, "kind")).from_json(scorer),
+            scaler=scaler,
+            cells=cells,
+            points=floats(data, "points", (len(cells), len(scaler.names))),
+            best=best,
+            gains=floats(data, "gains", (len(cells),)),
+            bar=math.inf if entry(data, "bar") is None else number(data, "bar", 0, 100),
+            reach=number(data, "reach", 0, 1e12),
+            residuals=floats(data, "residuals", (None,)),
+            careful=careful,
+        )

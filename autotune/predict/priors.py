@@ -1,0 +1,46 @@
+"""Settings that a search should try first, and those that may be named here at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autotune.predict.files import Model
+from autotune.space import DEFAULT, Setting, Space
+from runner.trace import Features
+
+MOST = 3
+
+
+def usable(settings: Sequence[Setting], space: Space, *, grid: bool = False) -> list[Setting]:
+    """Those of the settings that this space allows, in its canonical form, each once.
+
+    With ``grid`` values between its levels are refused, too.
+    """
+    good = [space.canonical(s) for s in settings if not space.violations(s, grid=grid)]
+    return [s for s in dict.fromkeys(good) if s != DEFAULT]
+
+
+def priors_for(features: Features, space: Space, model: Model, most: int = MOST) -> list[Setting]:
+    """What the model expects to be fastest for the program, best first; at most ``most``.
+
+    A search measures what it tries, so no certainty is asked for: every setting expected to be
+    faster than the default counts.  Parameters that the space does not have, and values off its
+    grid, are left out of a setting before it is scored.
+    """
+    fitting = [_within(setting, space) for setting in model.settings]
+    candidates = usable(fitting, space, grid=True)
+    if not candidates:
+        return []
+    scores = model.predictor.scorer.scores(features.values, candidates)
+    order = scores.argsort(kind="stable")
+    return [candidates[i] for i in order[:most] if scores[i] < 0]
+
+
+def _within(setting: Setting, space: Space) -> Setting:
+    return Setting(
+        {
+            name: value
+            for name, value in setting.items()
+            if name in space and space[name].problem(space[name].normalise(value)) is None
+        }
+    )

@@ -1,0 +1,98 @@
+"""Training: every model is checked on programs that it has not seen before it is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from autotune.predict.examples import Example
+from autotune.predict.kinds import careful, find
+from autotune.predict.predictor import WRONG, Checks, Predictor
+from autotune.predict.scaling import SETS, Scaler
+from autotune.predict.scorer import Options, Scorer
+from autotune.space import Value
+
+Group = Callable[[Example], Hashable]
+Watch = Callable[[str], None]
+
+
+def by_program(example: Example) -> Hashable:
+    """What is left out together: all inputs and rank counts of a program."""
+    return example.app
+
+
+def silent(_: str) -> None:
+    """A watcher that says nothing."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A predictor and how it did on programs left out; ``cost`` is the mean log(T / T_default) of
+    what it named there, with programs made slower weighing more: lower is better, 0 the default."""
+
+    kind: str
+    options: Options
+    predictor: Predictor
+    cost: float
+
+
+def train(
+    kind: str,
+    examples: Sequence[Example],
+    defaults: Mapping[str, Value] | None = None,
+    group: Group = by_program,
+    watch: Watch = silent,
+) -> Trained:
+    """Fit a model of that kind, its options and its caution chosen by leaving programs out.
+
+    ``group`` tells what is left out together.  Needs two groups at least; with one, the model is
+    fitted but never sure.
+    """
+    known = defaults or {}
+    model = find(kind)
+    tried = []
+    for number, options in enumerate(model.grid, 1):
+        watch(f"{kind}: options {number} of {len(model.grid)}")
+        checks = check(model, options, examples, known, group)
+        tried.append((_cost(checks, careful(kind)), number, options, checks))
+    cost, _, options, checks = min(tried, key=lambda entry: entry[:2])
+    scorer = model.fit(examples, options, known)
+    return Trained(kind, options, Predictor.build(scorer, examples, checks, careful(kind)), cost)
+
+
+def check(
+    model: type[Scorer],
+    options: Options,
+    examples: Sequence[Example],
+    defaults: Mapping[str, Value],
+    group: Group = by_program,
+) -> Checks:
+    """Each group in turn is predicted by a model of the others."""
+    rows = []
+    for left_out in dict.fromkeys(group(e) for e in examples):
+        others = [e for e in examples if group(e) != left_out]
+        if len(others) < 2:
+            continue
+        scorer = model.fit(others, options, defaults)
+        scaler = Scaler.fit(others, SETS["thesis"])
+        points = np.array([scaler(e.features.values) for e in others])
+        for example in (e for e in examples if group(e) == left_out):
+            scores = scorer.scores(example.features.values, example.settings)
+            scores[0] = 0.0
+            at = int(scores.argmin())
+            distance = np.linalg.norm(points - scaler(example.features.values), axis=1).min()
+            slower = example.logs[at] > example.beyond_noise(at)
+            rows.append((scores[at], example.logs[at], distance, float(slower)))
+    if not rows:
+        return Checks(*(np.zeros(1) for _ in range(4)))
+    columns = np.array(rows, dtype=np.float64).T
+    return Checks(columns[0], columns[1], columns[2], columns[3])
+
+
+def _cost(checks: Checks, cautious: bool) -> float:
+    bar = checks.threshold() if cautious else 0.0
+    named = -checks.predicted >= bar
+    weights = np.where(checks.slower > 0, WRONG if cautious else 1.0, 1.0)
+    return float((weights * checks.actual * named).mean())

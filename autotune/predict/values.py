@@ -1,0 +1,133 @@
+"""Values of parameters as numbers from -1 to 1, and back to values that were run."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autotune.predict.examples import Floats
+from autotune.predict.reading import mapping
+from autotune.space import Setting, Value
+from autotune.space.setting import normalise_value
+
+
+@dataclass(frozen=True)
+class ValueCode:
+    """The levels of every parameter that was varied, in order, each with a place from -1 to 1.
+
+    Numbers lie at log2(1 + value) (sizes and counts span orders of magnitude), words in
+    alphabetical order.  "Unset" (None) lies where the library's default is, if that is known and a
+    number, else before the first level.
+    """
+
+    levels: Mapping[str, tuple[Value | None, ...]]
+    places: Mapping[str, tuple[float, ...]]
+
+    @classmethod
+    def of(cls, settings: Sequence[Setting], defaults: Mapping[str, Value]) -> ValueCode:
+        seen: dict[str, set[Value]] = {}
+        for setting in settings:
+            for name, value in setting.items():
+                seen.setdefault(name, set()).add(value)
+        levels = {name: (None, *_ordered(values)) for name, values in sorted(seen.items())}
+        places = {name: _places(levels[name], defaults.get(name)) for name in levels}
+        return cls(levels, places)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.levels)
+
+    def encode(self, setting: Setting) -> Floats:
+        """One place a parameter; a value that was never run counts as unset."""
+        found = []
+        for name in self.names:
+            value = setting.get(name)
+            at = self.levels[name].index(value) if value in self.levels[name] else 0
+            found.append(self.places[name][at])
+        return np.array(found, dtype=np.float64)
+
+    def snap(self, places: Floats) -> Floats:
+        """Each place moved to the nearest one that a level has."""
+        nearest = [
+            min(self.places[name], key=lambda p, x=float(x): abs(p - x))  # type: ignore[misc]
+            for name, x in zip(self.names, places, strict=True)
+        ]
+        return np.array(nearest, dtype=np.float64)
+
+    def average(self, settings: Sequence[Setting]) -> Floats:
+        """Mean of the places, snapped; for parameters with words the majority, else the first."""
+        codes = np.array([self.encode(s) for s in settings]).reshape(len(settings), -1)
+        wanted = self.snap(codes.mean(axis=0))
+        for column, name in enumerate(self.names):
+            if any(isinstance(level, str) for level in self.levels[name]):
+                votes = Counter(codes[:, column].tolist())
+                wanted[column] = votes.most_common(1)[0][0]
+        return wanted
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "levels": {name: list(values) for name, values in self.levels.items()},
+            "places": {name: list(values) for name, values in self.places.items()},
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ValueCode:
+        levels, places = mapping(data, "levels"), mapping(data, "places")
+        if list(levels) != list(places):
+            raise ValueError("levels and places: expected the same parameters")
+        for name in levels:
+            row = levels[name], places[name]
+            if not all(isinstance(r, list) and r for r in row) or len(row[0]) != len(row[1]):
+                raise ValueError(f"levels and places of {name}: expected lists of one length")
+            if row[0][0] is not None:
+                raise ValueError(f"levels of {name}: expected null (unset) first")
+            for value in row[0][1:]:
+                if not isinstance(value, int | float | str) or normalise_value(value) != value:
+                    raise ValueError(f"levels of {name}: {value!r} is no value")
+            if not all(isinstance(p, int | float) and -1 <= p <= 1 for p in row[1]):
+                raise ValueError(f"places of {name}: expected numbers from -1 to 1")
+        return cls(
+            {name: tuple(values) for name, values in levels.items()},
+            {name: tuple(float(p) for p in values) for name, values in places.items()},
+        )
+
+
+def near_scores(
+    code: ValueCode, wanted: Floats, candidates: Sequence[Setting], expected: float
+) -> Floats:
+    """Scores for a model that names values: ``expected`` for the candidate nearest to them,
+    falling to 0 for the one that is farthest."""
+    codes = np.array([code.encode(c) for c in candidates]).reshape(len(candidates), -1)
+    away = np.abs(codes - wanted).sum(axis=1)
+    return np.asarray(min(expected, 0.0) * (1 - away / max(float(away.max()), 1e-12)))
+
+
+def _ordered(values: set[Value]) -> list[Value]:
+    def order(value: Value) -> tuple[bool, str, float]:
+        return isinstance(value, str), value if isinstance(value, str) else "", _x(value)
+
+    return sorted(values, key=order)
+
+
+def _x(value: Value | None) -> float:
+    return (
+        math.copysign(math.log2(1 + abs(value)), value) if isinstance(value, int | float) else 0.0
+    )
+
+
+def _places(levels: tuple[Value | None, ...], default: Value | None) -> tuple[float, ...]:
+    numeric = not any(isinstance(level, str) for level in levels)
+    if numeric and isinstance(default, int | float):
+        raw = [_x(default), *(_x(v) for v in levels[1:])]
+    elif numeric:
+        known = [_x(v) for v in levels[1:]]
+        raw = [min(known) - 1, *known]
+    else:
+        raw = [float(i) for i in range(len(levels))]
+    low, span = min(raw), max(max(raw) - min(raw), 1e-12)
+    return tuple(min(1.0, max(-1.0, 2 * (x - low) / span - 1)) for x in raw)

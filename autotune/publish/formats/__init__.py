@@ -1,0 +1,55 @@
+"""The formats by name; a new one is a class in a file here and a line in the list."""
+
+from __future__ import annotations
+
+import difflib
+
+from autotune.errors import UsageError
+from autotune.publish.formats.base import Canary, Format, Loading
+from autotune.publish.formats.mca_conf import SystemConf, UserConf
+from autotune.publish.formats.modules import Lmod, TclModule
+from autotune.publish.formats.page import Page
+from autotune.publish.formats.prte_conf import PrteSystemConf, PrteUserConf
+from autotune.publish.formats.rules_json import MpichJson, RulesV3
+from autotune.publish.formats.rules_text import RulesV1, RulesV2
+from autotune.publish.formats.shell import Csh, MpichEnv, Sh, Slurm
+from autotune.publish.formats.spack import Spack
+from autotune.publish.formats.tune import Tune
+
+ALL: tuple[Format, ...] = (
+    UserConf(),
+    SystemConf(),
+    PrteUserConf(),
+    PrteSystemConf(),
+    Tune(),
+    Sh(),
+    Csh(),
+    Lmod(),
+    TclModule(),
+    Slurm(),
+    Spack(),
+    Page(),
+    RulesV1(),
+    RulesV2(),
+    RulesV3(),
+    MpichEnv(),
+    MpichJson(),
+)
+
+
+def names() -> list[str]:
+    """Every format's name."""
+    return [one.name for one in ALL]
+
+
+def find(name: str) -> Format:
+    """The format of that name; UsageError lists them."""
+    for one in ALL:
+        if one.name == name:
+            return one
+    near = difflib.get_close_matches(name, names(), 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise UsageError(f"--format {name!r} is not known{hint}\nThere are: {', '.join(names())}")
+
+
+__all__ = ["ALL", "Canary", "Format", "Loading", "find", "names"]

@@ -1,0 +1,82 @@
+"""Rules files of coll/tuned, versions 1 and 2: numbers in lines (field.md G2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autotune.publish.content import Content
+from autotune.publish.formats.base import Canary, Format, Loading
+from autotune.publish.rules import (
+    ENABLE,
+    FILE,
+    IDS,
+    canary_rules,
+    check_rules,
+    grouped,
+    rules_of,
+)
+from runner.mpi.library import Library
+
+
+class RulesV1(Format):
+    """Read by every version up to 5.0.  A file with any mistake is ignored in silence, hence the
+    canary: its real rules with a last one whose effect cannot be missed."""
+
+    name = "rules-v1"
+    summary = "rules file of coll/tuned, version 1 (Open MPI 4 and 5)"
+    suffix = ".rules"
+    family = "openmpi"
+    column = ""
+
+    def unobeyed(self, library: Library) -> str | None:
+        if library.family == "openmpi" and library.version_tuple >= (6,):
+            return "Open MPI 6 reads sizes of this version differently; use rules-v3"
+        return super().unobeyed(library)
+
+    def part(self, content: Content, library: Library) -> Content:
+        return Content(rules=content.rules or rules_of(content.groups.get("mca", {})))
+
+    def body(self, content: Content, library: Library) -> str:
+        check_rules(content.rules, library)
+        sets = grouped(content.rules)
+        # The canary's collective comes last, whatever its number: the reader takes any order.
+        order = list(dict.fromkeys(rule.collective for rule in content.rules))
+        lines = [f"{len(sets)} # collectives"]
+        for collective in order:
+            lines.append(f"{IDS[collective]} # {collective}")
+            lines.append(f"{len(sets[collective])} # communicator sizes")
+            for size, rules in sets[collective].items():
+                lines += [f"{size} # ranks and more", f"{len(rules)} # message sizes"]
+                lines += [
+                    f"{r.message} {r.algorithm} {r.fanout} {r.segment}{self.column}" for r in rules
+                ]
+        return "\n".join(lines) + "\n"
+
+    def canaries(self, content: Content, library: Library) -> list[Canary]:
+        found = canary_rules(content.rules, library)
+        if found is None:
+            return []
+        return [Canary(Content(rules=found[0]), frozenset(content.names), found[1], 3)]
+
+    def staged(self, text: str, place: Path, library: Library) -> Loading:
+        path = place / f"file{self.suffix}"
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        return self.live(path, library)
+
+    def live(self, path: Path, library: Library) -> Loading:
+        where = ("--mca", FILE, str(path.absolute()))
+        return Loading(options=("--mca", ENABLE, "1", *where))
+
+
+class RulesV2(RulesV1):
+    """With a column for the largest number of requests; from 5.0.7 on."""
+
+    name = "rules-v2"
+    summary = "rules file of coll/tuned, version 2 (Open MPI from 5.0.7 on)"
+    prologue = "rule-file-version-2\n"
+    column = " 0"
+
+    def unobeyed(self, library: Library) -> str | None:
+        if library.family == "openmpi" and library.version_tuple < (5, 0, 7):
+            return f"Open MPI reads it from 5.0.7 on; the library here is {library.version}"
+        return super().unobeyed(library)

@@ -1,0 +1,85 @@
+"""Formats that set environment variables: the file's own interpreter tells which it would set."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from abc import abstractmethod
+from pathlib import Path
+from typing import ClassVar
+
+from autotune.errors import WorkError
+from autotune.publish.content import Content
+from autotune.publish.formats.base import Canary, Format, Loading, policy_canaries, variables
+from runner.mpi.library import Library
+
+TIMEOUT_S = 20
+
+
+class Script(Format):
+    """Something that one loads before ``mpirun``.  Read back by running it, never by parsing."""
+
+    interpreters: ClassVar[tuple[str, ...]]
+    """Commands that read the format; the first found is used."""
+
+    def unobeyed(self, library: Library) -> str | None:
+        why = super().unobeyed(library)
+        if why is None and library.family == "mpich":
+            return "MPICH does not tell which variables it obeyed"
+        if why is None and self.interpreter() is None:
+            return f"none of {', '.join(self.interpreters)} is installed to read it"
+        return why
+
+    def interpreter(self) -> str | None:
+        return next((p for name in self.interpreters if (p := shutil.which(name))), None)
+
+    def part(self, content: Content, library: Library) -> Content:
+        return content.only("mca", "prte", "pmix", "placement", "env")
+
+    def body(self, content: Content, library: Library) -> str:
+        found = sorted(variables(content, library).items())
+        return "".join(self.line(name, value) for name, value in found)
+
+    @abstractmethod
+    def line(self, name: str, value: str) -> str:
+        """The statement that sets one variable, with its newline."""
+
+    @abstractmethod
+    def command(self, interpreter: str, path: Path) -> list[str]:
+        """What loads the file at ``path`` and then prints the environment as ``env -0`` does."""
+
+    def canaries(self, content: Content, library: Library) -> list[Canary]:
+        return policy_canaries(content)
+
+    def staged(self, text: str, place: Path, library: Library) -> Loading:
+        path = place / f"file{self.suffix}"
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        return self.live(path, library)
+
+    def live(self, path: Path, library: Library) -> Loading:
+        interpreter = self.interpreter()
+        if interpreter is None:
+            raise WorkError(f"none of {', '.join(self.interpreters)} is here to read {path}")
+        base = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(path.parent)}
+        words = self.command(interpreter, path.absolute())
+        return Loading(environment_after(words, base, path))
+
+
+def environment_after(words: list[str], base: dict[str, str], path: Path) -> dict[str, str]:
+    """Variables that ``words``, loading ``path``, add to ``base``.
+
+    Raises WorkError where the interpreter refuses the file.
+    """
+    try:
+        done = subprocess.run(
+            words, capture_output=True, env=base, timeout=TIMEOUT_S, check=False, cwd=path.parent
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise WorkError(f"{words[0]} could not read {path}: {problem}") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise WorkError(f"{words[0]} refuses {path}: {' '.join(said) or done.returncode}")
+    pairs = (item.partition("=") for item in done.stdout.decode(errors="replace").split("\0"))
+    own = {"PWD", "OLDPWD", "SHLVL", "_"}
+    return {n: v for n, _, v in pairs if n and n not in own and base.get(n) != v}

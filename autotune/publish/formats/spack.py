@@ -1,0 +1,56 @@
+"""A fragment for Spack's ``modules.yaml``: variables of the generated module of the MPI package."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import WorkError
+from autotune.publish.content import Content
+from autotune.publish.formats.base import Loading, variables
+from autotune.publish.formats.scripts import Script
+from runner.mpi.library import Library
+
+
+class Spack(Script):
+    """Merged by the site into its own ``modules.yaml``; Spack has no variant for parameters."""
+
+    name = "spack"
+    summary = "fragment for Spack's modules.yaml"
+    suffix = ".modules.yaml"
+    interpreters = ("PyYAML",)
+
+    def interpreter(self) -> str | None:
+        return "PyYAML" if importlib.util.find_spec("yaml") else None
+
+    def body(self, content: Content, library: Library) -> str:
+        head = ["modules:", "  default:"]
+        for kind in ("lmod", "tcl"):
+            head += [f"    {kind}:", f"      {library.family}:", "        environment:"]
+            head.append("          set:")
+            found = sorted(variables(content, library).items())
+            # A JSON string is a YAML string, whatever it looks like: no value becomes a number.
+            head += [f"            {name}: {json.dumps(value)}" for name, value in found]
+        return "\n".join(head) + "\n"
+
+    def line(self, name: str, value: str) -> str:
+        return f"{name}: {json.dumps(value)}\n"
+
+    def command(self, interpreter: str, path: Path) -> list[str]:
+        return [interpreter, str(path)]
+
+    def live(self, path: Path, library: Library) -> Loading:
+        yaml: Any = importlib.import_module("yaml")
+        try:
+            kinds = yaml.safe_load(path.read_text(encoding="utf-8", errors="surrogateescape"))[
+                "modules"
+            ]["default"]
+            sets = [kinds[kind][library.family]["environment"]["set"] for kind in ("lmod", "tcl")]
+        except (yaml.YAMLError, KeyError, TypeError, ValueError) as problem:
+            raise WorkError(f"{path} is no modules.yaml that sets variables: {problem}") from None
+        if sets[0] != sets[1]:
+            raise WorkError(f"{path} sets other variables for Lmod than for Tcl modules")
+        return Loading({str(name): str(value) for name, value in sets[0].items()})

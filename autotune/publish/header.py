@@ -1,0 +1,164 @@
+"""The comment block of a published file: where it comes from, how to undo it, and a checksum.
+
+People read the lines; autotune reads ``data:`` (JSON) and ``checksum:`` (SHA-256 over the whole
+file with that line's digits left out), so that a file that was edited by hand is recognised
+wherever it was copied to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.errors import WorkError
+from autotune.publish.content import Content, Evidence
+from autotune.publish.words import comment_text
+
+BEGIN = ">>> published by autotune"
+CLOSE = "<<< end of what autotune published"
+SCHEMA = 1
+_CHECKSUM = re.compile(r"checksum: sha256:([0-9a-f]{64})")
+_DATA = re.compile(r"data: (\{.*?\})(?: -->)?$", re.MULTILINE)
+_BLANK = "0" * 64
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a published file says of itself; ``backup`` is the name beside it of what was there
+    before, None where nothing was."""
+
+    format: str
+    cluster: str
+    tool: str
+    date: str
+    mpi: str
+    fingerprint: str
+    probe: str
+    proven: bool
+    backup: str | None
+    content: Content
+    evidence: Evidence
+
+    def data(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "format": self.format,
+            "cluster": self.cluster,
+            "tool": self.tool,
+            "date": self.date,
+            "mpi": self.mpi,
+            "fingerprint": self.fingerprint,
+            "probe": self.probe,
+            "proven": self.proven,
+            "backup": self.backup,
+            "content": self.content.to_json(),
+            "evidence": self.evidence.to_json(),
+        }
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Header:
+        """Inverse of :meth:`data`."""
+        values = {k: v for k, v in data.items() if k != "schema"}
+        values["content"] = Content.from_json(data["content"])
+        values["evidence"] = Evidence.from_json(data["evidence"])
+        return cls(**values)
+
+    def lines(self) -> list[str]:
+        """The block without comment signs, the checksum still blank."""
+        seen = self.evidence
+        said = [
+            f"autotune {self.tool}, {self.date}, format {self.format}",
+            f"cluster: {self.cluster}, fingerprint {self.fingerprint}",
+            f"for: {self.mpi}",
+            f"evidence: {seen.source}, {seen.runs} runs of {', '.join(seen.programs)}, {seen.date}",
+            f"gain over the default: {gain_words(seen)}",
+            f"setting: {seen.setting}",
+            f"probe: {self.probe}",
+            "undo: autotune unpublish FILE, or by hand: "
+            + (f"put {self.backup} back in its place" if self.backup else "remove this file"),
+        ]
+        if not seen.proven:
+            said.insert(0, "NOT PROVEN TO BE FASTER, published on demand")
+        if not self.proven:
+            said.insert(0, "UNPROVEN: no library here was seen to obey this file")
+        # Signs that could end a comment of HTML are written as JSON escapes.
+        packed = json.dumps(self.data(), sort_keys=True, separators=(",", ":"))
+        for sign, escape in _ESCAPES.items():
+            packed = packed.replace(sign, escape)
+        return [
+            BEGIN,
+            *(comment_text(line) for line in said),
+            f"data: {packed}",
+            f"checksum: sha256:{_BLANK}",
+        ]
+
+
+def gain_words(seen: Evidence) -> str:
+    """``+8.3 % (95 % interval +5.1 to +11.0 %)``, or that there is none."""
+    if seen.gain is None:
+        return "none proven"
+    words = f"{seen.gain * 100:+.1f} %"
+    if seen.gain_ci is None or None in seen.gain_ci:
+        return words
+    low, high = seen.gain_ci
+    return f"{words} (95 % interval {(low or 0) * 100:+.1f} to {(high or 0) * 100:+.1f} %)"
+
+
+def seal(text: str) -> str:
+    """``text`` with its checksum filled in; it must contain one blank checksum line."""
+    return text.replace(f"sha256:{_BLANK}", f"sha256:{_sum(text)}", 1)
+
+
+def untouched(text: str) -> bool:
+    """Whether the checksum in ``text`` is that of ``text``."""
+    found = _CHECKSUM.search(text)
+    return found is not None and found[1] == _sum(_CHECKSUM.sub(_blank, text, count=1))
+
+
+def _blank(_: re.Match[str]) -> str:
+    return f"checksum: sha256:{_BLANK}"
+
+
+def _sum(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+
+
+def read_header(text: str) -> Header | None:
+    """The header in a published file's text; None where it has none.
+
+    Raises WorkError for one that is damaged.
+    """
+    if BEGIN not in text:
+        return None
+    found = _DATA.search(text)
+    try:
+        if found is None:
+            raise ValueError("its data line is gone")
+        return Header.from_data(json.loads(found[1]))
+    except (ValueError, TypeError, KeyError, AttributeError) as problem:
+        raise WorkError(
+            f"the header that autotune wrote into this file is damaged ({problem}); restore it "
+            "from its backup (FILE.before-autotune) by hand, or publish again with --force"
+        ) from None
+
+
+def commented(lines: list[str], sign: tuple[str, str]) -> str:
+    """The block as comments: each line between the two signs of the format."""
+    return "".join(f"{sign[0]}{line}{sign[1]}\n" for line in lines)
+
+
+def without_block(text: str) -> str:
+    """``text`` without the published part of a merged file: from BEGIN to the line CLOSE."""
+    kept, inside = [], False
+    for line in text.splitlines(keepends=True):
+        if BEGIN in line:
+            inside = True
+        if not inside:
+            kept.append(line)
+        if CLOSE in line:
+            inside = False
+    return "".join(kept)

@@ -1,0 +1,176 @@
+"""Putting a file in place: backup, one atomic step, and the way back."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.errors import UsageError, WorkError
+from autotune.publish.header import Header, read_header, untouched
+
+BACKUP = ".before-autotune"
+SIDE = ".autotune"
+"""Ending of the file that holds the header, where the format has no comments."""
+_LARGEST = 1 << 22
+
+
+@dataclass(frozen=True)
+class Text:
+    """A file's text; ``side`` is that of the file beside it, where the header is of its own."""
+
+    main: str
+    side: str | None = None
+
+    @property
+    def whole(self) -> str:
+        """What checksum and header are about."""
+        return (self.side or "") + self.main
+
+    @property
+    def header(self) -> Header | None:
+        """WorkError where it is damaged."""
+        return read_header(self.whole)
+
+    @property
+    def edited(self) -> bool:
+        return not untouched(self.whole)
+
+
+def read_text(path: Path) -> Text | None:
+    """The file at ``path`` with what lies beside it; None where there is none.
+
+    Raises UsageError for what cannot be read.
+    """
+    side = side_of(path)
+    try:
+        if not path.exists():
+            return None
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            raise UsageError(f"{path} is no file of at most 4 MiB; it cannot be a published one")
+        return Text(_read(path), _read(side) if side.is_file() else None)
+    except OSError as problem:
+        raise UsageError(f"cannot read {path}: {problem.strerror}") from None
+
+
+def side_of(path: Path) -> Path:
+    return path.with_name(path.name + SIDE)
+
+
+def backup_of(path: Path) -> Path:
+    return path.with_name(path.name + BACKUP)
+
+
+def install(path: Path, text: Text, backup: bool, prove: Callable[[], None]) -> None:
+    """Replace ``path`` by ``text``, see it obeyed by ``prove``, else put everything back.
+
+    ``backup`` keeps what is there now for ``unpublish``.  Raises WorkError where the place cannot
+    be written, and whatever ``prove`` raises, after the rollback.
+    """
+    before = read_text(path)
+    kept = backup_of(path)
+    had_backup = kept.exists()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if backup and before is not None:
+            shutil.copy2(path, kept)
+        put(path, text)
+    except OSError as problem:
+        raise WorkError(f"cannot write {path}: {problem.strerror}") from None
+    try:
+        prove()
+    except BaseException:
+        _restore(path, before)
+        if backup and not had_backup:
+            kept.unlink(missing_ok=True)
+        raise
+
+
+def _restore(path: Path, before: Text | None) -> None:
+    if before is not None:
+        put(path, before)
+        return
+    path.unlink(missing_ok=True)
+    side_of(path).unlink(missing_ok=True)
+
+
+def put(path: Path, text: Text) -> None:
+    """Write the file and what belongs beside it, each in one step; OSError where it cannot be."""
+    _write(path, text.main)
+    if text.side is None:
+        side_of(path).unlink(missing_ok=True)
+    else:
+        _write(side_of(path), text.side)
+
+
+def _write(path: Path, text: str) -> None:
+    # A link (as /etc often has) stays one: what it points to is replaced.
+    path = path.resolve()
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(mode)
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _read(path: Path) -> str:
+    with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+        return file.read()
+
+
+def remove(path: Path, force: bool = False) -> str:
+    """Undo a publication; a sentence about what was done.
+
+    Raises UsageError for a file that autotune did not publish, or, without ``force``, one that was
+    edited since; WorkError where the backup is gone.
+    """
+    text = read_text(path)
+    if text is None:
+        raise UsageError(f"there is no file {path}")
+    header = text.header
+    if header is None:
+        raise UsageError(f"{path} was not published by autotune; it is left as it is")
+    words = ""
+    if text.edited:
+        if not force:
+            raise UsageError(
+                f"{path} was edited since autotune published it; undoing would lose the changes.\n"
+                "--force undoes it all the same and keeps the edited file beside it."
+            )
+        words = f"; the edited file is kept as {keep_edited(path)}"
+    backup = None if header.backup is None else path.with_name(Path(header.backup).name)
+    try:
+        if backup is None:
+            path.unlink()
+            done = f"removed {path}"
+        elif backup.is_file():
+            put(path, Text(_read(backup)))
+            backup.unlink()
+            done = f"restored {path} from {backup.name}"
+        else:
+            raise WorkError(f"the backup {backup} is gone; {path} is left as it is")
+        side_of(path).unlink(missing_ok=True)
+    except OSError as problem:
+        raise WorkError(f"cannot undo {path}: {problem.strerror}") from None
+    return done + words
+
+
+def keep_edited(path: Path) -> Path:
+    """Copy a file that was edited by hand aside, before it is replaced."""
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
+    kept = path.with_name(f"{path.name}.edited-{now}")
+    try:
+        shutil.copy2(path, kept)
+    except OSError as problem:
+        raise WorkError(f"cannot keep the edited file as {kept}: {problem.strerror}") from None
+    return kept

@@ -1,0 +1,208 @@
+"""Which files a publication writes, where, with which text, before anything is touched."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import importlib.metadata
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autotune.config.cluster import Cluster
+from autotune.errors import UsageError
+from autotune.publish.content import Content
+from autotune.publish.formats.base import Format
+from autotune.publish.formats.rules_json import MpichJson
+from autotune.publish.formats.rules_text import RulesV1
+from autotune.publish.header import CLOSE, Header, commented, seal, without_block
+from autotune.publish.install import BACKUP, Text, read_text
+from autotune.publish.rules import ENABLE, FILE, without_rules
+from autotune.publish.source import Proposal
+from autotune.publish.words import check_path
+from runner.machine import describe
+from runner.mpi.library import Library
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One file to be: ``old`` is what is there now, ``unobeyed`` why nothing can prove it."""
+
+    fmt: Format
+    path: Path
+    content: Content
+    header: Header
+    kept: str
+    old: Text | None
+    edited: bool
+    backup: bool
+    unobeyed: str | None
+
+    def text(self, content: Content, library: Library, probe: str) -> Text:
+        """The file with ``content`` (its own, or a canary's) and what a probe has shown."""
+        header = replace(self.header, content=self.content, probe=probe)
+        body = self.fmt.render(content, library)
+        lines = header.lines()
+        if self.fmt.comment is None:
+            whole = seal(commented(lines, ("# ", "")) + body)
+            return Text(body, whole[: len(whole) - len(body)])
+        block = commented(lines, self.fmt.comment) + body
+        if self.fmt.merges:
+            block += commented([CLOSE], self.fmt.comment)
+        return Text(seal(self.fmt.prologue + self.kept + block))
+
+
+def plan(
+    proposal: Proposal,
+    formats: Sequence[Format],
+    cluster: Cluster,
+    library: Library,
+    out: Path | None = None,
+    *,
+    force: bool = False,
+    unproven: bool = False,
+) -> list[Planned]:
+    """What would be published, rules files first.  Raises UsageError for whatever forbids it."""
+    _refuse_doubts(proposal, force)
+    if out is not None and len(formats) > 1:
+        raise UsageError("-o FILE goes with one --format; give each its own command")
+    wide = [f.name for f in formats if f.cluster_wide]
+    if wide and not proposal.classwide:
+        raise UsageError(
+            f"{', '.join(wide)} changes the default of everybody, but {proposal.evidence.source} "
+            "was proven for one program: only --from classwide:ID may be published there.\nFor "
+            "one study's setting take a user's file, a tune file, a module or an environment "
+            "script (--format openmpi-user, tune, tcl, lmod, sh)."
+        )
+    unobeyed = {fmt.name: fmt.unobeyed(library) for fmt in formats}
+    for name, why in unobeyed.items():
+        if why is not None and not unproven:
+            raise UsageError(
+                f"{name} cannot be proven here: {why}.\n--unproven writes it all the same, and "
+                "says so in the file."
+            )
+    return [
+        _planned(fmt, content, path, proposal, cluster, library, unobeyed[fmt.name], force)
+        for fmt, content, path in _parts(proposal.content, formats, cluster, library, out)
+    ]
+
+
+def _refuse_doubts(proposal: Proposal, force: bool) -> None:
+    if proposal.doubts and not force:
+        raise UsageError(
+            f"{proposal.evidence.source} is not published:\n"
+            + "\n".join(f"  - {doubt}" for doubt in proposal.doubts)
+            + "\n--force publishes it all the same."
+        )
+
+
+def _parts(
+    content: Content,
+    formats: Sequence[Format],
+    cluster: Cluster,
+    library: Library,
+    out: Path | None,
+) -> list[tuple[Format, Content, Path]]:
+    """Each format with its share; together they must say everything that was proven."""
+    parts: list[tuple[Format, Content, Path]] = []
+    rest = content
+    covered: set[tuple[str, str]] = set()
+    for fmt in sorted(formats, key=lambda f: not isinstance(f, RulesV1)):
+        path = _path(fmt, cluster, library, out)
+        part = fmt.part(rest, library)
+        if isinstance(fmt, RulesV1) and part.rules:
+            covered |= part.names | (rest.names - without_rules(rest).names)
+            rest = without_rules(rest)
+            if not isinstance(fmt, MpichJson) and len(formats) > 1:
+                rest = rest.with_value("mca", ENABLE, "1")
+                rest = rest.with_value("mca", FILE, check_path(str(path)))
+        covered |= part.names
+        if not part.names:
+            raise UsageError(f"the setting has nothing that the format {fmt.name} can say")
+        parts.append((fmt, part, path))
+    if missing := content.names - covered:
+        listed = ", ".join(sorted(name for _, name in missing))
+        raise UsageError(
+            f"{listed} cannot be said in {', '.join(f.name for f in formats)}, and a part of a "
+            "setting is not what was proven.\nAdd a format that holds the rest (mapping and "
+            "binding of Open MPI 5: --format prte-user or prte-system), or take one that holds "
+            "all: --format sh."
+        )
+    return parts
+
+
+def _path(fmt: Format, cluster: Cluster, library: Library, out: Path | None) -> Path:
+    name = re.sub(r"[^A-Za-z0-9_.-]", "-", cluster.name)
+    return (out or fmt.default_path(name, library)).expanduser().absolute()
+
+
+def _planned(
+    fmt: Format,
+    content: Content,
+    path: Path,
+    proposal: Proposal,
+    cluster: Cluster,
+    library: Library,
+    why: str | None,
+    force: bool,
+) -> Planned:
+    old = read_text(path)
+    kept, backup, make = "", None, False
+    edited = False
+    if old is not None:
+        before = old.header
+        edited = before is not None and old.edited
+        _refuse_loss(path, fmt, before is not None, edited, force)
+        if before is None:
+            backup, make = path.name + BACKUP, True
+        else:
+            backup = before.backup
+        kept = without_block(old.main) if fmt.merges else ""
+        kept += "" if not kept or kept.endswith("\n") else "\n"
+    header = Header(
+        format=fmt.name,
+        cluster=cluster.name,
+        tool=_version(),
+        date=f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
+        mpi=series(library),
+        fingerprint=cluster_fingerprint(cluster),
+        probe="" if why is None else f"none: {why}",
+        proven=why is None,
+        backup=backup,
+        content=content,
+        evidence=proposal.evidence,
+    )
+    return Planned(fmt, path, content, header, kept, old, edited, make, why)
+
+
+def _refuse_loss(path: Path, fmt: Format, ours: bool, edited: bool, force: bool) -> None:
+    if edited and not force:
+        raise UsageError(
+            f"{path} was edited since autotune published it.\n--force replaces it and keeps the "
+            "edited file beside it."
+        )
+    if not ours and not fmt.merges and not force:
+        raise UsageError(
+            f"{path} exists and autotune did not write it.\n--force replaces it and keeps a "
+            "backup, -o FILE writes elsewhere."
+        )
+
+
+def series(library: Library) -> str:
+    """The versions a file is for: those of one series behave alike."""
+    numbers = ".".join(map(str, library.version_tuple[:2]))
+    return f"{library.family} {numbers}.x (seen with {library.version})"
+
+
+def cluster_fingerprint(cluster: Cluster) -> str:
+    """16 hexadecimal digits over machine, nodes and interconnect."""
+    text = f"{describe().fingerprint} {cluster.nodes} {cluster.interconnect}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("mpi-autotune")
+    except importlib.metadata.PackageNotFoundError:  # run from a checkout
+        return "unknown"

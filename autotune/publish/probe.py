@@ -1,0 +1,216 @@
+"""A real launch that loads a file, and what it shows: values read back, or a canary that died."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from autotune.config.cluster import Cluster
+from autotune.publish.content import Content
+from autotune.publish.formats.base import Canary, Format, Loading, variables
+from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE
+from autotune.publish.formats.scripts import Script
+from autotune.publish.rules import ENABLE
+from autotune.publish.tune_file import NotObeyed
+from runner.launch import Runner
+from runner.machine import describe
+from runner.mpi.discover import adapter
+from runner.mpi.library import Library
+from runner.types import LaunchSpec, RunRecord
+
+TIMEOUT_S = 60.0
+DEAD = ("failed", "launch_error", "no_mpi")
+SMALL = ("--size", "8", "--count", "20")
+Names = set[tuple[str, str]]
+Stage = Callable[[Content], str]
+"""Content -> the whole text of the file as it would be with it."""
+
+
+class Prober:
+    """Starts a small MPI program under one library.  Use as a context manager.
+
+    Nothing is timed: other load on the machine is no reason to reject a run.
+    """
+
+    def __init__(self, library: Library, cluster: Cluster) -> None:
+        self.library = library
+        self.cluster = cluster
+        self.runner = Runner(adapter(library), guard=False, cpus=cluster.cpu_set)
+        self._places = tempfile.TemporaryDirectory(prefix="autotune-publish-")
+
+    def __enter__(self) -> Prober:
+        self.runner.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.runner.__exit__(kind, error, trace)
+        self._places.cleanup()
+
+    def place(self) -> Path:
+        """A new private directory."""
+        return Path(tempfile.mkdtemp(dir=self._places.name))
+
+    def prove(self, fmt: Format, content: Content, stage: Stage) -> str:
+        """Stage the file and see it obeyed; a sentence about what was seen.
+
+        Canaries first: each must stop a launch that runs with the real file.  Raises NotObeyed
+        naming what was not taken over.
+        """
+        canaries = fmt.canaries(content, self.library)
+        ended = [(canary, self._canary(fmt, canary, stage)) for canary in canaries]
+        loading = fmt.staged(stage(content), self.place(), self.library)
+        biggest = max(canaries, key=lambda c: c.ranks, default=Canary(content, frozenset()))
+        record = self.run(loading, content, fmt, biggest.operation, biggest.ranks)
+        seen: Names = self._read_back(record, fmt, content)
+        for canary, other in ended:
+            if other.state in DEAD or (not canary.dies and _bound_otherwise(record, other)):
+                seen |= canary.names
+        seen |= self._loaded(fmt, loading, content)
+        if missing := content.names - seen:
+            raise NotObeyed(_unseen(fmt, missing, ended))
+        acted = "; canaries acted" if canaries else ""
+        return f"{len(content.names)} values seen in force in a private copy{acted}"
+
+    def check(self, fmt: Format, content: Content, loading: Loading) -> None:
+        """See a file in place obeyed; raises NotObeyed."""
+        ranks = 3 if content.rules else 2
+        self._read_back(self.run(loading, content, fmt, "allreduce", ranks), fmt, content)
+        self._loaded(fmt, loading, content)
+
+    def run(
+        self, loading: Loading, content: Content, fmt: Format, operation: str, ranks: int
+    ) -> RunRecord:
+        """One launch of the probe program that loads the file."""
+        expected = expected_values(fmt, content, self.library)
+        placed = bool(content.groups.get("placement"))
+        cores = self.cluster.cores or self.cluster.cores_per_node or describe().cores
+        # A mapping on the command line would overrule the one that is to be seen.
+        ranks = min(ranks, cores) if placed else ranks
+        words = _fixed(self.cluster.options(self.library), set(expected), placed)
+        spec = LaunchSpec(
+            program=(
+                sys.executable,
+                "-m",
+                "runner.micro",
+                operation,
+                "--size",
+                "8",
+                "--count",
+                "20",
+            ),
+            ranks=ranks,
+            env=_own_library(self.library) | dict(loading.env),
+            expected=expected,
+            launch_options=(*words, *loading.options),
+            oversubscribe=ranks > cores and not placed,
+            timeout_s=TIMEOUT_S,
+        )
+        self.runner.adapter = adapter(_moved(self.library, loading))
+        return self.runner.run(spec)
+
+    def _canary(self, fmt: Format, canary: Canary, stage: Stage) -> RunRecord:
+        loading = fmt.staged(stage(canary.content), self.place(), self.library)
+        # What is read back does not matter here: the launch must not get that far.
+        shown = Content(canary.content.only("placement").groups, canary.content.rules)
+        return self.run(loading, shown, fmt, canary.operation, canary.ranks)
+
+    def _read_back(self, record: RunRecord, fmt: Format, content: Content) -> Names:
+        wrong = [
+            f"{name} = {r.requested} became {r.effective or r.state}"
+            + (f" (from {r.source})" if r.source else "")
+            for name, r in record.read_back.items()
+            if r.state not in ("in force", "not observable")
+        ]
+        if wrong:
+            raise NotObeyed(f"{fmt.name}: the file is not obeyed: {'; '.join(wrong)}")
+        if record.state != "ok":
+            last = record.stderr_tail.strip().splitlines()[-1:]
+            raise NotObeyed(
+                f"{fmt.name}: a launch with the file does not run: {record.state}: "
+                f"{record.reason} {' '.join(last)}".rstrip()
+            )
+        seen = {name for name, r in record.read_back.items() if r.state == "in force"}
+        return {
+            (group, name)
+            for group, values in content.groups.items()
+            for name in values
+            if group == "mca" and name in seen
+        }
+
+    def _loaded(self, fmt: Format, loading: Loading, content: Content) -> Names:
+        """Names under ``env`` that the script was seen to set."""
+        if not isinstance(fmt, Script):
+            return set()
+        wanted = variables(content, self.library)
+        wrong = [n for n, v in wanted.items() if loading.env.get(n) != v]
+        if wrong:
+            raise NotObeyed(f"{fmt.name}: the file does not set {', '.join(sorted(wrong))}")
+        extra = set(loading.env) - set(wanted)
+        if extra:
+            raise NotObeyed(f"{fmt.name}: the file also sets {', '.join(sorted(extra))}")
+        return {("env", name) for name in content.groups.get("env", {})}
+
+
+def _bound_otherwise(record: RunRecord, other: RunRecord) -> bool:
+    seen = bool(record.bindings and other.bindings)
+    return seen and record.bindings != other.bindings
+
+
+def _unseen(fmt: Format, missing: Names, ended: Sequence[tuple[Canary, RunRecord]]) -> str:
+    listed = ", ".join(sorted(name for _, name in missing))
+    ran = [record for canary, record in ended if canary.names & missing]
+    if not ran:
+        return f"{fmt.name}: nothing that can be read tells whether {listed} took effect"
+    return (
+        f"{fmt.name}: the file is not obeyed: other values in place of {listed} had to stop the "
+        f"launch or change it, but it ended with {ran[-1].state}, ranks bound to "
+        f"{' | '.join(ran[-1].bindings) or 'nothing that was seen'}"
+    )
+
+
+def expected_values(fmt: Format, content: Content, library: Library) -> dict[str, str]:
+    """Library parameters that a launch with the file must read back."""
+    if library.family != "openmpi":
+        return {}
+    return {ENABLE: "1"} if content.rules else dict(content.groups.get("mca", {}))
+
+
+def _fixed(options: tuple[str, ...], names: set[str], placed: bool) -> tuple[str, ...]:
+    """The cluster's launch options without those that overrule what is to be seen."""
+    words, kept = list(options), []
+    while words:
+        word = words.pop(0)
+        if word in ("--mca", "-mca") and len(words) >= 2:
+            name, value = words.pop(0), words.pop(0)
+            kept += [] if name in names else [word, name, value]
+        elif placed and word in ("--map-by", "--bind-to", "--rank-by") and words:
+            words.pop(0)
+        else:
+            kept.append(word)
+    return tuple(kept)
+
+
+def _moved(library: Library, loading: Loading) -> Library:
+    """``library`` as it is while its system files are a copy: it then reads those of no other."""
+    info = library.params.get("mca_base_param_files")
+    if info is None or SYSTEM_VARIABLE not in loading.env:
+        return library
+    info = dataclasses.replace(info, default=f"{loading.env[SYSTEM_VARIABLE]}/{SYSTEM_FILE}")
+    params = library.params | {"mca_base_param_files": info}
+    return dataclasses.replace(library, params=params)
+
+
+def _own_library(library: Library) -> dict[str, str]:
+    """Makes mpi4py load the launcher's library, where that is not the one beside this Python."""
+    folder = Path(library.bin).resolve().parent / "lib"
+    found = sorted(folder.glob("libmpi.so.*")) or sorted(folder.glob("libmpi.so"))
+    return {"MPI4PY_LIBMPI": str(found[0])} if found else {}

@@ -1,0 +1,62 @@
+"""Which files this user has published: a list for ``unpublish`` and ``verify-published``.
+
+The files themselves hold all that is needed; the list only finds them again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from autotune.errors import WorkError
+
+
+def record_path() -> Path:
+    """``published.json`` beside the results database's usual place."""
+    base = Path(os.environ.get("XDG_DATA_HOME", ""))
+    if not base.is_absolute():
+        base = Path.home() / ".local" / "share"
+    return base / "autotune" / "published.json"
+
+
+def published() -> list[Path]:
+    """The paths in the order of publication.  WorkError for a damaged list."""
+    place = record_path()
+    try:
+        data = json.loads(place.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as problem:
+        raise WorkError(
+            f"cannot read the list of published files {place}: {problem}; name the files instead"
+        ) from None
+    if not isinstance(data, list) or not all(isinstance(p, str) for p in data):
+        raise WorkError(f"{place} is no list of published files; name the files instead")
+    return [Path(p) for p in data]
+
+
+def remember(path: Path) -> None:
+    """Add ``path``; nothing where it is there already."""
+    known = published()
+    if path not in known:
+        _write([*known, path])
+
+
+def forget(path: Path) -> None:
+    known = published()
+    if path in known:
+        _write([p for p in known if p != path])
+
+
+def _write(paths: list[Path]) -> None:
+    place = record_path()
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=place.parent, prefix=".published.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(json.dumps([str(p) for p in paths], indent=1) + "\n")
+        Path(name).replace(place)
+    except OSError as problem:
+        raise WorkError(f"cannot write {place}: {problem.strerror}") from None

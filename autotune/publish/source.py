@@ -1,0 +1,201 @@
+"""Where published values come from: a study's or a class-wide result, and what speaks against it.
+
+Doubts are reasons not to publish here: another machine, MPI or cluster than measured, or nothing
+proven.  A user may insist; the file then says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.anova.result import ClasswideResult, find_result, latest_result
+from autotune.config.cluster import Cluster
+from autotune.errors import UsageError
+from autotune.publish.content import GROUPS, Content, Evidence
+from autotune.space import Setting, load_space
+from autotune.store import Store, Study
+from runner.machine import describe
+from runner.mpi.library import Library
+
+_GIB = 2**30
+NOTHING = "it recommends the default: nothing was proven to be faster"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What to publish, why, and what speaks against it (empty: nothing)."""
+
+    content: Content
+    evidence: Evidence
+    doubts: tuple[str, ...]
+    classwide: bool
+
+
+def read_source(
+    wanted: str | None, cluster: Cluster, library: Library, store: Store, insist: bool = False
+) -> Proposal:
+    """The proposal of ``study:ID``, ``classwide:ID``, or the latest class-wide one for ``cluster``.
+
+    With ``insist`` a study's best unproven setting is taken where none was proven.  Raises
+    UsageError where there is no such result, or nothing in it that a file can hold.
+    """
+    kind, colon, ident = (wanted or "classwide:").partition(":")
+    if kind == "study" and ident:
+        return _from_study(store.find_study(ident), cluster, library, store, insist)
+    if kind == "classwide" and colon:
+        return _from_classwide(_classwide(ident, cluster.name), cluster, library)
+    raise UsageError(
+        f"--from {wanted!r} is not understood; expected study:ID (autotune studies) or "
+        "classwide:ID (autotune classwide)"
+    )
+
+
+def _from_study(
+    study: Study, cluster: Cluster, library: Library, store: Store, insist: bool
+) -> Proposal:
+    result = study.result
+    if result is None or "recommended" not in result:
+        raise UsageError(
+            f"study {study.hash[:12]} has no result to publish (status {study.status}); finish "
+            "the search first"
+        )
+    values = result["recommended"]["setting"]
+    proven = bool(values) and result["status"] == "recommended"
+    if not values and insist and result.get("best"):
+        values = result["best"]["setting"]
+    if not values:
+        raise UsageError(
+            f"study {study.hash[:12]}: {NOTHING}; there is nothing to publish.\n"
+            "--force publishes the best setting that was seen, and says in the file that it is "
+            "not proven."
+        )
+    setting = Setting(values)
+    runs = [r for r in store.runs(study.id, setting_key=setting.key) if r.record.valid]
+    if not runs or runs[-1].launched is None:
+        raise UsageError(
+            f"study {study.hash[:12]} holds no valid run of {setting.key}; search again"
+        )
+    ends = result.get("gain_ci95") if proven else None
+    key = study.key
+    evidence = Evidence(
+        source=f"study:{study.hash[:12]}",
+        proven=proven,
+        status=str(result["status"]),
+        setting=setting.key,
+        programs=(f"{key.app.name}{f' {key.app.input}' if key.app.input else ''} {key.ranks}x",),
+        runs=int(result.get("search_runs", 0)) + int(result.get("confirmation_runs", 0)),
+        gain=result.get("gain") if proven else None,
+        gain_ci=None if ends is None else (ends[0], ends[1]),
+        date=study.created_at[:10],
+        mpi_family=key.mpi.family,
+        mpi_version=key.mpi.version,
+        machine=f"{key.machine.cpu_model}, {key.machine.cores} cores",
+        cluster=key.cluster,
+        check=(_check_of(study),),
+    )
+    doubts = _study_doubts(study, cluster) + _common_doubts(evidence, cluster, library)
+    return Proposal(_content(runs[-1].launched), evidence, tuple(doubts), False)
+
+
+def _check_of(study: Study) -> dict[str, Any]:
+    """How to run the program again, for a later check."""
+    app = study.key.app
+    words = {"app": app.name, "input": app.input, "ranks": study.key.ranks}
+    return words | {
+        "program": [app.program, *app.argv],
+        "metric": app.metric,
+        "verify": app.verify,
+    }
+
+
+def _study_doubts(study: Study, cluster: Cluster) -> list[str]:
+    here, there = describe(), study.key.machine
+    doubts = []
+    same = (there.cores, there.cpu_model, round(there.memory_bytes / _GIB)) == (
+        here.cores,
+        here.cpu_model,
+        round(here.memory_bytes / _GIB),
+    )
+    if not same:
+        doubts.append(
+            f"it was measured on another machine ({there.cores} cores, {there.cpu_model}; here are "
+            f"{here.cores} cores, {here.cpu_model})"
+        )
+    definition = cluster.model_dump_json(exclude_defaults=True)
+    now = hashlib.sha256(definition.encode()).hexdigest()
+    if study.key.cluster == cluster.name and study.key.cluster_hash != now:
+        doubts.append(
+            f"the definition of cluster {cluster.name} (interconnect, nodes, launch options) is "
+            "not the one it was measured with"
+        )
+    return doubts
+
+
+def _common_doubts(evidence: Evidence, cluster: Cluster, library: Library) -> list[str]:
+    doubts = []
+    if not evidence.proven:
+        doubts.append("its setting was not proven to be faster")
+    if evidence.cluster != cluster.name:
+        doubts.append(f"it was measured on cluster {evidence.cluster}, not on {cluster.name}")
+    measured = f"{evidence.mpi_family} {evidence.mpi_version}"
+    if measured.split(".")[:2] != f"{library.family} {library.version}".split(".")[:2]:
+        doubts.append(
+            f"it was measured with {measured}; here is {library.family} {library.version}"
+        )
+    return doubts
+
+
+def _classwide(ident: str, cluster: str) -> ClasswideResult:
+    if ident:
+        return find_result(ident)
+    found = latest_result(cluster)
+    if found is None:
+        raise UsageError(
+            f"there is no proven class-wide result for cluster {cluster}: make one with autotune "
+            "classwide, or publish one study's setting with --from study:ID"
+        )
+    return found
+
+
+def _from_classwide(result: ClasswideResult, cluster: Cluster, library: Library) -> Proposal:
+    if not result.setting:
+        raise UsageError(f"classwide:{result.id}: {NOTHING}; there is nothing to publish")
+    space = load_space(result.space, library=library)
+    seen = result.evidence
+    evidence = Evidence(
+        source=f"classwide:{result.id}",
+        proven=result.proven,
+        status=result.status,
+        setting=result.setting.key,
+        programs=tuple(f"{e.app}{f' {e.input}' if e.input else ''} {e.ranks}x" for e in seen),
+        runs=2 * sum(e.pairs for e in seen),
+        gain=result.gain,
+        gain_ci=None if result.gain is None else (result.lo, result.hi),
+        date=result.date[:10],
+        mpi_family=result.mpi.get("name", result.mpi.get("family", "")),
+        mpi_version=result.mpi.get("version", ""),
+        machine=result.machine,
+        cluster=result.cluster,
+        check=tuple({"app": e.app, "input": e.input, "ranks": e.ranks} for e in seen),
+    )
+    doubts = _common_doubts(evidence, cluster, library)
+    here = describe().fingerprint
+    if result.machine not in (here, here[:12]):
+        doubts.append(f"it was measured on machine {result.machine}; this one is {here}")
+    launched = space.launched(result.setting)
+    return Proposal(_content(launched), evidence, tuple(doubts), True)
+
+
+def _content(launched: Mapping[str, Mapping[str, str]]) -> Content:
+    """What files can hold of a launch; UsageError where there is more."""
+    left = [name for group in launched if group not in GROUPS for name in launched[group]]
+    if left:
+        raise UsageError(
+            f"the setting contains {', '.join(left)}: options of the program or numbers of "
+            "processes cannot be published as defaults of an MPI library.\nSearch again in a "
+            "space without them (autotune search --space openmpi ...)."
+        )
+    return Content({g: dict(v) for g, v in launched.items() if v})

@@ -1,0 +1,168 @@
+"""The default strategy: a model of effects that is asked which setting to run next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.special import ndtr
+
+from autotune.space import DEFAULT, Setting, Space
+from autotune.strategies._additive import Additive, Belief, Floats, Kernel, Matrix
+from autotune.strategies._codec import Codes
+from autotune.strategies._pool import Pool
+from autotune.strategies.base import Observation, Proposal, Strategy
+from autotune.strategies.options import Option, OptionValue, table
+
+_KEPT = 150
+"""Observations the model is fitted to: the best of them and the latest."""
+
+_HAND = 2
+"""Parameters changed together while screening: two find what matters sooner than one."""
+
+
+class Auto(Strategy):
+    """Proposes the setting from which most is to be expected, beginning near the default.
+
+    None from :meth:`ask` means that for ``patience`` proposals in a row less than ``worth`` was to
+    be expected from the best of them, or that the space is exhausted.
+    """
+
+    name = "auto"
+    summary = "learns which parameters matter and stops when more search is not worth its cost"
+    options = table(
+        Option(
+            "worth",
+            "float",
+            0.002,
+            "expected improvement (of the log ratio) below which a run is not worth its cost",
+            (0, 1),
+        ),
+        Option(
+            "patience",
+            "int",
+            5,
+            "proposals in a row that are not worth their cost until it stops; 0: never",
+            (0, 100_000),
+        ),
+        Option("least", "int", 10, "settings tried before it may stop", (0, 100_000)),
+        Option(
+            "cliff",
+            "float",
+            0.3,
+            "log ratio that stands for everything slower, failures included",
+            (0.05, 10),
+        ),
+    )
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        seed: int,
+        priors: Sequence[Setting] = (),
+        options: Mapping[str, OptionValue] | None = None,
+    ) -> None:
+        super().__init__(space, seed=seed, priors=priors, options=options)
+        self._belief = Belief()
+        self._kernel = Kernel(self.codec, self._belief.shared)
+        self._pool = Pool(space, self.codec)
+        self._seen: dict[int, Observation] = {}
+        self._keys: dict[Codes, str] = {}
+
+    def _learn(self, observation: Observation) -> None:
+        self._seen[observation.number] = observation
+
+    def _propose(self) -> Proposal | None:
+        ordered = [self._seen[number] for number in sorted(self._seen)]
+        screening = None if self._pool.small else self._screen()
+        if screening is not None:
+            return Proposal(screening, {"dull": 0})
+        codes, logs = self._data(ordered)
+        model = Additive(self._kernel, self._belief, codes, logs)
+        best = self._best(model, codes)
+
+        def score(rows: Matrix) -> Floats:
+            return expected_improvement(*model.predict(rows), best)
+
+        def expected(rows: Matrix) -> Floats:
+            return -model.mean(rows)
+
+        pool = self._pool.candidates(self._seeds(model, codes), expected, score)
+        fresh = [c for c in pool if self._key(c) not in self._taken]
+        if not fresh:
+            return self._anything_new()
+        scores = score(np.array(fresh, dtype=np.intp))
+        # Ties (many before anything is known) are broken by chance, that seeds differ.
+        jitter = self.rng(self.ordinal).random(len(fresh))
+        top = int(np.lexsort((jitter, -scores))[0])
+        dull = self._dull(ordered) + 1 if scores[top] < float(self.values["worth"]) else 0
+        patience = int(self.values["patience"])
+        if patience and dull > patience and len(ordered) >= int(self.values["least"]):
+            return None
+        return Proposal(self.codec.decode(fresh[top]), {"dull": dull})
+
+    def _screen(self) -> Setting | None:
+        """Of many parameters, first two at a time at a random level, until each had its turn."""
+        order = self.rng(0).permutation(np.flatnonzero(self.codec.sizes > 1))
+        hands = [order[i : i + _HAND] for i in range(0, len(order), _HAND)]
+        for number in range(self.ordinal, len(hands)):
+            codes = np.zeros(len(self.codec.sizes), dtype=np.intp)
+            hand = hands[number]
+            codes[hand] = self.rng(0, number).integers(1, self.codec.sizes[hand])
+            setting = self.codec.settle(self.codec.decode(codes.tolist()))
+            if setting is not None and self.is_new(setting):
+                return setting
+        return None
+
+    def _key(self, codes: Codes) -> str:
+        """The key of canonical codes; remembered, since all of a small space are asked for it."""
+        if codes not in self._keys:
+            self._keys[codes] = self.codec.decode(codes).key
+        return self._keys[codes]
+
+    def _dull(self, ordered: Sequence[Observation]) -> int:
+        """Proposals in a row, up to the last one that ended, that were not worth their cost."""
+        kept = ordered[-1].attrs.get("dull", 0) if ordered else 0
+        return kept if isinstance(kept, int) else 0
+
+    def _data(self, ordered: Sequence[Observation]) -> tuple[Matrix, Floats]:
+        """Codes and log ratios of what was measured; the default is known by definition."""
+        ratios: dict[Codes, float] = {}
+        for observation in ordered:
+            settled = self.codec.settle(observation.setting)
+            codes = None if settled is None else self.codec.encode(settled)
+            if codes is not None:
+                ratios[codes] = observation.fitness
+        if len(ratios) > _KEPT:
+            latest = list(ratios)[-_KEPT // 3 :]
+            best = sorted(ratios, key=ratios.__getitem__)[: _KEPT - len(latest)]
+            ratios = {c: ratios[c] for c in ratios if c in {*latest, *best}}
+        cliff = float(self.values["cliff"])
+        logs = [max(min(math.log(r), cliff), -cliff * 4) for r in ratios.values()]
+        shape = (len(ratios), len(self.codec.sizes))
+        return np.array(list(ratios), dtype=np.intp).reshape(shape), np.array(logs)
+
+    def _best(self, model: Additive, codes: Matrix) -> float:
+        """The smallest log ratio believed of anything measured, the default's 0 included."""
+        if not len(codes):
+            return 0.0
+        smallest = float(model.mean(codes).min())
+        return min(smallest, 0.0) if self.space.is_valid(DEFAULT) else smallest
+
+    def _seeds(self, model: Additive, codes: Matrix) -> list[Codes]:
+        """Where to climb from: the default and what is believed to be fastest."""
+        start = tuple([0] * len(self.codec.sizes))
+        if not len(codes):
+            return [start]
+        order = np.argsort(model.mean(codes), kind="stable")[:3]
+        return [*(tuple(codes[i].tolist()) for i in order), start]
+
+
+def expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
+    """Of the log ratio below ``best``, for normal beliefs."""
+    gap = best - mean
+    z = gap / deviation
+    density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    return np.asarray(gap * ndtr(z) + deviation * density, dtype=np.float64)

@@ -1,0 +1,95 @@
+"""CMA-ES on the places of the levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from autotune.space import Setting, Space
+from autotune.strategies._codec import Codes
+from autotune.strategies._optional import need
+from autotune.strategies.base import Observation, Proposal, Strategy
+from autotune.strategies.options import Option, OptionValue, table
+
+_POINT = "point"
+"""Attribute of a proposal: where it was drawn, in units of all levels of each parameter."""
+_TRIES = 20
+_WORST = 10.0
+
+
+class CMAES(Strategy):
+    """The evolution strategy with covariance adaptation of the package ``cmaes``, Optuna's own.
+
+    A parameter is a number from 0 to 1; the level that it falls upon is run, words in the order in
+    which the space lists them.  The state is told again from the stored points before every draw:
+    what Optuna stores of it is a pickle.  Raises UsageError where the package is not installed.
+    """
+
+    name = "cmaes"
+    summary = "CMA-ES on the order of the levels; needs the package cmaes"
+    needs = ("cmaes",)
+    options = table(
+        Option("population", "int", 8, "settings per generation", (4, 10_000)),
+        Option("sigma", "float", 0.25, "first standard deviation, 1 is all levels", (0.01, 1)),
+    )
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        seed: int,
+        priors: Sequence[Setting] = (),
+        options: Mapping[str, OptionValue] | None = None,
+    ) -> None:
+        super().__init__(space, seed=seed, priors=priors, options=options)
+        # Unset stands below all levels where its place among them is not known.
+        self._axes = [
+            (*(code for code in range(int(size)) if code not in axis), *axis)
+            for axis, size in zip(self.codec.axis, self.codec.sizes, strict=True)
+        ]
+        self._told: dict[int, tuple[list[float], float]] = {}
+
+    @classmethod
+    def check_options(cls, values: Mapping[str, OptionValue]) -> None:
+        """Nothing goes without the package."""
+        need(cls.name, cls.needs)
+
+    def _learn(self, observation: Observation) -> None:
+        point = observation.attrs.get(_POINT)
+        if isinstance(point, list):
+            fitness = min(observation.fitness, _WORST)
+            self._told[observation.number] = ([float(x) for x in point], fitness)
+
+    def _propose(self) -> Proposal | None:
+        drawer = self._drawer()
+        for _ in range(_TRIES):
+            point = np.asarray(drawer.ask())
+            setting = self.codec.settle(self.codec.decode(self._codes(point)))
+            if setting is not None and self.is_new(setting):
+                return Proposal(setting, {_POINT: point.tolist()})
+        return self._anything_new()
+
+    def _drawer(self) -> Any:
+        """The optimiser after all whole generations so far, seeded for this draw."""
+        count, size = len(self._axes), int(self.values["population"])
+        centre = [(axis.index(0) + 0.5) / len(axis) for axis in self._axes]
+        # One number alone has no covariance to adapt; the package wants two.
+        extra = 2 - count if count < 2 else 0
+        optimiser = import_module("cmaes").CMA(
+            mean=np.array(centre + [0.5] * extra),
+            sigma=float(self.values["sigma"]),
+            bounds=np.tile([0.0, 1.0], (count + extra, 1)),
+            population_size=size,
+            seed=int(self.rng(self.ordinal).integers(2**32)),
+        )
+        told = [self._told[number] for number in sorted(self._told)]
+        for first in range(0, len(told) - size + 1, size):
+            optimiser.tell([(np.array(x), value) for x, value in told[first : first + size]])
+        return optimiser
+
+    def _codes(self, point: Any) -> Codes:
+        places = zip(self._axes, point, strict=False)
+        return tuple(axis[min(int(x * len(axis)), len(axis) - 1)] for axis, x in places)

@@ -1,0 +1,108 @@
+"""Every strategy against the peers, on recorded grids and on functions with a known truth.
+
+    python -m benchmarks.search                            functions, our own strategies
+    python -m benchmarks.search --dataset NAME --split report --peers
+    python -m benchmarks.search --synthetic                the ten-parameter function
+
+docs/strategies.md says what is scored and how peers are installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+from autotune.errors import UsageError
+from benchmarks.common import report
+from benchmarks.search.course import MARKS
+from benchmarks.search.field import take_part
+from benchmarks.search.landscapes import Case, fixed, grid, recorded, wide
+from benchmarks.search.peers import peer_names
+from benchmarks.search.picture import draw
+from benchmarks.search.synthetic import gaps
+from benchmarks.search.tables import figures, pairs, printed, references
+
+OURS = ("auto", "ga", "ga:thesis", "random")
+REPORTED = 100
+"""First number of the functions that nothing was tuned on; those from 0 are for design."""
+
+
+def main() -> int:
+    """Print the tables; exit code 2 for a wrong word."""
+    given = _arguments().parse_args()
+    logging.disable(logging.WARNING)  # Peers tell every trial.
+    names = [*given.strategies, *(peer_names() if given.peers else ())]
+    try:
+        if given.synthetic:
+            return gaps(names, given.seeds, given.json)
+        cases = _cases(given)
+        standings, absent = take_part(names, cases, given.seeds, given.runs, given.proofs)
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted; nothing is kept: the same command begins anew", file=sys.stderr)
+        return 130
+    known = {s.name: figures(s, cases, given.runs) for s in standings}
+    apart = pairs(standings, cases)
+    print(printed(known, apart, standings[0].name, references(cases)))
+    for name, reason in absent.items():
+        print(f"{name}: {reason}")
+    if given.picture:
+        print("pictures:", *draw(standings, given.runs, Path(given.picture)))
+    if given.json:
+        lands = [case.name for case in cases]
+        data = {"landscapes": lands, "contestants": known, "pairs": apart, "absent": absent}
+        with redirect_stdout(StringIO()):  # The tables above say the same, readably.
+            report("search", {**data, "load": os.getloadavg()[0], "seeds": given.seeds}, given.json)
+    return 0
+
+
+def _cases(given: argparse.Namespace) -> list[Case]:
+    if given.dataset:
+        return [case for name in given.dataset for case in recorded(name, given.split)]
+    first = REPORTED if given.split in (None, "report") else 0
+    found = []
+    numbers = range(first, first + 1000)
+    gaining = (land for i in numbers if not (land := grid(i)).null)
+    found += [fixed(next(gaining)) for _ in range(given.landscapes)]
+    found += [fixed(grid(i, null=True)) for i in numbers[: given.landscapes // 2]]
+    if given.wide:
+        found += [fixed(wide(i)) for i in numbers[: given.landscapes // 2]]
+    return found
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number of at least 1")
+    return int(text)
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.search",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--dataset", nargs="+", help="recorded grids, by name or folder")
+    parser.add_argument("--split", choices=["design", "report"], help="which half; default: all")
+    parser.add_argument("--strategies", nargs="+", default=list(OURS), metavar="NAME[:PRESET]")
+    parser.add_argument("--peers", action="store_true", help="the peers that are installed, too")
+    parser.add_argument("--synthetic", action="store_true", help="the ten-parameter function")
+    parser.add_argument("--seeds", type=_positive, default=50)
+    parser.add_argument("--runs", type=_positive, default=MARKS[-1], help="search runs")
+    parser.add_argument("--proofs", type=int, default=10, help="whole studies per null landscape")
+    parser.add_argument("--landscapes", type=_positive, default=10, help="how many functions")
+    parser.add_argument("--wide", action="store_true", help="functions of 25 parameters, too")
+    parser.add_argument("--json", metavar="FILE", help="all figures")
+    parser.add_argument("--picture", metavar="FILE.svg", help="share against runs and seconds")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,115 @@
+"""Who takes part, and all courses of one contestant."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from autotune.errors import UsageError
+from autotune.space import Space
+from autotune.strategies import Strategy, create, resolve_options
+from benchmarks.search.course import Course, follow, prove
+from benchmarks.search.landscapes import Case
+from benchmarks.search.peers import find_peer, peer_names
+
+SLOW_MS = 20.0
+"""A peer that takes longer per trial is given 10 seeds, 50 runs and 4 landscapes."""
+SLOW_SEEDS, SLOW_RUNS, SLOW_CASES = 10, 50, 4
+PROOF_TRIALS = 25
+
+Make = Callable[[Space, int], Strategy]
+
+
+@dataclass
+class Standing:
+    """The courses of one contestant, by landscape, one per seed; ``slow``: on the small plan.
+
+    ``false_names`` are recommendations on null landscapes after the study's proof, of ``proofs``.
+    """
+
+    name: str
+    slow: bool = False
+    courses: dict[str, list[Course]] = field(default_factory=dict)
+    false_names: int = 0
+    proofs: int = 0
+
+    @property
+    def own_ms(self) -> float:
+        """Mean milliseconds of an ask with its tell."""
+        own = [s for courses in self.courses.values() for c in courses for s in c.own_s]
+        return 1e3 * float(np.mean(own)) if own else 0.0
+
+
+def maker(name: str) -> Make:
+    """How to make a contestant: ``NAME`` or ``NAME:PRESET`` of ours, or a peer's name.
+
+    Raises UsageError for a wrong name, or a peer that is not installed.
+    """
+    if name in peer_names():
+        kind = find_peer(name)
+        return lambda space, seed: kind(space, seed=seed)
+    base, _, preset = name.partition(":")
+    options = resolve_options(base, {}, preset or None)
+    return lambda space, seed: create(base, space, seed=seed, options=options)
+
+
+def compete(name: str, cases: Sequence[Case], seeds: int, runs: int, proofs: int) -> Standing:
+    """All courses of one contestant; raises UsageError where it cannot take part."""
+    make = maker(name)
+    standing = Standing(name)
+    if name in peer_names():
+        trial = follow(cases[0].land(0), make(cases[0].land(0).space, 0), 0, SLOW_RUNS)
+        standing.slow = 1e3 * float(np.mean(trial.own_s or [0.0])) > SLOW_MS
+    if standing.slow:
+        cases = _spread(cases)
+        seeds, runs = min(seeds, SLOW_SEEDS), min(runs, SLOW_RUNS)
+    began = time.monotonic()
+    for number, case in enumerate(cases):
+        courses = []
+        for seed in range(seeds):
+            land = case.land(seed)
+            courses.append(follow(land, make(land.space, seed), seed, runs))
+        standing.courses[case.name] = courses
+        if case.null and not standing.slow:
+            _count_false(standing, case, make, proofs)
+        _show(name, number + 1, len(cases), time.monotonic() - began)
+    return standing
+
+
+def take_part(
+    names: Sequence[str], cases: Sequence[Case], seeds: int, runs: int, proofs: int
+) -> tuple[list[Standing], dict[str, str]]:
+    """Everyone's standing; who could not take part, with the reason."""
+    standings, absent = [], {}
+    for name in names:
+        try:
+            standings.append(compete(name, cases, seeds, runs, proofs))
+        except UsageError as error:
+            if name not in peer_names():
+                raise
+            absent[name] = str(error)
+    return standings, absent
+
+
+def _count_false(standing: Standing, case: Case, make: Make, proofs: int) -> None:
+    for seed in range(proofs):
+        land = case.land(seed)
+        named = prove(land, make(land.space, seed), seed, PROOF_TRIALS)
+        standing.false_names += named is not None
+        standing.proofs += 1
+
+
+def _spread(cases: Sequence[Case]) -> list[Case]:
+    """Four landscapes with something to gain (all there are, where they are fewer)."""
+    return [case for case in cases if not case.null][:SLOW_CASES]
+
+
+def _show(name: str, done: int, of: int, spent_s: float) -> None:
+    left = spent_s / done * (of - done)
+    print(
+        f"{name}: {done} of {of} landscapes, about {left:.0f} s left", file=sys.stderr, flush=True
+    )

@@ -1,0 +1,5 @@
+"""Other people's search, one file each, behind the interface of our strategies."""
+
+from benchmarks.search.peers.base import Peer, find_peer, peer_names
+
+__all__ = ["Peer", "find_peer", "peer_names"]

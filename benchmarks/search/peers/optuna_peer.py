@@ -1,0 +1,50 @@
+"""Optuna's TPE and NSGA-II as they come."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.samplers import BaseSampler, NSGAIISampler, TPESampler
+
+from autotune.strategies._codec import Codes
+from benchmarks.search.peers.base import Peer
+
+
+class _Optuna(Peer):
+    def prepare(self) -> None:
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self._study = optuna.create_study(sampler=self.sampler())
+        self._distributions: dict[str, BaseDistribution] = {
+            f"p{i:03d}": CategoricalDistribution(list(range(n))) for i, n in enumerate(self.sizes)
+        }
+
+    @abstractmethod
+    def sampler(self) -> BaseSampler:
+        """Optuna's sampler."""
+
+    def draw(self) -> Codes:
+        self._trial = self._study.ask(self._distributions)
+        return tuple(self._trial.params[name] for name in self._distributions)
+
+    def report(self, codes: Codes, loss: float) -> None:
+        self._study.tell(self._trial, loss)
+
+
+class OptunaTPE(_Optuna):
+    """TPESampler()."""
+
+    name = "optuna-tpe"
+
+    def sampler(self) -> BaseSampler:
+        return TPESampler(seed=self.seed)
+
+
+class OptunaNSGA2(_Optuna):
+    """NSGAIISampler(), which has populations of 50."""
+
+    name = "optuna-nsga2"
+
+    def sampler(self) -> BaseSampler:
+        return NSGAIISampler(seed=self.seed)

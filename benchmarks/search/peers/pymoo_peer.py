@@ -1,0 +1,49 @@
+"""pymoo's genetic algorithm for mixed variables."""
+
+# mypy: disable-error-code="import-not-found, import-untyped, misc"
+
+from __future__ import annotations
+
+from pymoo.algorithms.soo.nonconvex.ga import FitnessSurvival
+from pymoo.core.mixed import MixedVariableGA
+from pymoo.core.population import Population
+from pymoo.core.problem import Problem
+from pymoo.core.variable import Choice
+from pymoo.termination import get_termination
+
+from autotune.strategies._codec import Codes
+from benchmarks.search.peers.base import Peer
+
+_POPULATION = 20
+
+
+class PymooGA(Peer):
+    """MixedVariableGA with every parameter a choice, in populations of 20."""
+
+    name = "pymoo-ga"
+
+    def prepare(self) -> None:
+        variables = {f"p{i:03d}": Choice(options=list(range(n))) for i, n in enumerate(self.sizes)}
+        problem = Problem(vars=variables, n_obj=1)
+        self._algorithm = MixedVariableGA(pop_size=_POPULATION, survival=FitnessSurvival())
+        self._algorithm.setup(
+            problem, termination=get_termination("n_gen", 10**6), seed=self.seed % 2**31
+        )
+        self._waiting: list[int] = []
+        self._generation = Population()
+
+    def draw(self) -> Codes | None:
+        if not self._waiting:
+            self._generation = self._algorithm.ask()
+            self._waiting = list(range(len(self._generation)))
+        if not self._waiting:
+            return None
+        individual = self._generation[self._waiting[0]]
+        return tuple(int(individual.X[name]) for name in sorted(individual.X))
+
+    def report(self, codes: Codes, loss: float) -> None:
+        self._generation[self._waiting.pop(0)].set("F", [loss])
+        if not self._waiting:
+            for individual in self._generation:
+                individual.evaluated.update({"F", "G", "H"})
+            self._algorithm.tell(infills=self._generation)

@@ -1,0 +1,157 @@
+"""Standings as figures and as tables of at most 80 columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from autotune.space import DEFAULT
+from benchmarks.search.course import MARKS, Course
+from benchmarks.search.field import Standing
+from benchmarks.search.landscapes import Case
+
+DECISIVE = 15
+"""Search runs at which strategies are compared in pairs."""
+
+
+def figures(standing: Standing, cases: Sequence[Case], runs: int) -> dict[str, Any]:
+    """Everything that is reported of one contestant."""
+    gaining = [c for case in cases if not case.null for c in standing.courses.get(case.name, [])]
+    null = [c for case in cases if case.null for c in standing.courses.get(case.name, [])]
+    marks = [mark for mark in MARKS if mark <= runs]
+    ended = [c.ended for c in gaining if c.ended is not None]
+    return {
+        "share": {m: _spread([c.land.share(c.at(m)) for c in gaining]) for m in marks},
+        "performance": {m: _spread([c.land.performance(c.at(m)) for c in gaining]) for m in marks},
+        "false_before_proof": {m: _rate([c.at(m) != DEFAULT for c in null]) for m in marks},
+        "false_after_proof": [standing.false_names, standing.proofs],
+        "seconds_to_90": _middle([c.seconds_to(0.90) for c in gaining]),
+        "seconds_to_95": _middle([c.seconds_to(0.95) for c in gaining]),
+        "own_ms": standing.own_ms,
+        "stopped_itself": len(ended) / len(gaining) if gaining else math.nan,
+        "stopped_after": _middle([float(e) for e in ended]),
+        "slow": standing.slow,
+        "courses": len(gaining) + len(null),
+    }
+
+
+def pairs(standings: Sequence[Standing], cases: Sequence[Case]) -> dict[str, list[float]]:
+    """Share of the first less that of each other at 15 runs: mean over landscapes, 95 % interval.
+
+    A landscape is one pair: the means over the seeds that both searched.
+    """
+    first, found = standings[0], {}
+    for other in standings[1:]:
+        shared = [c.name for c in cases if not c.null and c.name in other.courses]
+        apart = [_mean_share(first, n, other) - _mean_share(other, n, first) for n in shared]
+        found[other.name] = _interval(apart)
+    return found
+
+
+def printed(
+    known: dict[str, dict[str, Any]], apart: dict[str, list[float]], first: str, references: str
+) -> str:
+    """The tables as text; shares and performance ratios in per cent."""
+    marks = list(next(iter(known.values()))["share"])
+    lines = [references, "", "* more than 20 ms a trial: 10 seeds, 50 runs, 4 landscapes"]
+
+    def table(title: str, cell: Callable[[dict[str, Any], int], str], width: int = 11) -> None:
+        fit = (80 - 14) // width
+        lines.extend(["", title])
+        for some in (marks[i : i + fit] for i in range(0, len(marks), fit)):
+            lines.append(f"{'':14}" + "".join(f"{mark:>{width}}" for mark in some))
+            for name, row in known.items():
+                marked = f"{name}{'*' if row['slow'] else ''}"
+                cells = [cell(row, m) if m in row["share"] else "-" for m in some]
+                lines.append(f"{marked:14}" + "".join(f"{c:>{width}}" for c in cells))
+
+    table("mean share of OPUB's gain after n search runs", lambda r, m: _percent(r["share"][m][0]))
+    table("share: median (quartiles)", lambda r, m: _quartiles(r["share"][m]), 16)
+    table("performance ratio: median (quartiles)", lambda r, m: _quartiles(r["performance"][m]), 16)
+    table(
+        "null landscapes: would be named before the proof",
+        lambda r, m: _percent(r["false_before_proof"][m]),
+    )
+    lines += ["", "               false      s to    s to   own ms   stopped"]
+    lines += ["               proven      90 %    95 %  a trial   itself after"]
+    for name, row in known.items():
+        false, proofs = row["false_after_proof"]
+        lines.append(
+            f"{name:14} {f'{false}/{proofs}':>6} {_seconds(row['seconds_to_90']):>9} "
+            f"{_seconds(row['seconds_to_95']):>7} {row['own_ms']:8.2f} "
+            f"{_percent(row['stopped_itself']):>7} {_seconds(row['stopped_after']):>6}"
+        )
+    lines += ["", f"share of {first} less that of the other at {DECISIVE} runs (95 % interval)"]
+    for name, (mean, low, high) in apart.items():
+        verdict = "ahead" if low > 0 else "behind" if high < 0 else "tie"
+        lines.append(
+            f"{name:14} {100 * mean:+7.1f}  ({100 * low:+.1f} to {100 * high:+.1f})  {verdict}"
+        )
+    return "\n".join(lines)
+
+
+def references(cases: Sequence[Case]) -> str:
+    """What the default and the best single change would score."""
+    lands = [case.land(0) for case in cases if not case.null]
+    if not lands:
+        return "null landscapes only: the right answer is the default everywhere"
+    default = np.mean([100 * land.best for land in lands])
+    single = np.mean([100 * (1 / land.single - 1) / (1 / land.best - 1) for land in lands])
+    alone = np.mean([100 * land.best / land.single for land in lands])
+    return (
+        f"{len(lands)} landscapes with a gain, {len(cases) - len(lands)} null.\n"
+        f"default: share 0, performance ratio {default:.0f} (per cent, means);\n"
+        f"best single change: share {single:.0f}, ratio {alone:.0f}"
+    )
+
+
+def _mean_share(standing: Standing, name: str, other: Standing) -> float:
+    """Over the seeds that both searched."""
+    count = min(len(standing.courses[name]), len(other.courses[name]))
+    courses: list[Course] = standing.courses[name][:count]
+    return float(np.mean([c.land.share(c.at(DECISIVE)) for c in courses]))
+
+
+def _interval(values: Sequence[float]) -> list[float]:
+    mean = float(np.mean(values)) if values else math.nan
+    if len(values) < 2:
+        return [mean, -math.inf, math.inf]
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    reach = float(stats.t.ppf(0.975, len(values) - 1)) * error
+    return [mean, mean - reach, mean + reach]
+
+
+def _spread(values: Sequence[float]) -> list[float]:
+    """Mean, lower quartile, median, upper quartile."""
+    if not values:
+        return [math.nan] * 4
+    return [float(np.mean(values)), *(float(np.quantile(values, q)) for q in (0.25, 0.5, 0.75))]
+
+
+def _middle(values: Sequence[float]) -> float:
+    """The median; infinite where half of them are, nan of nothing."""
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2] if ordered else math.nan
+
+
+def _rate(values: Sequence[bool]) -> float:
+    return sum(values) / len(values) if values else math.nan
+
+
+def _percent(value: float) -> str:
+    return "-" if math.isnan(value) else f"{100 * value:.0f}"
+
+
+def _quartiles(spread: Sequence[float]) -> str:
+    if math.isnan(spread[0]):
+        return "-"
+    _, low, middle, high = (f"{100 * v:.0f}" for v in spread)
+    return f"{middle} ({low}-{high})"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.0f}" if math.isfinite(value) else "-"

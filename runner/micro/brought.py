@@ -1,0 +1,134 @@
+"""Run a benchmark that the user brings and say its figure in seconds, as one line of JSON.
+
+``mpirun -n RANKS python -m runner.micro.brought --figure RE --us-of CALLS -- PROGRAM ARGS``
+
+OSU and IMB print microseconds per call or MB/s, HPCG a rating in a file: a tuner wants seconds,
+less being better.  This stands between: every rank starts the program as its child, which finds
+the launcher's environment, binding and process group as if it had been started directly.  The rank
+whose program printed the figure (they all print on rank 0) adds the line of JSON.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from runner.apps.common_errors import AppUsageError
+from runner.apps.common_options import OptionParser, positive
+from runner.apps.common_report import json_line
+
+
+def build_parser() -> OptionParser:
+    parser = OptionParser("python -m runner.micro.brought", "A brought program's figure, seconds.")
+    parser.add_argument("--figure", metavar="RE", help="a line with the figure: one group")
+    parser.add_argument("--us-of", type=positive, metavar="CALLS",
+        help="the figure is microseconds per call; seconds = those of so many calls")  # fmt: skip
+    parser.add_argument("--rate-of", type=_above_zero, metavar="WORK",
+        help="the figure is a rate; seconds = so much work at that rate")  # fmt: skip
+    parser.add_argument("--valid", metavar="RE", help="a line that a right run has")
+    parser.add_argument("--invalid", metavar="RE", help="a line that only a wrong run has")
+    parser.add_argument("--files", metavar="GLOB",
+        help="look into these files, too: it then runs in a directory of its own")  # fmt: skip
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    """Run the program; returns its exit code, 1 for a signal.  Raises :class:`AppUsageError`."""
+    options, program = _parse(arguments)
+    if options.help:
+        print(build_parser().format_help())
+        return 0
+    with tempfile.TemporaryDirectory() as own:
+        lines, code = _run(program, own if options.files else None)
+        if options.files:
+            for path in sorted(p for p in Path(own).glob(options.files) if p.is_file()):
+                lines += path.read_text(errors="replace").splitlines()
+    result = figure(options, lines)
+    if code == 0 and result:
+        print(json_line(result), flush=True)
+    return max(code, 0) or int(code < 0)
+
+
+def figure(options: Any, lines: Iterable[str]) -> dict[str, Any]:
+    """``figure`` as printed, ``seconds`` and ``verified``; {} where no line has a figure above 0.
+
+    The first line that matches counts: the callers ask for one message size a run.
+    Raises :class:`AppUsageError` if the group of the pattern held no number.
+    """
+    lines = list(lines)
+    found = next((m for m in map(re.compile(options.figure).search, lines) if m), None)
+    if found is None:
+        return {}
+    try:
+        value = float(found[1])
+    except ValueError:
+        raise AppUsageError(
+            f"--figure {options.figure!r} found {found[1]!r}, which is no number"
+        ) from None
+    if value <= 0:
+        return {}
+    seconds = value * 1e-6 * options.us_of if options.us_of else options.rate_of / value
+    right = not options.valid or any(re.search(options.valid, line) for line in lines)
+    wrong = bool(options.invalid) and any(re.search(options.invalid, line) for line in lines)
+    return {"figure": value, "seconds": seconds, "verified": right and not wrong}
+
+
+def _run(program: list[str], directory: str | None) -> tuple[list[str], int]:
+    """What the program printed, passed on line by line, and its exit code."""
+    with subprocess.Popen(
+        program, cwd=directory, stdout=subprocess.PIPE, text=True, errors="replace"
+    ) as child:
+        assert child.stdout is not None
+        lines = []
+        for line in child.stdout:
+            print(line, end="", flush=True)
+            lines.append(line)
+    return lines, child.returncode
+
+
+def _parse(arguments: list[str]) -> tuple[Any, list[str]]:
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    options = build_parser().parse_args(arguments[:cut])
+    program = arguments[cut + 1 :]
+    if options.help:
+        return options, program
+    if not program:
+        raise AppUsageError("no program is given; expected -- PROGRAM ARGS at the end")
+    if not options.figure or bool(options.us_of) == bool(options.rate_of):
+        raise AppUsageError("expected --figure RE and either --us-of CALLS or --rate-of WORK")
+    for pattern in filter(None, (options.figure, options.valid, options.invalid)):
+        try:
+            groups = re.compile(pattern).groups
+        except re.error as error:
+            raise AppUsageError(f"{pattern!r} is no regular expression: {error}") from None
+        if pattern is options.figure and groups != 1:
+            raise AppUsageError(f"--figure {pattern!r} must have one group, around the figure")
+    return options, program
+
+
+def _above_zero(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError
+    return value
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except AppUsageError as error:
+        print(f"runner.micro.brought: error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:
+        # Whoever read the output has gone; nothing more may be written, not even at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        print(f"runner.micro.brought: error: {error}", file=sys.stderr)
+        sys.exit(1)

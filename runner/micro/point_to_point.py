@@ -1,0 +1,76 @@
+"""Operations between ranks 0 and 1; all other ranks do nothing."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Operation = Callable[[int], None]
+ONE_WAY, OTHER_WAY, ANSWER = 1, 2, 3
+"""Tags."""
+
+
+def pingpong(comm: Any, size: int, buffers: int = 1) -> Operation:
+    """Ranks 0 and 1 send a message to and fro.
+
+    Each round trip sends the next of ``buffers`` buffers of ``size`` bytes and receives into the
+    one half the ring away: one that is used again and again stays in the processors' caches, where
+    a second copy costs little; with many of them neither was in use a short time ago.
+    """
+    ring = [_message(size) for _ in range(buffers)]
+    turns = itertools.cycle([(ring[i], ring[i - buffers // 2]) for i in range(buffers)])
+
+    def work(count: int) -> None:
+        if comm.rank == 0:
+            for out, back in itertools.islice(turns, count):
+                comm.Send(out, 1, ONE_WAY)
+                comm.Recv(back, 1, OTHER_WAY)
+        elif comm.rank == 1:
+            for out, back in itertools.islice(turns, count):
+                comm.Recv(back, 0, ONE_WAY)
+                comm.Send(out, 0, OTHER_WAY)
+
+    return work
+
+
+def bandwidth(comm: Any, size: int, window: int, *, both: bool) -> Operation:
+    """``window`` messages at once, then a byte back; with ``both`` as many the other way.
+
+    The requests are persistent: one call of Python starts a whole window, so that it is the
+    library that is timed.
+    """
+    from mpi4py import MPI
+
+    if comm.rank > 1:
+        return lambda count: None
+    peer = 1 - comm.rank
+    ways = [(0, ONE_WAY), (1, OTHER_WAY)] if both else [(0, ONE_WAY)]
+    out, into, answer = _message(size), _message(size), _message(1)
+    requests = []
+    for sender, tag in ways:
+        for _ in range(window):
+            if comm.rank == sender:
+                requests.append(comm.Send_init(out, peer, tag))
+            else:
+                requests.append(comm.Recv_init(into, peer, tag))
+
+    def work(count: int) -> None:
+        for _ in range(count):
+            MPI.Prequest.Startall(requests)
+            MPI.Prequest.Waitall(requests)
+            if comm.rank == 0:
+                comm.Recv(answer, peer, ANSWER)
+            else:
+                comm.Send(answer, peer, ANSWER)
+
+    return work
+
+
+def _message(size: int) -> list[Any]:
+    from mpi4py import MPI
+
+    # Written, not only allocated: pages never touched are all the kernel's one page of zeros.
+    return [np.full(size, 1, np.uint8), MPI.BYTE]

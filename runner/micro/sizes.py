@@ -1,0 +1,42 @@
+"""Message sizes on the command line, and how often an operation is done at each."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+DEFAULT_RANGE = "8:1m"
+BATCHES = 20
+"""Parts into which the calls at one size are cut; the figure is the median part."""
+LEAST, MOST = 100, 2000
+BYTES = 64 << 20
+_UNITS = {"": 0, "k": 10, "m": 20}
+
+
+def one_size(text: str) -> int:
+    """``4096``, ``4k``, ``1m``: bytes, at least 1."""
+    match = re.fullmatch(r"([1-9][0-9]*)([kKmM]?)", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"expected bytes such as 4096, 4k or 1m, not {text!r}")
+    return int(match[1]) << _UNITS[match[2].lower()]
+
+
+def sizes(text: str) -> list[int]:
+    """``8,4k,1m`` or ``8:1m``: that range in steps of a factor of 4, both ends included."""
+    if ":" not in text:
+        return [one_size(word) for word in text.split(",")]
+    first, _, last = text.partition(":")
+    low, high = one_size(first), one_size(last)
+    if low > high:
+        raise argparse.ArgumentTypeError(f"{text!r} goes down; the smaller size comes first")
+    steps = []
+    while low < high:
+        steps.append(low)
+        low *= 4
+    return [*steps, high]
+
+
+def calls(size: int) -> int:
+    """How often, where it is not said: a function of the size alone, because two settings are
+    compared by the time of the same work."""
+    return min(max(BYTES // max(size, 1), LEAST), MOST)

@@ -1,0 +1,26 @@
+"""What a program communicates: a profiling library, its reader, and the features made of it."""
+
+from runner.trace.document import Features, FeaturesError, features_from_json, load_features
+from runner.trace.schema import (
+    COUNT_NAMES,
+    FEATURE_NAMES,
+    FEATURES,
+    SCHEMA,
+    SPECS,
+    THESIS_NAMES,
+    FeatureSpec,
+)
+
+__all__ = [
+    "COUNT_NAMES",
+    "FEATURES",
+    "FEATURE_NAMES",
+    "SCHEMA",
+    "SPECS",
+    "THESIS_NAMES",
+    "FeatureSpec",
+    "Features",
+    "FeaturesError",
+    "features_from_json",
+    "load_features",
+]

@@ -1,0 +1,117 @@
+"""The profiling library, compiled on first use with the MPI's own ``mpicc`` into the user's cache.
+
+One library per MPI (version, place, header) and per source text.  Several processes may build at
+once: each writes a file of its own and the last one replaces it whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+
+from runner.errors import RunnerError
+from runner.mpi.library import Library
+
+FLAGS = ("-O2", "-std=gnu11", "-fPIC", "-shared")
+LIBRARIES = ("-ldl", "-lpthread")
+_TIMEOUT_S = 120
+
+
+class NoCompiler(RunnerError):
+    """There is no mpicc of this MPI, or it does not work: the substitute may still do."""
+
+
+def cache_dir() -> Path:
+    """``$XDG_CACHE_HOME/autotune/trace``, or below ``~/.cache``."""
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "autotune" / "trace"
+
+
+def make_cache() -> Path:
+    """The cache directory, made where it is missing; RunnerError where it cannot be written."""
+    place = cache_dir()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=place).close()
+    except OSError as error:
+        raise RunnerError(
+            f"cannot write {place}: {error.strerror}; expected a directory that every node can "
+            "write (the variable XDG_CACHE_HOME names another)"
+        ) from None
+    return place
+
+
+def profiling_library(library: Library, tell: Callable[[str], None] = lambda words: None) -> Path:
+    """The compiled library for an MPI; ``tell`` is told before it is compiled.
+
+    Raises NoCompiler where its mpicc is missing or cannot compile it, RunnerError where it cannot
+    be stored.
+    """
+    compiler = Path(library.bin) / "mpicc"
+    if not os.access(compiler, os.X_OK):
+        raise NoCompiler(f"{library.family} {library.version} has no mpicc in {library.bin}")
+    sources = _sources()
+    place = make_cache() / f"libautotune-trace-{_digest(sources, library)}.so"
+    if place.is_file():
+        return place
+    tell(f"compiling the profiling library for {library.family} {library.version} (once)")
+    try:
+        with tempfile.TemporaryDirectory(dir=place.parent) as work:
+            _compile(str(compiler), sources, Path(work))
+            (Path(work) / "library").replace(place)
+    except OSError as error:
+        raise RunnerError(
+            f"the profiling library cannot be stored in {place.parent}: {error.strerror}"
+        ) from None
+    return place
+
+
+def _sources() -> dict[str, str]:
+    native = resources.files("runner.trace") / "native"
+    return {
+        entry.name: entry.read_text(encoding="utf-8")
+        for entry in sorted(native.iterdir(), key=lambda entry: entry.name)
+        if entry.name.endswith((".c", ".h"))
+    }
+
+
+def _digest(sources: dict[str, str], library: Library) -> str:
+    """Changes with the sources and the MPI, also with one put in the place of another."""
+    place = Path(library.bin).resolve()
+    words = [*FLAGS, library.family, library.version, str(place)]
+    for path in (place / "mpicc", *sorted((place.parent / "lib").glob("libmpi.so*"))):
+        if path.exists():
+            state = path.stat()
+            words += [path.name, str(state.st_size), str(state.st_mtime_ns)]
+    digest = hashlib.sha256("\0".join(words).encode())
+    for name, text in sources.items():
+        digest.update(f"\0{name}\0{text}".encode())
+    return digest.hexdigest()[:16]
+
+
+def _compile(compiler: str, sources: dict[str, str], work: Path) -> None:
+    for name, text in sources.items():
+        (work / name).write_text(text, encoding="utf-8")
+    files = [name for name in sources if name.endswith(".c")]
+    try:
+        done = subprocess.run(
+            [compiler, *FLAGS, "-o", "library", *files, *LIBRARIES],
+            cwd=work,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise NoCompiler(f"{compiler} did not finish within {_TIMEOUT_S} s") from None
+    if done.returncode:
+        hint = "" if shutil.which("cc") else " (it needs a C compiler, cc)"
+        said = (done.stderr or done.stdout).strip()[:1500]
+        raise NoCompiler(f"{compiler} cannot compile the profiling library{hint}:\n{said}")

@@ -1,0 +1,125 @@
+"""What one rank counted, as its file says it (native/counts.c writes, format 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.errors import RunnerError
+from runner.trace.schema import SIZE_BINS
+
+FORMAT = "autotune-trace 1"
+OPERATIONS = (
+    *("send", "recv", "wait", "barrier", "bcast", "scatter", "reduce", "gather", "allgather"),
+    *("allreduce", "alltoall", "reduce_scatter", "scan", "neighbor", "rma", "other"),
+)
+_LINES = {"rank", "size", "host", "wall_ns", "outside", "p2p_sizes", "coll_sizes"}
+
+
+@dataclass
+class OpCounts:
+    """One kind of operation on one rank.  ``bytes`` handed in, ``ns`` spent inside;
+    ``comm_sizes``: sum of the sizes of the communicators."""
+
+    calls: int = 0
+    nonblocking: int = 0
+    bytes: int = 0
+    comm_sizes: int = 0
+    ns: int = 0
+
+
+@dataclass
+class RankCounts:
+    """All counts of one rank; ``to`` maps a receiver (world rank) to (messages, bytes);
+    ``outside``: messages to processes outside of MPI_COMM_WORLD."""
+
+    rank: int
+    size: int
+    host: str
+    wall_ns: int
+    outside: int = 0
+    ops: dict[str, OpCounts] = field(default_factory=lambda: {n: OpCounts() for n in OPERATIONS})
+    p2p_sizes: list[int] = field(default_factory=lambda: [0] * SIZE_BINS)
+    coll_sizes: list[int] = field(default_factory=lambda: [0] * SIZE_BINS)
+    to: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def messages(self) -> int:
+        """Point-to-point messages sent."""
+        return sum(self.p2p_sizes)
+
+
+def read_ranks(directory: Path, ranks: int) -> list[RankCounts]:
+    """The counts of all ranks, in order.
+
+    Raises RunnerError where a rank left none, an unfinished file, or where the ranks do not form
+    one world of ``ranks`` processes.
+    """
+    files = {path.name: path for path in directory.iterdir() if path.name.startswith("rank-")}
+    missing = [rank for rank in range(ranks) if f"rank-{rank}" not in files]
+    if missing:
+        have = ranks - len(missing)
+        raise RunnerError(
+            f"{len(missing)} of {ranks} ranks left no counts (the first: rank {missing[0]}"
+            f"{'' if have else ', none did'}): the profiling library was not loaded there.\n"
+            "It must be possible to preload it (a dynamically linked program) and to write "
+            f"{directory.parent} on every node"
+        )
+    found = [parse(files[f"rank-{rank}"]) for rank in range(ranks)]
+    for counts in found:
+        if counts.size != ranks:
+            raise RunnerError(
+                f"rank {counts.rank} saw a world of {counts.size} processes, {ranks} were started"
+            )
+    return found
+
+
+def parse(path: Path) -> RankCounts:
+    """One rank's file; RunnerError for one that is not complete."""
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    if not lines or lines[0] != FORMAT or lines[-1] != "end":
+        raise RunnerError(
+            f"{path.name.replace('-', ' ')} wrote no counts: it ended without MPI_Finalize "
+            "(exit, a crash, or a signal).  Features need a program that runs to its end"
+        )
+    try:
+        return _counts(lines[1:-1])
+    except (ValueError, KeyError, TypeError) as problem:
+        raise RunnerError(f"the counts in {path} are damaged: {problem}") from None
+
+
+def _counts(lines: list[str]) -> RankCounts:
+    single: dict[str, str] = {}
+    ops: dict[str, OpCounts] = {}
+    to: dict[int, tuple[int, int]] = {}
+    for line in lines:
+        key, _, rest = line.partition(" ")
+        if key == "op":
+            name, *words = rest.split()
+            calls, nonblocking, size, comm_sizes, ns = map(int, words)
+            ops[name] = OpCounts(calls, nonblocking, size, comm_sizes, ns)
+        elif key == "to":
+            rank, messages, size = map(int, rest.split())
+            to[rank] = (messages, size)
+        elif key in _LINES:
+            single[key] = rest
+        else:
+            raise ValueError(f"unknown line {line[:40]!r}")
+    return RankCounts(
+        rank=int(single["rank"]),
+        size=int(single["size"]),
+        host=single["host"],
+        wall_ns=int(single["wall_ns"]),
+        outside=int(single["outside"]),
+        ops={name: ops[name] for name in OPERATIONS},
+        p2p_sizes=_sizes(single["p2p_sizes"]),
+        coll_sizes=_sizes(single["coll_sizes"]),
+        to=to,
+    )
+
+
+def _sizes(text: str) -> list[int]:
+    found = [int(word) for word in text.split()]
+    if len(found) != SIZE_BINS:
+        raise ValueError(f"{len(found)} sizes instead of {SIZE_BINS}")
+    return found

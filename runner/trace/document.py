@@ -1,0 +1,227 @@
+"""The features of one program as a value, and the file ``app_features.json`` that holds them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.errors import RunnerError
+from runner.trace.schema import FEATURE_NAMES, SCHEMA, SPECS
+
+_SLACK = 1e-9
+_AGAIN = "Make it anew: autotune features -o FILE -- PROGRAM ARGS"
+
+
+class FeaturesError(RunnerError):
+    """A features file that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """What one traced run said about a program.
+
+    ``values`` holds every name of FEATURE_NAMES, finite and not negative.  ``method``: ``pmpi``
+    (the profiling library) or ``mpi4py`` (the substitute without a compiler).  ``machine``:
+    ``fingerprint``, ``cpu_model`` and ``hostname`` as texts.  ``app``, ``input``, ``cluster`` are
+    None where unknown.  ``wall_s``: seconds from Init to Finalize, the longest of the ranks.
+    """
+
+    values: dict[str, float]
+    argv: tuple[str, ...]
+    cwd: str
+    ranks: int
+    nodes: int
+    cores: int
+    mpi_name: str
+    mpi_version: str
+    machine: dict[str, str]
+    wall_s: float
+    method: str = "pmpi"
+    app: str | None = None
+    input: str | None = None
+    cluster: str | None = None
+
+    def vector(self, names: Iterable[str] = FEATURE_NAMES) -> list[float]:
+        """The values in the order of ``names``; KeyError for an unknown one."""
+        return [self.values[name] for name in names]
+
+    def save(self, path: Path | str) -> None:
+        """Write the file, whole or not at all; FeaturesError where it cannot be written."""
+        place = Path(path)
+        text = json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
+        part = place.with_name(f".{place.name}.{os.getpid()}")
+        try:
+            part.write_text(text, encoding="utf-8")
+            part.replace(place)
+        except OSError as problem:
+            part.unlink(missing_ok=True)
+            raise FeaturesError(f"cannot write {place}: {problem.strerror}") from None
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of the file, in JSON types."""
+        return {
+            "schema": SCHEMA,
+            "method": self.method,
+            "app": self.app,
+            "input": self.input,
+            "argv": list(self.argv),
+            "cwd": self.cwd,
+            "cluster": self.cluster,
+            "ranks": self.ranks,
+            "nodes": self.nodes,
+            "cores": self.cores,
+            "mpi": {"name": self.mpi_name, "version": self.mpi_version},
+            "machine": dict(self.machine),
+            "wall_s": self.wall_s,
+            "features": {name: self.values[name] for name in FEATURE_NAMES},
+        }
+
+
+def load_features(path: Path | str) -> Features:
+    """Read and check a features file.
+
+    Raises FeaturesError saying file and key for one that cannot be read, is cut off, has NaN,
+    missing or unknown keys, another schema version, or values out of range.
+    """
+    place = str(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise FeaturesError(f"cannot read {place}: {reason}; expected a features file") from None
+    try:
+        data = json.loads(text)
+    except ValueError as problem:
+        raise FeaturesError(
+            f"{place} is no whole JSON file ({problem}): cut off or damaged.\n{_AGAIN}"
+        ) from None
+    return features_from_json(data, place)
+
+
+def features_from_json(data: Any, place: str = "features") -> Features:
+    """Features from the content of a file; ``place`` names it in errors (FeaturesError)."""
+    if not isinstance(data, dict):
+        raise FeaturesError(f"{place}: expected a JSON object with a features schema.\n{_AGAIN}")
+    if data.get("schema") != SCHEMA:
+        raise FeaturesError(
+            f"{place}: schema is {data.get('schema')!r}, expected {SCHEMA!r}: made by another "
+            f"version, or no features file.\n{_AGAIN}"
+        )
+    check = _Checks(place)
+    check.keys("", data, _KEYS)
+    mpi = check.mapping("mpi", data["mpi"])
+    check.keys("mpi", mpi, ("name", "version"))
+    machine = check.mapping("machine", data["machine"])
+    check.keys("machine", machine, MACHINE_KEYS)
+    return Features(
+        values=_values(check, data["features"], data["ranks"]),
+        argv=tuple(check.texts("argv", data["argv"])),
+        cwd=check.text("cwd", data["cwd"]),
+        ranks=check.natural("ranks", data["ranks"]),
+        nodes=check.natural("nodes", data["nodes"]),
+        cores=check.natural("cores", data["cores"]),
+        mpi_name=check.text("mpi.name", mpi["name"]),
+        mpi_version=check.text("mpi.version", mpi["version"]),
+        machine={key: check.text(f"machine.{key}", machine[key]) for key in MACHINE_KEYS},
+        wall_s=check.number("wall_s", data["wall_s"]),
+        method=check.one_of("method", data["method"], ("pmpi", "mpi4py")),
+        app=check.optional("app", data["app"]),
+        input=check.optional("input", data["input"]),
+        cluster=check.optional("cluster", data["cluster"]),
+    )
+
+
+MACHINE_KEYS = ("fingerprint", "cpu_model", "hostname")
+_KEYS = (
+    *("schema", "method", "app", "input", "argv", "cwd", "cluster", "ranks", "nodes", "cores"),
+    *("mpi", "machine", "wall_s", "features"),
+)
+
+
+def _values(check: _Checks, raw: Any, ranks: Any) -> dict[str, float]:
+    data = check.mapping("features", raw)
+    check.keys("features", data, FEATURE_NAMES)
+    values = {}
+    for name in FEATURE_NAMES:
+        value = check.number(f"features.{name}", data[name])
+        largest = SPECS[name].largest
+        if largest is not None and value > largest + _SLACK:
+            check.fail(f"features.{name}", value, f"a number from 0 to {largest:g}")
+        values[name] = value
+    if values["ranks"] != ranks:
+        check.fail("features.ranks", values["ranks"], f"the same as ranks, {ranks}")
+    return values
+
+
+class _Checks:
+    """Checks of single entries; each failure is one FeaturesError naming file and key."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def fail(self, key: str, value: Any, expected: str) -> None:
+        shown = repr(value)[:60]
+        raise FeaturesError(f"{self._place}: {key} is {shown}, expected {expected}.\n{_AGAIN}")
+
+    def keys(self, key: str, data: dict[str, Any], expected: Iterable[str]) -> None:
+        wanted = tuple(expected)
+        dot = f"{key}." if key else ""
+        missing = [f"{dot}{name}" for name in wanted if name not in data]
+        unknown = [f"{dot}{name}" for name in data if name not in wanted]
+        if missing:
+            raise FeaturesError(f"{self._place}: missing {_few(missing)}.\n{_AGAIN}")
+        if unknown:
+            raise FeaturesError(
+                f"{self._place}: unknown {_few(unknown)}; schema {SCHEMA} has no such "
+                f"key.\n{_AGAIN}"
+            )
+
+    def mapping(self, key: str, value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            self.fail(key, value, "a JSON object")
+        result: dict[str, Any] = value
+        return result
+
+    def number(self, key: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.fail(key, value, "a number")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number) or number < 0:
+            self.fail(key, value, "a finite number from 0 up")
+        return number
+
+    def natural(self, key: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            self.fail(key, value, "a whole number from 1 up")
+        return int(value)
+
+    def text(self, key: str, value: Any) -> str:
+        if not isinstance(value, str):
+            self.fail(key, value, "a text")
+        return str(value)
+
+    def optional(self, key: str, value: Any) -> str | None:
+        return None if value is None else self.text(key, value)
+
+    def texts(self, key: str, value: Any) -> list[str]:
+        if not isinstance(value, list) or not value:
+            self.fail(key, value, "a list of texts, the program first")
+        return [self.text(f"{key}[{at}]", word) for at, word in enumerate(value)]
+
+    def one_of(self, key: str, value: Any, allowed: tuple[str, ...]) -> str:
+        if value not in allowed:
+            self.fail(key, value, " or ".join(allowed))
+        return str(value)
+
+
+def _few(names: list[str]) -> str:
+    rest = len(names) - 4
+    return ", ".join(names[:4]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,118 @@
+/* Start and end, communicators, and one-sided communication. */
+
+#include "wrap.h"
+
+int MPI_Init(int *argc, char ***argv)
+{
+    static int (*real)(int *, char ***);
+    real = (int (*)(int *, char ***))trace_real("PMPI_Init");
+    int code = real(argc, argv);
+    trace_begin();
+    return code;
+}
+int PMPI_Init(int *argc, char ***argv) __attribute__((alias("MPI_Init")));
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    static int (*real)(int *, char ***, int, int *);
+    real = (int (*)(int *, char ***, int, int *))trace_real("PMPI_Init_thread");
+    int code = real(argc, argv, required, provided);
+    trace_begin();
+    return code;
+}
+int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+    __attribute__((alias("MPI_Init_thread")));
+
+int MPI_Finalize(void)
+{
+    static int (*real)(void);
+    real = (int (*)(void))trace_real("PMPI_Finalize");
+    trace_end();
+    return real();
+}
+int PMPI_Finalize(void) __attribute__((alias("MPI_Finalize")));
+
+TIMED(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made), OP_OTHER)
+TIMED(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *made), (comm, info, made),
+    OP_OTHER)
+TIMED(Comm_idup, (MPI_Comm comm, MPI_Comm *made, MPI_Request *request), (comm, made, request),
+    OP_OTHER)
+TIMED(Comm_split, (MPI_Comm comm, int colour, int key, MPI_Comm *made), (comm, colour, key, made),
+    OP_OTHER)
+TIMED(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made),
+    (comm, type, key, info, made), OP_OTHER)
+TIMED(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *made), (comm, group, made), OP_OTHER)
+TIMED(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made),
+    (comm, group, tag, made), OP_OTHER)
+TIMED(Cart_create,
+    (MPI_Comm comm, int dims, const int extent[], const int periodic[], int reorder,
+        MPI_Comm *made),
+    (comm, dims, extent, periodic, reorder, made), OP_OTHER)
+TIMED(Cart_sub, (MPI_Comm comm, const int keep[], MPI_Comm *made), (comm, keep, made), OP_OTHER)
+TIMED(Graph_create,
+    (MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm *made),
+    (comm, nodes, index, edges, reorder, made), OP_OTHER)
+TIMED(Dist_graph_create,
+    (MPI_Comm comm, int count, const int sources[], const int degrees[], const int to[],
+        const int weights[], MPI_Info info, int reorder, MPI_Comm *made),
+    (comm, count, sources, degrees, to, weights, info, reorder, made), OP_OTHER)
+TIMED(Dist_graph_create_adjacent,
+    (MPI_Comm comm, int in, const int from[], const int inweights[], int out, const int to[],
+        const int outweights[], MPI_Info info, int reorder, MPI_Comm *made),
+    (comm, in, from, inweights, out, to, outweights, info, reorder, made), OP_OTHER)
+TIMED(Intercomm_create,
+    (MPI_Comm local, int leader, MPI_Comm peer, int remote, int tag, MPI_Comm *made),
+    (local, leader, peer, remote, tag, made), OP_OTHER)
+TIMED(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *made), (comm, high, made), OP_OTHER)
+/* Forgotten before the call: afterwards the handle may stand for another communicator. */
+WRAP_CALL(Comm_free, (MPI_Comm *comm), (comm), OP_OTHER, trace_forget_comm(*comm), )
+WRAP_CALL(Comm_disconnect, (MPI_Comm *comm), (comm), OP_OTHER, trace_forget_comm(*comm), )
+
+#define TRANSFER(name, params, args) \
+    WRAP(name, params, args, OP_RMA, mine->op[OP_RMA].bytes += trace_bytes(count, type))
+#define ORIGIN void *origin, int count, MPI_Datatype type
+#define CONST_ORIGIN const ORIGIN
+#define RESULT void *result, int rcount, MPI_Datatype rtype
+#define THERE int to, MPI_Aint place, int tcount, MPI_Datatype ttype
+#define THERE_ARGS to, place, tcount, ttype
+
+TRANSFER(Put, (CONST_ORIGIN, THERE, MPI_Win win), (origin, count, type, THERE_ARGS, win))
+TRANSFER(Get, (ORIGIN, THERE, MPI_Win win), (origin, count, type, THERE_ARGS, win))
+TRANSFER(Accumulate, (CONST_ORIGIN, THERE, MPI_Op operation, MPI_Win win),
+    (origin, count, type, THERE_ARGS, operation, win))
+TRANSFER(Get_accumulate, (CONST_ORIGIN, RESULT, THERE, MPI_Op operation, MPI_Win win),
+    (origin, count, type, result, rcount, rtype, THERE_ARGS, operation, win))
+TRANSFER(Rput, (CONST_ORIGIN, THERE, MPI_Win win, MPI_Request *request),
+    (origin, count, type, THERE_ARGS, win, request))
+TRANSFER(Rget, (ORIGIN, THERE, MPI_Win win, MPI_Request *request),
+    (origin, count, type, THERE_ARGS, win, request))
+TRANSFER(Raccumulate, (CONST_ORIGIN, THERE, MPI_Op operation, MPI_Win win, MPI_Request *request),
+    (origin, count, type, THERE_ARGS, operation, win, request))
+TRANSFER(Rget_accumulate,
+    (CONST_ORIGIN, RESULT, THERE, MPI_Op operation, MPI_Win win, MPI_Request *request),
+    (origin, count, type, result, rcount, rtype, THERE_ARGS, operation, win, request))
+WRAP(Fetch_and_op,
+    (const void *origin, void *result, MPI_Datatype type, int to, MPI_Aint place,
+        MPI_Op operation, MPI_Win win),
+    (origin, result, type, to, place, operation, win), OP_RMA,
+    mine->op[OP_RMA].bytes += trace_bytes(1, type))
+WRAP(Compare_and_swap,
+    (const void *origin, const void *expected, void *result, MPI_Datatype type, int to,
+        MPI_Aint place, MPI_Win win),
+    (origin, expected, result, type, to, place, win), OP_RMA,
+    mine->op[OP_RMA].bytes += trace_bytes(1, type))
+
+TIMED(Win_fence, (int mode, MPI_Win win), (mode, win), OP_OTHER)
+TIMED(Win_lock, (int type, int rank, int mode, MPI_Win win), (type, rank, mode, win), OP_OTHER)
+TIMED(Win_lock_all, (int mode, MPI_Win win), (mode, win), OP_OTHER)
+TIMED(Win_unlock, (int rank, MPI_Win win), (rank, win), OP_OTHER)
+TIMED(Win_unlock_all, (MPI_Win win), (win), OP_OTHER)
+TIMED(Win_flush, (int rank, MPI_Win win), (rank, win), OP_OTHER)
+TIMED(Win_flush_all, (MPI_Win win), (win), OP_OTHER)
+TIMED(Win_flush_local, (int rank, MPI_Win win), (rank, win), OP_OTHER)
+TIMED(Win_flush_local_all, (MPI_Win win), (win), OP_OTHER)
+TIMED(Win_post, (MPI_Group group, int mode, MPI_Win win), (group, mode, win), OP_OTHER)
+TIMED(Win_start, (MPI_Group group, int mode, MPI_Win win), (group, mode, win), OP_OTHER)
+TIMED(Win_complete, (MPI_Win win), (win), OP_OTHER)
+TIMED(Win_wait, (MPI_Win win), (win), OP_OTHER)
+TIMED(Win_free, (MPI_Win *win), (win), OP_OTHER)

@@ -1,0 +1,138 @@
+"""One run of a program under the profiling library."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from runner.errors import RunnerError
+from runner.launch import Runner
+from runner.mpi.library import Library
+from runner.trace import substitute
+from runner.trace.build import NoCompiler, make_cache, profiling_library
+from runner.trace.counts import RankCounts, read_ranks
+from runner.trace.elf import statically_linked
+from runner.types import GUARD_STATES, LaunchSpec, RunRecord
+
+DIRECTORY = "AUTOTUNE_TRACE_DIR"
+ATTEMPTS = 3
+"""Runs that foreign load may spoil before giving up."""
+
+Method = Literal["auto", "pmpi", "mpi4py"]
+
+
+class NotTraceable(RunnerError):
+    """The program or the environment rules preloading out: nothing was run."""
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A finished run and what every rank counted; ``method``: ``pmpi`` or ``mpi4py``."""
+
+    record: RunRecord
+    ranks: list[RankCounts]
+    method: str
+
+
+def trace(
+    runner: Runner,
+    spec: LaunchSpec,
+    method: Method = "auto",
+    tell: Callable[[str], None] = lambda words: None,
+) -> Traced:
+    """Run ``spec`` once, traced; a run that foreign load spoilt is repeated.
+
+    ``auto`` takes the profiling library, or without a compiler the substitute for mpi4py, which
+    ``tell`` is told.  Raises NotTraceable for a statically linked program, RunnerError where the
+    run failed, was not MPI, or left no complete counts.
+    """
+    program = shutil.which(spec.program[0], path=os.environ.get("PATH")) or spec.program[0]
+    if statically_linked(Path(program)):
+        raise NotTraceable(
+            f"{spec.program[0]} is statically linked: the profiling library cannot be preloaded.\n"
+            "Link it dynamically (without -static) and try again"
+        )
+    library = runner.adapter.library
+    used, variables = _means(library, method, tell)
+    # The metric is of no interest here, and a program need not print one to have features.
+    spec = dataclasses.replace(spec, metric=None)
+    for attempt in range(ATTEMPTS):
+        with tempfile.TemporaryDirectory(dir=make_cache(), prefix="run-") as place:
+            told = {**variables, DIRECTORY: place}
+            record = runner.run(with_variables(spec, library, told))
+            if record.state in GUARD_STATES and attempt < ATTEMPTS - 1:
+                tell(f"{record.reason}; once more")
+                continue
+            _require_success(record)
+            return Traced(record, read_ranks(Path(place), spec.ranks), used)
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def with_variables(spec: LaunchSpec, library: Library, variables: dict[str, str]) -> LaunchSpec:
+    """``spec`` with environment variables for the ranks alone, on all nodes.
+
+    Not in the launcher's own environment: the library must not be preloaded into the launcher.
+    """
+    words: list[str] = []
+    for name, value in variables.items():
+        pair = ["-x", f"{name}={value}"] if library.family == "openmpi" else ["-genv", name, value]
+        words += pair
+    return dataclasses.replace(spec, launch_options=(*words, *spec.launch_options))
+
+
+def _means(
+    library: Library, method: Method, tell: Callable[[str], None]
+) -> tuple[str, dict[str, str]]:
+    """What is used, and the variables that make the ranks load it."""
+    if method == "mpi4py":
+        return "mpi4py", substitute.variables()
+    try:
+        return "pmpi", {"LD_PRELOAD": _preloaded(profiling_library(library, tell))}
+    except NoCompiler as problem:
+        if method == "pmpi":
+            raise
+        tell(f"{str(problem).splitlines()[0]}: counting in mpi4py instead (Python programs only)")
+        return "mpi4py", substitute.variables()
+
+
+def _preloaded(library: Path) -> str:
+    """The value of LD_PRELOAD: ours first, then what the user preloads."""
+    if set(" :,") & set(str(library)):
+        raise NotTraceable(
+            f"the profiling library lies in {library.parent}, and a preloaded file's path must "
+            "not contain blanks, colons or commas.\nSet XDG_CACHE_HOME to another directory"
+        )
+    inherited = os.environ.get("LD_PRELOAD", "")
+    return f"{library}:{inherited}" if inherited else str(library)
+
+
+def _require_success(record: RunRecord) -> None:
+    if record.valid:
+        return
+    words = f"the traced run ended as {record.state}: {record.reason}"
+    if record.state == "foreign_load":
+        words += (
+            f" ({ATTEMPTS} runs).\nTry again on a quiet machine; with --no-guard the counts are "
+            "right all the same, only the shares of time are not"
+        )
+    elif record.state == "no_mpi":
+        words += ".\nFeatures need a program that uses MPI"
+    else:
+        words += _last_words(record.stderr_tail)
+    raise RunnerError(words)
+
+
+def _last_words(text: str) -> str:
+    """What the program said last, and what the launcher says first in its box behind that."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    box = next((at for at, line in enumerate(lines) if line.startswith("-" * 20)), len(lines))
+    chosen = [*lines[:box][-5:], *lines[box:][1:6]]
+    if not chosen:
+        return ""
+    return "\nlast words of the program:\n" + "\n".join(f"  | {line}" for line in chosen)

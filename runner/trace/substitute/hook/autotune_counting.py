@@ -1,0 +1,271 @@
+"""Communicators and requests of mpi4py that count; the file is that of native/counts.c."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+BINS = 26
+OPERATIONS = (
+    *("send", "recv", "wait", "barrier", "bcast", "scatter", "reduce", "gather", "allgather"),
+    *("allreduce", "alltoall", "reduce_scatter", "scan", "neighbor", "rma", "other"),
+)
+SENDS = ("Send", "Bsend", "Ssend", "Rsend", "Sendrecv", "Sendrecv_replace")
+RECEIVES = ("Recv", "Irecv", "recv", "irecv")
+COLLECTIVES = {
+    "Bcast": "bcast",
+    "Scatter": "scatter",
+    "Scatterv": "scatter",
+    "Reduce": "reduce",
+    "Gather": "gather",
+    "Gatherv": "gather",
+    "Allgather": "allgather",
+    "Allgatherv": "allgather",
+    "Allreduce": "allreduce",
+    "Alltoall": "alltoall",
+    "Alltoallv": "alltoall",
+    "Reduce_scatter_block": "reduce_scatter",
+    "Reduce_scatter": "reduce_scatter",
+    "Scan": "scan",
+    "Exscan": "scan",
+    "Barrier": "barrier",
+    "Neighbor_allgather": "neighbor",
+    "Neighbor_alltoall": "neighbor",
+}
+MAKERS = (
+    *("Dup", "Clone", "Split", "Split_type", "Create", "Create_group", "Create_cart", "Sub"),
+    *("Create_graph", "Create_dist_graph", "Create_dist_graph_adjacent"),
+)
+PROBES = ("Probe", "Iprobe", "Mprobe", "Improbe", "probe", "iprobe", "mprobe", "improbe")
+FIRST = ("buf", "obj", "sendbuf", "sendobj")
+"""Names of the argument that a call hands in."""
+SECOND = ("recvbuf", "recvobj")
+WAITS = ("Wait", "Test", "wait", "test")
+WAITS_OF_MANY = ("Waitall", "Waitany", "Waitsome", "Testall", "Testany", "Testsome", "waitall")
+
+
+def argument(args: Any, options: Any, place: int, names: tuple[str, ...]) -> Any:
+    """One argument of a call, given by place or by name; None where it was left out."""
+    if len(args) > place:
+        return args[place]
+    return next((options[name] for name in names if name in options), None)
+
+
+class Counts:
+    """What this process counted so far."""
+
+    def __init__(self) -> None:
+        self.ops: dict[str, list[int]] = {name: [0] * 5 for name in OPERATIONS}
+        self.p2p_sizes, self.coll_sizes = [0] * BINS, [0] * BINS
+        self.to: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+        self.outside = 0
+        self.lock = threading.Lock()
+        self.inside = threading.local()
+        self.began = time.monotonic_ns()
+
+    def timed(self, op: str, call: Any, args: Any, options: Any) -> tuple[Any, bool]:
+        """The call's result, and whether it is to be counted (not inside another)."""
+        if getattr(self.inside, "call", False):
+            return call(*args, **options), False
+        self.inside.call = True
+        began = time.monotonic_ns()
+        try:
+            result = call(*args, **options)
+        finally:
+            self.inside.call = False
+            with self.lock:
+                self.ops[op][4] += time.monotonic_ns() - began
+                self.ops[op][0] += 1
+        return result, True
+
+    def message(self, to: int, size: int, nonblocking: bool) -> None:
+        with self.lock:
+            self.ops["send"][1] += nonblocking
+            self.ops["send"][2] += size
+            self.p2p_sizes[min(size.bit_length(), BINS - 1)] += 1
+            if to < 0:
+                self.outside += 1
+            else:
+                self.to[to][0] += 1
+                self.to[to][1] += size
+
+    def collective(self, op: str, comm_size: int, size: int, nonblocking: bool) -> None:
+        with self.lock:
+            self.ops[op][1] += nonblocking
+            self.ops[op][2] += size
+            self.ops[op][3] += comm_size
+            if op != "barrier":
+                self.coll_sizes[min(size.bit_length(), BINS - 1)] += 1
+
+    def write(self, path: Path, rank: int, size: int, host: str) -> None:
+        wall = time.monotonic_ns() - self.began
+        lines = ["autotune-trace 1", f"rank {rank}", f"size {size}", f"host {host}"]
+        lines += [f"wall_ns {wall}", f"outside {self.outside}"]
+        lines += [f"op {name} {' '.join(map(str, n))}" for name, n in self.ops.items()]
+        lines.append(f"p2p_sizes {' '.join(map(str, self.p2p_sizes))}")
+        lines.append(f"coll_sizes {' '.join(map(str, self.coll_sizes))}")
+        lines += [f"to {there} {n} {bytes_}" for there, (n, bytes_) in sorted(self.to.items())]
+        path.write_text("\n".join([*lines, "end", ""]))
+
+
+class Sizes:
+    """Bytes that an argument of mpi4py describes."""
+
+    def __init__(self, mpi: Any) -> None:
+        self._mpi = mpi
+
+    def buffer(self, spec: Any) -> int:
+        """Of an upper-case method: an array, or ``[array, counts, ..., type]``."""
+        if spec is None or spec is self._mpi.IN_PLACE or spec is self._mpi.BOTTOM:
+            return 0
+        if not isinstance(spec, list | tuple):
+            return memoryview(spec).nbytes
+        data, *rest = spec
+        kind = next((w for w in rest if isinstance(w, self._mpi.Datatype | str)), None)
+        if isinstance(kind, self._mpi.Datatype):
+            width = kind.Get_size()
+        else:
+            width = memoryview(data).itemsize
+        counts = next((w for w in rest if not isinstance(w, self._mpi.Datatype | str)), None)
+        if counts is None:
+            return memoryview(data).nbytes
+        if isinstance(counts, tuple) and counts and not isinstance(counts[0], int):
+            counts = counts[0]
+        return int(width * (counts if isinstance(counts, int) else sum(counts)))
+
+    def pickled(self, item: Any) -> int:
+        """Of a lower-case method."""
+        return len(self._mpi.pickle.dumps(item))
+
+
+class Maker:
+    """Makes the counting classes of one mpi4py.MPI module."""
+
+    def __init__(self, mpi: Any, counts: Counts) -> None:
+        self.mpi, self.counts, self.sizes = mpi, counts, Sizes(mpi)
+        self.world = mpi.COMM_WORLD.Get_group()
+        self.requests = {mpi.Request: self._request(mpi.Request)}
+        self.requests[mpi.Prequest] = self._request(mpi.Prequest)
+        names = ("Intracomm", "Cartcomm", "Graphcomm", "Distgraphcomm")
+        self.comms = {getattr(mpi, n): self._comm(getattr(mpi, n)) for n in names}
+
+    def wrapped(self, result: Any) -> Any:
+        """A communicator or request that a method made, as one that counts."""
+        made = self.comms.get(type(result)) or self.requests.get(type(result))
+        return result if made is None or not result else made(result)
+
+    def _timed(self, op: str, name: str, base: Any) -> Any:
+        method = getattr(base, name)
+
+        def call(*args: Any, **options: Any) -> Any:
+            return self.wrapped(self.counts.timed(op, method, args, options)[0])
+
+        return call
+
+    def _request(self, base: Any) -> type:
+        methods = {name: self._timed("wait", name, base) for name in WAITS if hasattr(base, name)}
+        many = {
+            name: staticmethod(self._timed("wait", name, base))
+            for name in WAITS_OF_MANY
+            if hasattr(base, name)
+        }
+        return type(base.__name__, (base,), {**methods, **many})
+
+    def _comm(self, base: Any) -> type:
+        methods = {n: self._timed("other", n, base) for n in MAKERS if hasattr(base, n)}
+        methods |= {n: self._timed("wait", n, base) for n in PROBES}
+        methods |= {n: self._timed("recv", n, base) for n in RECEIVES}
+        for name in SENDS:
+            methods[name] = self._send(base, name, self.sizes.buffer, False)
+            methods[name.lower()] = self._send(base, name.lower(), self.sizes.pickled, False)
+            methods[f"I{name.lower()}"] = self._send(base, f"I{name.lower()}", None, True)
+            methods[f"i{name.lower()}"] = self._send(base, f"i{name.lower()}", None, True)
+        for name, op in COLLECTIVES.items():
+            for form in (name, name.lower(), f"I{name.lower()}"):
+                methods[form] = self._collective(base, form, op)
+        return type(base.__name__, (base,), {k: v for k, v in methods.items() if v is not None})
+
+    def _send(self, base: Any, name: str, measure: Any, nonblocking: bool) -> Any:
+        method = getattr(base, name, None)
+        if method is None:
+            return None
+        if measure is None:
+            measure = self.sizes.buffer if name[0] == "I" else self.sizes.pickled
+
+        def call(comm: Any, *args: Any, **options: Any) -> Any:
+            dest = argument(args, options, 1, ("dest",))
+            size = measure(argument(args, options, 0, FIRST))
+            result, counted = self.counts.timed("send", method, (comm, *args), options)
+            if counted and dest != self.mpi.PROC_NULL:
+                self.counts.message(self._world_rank(comm, dest), size, nonblocking)
+            return self.wrapped(result)
+
+        return call
+
+    def _collective(self, base: Any, name: str, op: str) -> Any:
+        method = getattr(base, name, None)
+        if method is None:
+            return None
+        measure = self.sizes.pickled if name[0].islower() else self.sizes.buffer
+
+        def call(comm: Any, *args: Any, **options: Any) -> Any:
+            result, counted = self.counts.timed(op, method, (comm, *args), options)
+            if counted:
+                sent, received = (
+                    argument(args, options, at, names) for at, names in enumerate((FIRST, SECOND))
+                )
+                size = 0 if op == "barrier" else self._handed_in(op, measure, comm, sent, received)
+                self.counts.collective(op, comm.Get_size(), size, name[0] == "I")
+            return self.wrapped(result)
+
+        return call
+
+    def _handed_in(self, op: str, measure: Any, comm: Any, sent: Any, received: Any) -> int:
+        """Bytes of this rank: of a scatter its block; in place, what lies in the other buffer."""
+        given, other = (
+            (received, sent)
+            if op == "scatter" and received is not None
+            else (
+                sent,
+                received,
+            )
+        )
+        if given is not self.mpi.IN_PLACE:
+            return int(measure(given))
+        whole = int(measure(other))
+        return whole // comm.Get_size() if op in ("scatter", "gather", "allgather") else whole
+
+    def _world_rank(self, comm: Any, rank: int) -> int:
+        group = comm.Get_group()
+        there = self.mpi.Group.Translate_ranks(group, [rank], self.world)[0]
+        group.Free()
+        return -1 if there == self.mpi.UNDEFINED else int(there)
+
+
+def install(mpi: Any, directory: str) -> None:
+    """Count from now on, and write the rank's file at the end of the program."""
+    if not mpi.Is_initialized():
+        return
+    world, host, process = mpi.COMM_WORLD, mpi.Get_processor_name(), os.getpid()
+    rank, size = world.Get_rank(), world.Get_size()
+    path = Path(directory) / f"rank-{rank}"
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return
+    counts = Counts()
+    maker = Maker(mpi, counts)
+    mpi.COMM_WORLD = maker.wrapped(world)
+    mpi.Request = maker.requests[mpi.Request]
+    mpi.Prequest = maker.requests[mpi.Prequest]
+
+    def finish() -> None:
+        if os.getpid() == process:
+            counts.write(path, rank, size, host)
+
+    atexit.register(finish)

@@ -1,0 +1,174 @@
+"""The choice over a class of programs, and what is stored of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autotune.anova.classwide import choose
+from autotune.anova.factors import Options
+from autotune.anova.pooled import mean_gain
+from autotune.anova.result import (
+    ClasswideResult,
+    ProgramEvidence,
+    find_result,
+    latest_result,
+    read_result,
+    save_result,
+)
+from autotune.anova.synthetic import Effect, no_effect, places, random_settings, table_of
+from autotune.anova.table import Place, Table
+from autotune.errors import UsageError
+from autotune.space import DEFAULT, Setting
+from tests.anova.conftest import TRUTH, choices
+
+CELLS = places(["a", "b", "c", "d"], ["S"], [4])
+
+
+def table(effect: Effect, seed: int = 0) -> Table:
+    rng = np.random.default_rng(seed)
+    return table_of(random_settings(choices(), 90, rng), CELLS, effect, rng)
+
+
+def test_a_common_optimum_is_chosen_and_reaches_the_best_single_setting() -> None:
+    found = choose(table(TRUTH), Options())
+    assert found.setting["eager"] == 4
+    assert found.setting["links"] == 2
+    shares = {row.name: row.share for row in found.rows}
+    assert shares[found.method] >= 0.95 * shares["best single"]
+    assert shares["rand"] < 0.5 < shares["best"]
+    assert shares["default"] == 0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_where_nothing_matters_the_default_is_named(seed: int) -> None:
+    found = choose(table(no_effect, seed), Options(), seed)
+    assert found.method == "default"
+    assert found.setting == DEFAULT
+
+
+def test_a_setting_that_slows_one_program_is_not_chosen() -> None:
+    def split(setting: Setting, place: Place) -> float:
+        hurt = 0.35 if place.app == "d" and setting.get("eager") == 4 else 0.0
+        return TRUTH(setting, place) + hurt
+
+    found = choose(table(split), Options())
+    direct = next(row for row in found.rows if row.name == "direct")
+    assert direct.setting is not None
+    assert direct.setting.get("eager") != 4
+    hindsight = next(row for row in found.rows if row.name == "best single")
+    assert hindsight.setting is not None
+    assert hindsight.setting["eager"] == 4
+    assert hindsight.slower > 0
+    assert found.setting.get("eager") != 4
+
+
+def test_one_program_alone_is_warned_of() -> None:
+    alone = table(TRUTH).where(lambda place: place.app == "a")
+    found = choose(alone, Options())
+    assert any("one program" in words for words in found.warnings)
+    assert all(row.held_out is None for row in found.rows)
+
+
+def test_no_common_settings_is_said() -> None:
+    both = table(TRUTH)
+    only_a = both.rows["cell"].str.startswith("a") & (both.rows["key"] != "default")
+    only_d = both.rows["cell"].str.startswith("d") & (both.rows["key"] == "default")
+    kept = (only_a | only_d).to_numpy()
+    broken = dataclasses.replace(
+        both.where(lambda place: place.app in "ad"),
+        rows=both.rows[kept].reset_index(drop=True),
+        factors=both.factors[kept],
+    )
+    with pytest.raises(UsageError, match="one list of settings"):
+        choose(broken, Options())
+
+
+def test_the_interval_of_the_mean_gain_holds_the_truth() -> None:
+    rng = np.random.default_rng(1)
+    hits = 0
+    for series in range(100):
+        logs = [(np.log(1.05) + 0.04 * rng.standard_normal(12)).tolist() for _ in range(4)]
+        middle, lo, hi = mean_gain(logs, series)
+        assert lo <= middle <= hi
+        hits += lo <= 0.05 <= hi
+    assert hits >= 88
+    with pytest.raises(ValueError, match="pairs"):
+        mean_gain([[0.1], []])
+
+
+EVIDENCE = ProgramEvidence(
+    "a", "S", 4, "local", False, 0.1, 0.05, float("inf"), 12, "better", "10 % faster", "abc"
+)
+
+
+def result(**changes: object) -> ClasswideResult:
+    plain: dict[str, object] = {
+        "status": "recommended",
+        "setting": Setting({"eager": 4, "map": "a,b"}),
+        "cluster": "local",
+        "machine": "f00d",
+        "mpi": {"name": "openmpi", "version": "5.0.8"},
+        "space": "openmpi",
+        "date": "2026-01-02T00:00:00+00:00",
+        "method": "direct",
+        "source": "dataset three",
+        "gain": 0.1,
+        "evidence": (EVIDENCE,),
+        "pruned": ("depth",),
+    }
+    return ClasswideResult(**{**plain, **changes})  # type: ignore[arg-type]
+
+
+def test_a_stored_result_comes_back_and_is_found_by_its_id(tmp_path: Path) -> None:
+    one = result()
+    path = save_result(one, tmp_path)
+    back = find_result(one.id[:6], tmp_path)
+    assert back.id == one.id
+    assert back.setting == one.setting
+    assert back.evidence[0].hi is None
+    assert back.proven
+    assert read_result(path).id == one.id
+
+
+def test_the_latest_proven_result_of_a_cluster(tmp_path: Path) -> None:
+    save_result(result(), tmp_path)
+    newer = result(date="2026-02-01T00:00:00+00:00")
+    save_result(newer, tmp_path)
+    save_result(result(date="2026-03-01T00:00:00+00:00", status="unproven"), tmp_path)
+    found = latest_result("local", tmp_path)
+    assert found is not None
+    assert found.id == newer.id
+    assert latest_result("elsewhere", tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d: d.update(schema="autotune-classwide-9"), "another version"),
+        (lambda d: d.pop("evidence"), "damaged"),
+        (lambda d: d.update(more=1), "damaged"),
+        (lambda d: d["setting"].update(eager=8), "changed by hand"),
+        (lambda d: d.update(status="great"), "status"),
+    ],
+)
+def test_a_result_that_was_meddled_with_is_refused(  # type: ignore[no-untyped-def]
+    tmp_path: Path, change, words: str
+) -> None:
+    path = save_result(result(), tmp_path)
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+    with pytest.raises(UsageError, match=words):
+        read_result(path)
+
+
+def test_ids_that_fit_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="none begins so"):
+        find_result("abcd", tmp_path)
+    with pytest.raises(UsageError, match="no id"):
+        find_result("../../etc", tmp_path)

@@ -1,0 +1,149 @@
+"""The three commands as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from autotune.anova.result import find_result
+from autotune.anova.table import Place
+from tests.anova.conftest import TRUTH, write
+from tests.cli.conftest import Cli, cli
+from tests.conftest import Library
+
+__all__ = ["cli"]
+
+
+def test_anova_prints_a_value_or_a_dash(cli: Cli, recorded: Path) -> None:
+    outcome = cli("anova", "three", "--by", "app", "--picture", "a.html", "--json", "a.json")
+    assert outcome.code == 0, outcome.text
+    assert "eager=4 links=2" in outcome.out
+    assert max(len(line) for line in outcome.out.splitlines()) <= 80
+    data = json.loads(Path("a.json").read_text())
+    assert data["setting"] == {"eager": 4, "links": 2}
+    assert data["stability"][0]["chosen"]["eager"] == 4
+    page = Path("a.html").read_text()
+    assert page.count("<svg") == 2
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_importance_of_a_dataset(cli: Cli, recorded: Path) -> None:
+    outcome = cli("importance", "three", "--picture", "i.html", "--json", "-")
+    assert outcome.code == 0, outcome.text
+    data = json.loads(outcome.out)
+    assert data["parameters"][0]["name"] == "eager"
+    assert Path("i.html").read_text().count("<svg") > 4
+
+
+def test_classwide_without_runs_is_stored_as_unproven(cli: Cli, recorded: Path) -> None:
+    outcome = cli("classwide", "three", "--no-measure", "--json", "c.json")
+    assert outcome.code == 0, outcome.text
+    data = json.loads(Path("c.json").read_text())
+    assert data["status"] == "unproven"
+    assert data["setting"]["eager"] == 4
+    assert not find_result(data["id"]).proven
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["anova", "nothing"], "no dataset"),
+        (["anova", "three", "--preset", "best"], "thesis"),
+        (["anova", "three", "--level", "12"], "99.9"),
+        (["anova", "three", "--by", "ranks"], "same ranks"),
+        (["anova", "study:feed"], "no study"),
+        (["importance", "three", "--cell", "fourth"], "first-small"),
+        (["importance", "nothing"], "no study"),
+        (["classwide", "three", "--apps", "fourth", "--no-measure"], "third"),
+        (["classwide", "three", "--apps", ",", "--no-measure"], "--apps A,B"),
+        (["classwide", "three", "--apps", "first", "--held-out", "first"], "only be one"),
+    ],
+)
+def test_mistakes_are_one_clear_message(
+    cli: Cli, recorded: Path, words: list[str], said: str
+) -> None:
+    outcome = cli(*words)
+    assert outcome.code == 2, outcome.text
+    assert said in outcome.err.replace("\n", " ")
+
+
+PROGRAM = """
+import argparse, json
+from mpi4py import MPI
+words = argparse.ArgumentParser()
+for name in ("eager", "links", "idle", "depth"):
+    words.add_argument("--" + name, type=int, default=0)
+given = words.parse_args()
+seconds = 1.0 * (0.8 if given.eager == 4 else 1.0) * (0.9 if given.links == 2 else 1.0)
+if MPI.COMM_WORLD.rank == 0:
+    print(json.dumps({"seconds": seconds * SLOW}))
+"""
+
+
+def application(name: str, slow: str) -> None:
+    """An application whose figure follows from its options, so that the truth is known."""
+    place = Path("configs/apps")
+    place.mkdir(parents=True, exist_ok=True)
+    program = Path(f"{name}.py").absolute()
+    program.write_text(PROGRAM.replace("SLOW", slow))
+    (place / f"{name}.toml").write_text(
+        f'name = "{name}"\ncommand = ["{sys.executable}", "{program}"]\n'
+        'metric = "json:seconds"\ndefault_ranks = 2\n[inputs.small]\n[inputs.default]\n'
+    )
+
+
+@pytest.mark.mpi
+def test_a_setting_is_proven_on_every_program(cli: Cli, work: Path, library: Library) -> None:
+    write(Path("datasets/one"), [Place("first", "first", "small", 2)], TRUTH)
+    application("first", "1.0")
+    application("other", "2.0")
+    line = ["classwide", "one", "--space", "datasets/one/spaces/first.toml", "--no-guard"]
+    line += ["--no-prune", "--pairs", "6", "--held-out", "other", "--json", "c.json"]
+    outcome = cli(*line)
+    assert outcome.code == 0, outcome.text
+    data = json.loads(Path("c.json").read_text())
+    assert data["status"] == "recommended", outcome.text
+    assert data["gain"] == pytest.approx(1 / 0.72 - 1, rel=0.01)
+    assert [row["held_out"] for row in data["evidence"]] == [False, True]
+    assert find_result(data["id"]).proven
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_a_program_that_slows_down_stops_the_recommendation(
+    cli: Cli, work: Path, library: Library
+) -> None:
+    write(Path("datasets/one"), [Place("first", "first", "small", 2)], TRUTH)
+    application("first", "1.0")
+    application("other", "(2.0 if given.eager == 4 else 1.0)")
+    line = ["classwide", "one", "--space", "datasets/one/spaces/first.toml", "--no-guard"]
+    line += ["--no-prune", "--pairs", "6", "--held-out", "other", "--json", "c.json"]
+    outcome = cli(*line)
+    assert outcome.code == 0, outcome.text
+    data = json.loads(Path("c.json").read_text())
+    assert data["status"] == "keep_default"
+    assert data["setting"] == {}
+    assert "other" in data["why"]
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_parameters_that_do_nothing_are_taken_out(cli: Cli, work: Path, library: Library) -> None:
+    from autotune.anova.prove import Program, Terms, prune
+    from autotune.cli import options as o
+    from autotune.space import Setting
+    from autotune.store import Store
+    from tests.anova.conftest import SPACE
+
+    application("first", "1.0")
+    words = o.TargetWords(None, "first", "small", 2, "local", None, None, None, None)
+    program = Program(words.resolve(), SPACE, held_out=False)
+    with Store.open(work / "r.db") as store:
+        terms = Terms(store, prune_pairs=6, guard=False)
+        given = Setting({"eager": 4, "idle": 1})
+        kept, gone = prune(given, [program], terms)
+    assert kept == Setting({"eager": 4})
+    assert gone == ("idle",)

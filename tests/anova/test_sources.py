@@ -1,0 +1,49 @@
+"""Tables from a study in the database and from a recorded dataset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.anova.sources import dataset_table, read_table, study_table
+from autotune.datasets import load
+from autotune.errors import UsageError
+from autotune.space import Setting
+from autotune.store import Store
+from runner.types import RunRecord
+from tests.contract.store_samples import key, ok
+
+FAST, BROKEN = Setting({"eager": 4}), Setting({"eager": 1})
+
+
+def test_a_study_is_one_cell_of_ratios_to_the_default_around(work: Path) -> None:
+    with Store.open(work / "r.db") as store:
+        study = store.study(key())
+        made = [
+            ("default", ok(9.0)),
+            ("default", ok(2.0)),
+            (FAST.key, ok(1.0)),
+            (BROKEN.key, RunRecord("failed", reason="exit code 1")),
+            (FAST.key, RunRecord("foreign_load", reason="busy", wall_s=7.0)),
+            ("default", ok(2.0)),
+        ]
+        for order, (setting_key, record) in enumerate(made):
+            phase = "warmup" if order == 0 else "search"
+            store.add_run(study.id, None, phase, 0, order, record, setting_key=setting_key)
+        table = study_table(store, study)
+    ratios = dict(zip(table.rows["key"], table.rows["ratio"], strict=True))
+    assert ratios == {"default": 1.0, FAST.key: 0.5, BROKEN.key: float("inf")}
+    assert [place.app for place in table.cells.values()] == ["jacobi3d"]
+    assert read_table(f"study:{study.hash[:8]}", work / "r.db").names == ["eager"]
+
+
+def test_a_dataset_has_a_row_per_setting_and_cell(recorded: Path) -> None:
+    table = dataset_table(load(recorded))
+    assert len(table.cells) == 6
+    assert len(table.rows) == 6 * len(table.settings)
+    assert set(table.rows["n"]) == {2, 12}
+    one = dataset_table(load(recorded), apps=["second"])
+    assert {place.app for place in one.cells.values()} == {"second"}
+    with pytest.raises(UsageError, match="first, second, third"):
+        dataset_table(load(recorded), apps=["sekond"])

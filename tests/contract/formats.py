@@ -1,0 +1,178 @@
+"""What every format of published files must do; test_formats_contract.py tries each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from autotune.errors import UsageError
+from autotune.publish.content import Content
+from autotune.publish.formats import Format
+from autotune.publish.formats.scripts import Script
+from autotune.publish.header import read_header
+from autotune.publish.install import Text
+from runner.mpi.library import Library
+from tests.contract.format_samples import (
+    FULL,
+    MPICH,
+    content_of,
+    evidence,
+    library_of,
+    planned,
+    text_of,
+)
+from tests.space.libraries import NEW, OLD
+
+SAFE = st.text("abcXYZ0189_.,:^+=/@%-", min_size=1, max_size=20)
+HOSTILE = st.text(max_size=40).filter(lambda t: any(not c.isalnum() for c in t))
+
+
+class FormatContract:
+    """Subclass with a fixture ``fmt``."""
+
+    @pytest.fixture
+    def fmt(self) -> Format:
+        raise NotImplementedError
+
+    def test_describes_itself(self, fmt: Format) -> None:
+        assert fmt.name
+        assert fmt.summary
+        assert fmt.suffix.startswith(".")
+
+    def test_says_a_part_of_what_it_is_given(self, fmt: Format) -> None:
+        part = content_of(fmt)
+        assert part.names
+        assert {n for n in part.names if n[0] != "rules"} <= FULL.names
+
+    def test_says_nothing_of_nothing(self, fmt: Format) -> None:
+        assert not fmt.part(Content(), library_of(fmt)).names
+
+    @pytest.mark.parametrize("library", [OLD, NEW, MPICH], ids=lambda lib: lib.version)
+    def test_tells_a_library_of_another_family_apart(self, fmt: Format, library: Library) -> None:
+        why = fmt.unobeyed(library)
+        if fmt.family and fmt.family != library.family:
+            assert why is not None
+            assert library.family in why
+
+    def test_the_header_comes_back_from_the_file(self, fmt: Format, tmp_path: Path) -> None:
+        one = planned(fmt, tmp_path / "f")
+        text = one.text(one.content, library_of(fmt), "seen")
+        header = read_header(text.whole)
+        assert header is not None
+        assert header.format == fmt.name
+        assert header.content == one.content
+        assert header.evidence == evidence()
+        assert header.probe == "seen"
+        assert not text.edited
+
+    def test_says_how_to_undo_it(self, fmt: Format, tmp_path: Path) -> None:
+        assert "undo: autotune unpublish" in text_of(fmt, tmp_path / "f").whole
+
+    def test_is_labelled_where_it_was_not_proven(self, fmt: Format, tmp_path: Path) -> None:
+        one = planned(fmt, tmp_path / "f", evidence(proven=False))
+        whole = one.text(one.content, library_of(fmt), "x").whole
+        assert "NOT PROVEN TO BE FASTER" in whole
+        assert ("UNPROVEN:" in whole) == (one.unobeyed is not None)
+
+    def test_any_edit_is_noticed(self, fmt: Format, tmp_path: Path) -> None:
+        text = text_of(fmt, tmp_path / "f")
+        whole = text.whole
+        for at in range(0, len(whole), max(1, len(whole) // 40)):
+            other = "x" if whole[at] != "x" else "y"
+            assert Text(whole[:at] + other + whole[at + 1 :]).edited
+        assert Text(whole + " ").edited
+
+    @settings(
+        max_examples=12,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+    @given(words=HOSTILE)
+    def test_evidence_cannot_leave_its_comment(
+        self, fmt: Format, tmp_path: Path, words: str
+    ) -> None:
+        plain = text_of(fmt, tmp_path / "f")
+        seen = evidence(
+            setting=words,
+            programs=(words,),
+            machine=words,
+            check=({"app": words, "program": [words]},),
+        )
+        hostile = text_of(fmt, tmp_path / "f", seen)
+        assert _directives(fmt, hostile) == _directives(fmt, plain)
+        header = read_header(hostile.whole)
+        assert header is not None
+        assert header.evidence.setting == words
+
+    @settings(
+        max_examples=30,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+    @given(name=st.one_of(st.just("a_name"), HOSTILE), value=st.one_of(st.just("1"), HOSTILE))
+    def test_no_name_or_value_becomes_a_directive(self, fmt: Format, name: str, value: str) -> None:
+        library = library_of(fmt)
+        harmless = fmt.render(content_of(fmt), library)
+        for group in ("mca", "prte", "pmix", "placement"):
+            part = content_of(fmt)
+            if group not in part.groups:
+                continue
+            try:
+                body = fmt.render(part.with_value(group, name, value), library)
+            except UsageError:
+                continue
+            assert all(c.isascii() and (c.isprintable() or c == "\n") for c in body)
+            # One statement more in each place that lists them, nothing else.
+            assert body.count("\n") - harmless.count("\n") in (0, 1, 2)
+            assert not set(value) & set("\n\r\"'`$\\;&|<>(){}[]#! \t")
+
+    @settings(
+        max_examples=3,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+    @given(value=SAFE)
+    def test_its_own_reader_takes_values_literally(
+        self, fmt: Format, tmp_path_factory: pytest.TempPathFactory, value: str
+    ) -> None:
+        if not isinstance(fmt, Script) or fmt.interpreter() is None:
+            return
+        library = library_of(fmt)
+        name = "MPIR_CVAR_X" if library.family == "mpich" else "btl_x"
+        content = Content({"mca": {name: value}})
+        place = tmp_path_factory.mktemp("place")
+        loading = fmt.staged(fmt.prologue + fmt.render(content, library), place, library)
+        prefix = "" if library.family == "mpich" else "OMPI_MCA_"
+        assert loading.env == {prefix + name: value}
+
+    def test_stages_in_the_private_place_alone(
+        self, fmt: Format, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if isinstance(fmt, Script) and fmt.interpreter() is None:
+            pytest.skip(f"none of {', '.join(fmt.interpreters)} is installed")
+        home, place = tmp_path / "home", tmp_path / "place"
+        (home / ".openmpi").mkdir(parents=True)
+        (home / ".openmpi" / "mca-params.conf").write_text("a = 1\n")
+        place.mkdir()
+        monkeypatch.setenv("HOME", str(home))
+        text = text_of(fmt, tmp_path / "f").main
+        fmt.staged(text, place, library_of(fmt))
+        assert [p for p in home.rglob("*") if p.is_file()] == [home / ".openmpi/mca-params.conf"]
+        assert (home / ".openmpi" / "mca-params.conf").read_text() == "a = 1\n"
+        assert any(p.is_file() and p.read_text() == text for p in place.rglob("*"))
+
+
+def _directives(fmt: Format, text: Text) -> list[str]:
+    """The lines that a reader acts on."""
+    if fmt.comment is None:
+        return text.main.splitlines()
+    begin, end = fmt.comment
+    return [
+        line
+        for line in text.main.split("\n")
+        if not (line.startswith(begin) and line.endswith(end))
+        or (end and line.count(end.strip()) != 1)
+    ]

@@ -1,0 +1,112 @@
+"""One block on a simulated machine: the order, the limit, and what is learned on the way."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from autotune.datasets import Cell
+from autotune.datasets.block import Block, Clock, OutOfTime, Patient, row_of
+from autotune.datasets.plan import Plan
+from autotune.errors import WorkError
+from autotune.space import DEFAULT, Setting
+from autotune.study.bench import MachineBusy
+from autotune.study.simulated import Model, SimulatedBench
+from runner.guard import Wait
+from tests.datasets.conftest import SPACE, planted
+
+SETTINGS = [DEFAULT, *(s for s in SPACE.enumerate() if s != DEFAULT)]
+PLAN = Plan.model_validate(
+    {
+        "kind": "grid",
+        "name": "p",
+        "default_every": 4,
+        "cells": [{"key": "c", "app": "micro", "ranks": 2, "space": "openmpi"}],
+    }
+)
+
+
+def seconds(setting: Setting, rng: np.random.Generator) -> float | str:
+    what = planted(setting)
+    if what == "censored":
+        return 50.0
+    return what if isinstance(what, str) else 0.5 * what
+
+
+def block(model: Model = seconds, inactive: frozenset[str] = frozenset()) -> Block:
+    bench = SimulatedBench(model, np.random.default_rng(0), inactive=inactive)
+    cell = Cell(key="c", app="micro", ranks=2, blocks=3)
+    patient = Patient(
+        bench, lambda s, quiet_s: Wait(0.0, True, 0.0), lambda event: None, Clock(None)
+    )
+    return Block(PLAN, SPACE, cell, 0, SETTINGS, patient)
+
+
+def test_the_default_runs_throughout_and_slow_runs_are_stopped() -> None:
+    made = block()
+    order = list(range(1, len(SETTINGS)))
+    made.run(order, range(len(SETTINGS)))
+    indices = [index for index, _, _ in made.runs]
+    assert [i for i in indices if i] == order
+    assert indices[:3] == [0, 0, 0]
+    assert indices[-1] == 0
+    places = [place for place, index in enumerate(indices) if index == 0]
+    assert max(b - a for a, b in itertools.pairwise(places)) <= 5
+    rows = [row_of("c", 0, *run, "m", "mpi", "") for run in made.runs]
+    for row in rows:
+        expected = planted(SETTINGS[row.setting]) if row.setting else 1.0
+        assert row.state == (expected if isinstance(expected, str) else "ok")
+        assert math.isnan(row.value_s) == (row.state != "ok")
+        if row.state == "censored":
+            assert row.limit_s == pytest.approx(1.5)
+            assert row.wall_s < 3
+
+
+def test_what_does_nothing_is_measured_once() -> None:
+    made = block(lambda setting, rng: 0.5, inactive=frozenset({"high"}))
+    made.run(range(1, len(SETTINGS)), range(len(SETTINGS)))
+    assert made.inactive == {"high"}
+    with_it = [i for i, _, _ in made.runs if "high" in SETTINGS[i]]
+    assert len(with_it) == 1
+    launched = {entry.key for index, _, entry in made.runs if index}
+    assert len(launched) == len([i for i, _, _ in made.runs if i])
+
+
+def test_a_default_that_does_not_run_ends_the_work() -> None:
+    with pytest.raises(WorkError, match="cell c: the default does not run: failed"):
+        block(lambda setting, rng: "failed").run([1], range(len(SETTINGS)))
+
+
+def test_a_busy_machine_is_waited_for_until_the_budget_ends() -> None:
+    class Busy(SimulatedBench):
+        left = 2
+
+        def run(self, setting, phase, **more):  # type: ignore[no-untyped-def]
+            if self.left:
+                self.left -= 1
+                raise MachineBusy("busy")
+            return super().run(setting, phase, **more)
+
+    told: list[object] = []
+    bench = Busy(seconds, np.random.default_rng(0))
+    quiet = iter([False, True, True])
+    patient = Patient(
+        bench,
+        lambda timeout_s, *, quiet_s: Wait(1.0, next(quiet), 0.0),
+        told.append,
+        Clock(None),
+    )
+    assert patient.run(DEFAULT, "explore", 0).record.valid
+    assert len(told) == 2
+    bench.left = 1
+    never = Patient(
+        bench,
+        lambda timeout_s, *, quiet_s: Wait(1.0, False, 0.9),
+        told.append,
+        Clock(0.0),
+    )
+    with pytest.raises(OutOfTime):
+        never.run(DEFAULT, "explore", 0)

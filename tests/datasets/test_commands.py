@@ -1,0 +1,126 @@
+"""``autotune explore`` and ``autotune dataset`` as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from autotune.cli import main
+from autotune.datasets import Dataset, Landscape, load
+from autotune.datasets.shards import shard_path
+from tests.datasets.conftest import make, planted
+
+PLAN = """
+kind = "grid"
+name = "tiny"
+title = "two settings"
+runs = 2
+[[cells]]
+key = "pp"
+app = "micro"
+input = "pingpong-4k"
+args = ["pingpong", "--size", "4096", "--count", "500"]
+ranks = 2
+space = "openmpi"
+run_s = 0.5
+levels = { btl_sm_eager_limit = ["16k"] }
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    path = tmp_path / "tiny.toml"
+    path.write_text(PLAN)
+    return path
+
+
+@pytest.mark.mpi
+def test_measures_continues_and_exports(
+    plan: Path, open_mpi: object, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explore", str(plan), "--no-guard"]) == 0
+    first = load("tiny")
+    runs = first.runs("pp")
+    assert list(runs.groupby("block").size()) == [5, 5]
+    assert set(runs["state"]) == {"ok"}
+    assert set(runs["setting"]) == {0, 1}
+    assert Landscape(first, "pp", min_runs=2).complete
+    # The same command runs nothing again; a block that is gone is measured, and it alone.
+    shard_path(first.folder, "pp", 1).unlink()
+    assert main(["explore", str(plan), "--no-guard"]) == 0
+    again = load("tiny").runs("pp")
+    kept = again["block"] == 0
+    assert again[kept].equals(runs[runs["block"] == 0])
+    assert (again.loc[~kept, "started_at"] > runs["started_at"].max()).all()
+    capfd.readouterr()
+    assert main(["explore", str(plan), "--no-guard", "--json", "-"]) == 0
+    result = json.loads(capfd.readouterr().out)
+    assert result["finished"] is True
+    assert result["runs"] == 10
+
+
+@pytest.mark.mpi
+def test_a_spent_budget_begins_no_block(plan: Path, open_mpi: object) -> None:
+    assert main(["explore", str(plan), "--no-guard", "--budget", "1s"]) == 0
+    assert len(load("tiny").runs()) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["explore", "tiny.toml", "--cells", "qq"], "its cells: pp"),
+        (["explore", "grid-nod"], "did you mean grid-node"),
+        (["explore", "tiny.toml", "-o", "."], "holds other files"),
+        (["explore", "tiny.toml", "--budget", "soon"], "not a time"),
+        (["dataset", "describe", "nothing"], "no dataset"),
+        (["dataset", "import", "nothing"], "no dataset"),
+        (["dataset", "export", "abcdef", "-o", "x"], "abcdef"),
+    ],
+)
+def test_mistakes_are_told(
+    plan: Path,
+    open_mpi: object,
+    words: list[str],
+    message: str,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert main(words) == 2
+    err = " ".join(capfd.readouterr().err.split())
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_describe_tells_headroom_and_null(grid: Dataset, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset", "describe", str(grid.folder)]) == 0
+    out = capfd.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    rows = {line.split()[0]: line for line in out.splitlines() if line.split()}
+    assert "null" in rows["null"].split()[-1]
+    assert "null" not in rows["planted"]
+    assert main(["dataset", "describe", str(grid.folder), "--json", "-"]) == 0
+    cells = json.loads(capfd.readouterr().out)["cells"]
+    assert [cell["null"] for cell in cells] == [False, True]
+    assert cells[0]["gain"] == pytest.approx(1 / 0.6 - 1, rel=0.2)
+
+
+def test_import_checks_and_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    other = make(tmp_path / "elsewhere" / "theirs", {"c": planted})
+    monkeypatch.chdir(tmp_path)
+    assert main(["dataset", "import", str(other.folder), "--name", "copy"]) == 0
+    assert load("copy").runs().equals(other.runs())
+    assert main(["dataset", "import", str(other.folder), "--name", "copy"]) == 2
+    shutil.rmtree(tmp_path / "datasets" / "copy")
+    shard = shard_path(other.folder, "c", 1)
+    shard.write_bytes(shard.read_bytes()[:100])
+    capfd.readouterr()
+    assert main(["dataset", "import", str(other.folder), "--name", "copy"]) == 2
+    assert shard.name in "".join(capfd.readouterr().err.split())
+    assert not list((tmp_path / "datasets").iterdir())

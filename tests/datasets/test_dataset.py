@@ -1,0 +1,147 @@
+"""Writing and reading datasets: nothing changes on the way, and damage is told."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.datasets import Dataset, Landscape, frozen, load, read_shard
+from autotune.datasets.shards import SHARDS
+from autotune.datasets.toml import to_toml
+from autotune.errors import UsageError
+from tests.datasets.conftest import SPACE, make, planted
+
+TEXT = st.text(st.characters(blacklist_categories=("Cs",)), max_size=20)
+VALUES = st.recursive(
+    st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT
+    | st.lists(TEXT, max_size=3),
+    lambda inner: (
+        st.dictionaries(TEXT, inner, max_size=3)
+        | st.lists(st.dictionaries(TEXT, st.integers(0, 9), max_size=2), min_size=1, max_size=2)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(TEXT, VALUES, max_size=4))
+def test_toml_is_read_back_as_it_was(data: dict[str, object]) -> None:
+    import tomllib
+
+    assert tomllib.loads(to_toml(data)) == data
+
+
+def test_settings_space_and_runs_come_back(grid: Dataset) -> None:
+    assert [cell.key for cell in grid.cells] == ["planted", "null"]
+    assert grid.space("planted").hash == SPACE.hash
+    settings = grid.settings("planted")
+    assert settings[0].key == "default"
+    assert set(settings) == set(SPACE.enumerate())
+    runs = grid.runs("null")
+    assert len(runs) == 3 * (8 + len(settings) - 1)
+    assert len(grid.runs()) == 2 * len(runs)
+
+
+def test_ratios_are_to_the_default_of_the_block(grid: Dataset) -> None:
+    runs = grid.runs("planted")
+    for (_, block), group in runs.groupby(["cell", "block"]):
+        level = group.loc[group["setting"] == 0, "value_s"].median()
+        good = group[group["state"] == "ok"]
+        assert np.allclose(good["ratio"], good["value_s"] / level), block
+    # Levels of the blocks differ by up to 4x; ratios do not know that.
+    fast = runs[runs["setting"].map(lambda i: grid.settings("planted")[i].get("eager") == 65536)]
+    assert fast.loc[fast["state"] == "ok", "ratio"].between(0.5, 0.72).all()
+    stopped = runs[runs["state"] == "censored"]
+    assert len(stopped)
+    assert stopped["ratio"].between(2.7, 3.3).all()
+    assert np.isinf(runs.loc[runs["state"] == "failed", "ratio"]).all()
+
+
+def test_matrix_has_a_row_per_setting(grid: Dataset) -> None:
+    matrix = grid.matrix("planted")
+    assert list(matrix["index"]) == list(range(len(grid.settings("planted"))))
+    assert set(matrix.loc[matrix["index"] > 0, "n"]) == {3}
+    assert set(matrix["state"]) == {"ok", "censored", "failed"}
+
+
+def test_inactive_parameters_make_settings_one(tmp_path: Path) -> None:
+    found = make(tmp_path / "d", {"c": planted}, inactive=("high",))
+    settings, same = found.settings("c"), found.representatives("c")
+    for index, first in enumerate(same):
+        assert first <= index
+        assert settings[index].without("high", "low") == settings[first].without("high", "low")
+    matrix = found.matrix("c").set_index("index")
+    alias = next(i for i, first in enumerate(same) if first != i)
+    assert matrix.loc[alias, "ratio_median"] == matrix.loc[same[alias], "ratio_median"]
+    assert not any("high" in setting for setting in Landscape(found, "c").settings)
+
+
+def test_a_truncated_shard_is_named(grid: Dataset) -> None:
+    path = next((grid.folder / SHARDS).glob("null.*"))
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(UsageError, match=path.name):
+        load(grid.folder).runs()
+    with pytest.raises(UsageError, match="damaged"):
+        read_shard(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("schema = 1", "schema = 2", "newer autotune"),
+        ('kind = "grid"', 'kind = "gird"', "kind"),
+        ('key = "null"', 'key = "planted"', "two cells have the key"),
+        ('app = "micro"', 'ap = "micro"', "did you mean 'app'"),
+    ],
+)
+def test_wrong_cards_are_refused(grid: Dataset, old: str, new: str, words: str) -> None:
+    card = grid.folder / "card.toml"
+    assert old in card.read_text()
+    card.write_text(card.read_text().replace(old, new))
+    with pytest.raises(UsageError, match=words):
+        load(grid.folder)
+
+
+def test_shards_of_another_machine_are_refused(grid: Dataset) -> None:
+    card = grid.folder / "card.toml"
+    card.write_text(card.read_text().replace("0123456789abcdef", "fedcba9876543210"))
+    with pytest.raises(UsageError, match="two machines"):
+        load(grid.folder).runs()
+
+
+def test_settings_that_are_too_few_are_refused(grid: Dataset) -> None:
+    (grid.folder / "settings" / "null.json").write_text("[{}]")
+    with pytest.raises(UsageError, match="do not belong"):
+        load(grid.folder).runs("null")
+
+
+def test_unknown_names_are_told(grid: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="planted, null"):
+        grid.runs("nul")
+    monkeypatch.chdir(grid.folder.parent)
+    with pytest.raises(UsageError, match="no dataset 'grdi'"):
+        load("grdi")
+
+
+def test_a_censored_default_level_is_not_invented(grid: Dataset) -> None:
+    """Without a default run that counts, a block has no ratios at all."""
+    from autotune.datasets import ratios
+
+    runs = grid.runs("null")
+    broken = runs[(runs["setting"] != 0) | (runs["block"] != 1)]
+    found = ratios(broken)
+    assert found[broken["block"] == 1].isna().all()
+    assert all(math.isfinite(ratio) for ratio in found[broken["block"] != 1])
+
+
+def test_a_frozen_space_keeps_its_rules() -> None:
+    text = frozen(SPACE)
+    assert "(low <= high)" in text
+    assert "(flag == 1)" in text

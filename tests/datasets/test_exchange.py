@@ -1,0 +1,73 @@
+"""Studies become datasets: every run that counts, in blocks that each have the default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.cli import main
+from autotune.cli.options import TargetWords, space_for
+from autotune.datasets import Landscape, load
+from autotune.datasets.exchange import check
+from autotune.errors import UsageError
+from autotune.store import Store
+from autotune.study.identity import study_key
+from autotune.study.session import Session
+from runner.mpi.library import Library
+from runner.types import RunRecord
+
+TRIED = "osc_rdma_buffer_size=8192"
+
+
+@pytest.fixture
+def study(tmp_path: Path, open_mpi: Library, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A study in s.db whose runs took 33 minutes: every third is the default's."""
+    monkeypatch.chdir(tmp_path)
+    words = TargetWords(None, "nas-is", "S", 2, "local", None, None, None, None)
+    target = words.resolve()
+    key = study_key(
+        target, space_for(target, "null"), Session.adapter(target), "random", {}, seed=0
+    )
+    with Store.open("s.db") as store:
+        made = store.study(key)
+        for order in range(20):
+            record = RunRecord("ok", wall_s=1.0, metric_s=0.5, started_at=1000.0 + 100 * order)
+            setting = "default" if order % 3 == 0 else TRIED
+            phase = "warmup" if order == 0 else "search"
+            if order == 7:
+                record.state = "foreign_load"
+            if order == 8:
+                record.state, record.reason = "timeout", "stopped"
+            store.add_run(
+                made.id, None, phase=phase, block=0, position=0, record=record,
+                setting_key=setting, order=order, launched={},
+            )  # fmt: skip
+        return made.hash
+
+
+def test_a_study_becomes_a_dataset(study: str) -> None:
+    assert main(["dataset", "export", study, "-o", "out", "--store", "s.db"]) == 0
+    made = load("out")
+    check(made)
+    runs = made.runs()
+    # Without the one that warmed up and the one that was rejected.
+    assert list(runs["order"]) == [order for order in range(1, 20) if order != 7]
+    [cell] = made.cells
+    keys = [made.settings(cell)[i].key for i in runs["setting"]]
+    assert keys == ["default" if order % 3 == 0 else TRIED for order in runs["order"]]
+    assert runs["block"].nunique() == 3
+    assert runs["ratio"].notna().all()
+    stopped = runs[runs["state"] == "censored"]
+    assert list(stopped["order"]) == [8]
+    assert list(stopped["ratio"]) == [2.0]
+    with pytest.raises(UsageError, match="only complete grids"):
+        Landscape(made, cell.key)
+
+
+def test_nothing_is_written_over(study: str, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("out").mkdir()
+    Path("out/mine").write_text("kept")
+    assert main(["dataset", "export", study, "-o", "out", "--store", "s.db"]) == 2
+    assert "exists already" in capfd.readouterr().err
+    assert [p.name for p in Path("out").iterdir()] == ["mine"]

@@ -1,0 +1,158 @@
+"""Plans and schedules: what is run when, and which plans are refused."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.datasets import Dataset, narrowed
+from autotune.datasets.plan import LARGEST_GRID, Plan, PlanCell, load_plan
+from autotune.datasets.prepare import prepare
+from autotune.datasets.schedule import of_block, size
+from autotune.errors import UsageError
+from autotune.space import load_space
+from autotune.study.target import Target
+from runner.mpi.library import Library
+from tests.datasets.conftest import SPACE, make, planted
+
+CELL = {"key": "c", "app": "micro", "ranks": 2, "space": "openmpi"}
+
+
+def plan(kind: str = "grid", **more: object) -> Plan:
+    return Plan.model_validate({"kind": kind, "name": "p", "cells": [CELL], **more})
+
+
+@given(st.integers(1, 256), st.floats(0.1, 30), st.integers(1, 4))
+def test_blocks_are_short_and_cover_every_setting_once_a_pass(
+    count: int, run_s: float, runs: int
+) -> None:
+    given_plan = plan(runs=runs)
+    cut = size(given_plan, count, run_s)
+    assert cut.blocks == cut.chunks * runs
+    empty = _no_runs()
+    for number in range(runs):
+        blocks = [
+            of_block(given_plan, "c", cut, b, range(count + 1), empty)
+            for b in range(number * cut.chunks, (number + 1) * cut.chunks)
+        ]
+        longest = max(map(len, blocks))
+        assert sorted(itertools.chain(*blocks)) == list(range(1, count + 1))
+        # Cut only as far as the defaults of a block leave room for a setting at all.
+        assert longest <= 1 or longest * run_s <= 600
+
+
+def _no_runs():  # type: ignore[no-untyped-def]
+    import pandas as pd
+
+    return pd.DataFrame(columns=["setting", "state", "block", "ratio"])
+
+
+def test_what_ended_badly_twice_is_not_run_again(tmp_path: Path) -> None:
+    found = make(tmp_path / "d", {"c": planted}, blocks=2)
+    runs = found.runs("c")
+    bad = set(runs.loc[runs["state"] != "ok", "setting"])
+    assert bad
+    given_plan = plan(runs=3)
+    cut = size(given_plan, 10, 1.0)
+    indices = range(len(found.settings("c")))
+    first = of_block(given_plan, "c", cut, 1, indices, runs[runs["block"] < 1])
+    assert bad <= set(first)
+    assert set(of_block(given_plan, "c", cut, 2, indices, runs)) == set(indices) - bad - {0}
+
+
+def test_an_exploration_goes_on_with_the_best_and_some_others(tmp_path: Path) -> None:
+    found: Dataset = make(tmp_path / "d", {"c": planted}, blocks=1)
+    runs = found.runs("c")
+    given_plan = plan("explore", best=3, more=2)
+    cut = size(given_plan, 10, 1.0)
+    indices = range(len(found.settings("c")))
+    chosen = of_block(given_plan, "c", cut, 1, indices, runs)
+    ranked = runs[(runs["state"] == "ok") & (runs["setting"] > 0)].sort_values("ratio")
+    assert set(ranked["setting"][:3]) <= set(chosen)
+    assert len(chosen) == 6
+    assert 0 not in chosen
+
+
+def test_the_order_is_random_and_repeatable() -> None:
+    given_plan = plan()
+    cut = size(given_plan, 40, 0.1)
+    orders = [of_block(given_plan, "c", cut, b, range(41), _no_runs()) for b in (0, 1, 0)]
+    assert orders[0] == orders[2]
+    assert orders[0] != orders[1]
+    assert orders[0] != sorted(orders[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"cells": [CELL, CELL]}, "two cells have the key c"),
+        ({"cells": []}, "cells"),
+        ({"kind": "gird"}, "kind"),
+        ({"run": 3}, "did you mean 'runs'"),
+        ({"cells": [{**CELL, "key": "a b"}]}, "letters, digits"),
+    ],
+)
+def test_wrong_plans_are_refused(tmp_path: Path, change: dict[str, object], words: str) -> None:
+    from autotune.datasets.toml import to_toml
+
+    path = tmp_path / "p.toml"
+    path.write_text(to_toml({"kind": "grid", "name": "p", "cells": [CELL], **change}))
+    with pytest.raises(UsageError, match=words):
+        load_plan(str(path)).chosen(["a b"] if "a b" in words else [])
+
+
+def test_cells_that_are_not_there_are_told() -> None:
+    with pytest.raises(UsageError, match=r"no cell 'd'; its cells: c"):
+        plan().chosen(["d"])
+
+
+def test_levels_are_checked(open_mpi: Library) -> None:
+    space = load_space("openmpi", library=open_mpi, facts={"ranks": 2, "cores": 2, "nodes": 1})
+    with pytest.raises(UsageError, match="did you mean"):
+        narrowed(space, {"btl_sm_eager_limi": ["8k"]}, "plan p, cell c")
+    with pytest.raises(UsageError, match=r"levels\.coll_tuned_bcast_algorithm: a value"):
+        narrowed(space, {"coll_tuned_bcast_algorithm": ["chainn"]}, "plan p, cell c")
+
+
+def test_a_narrowed_space_keeps_rules_about_what_was_left_out() -> None:
+    narrow = narrowed(SPACE, {"low": [1, 2]}, "x")
+    assert narrow.names == ("low",)
+    # "flag" is left out and off by default: "low" can do nothing.
+    assert list(narrow.enumerate()) == [narrow.canonical({})]
+
+
+@pytest.mark.parametrize("name", ["grid-node", "grid-testbed", "explore-node"])
+def test_shipped_plans_can_be_prepared(name: str, open_mpi: Library) -> None:
+    if open_mpi.version_tuple < (5,):
+        pytest.skip("the plans' levels are those of Open MPI 5.0")
+    from autotune.cli.options import load_app, load_cluster
+    from autotune.config.cluster import read_cluster
+
+    def resolve(cell: PlanCell) -> Target:
+        cluster = read_cluster(cell.cluster)
+        if cluster.testbed:
+            cluster = load_cluster("local").model_copy(update={"nodes": 2, "cores_per_node": 1})
+        return Target(load_app(cell.app), cell.input, cell.ranks, cluster, open_mpi, cores=2)
+
+    known = load_plan(name)
+    prepared = prepare(known, known.chosen([]), resolve)
+    for p in prepared:
+        assert 20 <= len(p.settings) <= LARGEST_GRID
+        assert len(set(p.settings)) == len(p.settings)
+        assert all(p.space.is_valid(setting) for setting in p.settings[1:])
+    splits = [p.plan.split for p in prepared]
+    assert abs(splits.count("design") - splits.count("report")) <= 1
+
+
+def test_grids_that_are_too_large_are_refused(open_mpi: Library) -> None:
+    from autotune.cli.options import load_app, load_cluster
+
+    def resolve(cell: PlanCell) -> Target:
+        return Target(load_app("micro"), None, 2, load_cluster("local"), open_mpi, cores=2)
+
+    with pytest.raises(UsageError, match="more than 256 settings"):
+        prepare(plan(), plan().chosen([]), resolve)

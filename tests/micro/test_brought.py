@@ -1,0 +1,218 @@
+"""Programs that the user brings: where they are looked for, and what is read from their output.
+
+The programs themselves are not here: stand-ins print what they print (:mod:`stand_in`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from autotune.config.app import App, load_app
+from autotune.config.find import listing
+from autotune.config.place import fill
+from autotune.errors import UsageError
+from runner.apps.common_errors import AppUsageError
+from runner.micro.brought import main
+from tests.apps.conftest import Launch
+from tests.micro import stand_in
+from tests.micro.stand_in import write
+
+VARIABLES = {"npb": "NPB_BIN", "osu": "OSU_BIN", "imb": "IMB_BIN", "hpcg": "HPCG_BIN"}
+BROUGHT = [f.name for f in listing("apps") if f.name.split("-")[0] in VARIABLES]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where all four variables point."""
+    for variable in VARIABLES.values():
+        monkeypatch.setenv(variable, str(tmp_path))
+    return tmp_path
+
+
+def result(app: App, input_name: str, ranks: int = 2) -> tuple[int, dict[str, object]]:
+    """Exit code and JSON line ({} if none) of the app's own command, without a launcher."""
+    done = subprocess.run(
+        app.program(input_name, ranks), capture_output=True, text=True, timeout=30, check=False
+    )
+    last = done.stdout.splitlines()[-1] if done.stdout.strip() else ""
+    return done.returncode, json.loads(last) if last.startswith("{") else {}
+
+
+def test_all_eight_and_the_three_others_are_there() -> None:
+    kernels = {f"npb-{k}" for k in ("is", "ep", "cg", "mg", "ft", "lu", "bt", "sp")}
+    assert set(BROUGHT) == kernels | {"osu", "imb", "hpcg"}
+
+
+@pytest.mark.parametrize("name", BROUGHT)
+def test_without_its_variable_one_message_says_so(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = VARIABLES[name.split("-")[0]]
+    monkeypatch.delenv(variable, raising=False)
+    app = load_app(name)
+    with pytest.raises(UsageError, match=f"needs the environment variable {variable}") as error:
+        app.program(None, 2)
+    assert f"export {variable}=" in str(error.value)
+    assert app.howto in str(error.value)
+
+
+@pytest.mark.parametrize("name", BROUGHT)
+def test_a_missing_program_is_listed_with_all_its_places(name: str, place: Path) -> None:
+    app = load_app(name)
+    with pytest.raises(UsageError, match="did not find its program") as error:
+        app.program(None, 2)
+    assert str(error.value).count(f"\n  {place}") == len(app.files)
+
+
+def test_a_file_that_may_not_be_run(place: Path) -> None:
+    (place / "cg.A.x").write_text("")
+    with pytest.raises(UsageError, match=r"may not be executed.  Allow it: chmod \+x"):
+        load_app("npb-cg").program("A", 2)
+
+
+def test_a_placeholder_that_means_nothing() -> None:
+    with pytest.raises(UsageError, match=r"has no value for \{size\}; known: input"):
+        fill("{size}", {"input": "A"}, "mine")
+
+
+def test_npb_is_found_under_both_names(place: Path) -> None:
+    app = load_app("npb-cg")
+    old = write(place / "cg.W.4", "")
+    assert app.program("W", 4) == (str(old),)
+    with pytest.raises(UsageError, match=r"cg\.W\.2"):
+        app.program("W", 2)
+    new = write(place / "cg.W.x", "")
+    assert app.program("W", 4) == (str(new),)
+
+
+def test_patterns_of_npb() -> None:
+    app = load_app("npb-ft")
+    assert app.metric
+    assert app.verify
+    found = re.search(app.metric, stand_in.NPB, re.MULTILINE)
+    assert found is not None
+    assert found[1] == "19.07"
+    assert re.search(app.verify, stand_in.NPB, re.MULTILINE)
+    for wrong in ("            UNSUCCESSFUL", "           NOT PERFORMED"):
+        text = stand_in.NPB.replace("              SUCCESSFUL", wrong)
+        assert text != stand_in.NPB
+        assert not re.search(app.verify, text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("folder", ["", "pt2pt", "pt2pt/standard"])
+def test_osu_latency_in_every_layout(place: Path, folder: str) -> None:
+    write(place / folder / "osu_latency", stand_in.OSU.format(test="Latency", size=4096))
+    code, got = result(load_app("osu"), "latency-4k")
+    assert code == 0
+    # 100000 round trips are 200000 latencies of 12.34 us.
+    assert got == {"figure": 12.34, "seconds": pytest.approx(2.468), "verified": True}
+
+
+@pytest.mark.parametrize(
+    ("input_name", "program", "text", "seconds"),
+    [
+        ("allreduce-1m", "osu_allreduce", stand_in.OSU_5.format(size=1048576), 36.66e-6 * 200),
+        ("barrier", "osu_barrier", stand_in.BARRIER, 1.5e-6 * 50000),
+        # 500 windows of 64 messages of 65536 bytes at 12.34 MB/s, and twice that both ways.
+        ("bw-64k", "osu_bw", stand_in.OSU.format(test="Bandwidth", size=65536), 169.94671),
+        ("bibw-64k", "osu_bibw", stand_in.OSU.format(test="Bi", size=65536), 339.89342),
+    ],
+)
+def test_osu_figures_become_seconds(
+    place: Path, input_name: str, program: str, text: str, seconds: float
+) -> None:
+    write(place / program, text)
+    code, got = result(load_app("osu"), input_name)
+    assert code == 0
+    assert got["seconds"] == pytest.approx(seconds, rel=1e-5)
+
+
+def test_a_failed_validation_of_osu_is_not_verified(place: Path) -> None:
+    write(place / "osu_allreduce", stand_in.BAD_OSU)
+    assert result(load_app("osu"), "allreduce-1k")[1]["verified"] is False
+
+
+@pytest.mark.parametrize(
+    ("input_name", "text", "seconds"),
+    [
+        ("PingPong-4k", stand_in.PINGPONG, 2.00e-6 * 50000),
+        ("Sendrecv-64k", stand_in.SENDRECV, 6.03e-6 * 10000),
+        ("Allreduce-1m", stand_in.ALLREDUCE, 373427.99e-6 * 1000),
+    ],
+)
+def test_imb_takes_the_average_of_the_size_asked_for(
+    place: Path, input_name: str, text: str, seconds: float
+) -> None:
+    write(place / "IMB-MPI1", text)
+    assert result(load_app("imb"), input_name)[1]["seconds"] == pytest.approx(seconds)
+
+
+def test_hpcg_is_read_from_its_file_and_leaves_none(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(place / "xhpcg", stand_in.HPCG, "HPCG-Benchmark_3.1_2026-01-01_00-00-00.txt")
+    here = place / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    code, got = result(load_app("hpcg"), "16")
+    assert (code, got) == (0, {"figure": 8.0, "seconds": 0.125, "verified": True})
+    assert list(here.iterdir()) == []
+
+
+def test_an_invalid_hpcg_gives_no_figure(place: Path) -> None:
+    write(place / "xhpcg", stand_in.BAD_HPCG, "HPCG-Benchmark_3.1.txt")
+    assert result(load_app("hpcg"), "16") == (0, {})
+
+
+def test_the_exit_code_of_the_program_is_passed_on(place: Path) -> None:
+    write(place / "osu_barrier", stand_in.BARRIER, code=3)
+    assert result(load_app("osu"), "barrier") == (3, {})
+
+
+def test_every_input_is_complete(place: Path) -> None:
+    """No placeholder without a value, and a pattern with one group for each."""
+    for name in BROUGHT:
+        app = load_app(name)
+        for key in app.inputs:
+            for file in app.files:
+                path = fill(file, {**app.inputs[key].values, "input": key, "ranks": "4"}, name)
+                if not Path(path).is_dir():
+                    write(Path(path), "")
+            words = app.program(key, 4)
+            if "--figure" in words:
+                assert re.compile(words[words.index("--figure") + 1]).groups == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--figure", "(x)", "--us-of", "1"], "no program is given"),
+        (["--figure", "(x)", "--", "true"], "either --us-of CALLS or --rate-of WORK"),
+        (["--figure", "x", "--us-of", "1", "--", "true"], "must have one group"),
+        (["--figure", "(", "--us-of", "1", "--", "true"], "no regular expression"),
+        (["--figure", "(x)", "--rate-of", "0", "--", "true"], "--rate-of"),
+    ],
+)
+def test_wrong_use(words: list[str], message: str) -> None:
+    with pytest.raises(AppUsageError, match=message):
+        main(words)
+
+
+def test_a_pattern_that_finds_words() -> None:
+    with pytest.raises(AppUsageError, match="found 'hello', which is no number"):
+        main(["--figure", r"^(\w+)$", "--us-of", "1", "--", "echo", "hello"])
+
+
+@pytest.mark.mpi
+def test_only_the_rank_that_prints_the_figure_adds_the_line(launch: Launch, tmp_path: Path) -> None:
+    program = write(tmp_path / "osu_barrier", stand_in.BARRIER, mpi=True)
+    words = ["--figure", r"^\s*(\d+\.\d+)\s*$", "--us-of", "1000", "--", str(program)]
+    done = launch(2, "-m", "runner.micro.brought", *words)
+    assert done.code == 0, done.err
+    assert done.out.count('"seconds"') == 1
+    assert done.result["seconds"] == pytest.approx(0.0015)

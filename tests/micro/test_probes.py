@@ -1,0 +1,114 @@
+"""The probes: sizes, every operation once under the real mpirun, and what is printed."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.config.app import load_app
+from runner.apps.common_errors import AppUsageError
+from runner.micro.__main__ import _parse, help_text
+from runner.micro.operations import OPERATIONS, WINDOW
+from runner.micro.sizes import BATCHES, LEAST, MOST, calls, sizes
+from tests.apps.conftest import Launch
+
+YIELD = {"OMPI_MCA_mpi_yield_when_idle": "1"}
+"""Beside other work ranks that spin take a time slice for every message."""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("8", [8]),
+        ("4k", [4096]),
+        ("8,4K,1m", [8, 4096, 1 << 20]),
+        ("8:128", [8, 32, 128]),
+        ("8:100", [8, 32, 100]),
+        ("8:8", [8]),
+    ],
+)
+def test_sizes(text: str, expected: list[int]) -> None:
+    assert sizes(text) == expected
+
+
+@given(st.integers(1, 1 << 24), st.integers(0, 1 << 24))
+def test_a_range_has_both_ends_and_steps_of_at_most_4(low: int, more: int) -> None:
+    found = sizes(f"{low}:{low + more}")
+    assert found[0] == low
+    assert found[-1] == low + more
+    assert all(a < b <= 4 * a for a, b in itertools.pairwise(found))
+
+
+@given(st.integers(0, 1 << 30))
+def test_calls_fall_with_the_size(size: int) -> None:
+    assert LEAST <= calls(size + 1) <= calls(size) <= MOST
+
+
+@pytest.mark.parametrize(
+    ("words", "ranks", "message"),
+    [
+        (["foo"], 2, "operation foo is unknown; expected one of pingpong, bw"),
+        ([], 2, "no operation; expected one of"),
+        (["bw"], 1, "bw needs at least 2 ranks: start it with mpirun -n 2"),
+        (["bcast", "--buffers", "2"], 2, "--buffers is for pingpong only"),
+        (["bcast", "--size", "0"], 2, "expected bytes such as 4096, 4k or 1m, not '0'"),
+        (["bcast", "--size", "8,"], 2, "expected bytes such as"),
+        (["bcast", "--size", "1m:8"], 2, "goes down"),
+        (["bcast", "--count", "0"], 2, "whole number above 0"),
+    ],
+)
+def test_wrong_use(words: list[str], ranks: int, message: str) -> None:
+    with pytest.raises(AppUsageError, match=message):
+        _parse(words, ranks)
+
+
+def test_help_names_every_operation() -> None:
+    assert all(f"\n  {name} " in help_text() for name in OPERATIONS)
+    assert max(map(len, help_text().splitlines())) <= 80
+    assert isinstance(_parse(["--help"], 1).help, bool)
+
+
+def test_every_input_of_the_app_is_understood() -> None:
+    app = load_app("micro")
+    done = set()
+    for name, given_input in app.inputs.items():
+        parsed = _parse(list(given_input.args), 2)
+        assert name.startswith(parsed.operation)
+        done.add(parsed.operation)
+    assert done == set(OPERATIONS)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", list(OPERATIONS))
+def test_each_operation_runs(launch: Launch, name: str) -> None:
+    done = launch(2, "-m", "runner.micro", name, "--size", "8,4k", "--count", "40", env=YIELD)
+    assert done.code == 0, done.err
+    result = done.result
+    assert (result["benchmark"], result["ranks"]) == (name, 2)
+    assert [p["size"] for p in result["sizes"]] == ([8, 4096] if name != "barrier" else [0])
+    for point in result["sizes"]:
+        assert point["count"] == 40
+        assert len(point["batches_us"]) == BATCHES
+        assert point["us"] == pytest.approx(statistics.median(point["batches_us"]))
+        assert point["us"] > 0
+        assert sum(point["batches_us"]) * 2e-6 == pytest.approx(point["seconds"])
+    assert result["seconds"] == pytest.approx(sum(p["seconds"] for p in result["sizes"]))
+
+
+@pytest.mark.mpi
+def test_a_single_size_stands_at_the_top(launch: Launch) -> None:
+    done = launch(2, "-m", "runner.micro", "bibw", "--size", "4k", "--count", "20", env=YIELD)
+    result = done.result
+    assert result["size"] == 4096
+    assert result["us"] == result["sizes"][0]["us"]
+    assert result["mb_s"] == pytest.approx(2 * WINDOW * 4096 / result["us"])
+    assert f"{result['mb_s']:.1f}" in done.out.splitlines()[-2]
+
+
+def test_options_are_not_abbreviated() -> None:
+    with pytest.raises(AppUsageError, match="unrecognized arguments: --siz"):
+        _parse(["bcast", "--siz", "8"], 2)

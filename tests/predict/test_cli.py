@@ -1,0 +1,193 @@
+"""The commands as a user meets them: train, predict, evaluate predict."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.errors import RunnerError
+from runner.mpi.discover import find
+from tests.cli.conftest import Cli
+from tests.predict.conftest import Recorded
+from tests.predict.family import LIMIT, traced
+
+
+@pytest.fixture
+def openmpi() -> str:
+    try:
+        library = find("openmpi")
+    except RunnerError as problem:
+        pytest.skip(f"needs Open MPI: {problem}")
+    return library.version
+
+
+def predicted(cli: Cli, *words: str | Path, code: int = 0) -> dict:  # type: ignore[type-arg]
+    outcome = cli("predict", *words, "--json", "-")
+    assert outcome.code == code, outcome.text
+    return json.loads(outcome.out)  # type: ignore[no-any-return]
+
+
+@pytest.mark.mpi
+def test_a_prediction_with_what_speaks_for_it(cli: Cli, recorded: Recorded, openmpi: str) -> None:
+    found = predicted(cli, recorded.features, "--model", recorded.model)
+    assert found["setting"][LIMIT] == 512
+    low, high = found["gain_interval95"]
+    assert low < found["expected_gain"] < high
+    assert 0.25 < found["expected_gain"] < 0.45
+    assert [n["cell"] for n in found["neighbours"]] == ["app01", "app02", "app00"]
+    assert found["foreign"][0] == "the model was trained on another machine"
+    assert found["params_file"] is None
+
+
+@pytest.mark.mpi
+def test_a_far_program_is_called_far_in_words(cli: Cli, recorded: Recorded, openmpi: str) -> None:
+    far = recorded.home.parent / "far.json"
+    traced(1e9, ranks=4000).save(far)
+    text = cli("predict", far, "--model", recorded.model).out
+    assert "the default." in text
+    assert "warning: far from everything known" in text
+    assert max(len(line) for line in text.splitlines()) <= 80
+
+
+@pytest.mark.mpi
+def test_elsewhere_no_file_is_written_without_insisting(
+    cli: Cli, recorded: Recorded, openmpi: str
+) -> None:
+    place = recorded.home.parent / "p.conf"
+    words = ("predict", recorded.features, "--model", recorded.model, "--params-file", place)
+    outcome = cli(*words)
+    assert outcome.code == 1
+    assert "--unproven" in outcome.err
+    assert "--check" in outcome.err
+    assert not place.exists()
+    assert cli(*words, "--unproven").code == 0
+    assert f"--mca {LIMIT} 512" in place.read_text().splitlines()
+    assert "NOT PROVEN" in place.read_text()
+
+
+@pytest.mark.mpi
+def test_at_home_a_file_is_written(cli: Cli, native: Recorded, openmpi: str) -> None:
+    native.model.write_text(native.model.read_text().replace("5.0.11", openmpi))
+    native.features.write_text(native.features.read_text().replace("5.0.11", openmpi))
+    place = native.home.parent / "p.conf"
+    outcome = cli("predict", native.features, "--model", native.model, "--params-file", place)
+    assert outcome.code == 0, outcome.text
+    assert "note:" not in outcome.out
+    assert "NOT PROVEN" in place.read_text()
+
+
+@pytest.mark.mpi
+def test_a_check_that_is_too_short_proves_nothing_and_writes_nothing(
+    cli: Cli, recorded: Recorded, openmpi: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    data = json.loads(recorded.features.read_text())
+    data |= {
+        "argv": [sys.executable, "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"],
+        "cwd": str(recorded.home.parent),
+    }
+    recorded.features.write_text(json.dumps(data))
+    place = recorded.home.parent / "p.conf"
+    told = ("--check", "--run-recorded", "--no-guard", "--runs", "2", "--params-file", place)
+    store = f"sqlite:///{recorded.home.parent / 'r.db'}"
+    found = predicted(cli, recorded.features, "--model", recorded.model, *told, "--store", store)
+    assert found["check"]["outcome"] != "better"
+    assert found["check"]["runs"] == 2
+    assert not place.exists()
+
+
+def test_training_writes_what_predict_finds(cli: Cli, recorded: Recorded) -> None:
+    outcome = cli("train", "--from", recorded.dataset, "--model", "knn", "--json", "-")
+    assert outcome.code == 0, outcome.text
+    told = json.loads(outcome.out)
+    assert told["kind"] == "knn"
+    assert told["cost"]["knn"] < -0.2
+    assert Path(told["model"]).parent.parent == recorded.home
+    assert cli("predict", recorded.features, "--mpi", "none-such").code == 1
+    assert "trained on another machine" in cli("predict", recorded.features).out
+
+
+def test_evaluation_as_table_picture_and_json(cli: Cli, recorded: Recorded) -> None:
+    picture, data = recorded.home.parent / "e.svg", recorded.home.parent / "e.json"
+    outcome = cli(
+        *("evaluate", "predict", "--from", recorded.dataset, "--model", "knn-thesis"),
+        *("--picture", picture, "--json", data),
+    )
+    assert outcome.code == 0, outcome.text
+    methods = [row["method"] for row in json.loads(data.read_text())["rows"]]
+    assert methods == ["default", "random", "best single", "class-wide", "knn-thesis"]
+    assert all(name in outcome.out for name in methods)
+    assert max(len(line) for line in outcome.out.splitlines()) <= 80
+    assert picture.read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("train",), "--from DATASET"),
+        (("train", "--from", "nowhere"), "no dataset 'nowhere'"),
+        (("train", "--from", "x", "--model", "forest"), "auto, knn, mlp, ranking"),
+        (("train", "--from", "x", "--model", "ranking", "--preset", "thesis"), "knn or mlp"),
+        (("train", "--from", "x", "--preset", "best"), "only thesis"),
+        (("evaluate", "predict"), "--from DATASET"),
+        (("evaluate", "predict", "--from", "x", "--leave-out", "y"), "program, cluster, ranks"),
+        (("evaluate", "predict", "--from", "x", "--model", "y"), "knn-thesis"),
+        (("predict", "FEATURES", "--", "ls"), "--check"),
+        (("predict", "FEATURES", "--run-recorded"), "--check"),
+        (("predict", "FEATURES", "--check", "--run-recorded", "--", "ls"), "not both"),
+        (("predict", "FEATURES", "--params-file", "no/such/place"), "cannot write"),
+        (("predict", "none.json"), "cannot read none.json"),
+    ],
+)
+def test_what_is_wrong_is_said_once(
+    cli: Cli, recorded: Recorded, words: tuple[str, ...], told: str
+) -> None:
+    given = [recorded.features if w == "FEATURES" else w for w in words]
+    if words[0] == "predict":
+        given += ["--model", recorded.model] if "--" not in given else []
+    if "--" in given:
+        given[2:2] = ["--model", recorded.model]
+    outcome = cli(*given)
+    assert outcome.code == 2, outcome.text
+    assert told in " ".join(outcome.err.split())
+
+
+def test_without_a_model_it_says_how_to_get_one(
+    cli: Cli, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autotune.predict.files.SHIPPED", "none.json")
+    outcome = cli("predict", recorded.features)
+    assert outcome.code == 2
+    assert "autotune train" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda d: d | {"schema": "autotune-features-9"}, "autotune-features-9"),
+        (lambda d: d | {"more": 1}, "unknown more"),
+        (lambda d: {k: v for k, v in d.items() if k != "mpi"}, "missing mpi"),
+        (lambda d: d | {"features": d["features"] | {"p2p_bytes": -1}}, "features.p2p_bytes is -1"),
+        (lambda d: d | {"features": d["features"] | {"p2p_bytes": float("nan")}}, "p2p_bytes"),
+    ],
+)
+def test_a_wrong_features_file_is_wrong_input(cli: Cli, recorded: Recorded, change, told) -> None:  # type: ignore[no-untyped-def]
+    data = json.loads(recorded.features.read_text())
+    recorded.features.write_text(json.dumps(change(data)))
+    outcome = cli("predict", recorded.features, "--model", recorded.model)
+    assert outcome.code == 2
+    assert told in outcome.err
+
+
+@pytest.mark.mpi
+def test_features_of_another_mpi_are_said_in_one_line(
+    cli: Cli, recorded: Recorded, openmpi: str
+) -> None:
+    data = json.loads(recorded.features.read_text())
+    recorded.features.write_text(json.dumps(data | {"mpi": {"name": "mpich", "version": "4.2"}}))
+    found = predicted(cli, recorded.features, "--model", recorded.model)
+    assert any("traced with mpich 4.2" in line for line in found["foreign"])

@@ -1,0 +1,172 @@
+"""Model files: what is saved is what is loaded, and nothing else gets in."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autotune.errors import UsageError
+from autotune.predict import (
+    KINDS,
+    Model,
+    find_model,
+    load_model,
+    model_from_text,
+    model_of,
+    priors_for,
+    train,
+    usable,
+)
+from autotune.space import DEFAULT, Parameter, Setting, Space
+from tests.predict.family import BIND, EAGER, LIMIT, SETTINGS, family, traced
+
+FAMILY = family()
+SPACE = Space(
+    "toy",
+    (Parameter(LIMIT, tuple(EAGER), default=4096), Parameter("bind_to", tuple(BIND), "placement")),
+)
+
+
+def made(kind: str) -> Model:
+    trained = train(kind, FAMILY.examples[::3])
+    return model_of(trained, FAMILY, {kind: trained.cost})
+
+
+TEXTS = {kind: json.dumps(made(kind).to_json(), allow_nan=False) for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loaded_model_says_what_the_saved_one_said(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text(TEXTS[kind])
+    loaded, fresh = load_model(path), made(kind)
+    for size in (130.0, 2500.0, 15000.0):
+        values = traced(size).values
+        assert loaded.predictor.name(values, SETTINGS) == fresh.predictor.name(values, SETTINGS)
+    assert loaded.settings == fresh.settings
+    assert loaded.about == fresh.about
+    assert loaded.about.data_hash == FAMILY.hash
+    assert loaded.about.machines == ("f" * 16,)
+    assert "scikit-learn" in loaded.about.versions
+
+
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of every entry."""
+    found = [path] if path else []
+    if isinstance(data, dict):
+        for key in data:
+            found += leaves(data[key], (*path, key))
+    elif isinstance(data, list):
+        for at in range(min(len(data), 2)):
+            found += leaves(data[at], (*path, at))
+    return found
+
+
+def replaced(data: Any, path: tuple[Any, ...], value: Any) -> Any:
+    changed = copy.deepcopy(data)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    if value is None:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return changed
+
+
+WRONG = st.one_of(
+    st.none(), st.integers(), st.floats(), st.text(), st.lists(st.integers()), st.just({"a": [1]})
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(kind=st.sampled_from(sorted(KINDS)), data=st.data())
+def test_a_damaged_model_is_refused_or_still_a_model(kind: str, data: st.DataObject) -> None:
+    content = json.loads(TEXTS[kind])
+    path = data.draw(st.sampled_from(leaves(content)))
+    text = json.dumps(replaced(content, path, data.draw(WRONG)))
+    try:
+        model = model_from_text(text, "m.json")
+    except UsageError as problem:
+        told = str(problem)
+    else:
+        told = "m.json autotune train"
+        assert model.predictor.name(traced(500.0).values, SETTINGS).setting in SETTINGS
+    assert told.startswith("m.json")
+    assert "autotune train" in told
+
+
+@settings(max_examples=40, deadline=None)
+@given(kind=st.sampled_from(sorted(KINDS)), cut=st.integers(0, 10_000))
+def test_a_model_that_was_cut_off_is_refused(kind: str, cut: int) -> None:
+    text = TEXTS[kind]
+    with pytest.raises(UsageError, match="cut off or damaged"):
+        model_from_text(text[: cut % len(text)], "m.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"schema": "autotune-model-2"}, "autotune-model-2"),
+        ({"predictor": None}, "predictor"),
+        ({"settings": [{"a b": 1}]}, "a b"),
+        ({"settings": 3}, "settings: expected a list"),
+    ],
+)
+def test_what_is_wrong_is_named(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        model_from_text(json.dumps(json.loads(TEXTS["knn"]) | change), "m.json")
+
+
+def test_nan_is_no_number() -> None:
+    with pytest.raises(UsageError, match="NaN is no number"):
+        model_from_text(TEXTS["knn"].replace('"reach": ', '"reach": NaN, "x": ', 1), "m.json")
+
+
+def test_an_unknown_kind_of_model_is_named() -> None:
+    text = TEXTS["ranking"].replace('"kind": "ranking"', '"kind": "os.system"')
+    with pytest.raises(UsageError, match=r"no model 'os\.system'"):
+        model_from_text(text, "m.json")
+
+
+def test_a_model_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="cannot read the model"):
+        find_model(str(tmp_path / "none.json"))
+    with pytest.raises(UsageError, match="cannot read the model"):
+        find_model(str(tmp_path))
+
+
+def test_the_users_own_model_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    (tmp_path / "autotune").mkdir()
+    (tmp_path / "autotune" / "model.json").write_text(TEXTS["knn"])
+    assert find_model().place == str(tmp_path / "autotune" / "model.json")
+
+
+def test_priors_are_legal_in_the_space_and_best_first() -> None:
+    trained = train("ranking", FAMILY.examples)
+    model = model_of(trained, FAMILY, {})
+    priors = priors_for(traced(150.0), SPACE, model)
+    assert priors[0].get(LIMIT) == 512
+    assert 1 <= len(priors) <= 3
+    assert all(SPACE.is_valid(p) and p != DEFAULT for p in priors)
+
+
+def test_priors_leave_out_what_the_space_does_not_have() -> None:
+    narrow = Space("narrow", (Parameter(LIMIT, (512, 1024), default=4096),))
+    model = model_of(train("ranking", FAMILY.examples), FAMILY, {})
+    assert priors_for(traced(150.0), narrow, model) == [Setting({LIMIT: 512})]
+    other = Space("other", (Parameter("mpi_yield_when_idle", (0, 1)),))
+    assert priors_for(traced(150.0), other, model) == []
+
+
+def test_settings_that_mean_the_default_are_no_candidates() -> None:
+    assert usable([Setting({LIMIT: 4096}), DEFAULT, Setting({LIMIT: 512})], SPACE) == [
+        Setting({LIMIT: 512})
+    ]

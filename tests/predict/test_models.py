@@ -1,0 +1,227 @@
+"""Models: what they learn from a family whose answer is known, and what they must not learn."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+
+from autotune.predict import CHOICES, KINDS, THESIS, Example, TrainingSet, evaluate, ranking, train
+from autotune.predict.kinds import find
+from autotune.predict.predictor import SURE, Checks
+from autotune.predict.score import judge, judge_random
+from autotune.predict.training import by_program, check
+from autotune.predict.values import ValueCode
+from autotune.space import DEFAULT, Setting
+from tests.predict.family import EAGER, LIMIT, SETTINGS, example, family, traced, truth
+
+FAMILY = family()
+
+
+@pytest.mark.parametrize("kind", ["knn", "knn-thesis", "ranking"])
+@pytest.mark.parametrize("size", [150.0, 1800.0, 14000.0])
+def test_a_limit_that_follows_from_the_message_size_is_learned(kind: str, size: float) -> None:
+    predictor = train(kind, FAMILY.examples).predictor
+    named = predictor.name(traced(size).values, SETTINGS)
+    assert named.setting.get(LIMIT) == min(e for e in EAGER if e >= size)
+    assert named.setting.get("bind_to") != "core"
+
+
+def test_the_perceptron_learns_which_end_a_program_is_at() -> None:
+    predictor = train("mlp", FAMILY.examples[::2]).predictor
+    for size in (150.0, 14000.0):
+        named = predictor.name(traced(size).values, SETTINGS)
+        assert truth(size, named.setting) < 0.8
+
+
+@pytest.mark.parametrize("kind", ["knn", "ranking"])
+def test_the_interval_holds_the_true_gain(kind: str) -> None:
+    predictor = train(kind, FAMILY.examples).predictor
+    named = predictor.name(traced(150.0).values, SETTINGS)
+    assert named.interval is not None
+    assert named.gain is not None
+    low, high = named.interval
+    assert low < 1 / truth(150.0, named.setting) - 1 < high
+    assert low < named.gain < high
+
+
+def test_one_neighbour_on_its_own_row_gives_its_own_setting() -> None:
+    model = find("knn").fit(FAMILY.examples, {"k": 1, "features": "thesis"}, {})
+    for e in FAMILY.examples:
+        scores = model.scores(e.features.values, e.settings)
+        assert int(scores.argmin()) == int(e.logs.argmin())
+
+
+def test_three_identical_neighbours_give_their_setting() -> None:
+    twins = [example(f"a{i}", 150.0) for i in range(3)] + [example("b", 20000.0)]
+    model = find("knn-thesis").fit(twins, {"k": 3}, {})
+    scores = model.scores(traced(150.0).values, SETTINGS)
+    assert SETTINGS[int(scores.argmin())] == twins[0].settings[int(twins[0].logs.argmin())]
+
+
+def test_the_thesis_network_has_its_shape() -> None:
+    model = find("mlp-thesis").fit(FAMILY.examples, {"rate": 0.25, "momentum": 0.8}, {})
+    shapes = [np.array(w).shape for w in model.to_json()["layers"]["weights"]]
+    assert shapes == [(19, 16), (16, 10), (10, 2)]
+
+
+@pytest.mark.parametrize("kind", CHOICES)
+def test_where_nothing_helps_the_default_is_named(kind: str) -> None:
+    null = family(null=True).examples[::2]
+    predictor = train(kind, null).predictor
+    assert all(predictor.name(e.features.values, SETTINGS).setting == DEFAULT for e in null)
+
+
+@pytest.mark.parametrize("kind", CHOICES)
+def test_a_program_unlike_all_others_gets_the_default_and_is_called_far(kind: str) -> None:
+    predictor = train(kind, FAMILY.examples[::2]).predictor
+    named = predictor.name(traced(1e9, ranks=4000).values, SETTINGS)
+    assert named.far
+    assert named.setting == DEFAULT
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_data_give_the_same_model(kind: str) -> None:
+    first, second = (train(kind, FAMILY.examples[::3]).predictor.to_json() for _ in range(2))
+    assert json.dumps(first) == json.dumps(second)
+
+
+def test_no_row_of_a_program_is_in_its_own_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = find("knn")
+    seen = []
+    fit = kind.fit
+
+    def watched(examples, options, defaults):  # type: ignore[no-untyped-def]
+        seen.append({e.app for e in examples})
+        return fit(examples, options, defaults)
+
+    monkeypatch.setattr(kind, "fit", watched)
+    several = [*FAMILY.examples, example("app00", 120.0, ranks=2)]
+    check(kind, {"k": 1, "features": "thesis"}, several, {}, by_program)
+    apps = {e.app for e in several}
+    assert sorted(*zip(*(apps - s for s in seen), strict=True)) == sorted(apps)
+
+
+def test_the_default_scores_zero_in_the_ranking_model_whatever_it_learned() -> None:
+    model = find("ranking").fit(FAMILY.examples, dict(find("ranking").grid[0]), {})
+    assert model.scores(traced(150.0).values, [DEFAULT])[0] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_ranking_model_ranks_a_setting_that_nobody_ran() -> None:
+    left = Setting({LIMIT: 512, "bind_to": "none"})
+    short = []
+    for e in FAMILY.examples:
+        keep = [i for i, s in enumerate(e.settings) if s != left]
+        short.append(_only(e, keep))
+    model = find("ranking").fit(short, dict(find("ranking").grid[0]), {})
+    good, bad = model.scores(traced(150.0).values, [left, Setting({LIMIT: 32768})])
+    assert good < -0.1 < bad
+
+
+def _only(e: Example, keep: list[int]) -> Example:
+    return dataclasses.replace(
+        e,
+        settings=tuple(e.settings[i] for i in keep),
+        runs=tuple(e.runs[i] for i in keep),
+    )
+
+
+def checks(*rows: tuple[float, float, bool]) -> Checks:
+    columns = np.array([(p, a, 1.0, float(s)) for p, a, s in rows]).T
+    return Checks(*columns)
+
+
+def test_the_bar_lies_above_gains_that_were_promised_and_not_kept() -> None:
+    seen = checks((-0.05, 0.10, True), (-0.06, 0.08, True), (-0.30, -0.28, False))
+    assert 0.06 < seen.threshold() <= 0.30
+
+
+def test_nothing_is_ever_named_where_naming_only_did_harm() -> None:
+    assert checks((-0.2, 0.1, True), (-0.3, 0.2, True)).threshold() == math.inf
+
+
+def test_small_promises_are_not_named_even_if_they_were_kept() -> None:
+    assert checks(*[(-0.01, -0.01, False)] * 5).threshold() >= SURE
+
+
+def test_scores_of_settings_by_their_definitions() -> None:
+    e = example("a", 150.0, noise=0.0)
+    best = int(e.logs.argmin())
+    verdict = judge(e, best)
+    assert verdict.performance == pytest.approx(1.0)
+    assert verdict.share == pytest.approx(1.0)
+    assert judge(e, 0).share == 0.0
+    assert judge(e, 0).performance == pytest.approx(e.opub)
+    bound = e.settings.index(Setting({"bind_to": "core"}))
+    assert judge(e, bound).slower
+    assert not judge(e, best).slower
+    drawn = [judge(e, i).performance for i in range(1, len(e.settings))]
+    assert judge_random(e).performance == pytest.approx(np.mean(drawn))
+
+
+def test_a_setting_that_fails_has_performance_zero() -> None:
+    e = example("a", 150.0)
+    broken = dataclasses.replace(e, runs=(e.runs[0], (math.inf, math.inf), *e.runs[2:]))
+    assert judge(broken, 1).performance == 0.0
+    assert judge(broken, 1).slower
+
+
+def test_evaluation_beats_the_default_and_the_best_single_setting() -> None:
+    found = {r.method: r for r in evaluate(FAMILY, kinds=("ranking",)).rows}
+    assert found["ranking"].performance > 0.98
+    assert found["ranking"].slower == 0
+    for name in ("default", "random", "best single"):
+        assert found["ranking"].performance > found[name].performance + 0.1
+    assert found["default"].share == 0.0
+
+
+def test_evaluation_counts_what_is_named_on_null_cells() -> None:
+    found = {r.method: r for r in evaluate(family(null=True), kinds=("knn",)).rows}
+    assert found["knn"].false == found["default"].false == 0
+    assert found["random"].false == len(FAMILY.examples)
+    assert found["knn"].share is None
+
+
+def test_leaving_rank_counts_out_keeps_the_program_in_training() -> None:
+    both = TrainingSet(
+        tuple(
+            example(f"p{i}", s, ranks=r)
+            for i, s in enumerate((150.0, 1500.0, 15000.0))
+            for r in (2, 4)
+        )
+    )
+    found = {r.method: r for r in evaluate(both, "ranks", ("knn-thesis",)).rows}
+    assert len(found["knn-thesis"].verdicts) == 6
+
+
+def test_values_average_on_their_scale_and_snap_to_levels() -> None:
+    code = ValueCode.of(SETTINGS, {LIMIT: 4096})
+    wanted = code.average([Setting({LIMIT: 512}), Setting({LIMIT: 512}), Setting({LIMIT: 8192})])
+    place = dict(zip(code.names, wanted, strict=True))[LIMIT]
+    # log2 of 512, 512 and 8192 is 10.3 in the mean: 512 (9) is nearer than the default, 4096 (12).
+    assert code.levels[LIMIT][code.places[LIMIT].index(place)] == 512
+    words = code.average([Setting({"bind_to": "core"}), Setting({"bind_to": "core"}), DEFAULT])
+    assert (
+        dict(zip(code.names, words, strict=True))["bind_to"]
+        == code.encode(Setting({"bind_to": "core"}))[code.names.index("bind_to")]
+    )
+
+
+def test_every_kind_says_what_it_is() -> None:
+    assert set(THESIS.values()) < set(KINDS)
+    assert all(KINDS[k].summary for k in KINDS)
+
+
+def test_the_ranking_model_solves_its_equations() -> None:
+    rng = np.random.default_rng(3)
+    programs, settings = (a @ a.T for a in (rng.normal(size=(4, 4)), rng.normal(size=(6, 6))))
+    logs, runs = rng.normal(size=(4, 6)), rng.integers(0, 4, size=(4, 6)).astype(float)
+    ran = (runs > 0).ravel()
+    matrix = np.kron(programs, settings) + np.diag(0.3 / np.maximum(runs, 1).ravel())
+    expected = np.zeros(24)
+    expected[ran] = np.linalg.solve(matrix[np.ix_(ran, ran)], logs.ravel()[ran])
+    found = ranking._solve(programs, settings, logs, runs, 0.3)
+    assert found.ravel() == pytest.approx(expected, rel=1e-3, abs=1e-4)

@@ -1,0 +1,74 @@
+"""Training sets from datasets on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.errors import UsageError
+from autotune.predict import training_set
+from autotune.predict.classwide import class_wide
+from tests.predict.family import LIMIT, SETTINGS, SIZES
+from tests.predict.recorded import FINGERPRINT, record
+
+
+def test_a_dataset_gives_its_cells_with_features(tmp_path: Path) -> None:
+    record(tmp_path / "toy")
+    data = training_set([tmp_path / "toy"])
+    assert len(data.examples) == len(SIZES)
+    first = data.examples[0]
+    assert first.settings == SETTINGS
+    assert [len(r) for r in first.runs[:2]] == [6, 3]
+    assert first.opub == pytest.approx(0.741, abs=0.03)
+    assert not first.null
+    assert first.mpi == "openmpi 5.0.11"
+    assert data.machines == (FINGERPRINT,)
+    assert data.defaults[LIMIT] == 4096
+    assert data.hash == training_set([tmp_path / "toy"]).hash
+
+
+def test_an_exploration_is_valued_too(tmp_path: Path) -> None:
+    record(tmp_path / "toy", kind="explore")
+    assert training_set([tmp_path / "toy"]).examples[0].opub == pytest.approx(0.741, abs=0.05)
+
+
+def test_cells_without_features_are_left_out_and_named(tmp_path: Path) -> None:
+    record(tmp_path / "toy", traced_cells=5)
+    data = training_set([tmp_path / "toy"])
+    assert len(data.examples) == 5
+    assert len(data.notes) == len(SIZES) - 5
+    assert "toy/app05 is left out: no features/app05.json" in data.notes[0]
+
+
+def test_too_few_programs_are_refused(tmp_path: Path) -> None:
+    record(tmp_path / "toy", traced_cells=2)
+    with pytest.raises(UsageError, match=r"2 program\(s\).*at least 3"):
+        training_set([tmp_path / "toy"])
+
+
+def test_a_damaged_features_file_is_named(tmp_path: Path) -> None:
+    record(tmp_path / "toy")
+    path = tmp_path / "toy" / "features" / "app03.json"
+    path.write_text(path.read_text()[:200])
+    with pytest.raises(UsageError, match=r"app03\.json"):
+        training_set([tmp_path / "toy"])
+
+
+def test_features_of_another_launch_are_refused(tmp_path: Path) -> None:
+    record(tmp_path / "toy")
+    path = tmp_path / "toy" / "features" / "app03.json"
+    text = path.read_text().replace('"ranks": 4', '"ranks": 8')
+    path.write_text(text.replace('"ranks": 4.0', '"ranks": 8.0'))
+    with pytest.raises(UsageError, match=r"ranks is 8, the card says 4"):
+        training_set([tmp_path / "toy"])
+
+
+def test_the_class_wide_setting_slows_nobody(tmp_path: Path) -> None:
+    record(tmp_path / "toy")
+    data = training_set([tmp_path / "toy"])
+    choose = class_wide([tmp_path / "toy"])
+    assert choose is not None
+    near = [e for e in data.examples if e.key in ("app00", "app01", "app02")]
+    assert choose(near).get(LIMIT) == 512
+    assert choose(data.examples).get("bind_to") != "core"

@@ -1,0 +1,84 @@
+"""``publish``, ``unpublish`` and ``verify-published`` as a user meets them, without launches."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from autotune.cli import main
+from runner.mpi.library import Library
+from tests.publish.conftest import MakeStudy
+
+Capture = pytest.CaptureFixture[str]
+pytestmark = pytest.mark.mpi
+
+
+@pytest.fixture(autouse=True)
+def _place(open_mpi: Library, home: Path, work: Path, store: Path) -> None:
+    """The commands look for an MPI; every file goes into a private place."""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["publish"], "which format?"),
+        (["publish", "-f", "tuen"], "did you mean tune?"),
+        (["publish", "-f", "tune"], "no proven class-wide result"),
+        (["publish", "-f", "tune", "--from", "study:abcdef"], "no study"),
+        (["publish", "-f", "tune", "--from", "x"], "study:ID"),
+        (["publish", "-f", "tune", "--cluster", "nowhere"], "nowhere"),
+        (["unpublish"], "which file?"),
+        (["unpublish", "missing.conf"], "there is no file"),
+        (["verify-published"], "nothing is published yet"),
+        (["verify-published", "missing.conf"], "there is no file"),
+    ],
+)
+def test_mistakes_are_one_message(words: list[str], said: str, capfd: Capture) -> None:
+    assert main(words) == 2
+    err = capfd.readouterr().err
+    assert said in err
+    assert "Traceback" not in err
+
+
+def test_a_dry_run_and_a_difference_write_nothing(
+    make_study: MakeStudy, work: Path, open_mpi: Library, capfd: Capture
+) -> None:
+    words = ["publish", "--from", make_study(version=open_mpi.version), "-f", "tune"]
+    before = sorted(work.iterdir())
+    assert main([*words, "--dry-run"]) == 0
+    assert "--mca btl_sm_eager_limit 8192" in capfd.readouterr().out
+    assert main([*words, "--diff"]) == 0
+    assert "+--mca btl_sm_eager_limit 8192" in capfd.readouterr().out
+    assert sorted(work.iterdir()) == before
+
+
+def test_unproven_formats_are_written_on_demand_and_labelled(
+    make_study: MakeStudy, work: Path, open_mpi: Library, capfd: Capture
+) -> None:
+    source = make_study({"mca": {"coll_tuned_bcast_algorithm": "6"}}, version=open_mpi.version)
+    words = ["publish", "--from", source, "-f", "rules-v3", "-o", "r.json"]
+    assert main(words) == 2
+    assert "--unproven" in capfd.readouterr().err
+    assert main([*words, "--unproven"]) == 0
+    assert "UNPROVEN" in capfd.readouterr().out
+    assert json.loads((work / "r.json").read_text())["rule_file_version"] == 3
+    assert "UNPROVEN" in (work / "r.json.autotune").read_text()
+    assert main(["unpublish", "r.json"]) == 0
+    assert not list(work.glob("r.json*"))
+
+
+def test_the_formats_are_listed_with_what_can_be_proven(capfd: Capture) -> None:
+    assert main(["publish", "--formats", "--json", "-"]) == 0
+    rows = {row["format"]: row["cannot_be_proven"] for row in json.loads(capfd.readouterr().out)}
+    assert rows["openmpi-user"] is None
+    assert "6.0" in rows["rules-v3"]
+    assert main(["publish", "--formats"]) == 0
+    assert max(map(len, capfd.readouterr().out.splitlines())) <= 80
+
+
+def test_a_file_of_others_is_not_verified(work: Path, capfd: Capture) -> None:
+    (work / "x.conf").write_text("a = 1\n")
+    assert main(["verify-published", "x.conf"]) == 2
+    assert "not published by autotune" in capfd.readouterr().err

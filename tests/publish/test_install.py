@@ -1,0 +1,140 @@
+"""Files come into place whole, and go away without a trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.errors import UsageError, WorkError
+from autotune.publish.formats import find
+from autotune.publish.install import Text, install, put, read_text, remove
+from autotune.publish.plan import plan
+from autotune.publish.publishing import diff
+from autotune.publish.source import Proposal
+from tests.contract.format_samples import CLUSTER, content_of, evidence, library_of
+
+OWN = "# the site's own\nbtl_tcp_links = 2\n"
+
+
+def files(place: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in place.iterdir()}
+
+
+def publish(path: Path, name: str = "openmpi-user", force: bool = False) -> None:
+    fmt = find(name)
+    library = library_of(fmt)
+    proposal = Proposal(content_of(fmt), evidence(), (), True)
+    one = plan(proposal, [fmt], CLUSTER, library, path, force=force, unproven=True)[0]
+    install(path, one.text(one.content, library, "seen"), one.backup, lambda: None)
+
+
+@pytest.mark.parametrize("before", [None, OWN, "no newline", "b\xe9\r\n\udcff"])
+def test_publishing_and_undoing_leaves_what_was_there(tmp_path: Path, before: str | None) -> None:
+    path = tmp_path / "mca-params.conf"
+    if before is not None:
+        put(path, Text(before))
+        path.chmod(0o640)
+    was = files(tmp_path)
+    publish(path)
+    text = read_text(path)
+    assert text is not None
+    assert not text.edited
+    assert text.main.startswith(before or "# >>>")
+    assert path.stat().st_mode & 0o777 == (0o640 if before is not None else 0o644)
+    remove(path)
+    assert files(tmp_path) == was
+
+
+def test_publishing_twice_keeps_the_first_backup(tmp_path: Path) -> None:
+    path = tmp_path / "mca-params.conf"
+    path.write_text(OWN)
+    publish(path)
+    publish(path)
+    assert path.read_text().count(">>> published") == 1
+    remove(path)
+    assert files(tmp_path) == {"mca-params.conf": OWN.encode()}
+
+
+@pytest.mark.parametrize("before", [None, OWN])
+def test_what_is_not_obeyed_in_place_is_rolled_back(tmp_path: Path, before: str | None) -> None:
+    path = tmp_path / "mca-params.conf"
+    if before:
+        path.write_text(before)
+    was = files(tmp_path)
+
+    def disobeyed() -> None:
+        assert path.read_text() == "new"
+        raise WorkError("not obeyed")
+
+    with pytest.raises(WorkError, match="not obeyed"):
+        install(path, Text("new", "side"), True, disobeyed)
+    assert files(tmp_path) == was
+
+
+def test_an_edited_file_is_neither_replaced_nor_removed_unless_told(tmp_path: Path) -> None:
+    path = tmp_path / "f.tune"
+    publish(path, "tune")
+    path.write_text(path.read_text() + "--mca mine 1\n")
+    with pytest.raises(UsageError, match="edited"):
+        publish(path, "tune")
+    with pytest.raises(UsageError, match="edited"):
+        remove(path)
+    assert "--mca mine 1" in path.read_text()
+    remove(path, force=True)
+    (kept,) = tmp_path.iterdir()
+    assert "--mca mine 1" in kept.read_text()
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "f.tune"
+    path.write_text("--mca mine 1\n")
+    with pytest.raises(UsageError, match="autotune did not write it"):
+        publish(path, "tune")
+    with pytest.raises(UsageError, match="not published by autotune"):
+        remove(path, force=True)
+    publish(path, "tune", force=True)
+    remove(path)
+    assert path.read_text() == "--mca mine 1\n"
+
+
+def test_a_lost_backup_is_said_and_nothing_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "mca-params.conf"
+    path.write_text(OWN)
+    publish(path)
+    (tmp_path / "mca-params.conf.before-autotune").unlink()
+    with pytest.raises(WorkError, match="backup"):
+        remove(path)
+    assert path.exists()
+
+
+def test_a_header_of_its_own_goes_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    publish(path, "rules-v3")
+    assert len(files(tmp_path)) == 2
+    remove(path)
+    assert not files(tmp_path)
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.conf", tmp_path / "link.conf"
+    real.write_text(OWN)
+    link.symlink_to(real)
+    publish(link)
+    assert link.is_symlink()
+    assert real.read_text().startswith(OWN)
+    remove(link)
+    assert link.is_symlink()
+    assert real.read_text() == OWN
+
+
+def test_the_difference_shows_added_lines_only(tmp_path: Path) -> None:
+    path = tmp_path / "mca-params.conf"
+    path.write_text(OWN)
+    fmt = find("openmpi-user")
+    proposal = Proposal(content_of(fmt), evidence(), (), True)
+    one = plan(proposal, [fmt], CLUSTER, library_of(fmt), path, unproven=True)[0]
+    lines = diff(one, library_of(fmt)).splitlines()[2:]
+    assert "+btl_sm_eager_limit = 8192" in lines
+    assert not [line for line in lines if line.startswith("-")]
+    assert path.read_text() == OWN

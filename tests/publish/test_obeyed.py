@@ -1,0 +1,168 @@
+"""Real launches decide what is published: obeyed files come into place, others leave no trace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autotune.cli import main
+from autotune.config.cluster import load_cluster
+from autotune.publish.content import Content, Rule
+from autotune.publish.formats import Format, find
+from autotune.publish.probe import Prober
+from autotune.publish.tune_file import NotObeyed
+from runner.launch import Runner
+from runner.mpi.library import Library
+from runner.types import LaunchSpec, RunRecord
+from tests.publish.conftest import MakeStudy
+
+pytestmark = pytest.mark.mpi
+BCAST = Content(rules=(Rule("bcast", 1, 0, "6"),))
+
+
+@pytest.fixture
+def prober(open_mpi: Library, home: Path) -> Iterator[Prober]:
+    with Prober(open_mpi, load_cluster("local")) as found:
+        yield found
+
+
+def prove(prober: Prober, fmt: Format, content: Content, broken: str = "") -> str:
+    def stage(shown: Content) -> str:
+        text = fmt.prologue + fmt.render(shown, prober.library)
+        return text.replace(broken, "", 1) if broken else text
+
+    return prober.prove(fmt, content, stage)
+
+
+@pytest.fixture
+def version(open_mpi: Library) -> str:
+    return open_mpi.version
+
+
+def eager(library: Library) -> str:
+    return "btl_sm_eager_limit" if library.version_tuple >= (5,) else "btl_vader_eager_limit"
+
+
+def test_a_users_file_is_published_found_in_force_and_undone(
+    open_mpi: Library,
+    home: Path,
+    make_study: MakeStudy,
+    version: str,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    conf = home / ".openmpi" / "mca-params.conf"
+    conf.parent.mkdir()
+    conf.write_text("btl_tcp_links = 1\n")
+    source = make_study({"mca": {eager(open_mpi): "8192"}}, version=version)
+    assert main(["publish", "--from", source, "-f", "openmpi-user", "--json", "-"]) == 0
+    (made,) = json.loads(capfd.readouterr().out)["files"]
+    assert made["path"] == str(conf)
+    assert f"{eager(open_mpi)} = 8192\n" in conf.read_text()
+    assert main(["verify-published", "--no-compare", "--json", "-"]) == 0
+    seen = json.loads(capfd.readouterr().out)
+    assert seen["ok"]
+    assert seen["files"][0]["in_force"] is True
+    conf.write_text(conf.read_text().replace("8192", "4096"))
+    assert main(["verify-published", "--no-compare"]) == 1
+    assert "edited" in capfd.readouterr().out
+    assert main(["unpublish", "--all"]) == 2
+    assert main(["unpublish", "--all", "--force"]) == 0
+    assert conf.read_text() == "btl_tcp_links = 1\n"
+
+
+def test_what_is_overruled_in_place_is_rolled_back(
+    open_mpi: Library,
+    home: Path,
+    make_study: MakeStudy,
+    version: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    source = make_study({"mca": {eager(open_mpi): "8192"}}, version=version)
+    monkeypatch.setenv(f"OMPI_MCA_{eager(open_mpi)}", "1024")
+    assert main(["publish", "--from", source, "-f", "openmpi-user"]) == 1
+    said = capfd.readouterr().err
+    assert "8192 became 1024" in said
+    assert "environment" in said
+    assert not [p for p in home.rglob("*") if p.is_file()]
+
+
+def test_a_name_that_the_library_does_not_have_is_not_obeyed(prober: Prober) -> None:
+    with pytest.raises(NotObeyed, match="btl_sm_egaer_limit"):
+        prove(prober, find("openmpi-user"), Content({"mca": {"btl_sm_egaer_limit": "8192"}}))
+
+
+def test_a_system_file_is_seen_in_a_private_copy(prober: Prober) -> None:
+    content = Content({"mca": {eager(prober.library): "8192"}})
+    assert "1 values seen" in prove(prober, find("openmpi-system"), content)
+
+
+def test_a_rules_file_is_obeyed_to_its_end(prober: Prober) -> None:
+    assert "canaries acted" in prove(prober, find("rules-v1"), BCAST)
+
+
+def test_a_truncated_rules_file_is_found_out(prober: Prober) -> None:
+    """The library itself ignores it in silence."""
+    with pytest.raises(NotObeyed, match="the file is not obeyed"):
+        prove(prober, find("rules-v1"), BCAST, broken="1 # communicator sizes\n")
+
+
+@pytest.mark.parametrize("name", ["prte-user", "prte-system"])
+def test_a_binding_is_seen_through_the_runtimes_file(prober: Prober, name: str) -> None:
+    if prober.library.version_tuple < (5,):
+        pytest.skip("PRRTE comes with Open MPI 5")
+    if name == "prte-system":
+        content = Content({"placement": {"map_by": "slot"}})
+    else:
+        content = Content({"placement": {"bind_to": "none"}})
+    assert "canaries acted" in prove(prober, find(name), content)
+
+
+def test_a_runtime_parameter_that_nothing_shows_is_refused(prober: Prober) -> None:
+    with pytest.raises(NotObeyed, match="nothing that can be read tells"):
+        prove(prober, find("prte-user"), Content({"prte": {"prte_unseen": "1"}}))
+
+
+def test_a_script_that_sets_more_than_it_says_is_refused(prober: Prober) -> None:
+    fmt = find("sh")
+    content = Content({"mca": {eager(prober.library): "8192"}})
+
+    def stage(shown: Content) -> str:
+        return fmt.render(shown, prober.library) + "export EXTRA=1\n"
+
+    with pytest.raises(NotObeyed, match="also sets EXTRA"):
+        prober.prove(fmt, content, stage)
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_ctrl_c_during_a_launch_leaves_everything_as_it_was(
+    open_mpi: Library,
+    home: Path,
+    make_study: MakeStudy,
+    version: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    at: int,
+) -> None:
+    """Pressed while the private copy (1) or the file in place (2) is being loaded."""
+    conf = home / ".openmpi" / "mca-params.conf"
+    conf.parent.mkdir()
+    conf.write_text("btl_tcp_links = 1\n")
+    real, calls = Runner.run, []
+
+    def run(runner: Runner, spec: LaunchSpec) -> RunRecord:
+        calls.append(spec)
+        if len(calls) == at:
+            assert (conf.read_text() != "btl_tcp_links = 1\n") == (at == 2)
+            raise KeyboardInterrupt
+        return real(runner, spec)
+
+    monkeypatch.setattr(Runner, "run", run)
+    source = make_study({"mca": {eager(open_mpi): "8192"}}, version=version)
+    assert main(["publish", "--from", source, "-f", "openmpi-user"]) == 130
+    assert "Traceback" not in capfd.readouterr().err
+    assert [p for p in home.rglob("*") if p.is_file()] == [conf]
+    assert conf.read_text() == "btl_tcp_links = 1\n"

@@ -1,0 +1,160 @@
+"""What speaks against publishing a result here, and what cannot be published at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.anova.result import ClasswideResult, ProgramEvidence, save_result
+from autotune.config.cluster import load_cluster
+from autotune.errors import UsageError
+from autotune.publish.formats import find
+from autotune.publish.plan import plan
+from autotune.publish.source import Proposal, read_source
+from autotune.space import Setting
+from autotune.store import MachineInfo, Store
+from runner.machine import describe
+from tests.publish.conftest import MakeStudy
+from tests.space.libraries import NEW, OLD
+
+EMPTY: dict[str, Any] = {"status": "keep_default", "recommended": {"setting": {}}, "gain": None}
+
+
+def proposal(source: str | None, store: Path, insist: bool = False) -> Proposal:
+    with Store.open(store) as opened:
+        return read_source(source, load_cluster("local"), NEW, opened, insist)
+
+
+def test_a_proven_study_of_this_machine_has_no_doubts(store: Path, make_study: MakeStudy) -> None:
+    found = proposal(make_study(), store)
+    assert found.doubts == ()
+    assert found.content.groups == {"mca": {"btl_sm_eager_limit": "8192"}}
+    assert found.evidence.gain == 0.08
+    assert found.evidence.runs == 54
+
+
+def test_another_mpi_machine_or_cluster_is_a_doubt(store: Path, make_study: MakeStudy) -> None:
+    there = MachineInfo(128, "Another CPU", 2**40, "6.1")
+    cases = {
+        "measured with openmpi 5.1.0": make_study(version="5.1.0"),
+        "another machine": make_study(machine=there),
+        "on cluster big": make_study(cluster="big"),
+        "definition of cluster local": make_study(cluster_hash="ab" * 32),
+    }
+    for words, source in cases.items():
+        (doubt,) = proposal(source, store).doubts
+        assert words in doubt
+        with pytest.raises(UsageError, match="--force"):
+            plan(proposal(source, store), [find("tune")], load_cluster("local"), NEW)
+
+
+def test_a_patch_release_is_no_doubt(store: Path, make_study: MakeStudy) -> None:
+    assert proposal(make_study(version="5.0.3"), store).doubts == ()
+
+
+def test_nothing_proven_is_published_on_demand_alone(store: Path, make_study: MakeStudy) -> None:
+    best = {"setting": {"btl_sm_eager_limit": 8192}, "median_s": 1.0, "n": 1}
+    source = make_study(result=EMPTY | {"best": best})
+    with pytest.raises(UsageError, match="nothing was proven"):
+        proposal(source, store)
+    found = proposal(source, store, insist=True)
+    assert not found.evidence.proven
+    assert found.evidence.gain is None
+    assert any("not proven" in doubt for doubt in found.doubts)
+    with pytest.raises(UsageError, match="nothing was proven"):
+        proposal(make_study(result=EMPTY, seed=3), store, insist=True)
+
+
+def test_program_options_cannot_be_published(store: Path, make_study: MakeStudy) -> None:
+    source = make_study({"mca": {"btl_sm_eager_limit": "1"}, "arg": {"tile": "4"}})
+    with pytest.raises(UsageError, match="options of the program"):
+        proposal(source, store)
+
+
+@pytest.mark.parametrize("wrong", ["", "study:", "nonsense:1", "abc"])
+def test_a_source_that_is_none_is_refused(store: Path, wrong: str) -> None:
+    with pytest.raises(UsageError, match="study:ID"):
+        proposal(wrong, store)
+
+
+def test_formats_together_must_say_all_of_it(store: Path, make_study: MakeStudy) -> None:
+    source = make_study({"mca": {"btl_sm_eager_limit": "1"}, "placement": {"bind_to": "none"}})
+    found, cluster = proposal(source, store), load_cluster("local")
+    with pytest.raises(UsageError, match="bind_to cannot be said in openmpi-user"):
+        plan(found, [find("openmpi-user")], cluster, NEW)
+    both = plan(found, [find("openmpi-user"), find("prte-user")], cluster, NEW)
+    assert [one.content.names for one in both] == [
+        {("mca", "btl_sm_eager_limit")},
+        {("placement", "bind_to")},
+    ]
+    assert len(plan(found, [find("sh")], cluster, NEW)) == 1
+
+
+def test_a_rules_file_is_named_by_what_loads_it(store: Path, make_study: MakeStudy) -> None:
+    source = make_study({"mca": {"coll_tuned_bcast_algorithm": "6", "btl_x": "1"}})
+    found, cluster = proposal(source, store), load_cluster("local")
+    tune, rules = find("tune"), find("rules-v1")
+    first, second = plan(found, [tune, rules], cluster, NEW)
+    assert (first.fmt, second.fmt) == (rules, tune)
+    assert second.content.groups["mca"] == {
+        "btl_x": "1",
+        "coll_tuned_use_dynamic_rules": "1",
+        "coll_tuned_dynamic_rules_filename": str(first.path),
+    }
+
+
+def test_old_generations_say_mapping_in_their_one_file(store: Path, make_study: MakeStudy) -> None:
+    source = make_study({"placement": {"bind_to": "none"}}, version="4.1.8")
+    with Store.open(store) as opened:
+        found = read_source(source, load_cluster("local"), OLD, opened)
+    (one,) = plan(found, [find("openmpi-user")], load_cluster("local"), OLD)
+    assert one.fmt.render(one.content, OLD) == "hwloc_base_binding_policy = none\n"
+    with pytest.raises(UsageError, match="Open MPI from 5"):
+        plan(found, [find("prte-user")], load_cluster("local"), OLD)
+
+
+def classwide(**changes: object) -> ClasswideResult:
+    row = ProgramEvidence(
+        "jacobi3d", "tiny", 2, "local", False, 0.1, 0.05, 0.15, 12, "better", "faster", "abc"
+    )
+    given: dict[str, object] = {
+        "status": "recommended",
+        "setting": Setting({"btl_sm_eager_limit": 8192}),
+        "cluster": "local",
+        "machine": describe().fingerprint,
+        "mpi": {"name": "openmpi", "version": "5.0.11"},
+        "space": "openmpi",
+        "date": "2026-01-01",
+        "method": "direct",
+        "source": "store",
+        "gain": 0.1,
+        "lo": 0.05,
+        "hi": 0.15,
+        "evidence": (row,),
+    }
+    return ClasswideResult(**given | changes)  # type: ignore[arg-type]
+
+
+def test_the_defaults_of_all_come_from_a_class_alone(store: Path, make_study: MakeStudy) -> None:
+    cluster, system = load_cluster("local"), [find("openmpi-system")]
+    with pytest.raises(UsageError, match="default of everybody"):
+        plan(proposal(make_study(), store), system, cluster, NEW)
+    with pytest.raises(UsageError, match="no proven class-wide result"):
+        proposal(None, store)
+    result = classwide()
+    save_result(result)
+    found = proposal(None, store)
+    assert found.doubts == ()
+    assert found.evidence.source == f"classwide:{result.id}"
+    assert found.evidence.runs == 24
+    assert len(plan(found, system, cluster, NEW)) == 1
+    assert proposal(f"classwide:{result.id[:6]}", store) == found
+
+
+def test_an_unproven_class_or_another_machine_is_a_doubt(store: Path) -> None:
+    result = classwide(status="unproven", machine="0" * 16)
+    save_result(result)
+    doubts = proposal(f"classwide:{result.id}", store).doubts
+    assert len(doubts) == 2

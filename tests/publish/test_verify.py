@@ -1,0 +1,100 @@
+"""Published files looked at again, as far as no launch is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.config.cluster import load_cluster
+from autotune.publish.content import Content, Rule
+from autotune.publish.formats import find
+from autotune.publish.header import read_header
+from autotune.publish.install import put
+from autotune.publish.probe import Prober
+from autotune.publish.verify import FileState, Recheck, look, publications
+from tests.contract.format_samples import evidence, planned, text_of
+from tests.publish.test_install import publish
+from tests.space.libraries import NEW, OLD
+
+
+@pytest.fixture
+def prober() -> Prober:
+    """Not entered: what is tested here ends before anything is launched."""
+    return Prober(NEW, load_cluster("local"))
+
+
+def state(path: Path, content: Content, source: str) -> FileState:
+    header = planned(find("tune"), path, evidence(source=source)).header
+    return FileState(path, True, "", type(header)(**{**vars(header), "content": content}))
+
+
+def test_files_of_one_publication_are_compared_together(tmp_path: Path) -> None:
+    rules = tmp_path / "r.rules"
+    states = [
+        state(rules, Content(rules=(Rule("bcast", 1, 0, "6"),)), "study:a"),
+        state(tmp_path / "b", Content({"placement": {"bind_to": "none"}}), "study:a"),
+        state(tmp_path / "c", Content({"mca": {"btl_x": "1"}}), "study:b"),
+        FileState(tmp_path / "d", False, "gone"),
+    ]
+    found = publications(states)
+    assert found["study:a"][1].groups == {
+        "mca": {
+            "coll_tuned_use_dynamic_rules": "1",
+            "coll_tuned_dynamic_rules_filename": str(rules),
+        },
+        "placement": {"bind_to": "none"},
+    }
+    assert found["study:b"][1].groups == {"mca": {"btl_x": "1"}}
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("outcome", "lost", "still"),
+    [
+        ("better", False, True),
+        ("worse", True, False),
+        ("equivalent", True, False),
+        ("undecided", False, None),
+        ("futile", False, None),
+        ("continue", False, None),
+    ],
+)
+def test_only_what_is_shown_counts_as_lost(outcome: str, lost: bool, still: bool | None) -> None:
+    check = Recheck("study:a", "p", outcome, "")
+    assert check.lost == lost
+    assert check.to_json()["still_better"] is still
+
+
+def test_a_file_that_is_gone_or_overwritten_is_not_in_force(tmp_path: Path, prober: Prober) -> None:
+    path = tmp_path / "f.tune"
+    assert look(path, prober).in_force is False
+    path.write_text("--mca other 1\n")
+    assert look(path, prober).why == "what autotune had published is no longer in the file"
+
+
+def test_another_series_of_the_mpi_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "f.tune"
+    publish(path, "tune")
+    seen = look(path, Prober(OLD, load_cluster("local")))
+    assert seen.in_force is False
+    assert "openmpi 5.0.x" in seen.why
+    assert "openmpi 4.1.x" in seen.why
+
+
+def test_a_parameter_file_elsewhere_is_in_force_nowhere(tmp_path: Path, prober: Prober) -> None:
+    path = tmp_path / "elsewhere.conf"
+    publish(path, "openmpi-user")
+    seen = look(path, prober)
+    assert seen.in_force is False
+    assert "reads" in seen.why
+
+
+def test_an_unproven_file_stays_unknown(tmp_path: Path, prober: Prober) -> None:
+    path = tmp_path / "f.json"
+    text = text_of(find("rules-v3"), path)
+    put(path, text)
+    header = read_header(text.whole)
+    assert header is not None
+    assert not header.proven
+    assert look(path, prober).in_force is None

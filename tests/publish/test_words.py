@@ -1,0 +1,68 @@
+"""The alphabet of published files."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.errors import UsageError
+from autotune.publish.words import (
+    check_groups,
+    check_path,
+    check_value,
+    check_variable,
+    comment_text,
+)
+
+
+@given(st.text(max_size=60))
+def test_a_value_is_one_shell_word_or_refused(value: str) -> None:
+    try:
+        check_value("name", value)
+    except UsageError:
+        return
+    assert shlex.split(value, comments=True) == [value]
+    assert shlex.quote(value) in (value, f"'{value}'")
+
+
+@given(st.text(max_size=200))
+def test_a_comment_is_one_harmless_line(text: str) -> None:
+    said = comment_text(text)
+    assert said.isascii()
+    assert not set(said) & set("\n\r\\<>&\"'`$")
+    assert "--" not in said
+    assert comment_text(said) == said
+
+
+@pytest.mark.parametrize(
+    "value", ["", "a b", "a\nb", "a;b", "$(x)", "`x`", "'", '"', "\\", "é", "x" * 501]
+)
+def test_values_that_could_mean_something_else_are_refused(value: str) -> None:
+    with pytest.raises(UsageError, match="btl = "):
+        check_value("btl", value)
+
+
+@pytest.mark.parametrize(
+    "name", ["PATH", "LD_PRELOAD", "HOME", "BASH_ENV", "ENV", "PYTHONPATH", "lower"]
+)
+def test_variables_that_decide_what_runs_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=name):
+        check_variable(name)
+
+
+def test_each_group_has_its_names() -> None:
+    check_groups({"env": {"OMP_NUM_THREADS": "2"}, "mca": {"btl": "^ofi"}})
+    with pytest.raises(UsageError):
+        check_groups({"mca": {"a=b": "1"}})
+    with pytest.raises(UsageError):
+        check_groups({"env": {"PATH": "/tmp"}})
+
+
+def test_paths_are_absolute_and_plain() -> None:
+    assert check_path("/etc/x.rules") == "/etc/x.rules"
+    for wrong in ("x.rules", "/a b", "/a\n", "/a'b"):
+        with pytest.raises(UsageError):
+            check_path(wrong)

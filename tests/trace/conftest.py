@@ -1,0 +1,68 @@
+"""Traced runs of real programs, and counts made up for the arithmetic."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.launch import Runner
+from runner.mpi.discover import adapter
+from runner.mpi.library import Library
+from runner.trace.run import Method, Traced, trace
+from runner.types import LaunchSpec
+from tests.apps.conftest import TRANSPORT
+from tests.cli.conftest import cli, program
+
+__all__ = ["cli", "program"]
+
+TraceRun = Callable[..., Traced]
+
+
+@pytest.fixture(scope="session")
+def runner(library: Library) -> Iterator[Runner]:
+    with Runner(adapter(library), guard=False) as started:
+        yield started
+
+
+@pytest.fixture
+def traced(runner: Runner) -> TraceRun:
+    """``traced(ranks, *program, method="pmpi")`` runs a program once under the library."""
+    options = (*TRANSPORT,) if runner.adapter.library.family == "openmpi" else ()
+
+    def run(ranks: int, *program: str, method: Method = "pmpi") -> Traced:
+        spec = LaunchSpec(
+            program=program,
+            ranks=ranks,
+            oversubscribe=True,
+            placement={"bind_to": "none"},
+            launch_options=options,
+            timeout_s=60,
+        )
+        return trace(runner, spec, method)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def mpicc(library: Library, compiler: str) -> str:
+    place = Path(library.bin) / "mpicc"
+    if not place.exists():
+        pytest.skip(f"{library.family} {library.version} has no mpicc")
+    return str(place)
+
+
+@pytest.fixture(scope="session")
+def compiled(mpicc: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], str]:
+    """``compiled(name, text)``: a C program built with the MPI's compiler."""
+    place = tmp_path_factory.mktemp("programs")
+
+    def build(name: str, text: str) -> str:
+        (place / f"{name}.c").write_text(text)
+        command = [mpicc, "-O1", "-o", name, f"{name}.c", "-lpthread"]
+        subprocess.run(command, cwd=place, check=True, capture_output=True, timeout=60)
+        return str(place / name)
+
+    return build

@@ -1,0 +1,72 @@
+"""Rank files that are missing, cut off or damaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.errors import RunnerError
+from runner.trace.counts import FORMAT, OPERATIONS, parse, read_ranks
+from runner.trace.schema import SIZE_BINS
+
+
+def text(rank: int = 0, size: int = 2) -> str:
+    sizes = " ".join(["0"] * (SIZE_BINS - 1) + ["2"])
+    lines = [FORMAT, f"rank {rank}", f"size {size}", "host a node", "wall_ns 7", "outside 1"]
+    lines += [f"op {name} 1 2 3 4 5" for name in OPERATIONS]
+    lines += [f"p2p_sizes {sizes}", f"coll_sizes {sizes}", "to 1 1 30", "end"]
+    return "\n".join(lines) + "\n"
+
+
+def test_a_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "rank-0"
+    path.write_text(text())
+    found = parse(path)
+    assert (found.rank, found.size, found.host, found.wall_ns) == (0, 2, "a node", 7)
+    assert (found.messages, found.outside, found.to) == (2, 1, {1: (1, 30)})
+    op = found.ops["scan"]
+    assert (op.calls, op.nonblocking, op.bytes, op.comm_sizes, op.ns) == (1, 2, 3, 4, 5)
+
+
+@pytest.mark.parametrize("lines", [0, 1, 5, -1])
+def test_a_rank_without_finalize(tmp_path: Path, lines: int) -> None:
+    path = tmp_path / "rank-0"
+    path.write_text("\n".join(text().splitlines()[:lines]))
+    with pytest.raises(RunnerError, match="rank 0 wrote no counts: it ended without MPI_Finalize"):
+        parse(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("op scan 1 2 3 4 5", "op scan 1 2 3"),
+        ("op scan 1 2 3 4 5", "op scam 1 2 3 4 5"),
+        ("op scan 1 2 3 4 5", "nonsense"),
+        ("wall_ns 7", "wall_ns soon"),
+        ("to 1 1 30", "to 1 1"),
+        ("p2p_sizes 0", "p2p_sizes"),
+        ("size 2\n", ""),
+    ],
+)
+def test_a_damaged_file(tmp_path: Path, old: str, new: str) -> None:
+    path = tmp_path / "rank-0"
+    assert old in text()
+    path.write_text(text().replace(old, new, 1))
+    with pytest.raises(RunnerError, match="damaged"):
+        parse(path)
+
+
+def test_ranks_that_left_nothing(tmp_path: Path) -> None:
+    with pytest.raises(RunnerError, match=r"2 of 2 ranks left no counts .*none did"):
+        read_ranks(tmp_path, 2)
+    (tmp_path / "rank-0").write_text(text())
+    with pytest.raises(RunnerError, match=r"1 of 2 ranks left no counts \(the first: rank 1\)"):
+        read_ranks(tmp_path, 2)
+
+
+def test_ranks_of_another_world(tmp_path: Path) -> None:
+    for rank in range(2):
+        (tmp_path / f"rank-{rank}").write_text(text(rank, 1))
+    with pytest.raises(RunnerError, match="saw a world of 1 processes, 2 were started"):
+        read_ranks(tmp_path, 2)

@@ -1,0 +1,129 @@
+"""Features files: what is written is read again, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.errors import RunnerError
+from runner.trace import (
+    COUNT_NAMES,
+    FEATURE_NAMES,
+    FEATURES,
+    SCHEMA,
+    SPECS,
+    THESIS_NAMES,
+    FeaturesError,
+    features_from_json,
+    load_features,
+)
+from tests.trace.samples import features
+
+FREE = sorted(name for name in FEATURE_NAMES if SPECS[name].largest is None and name != "ranks")
+
+
+def test_the_schema_names_each_feature_once() -> None:
+    assert SCHEMA == "autotune-features-1"
+    assert len(set(FEATURE_NAMES)) == len(FEATURES) == 107
+    assert len(THESIS_NAMES) == 19
+    assert set(COUNT_NAMES) < set(FEATURE_NAMES)
+    assert all(spec.unit and spec.definition for spec in FEATURES)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.dictionaries(st.sampled_from(FREE), st.floats(0, 1e300)))
+def test_any_features_survive_the_file(
+    tmp_path_factory: pytest.TempPathFactory, values: dict[str, float]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    wanted = features(values)
+    wanted.save(path)
+    assert load_features(path) == wanted
+
+
+def test_vector_follows_the_names() -> None:
+    found = features()
+    assert found.vector(["ranks", "p2p_bytes"]) == [2.0, 8.0]
+    assert len(found.vector()) == len(FEATURE_NAMES)
+
+
+def _with(**changes: Any) -> Callable[[dict[str, Any]], Any]:
+    return lambda data: data.update(changes)
+
+
+def _feature(name: str, value: Any) -> Callable[[dict[str, Any]], Any]:
+    return lambda data: data["features"].update({name: value})
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_with(schema="autotune-features-2"), "schema is 'autotune-features-2', expected"),
+        (lambda data: data.pop("schema"), "schema is None"),
+        (lambda data: data.pop("argv"), "missing argv"),
+        (_with(colour="red"), "unknown colour"),
+        (lambda data: data["features"].pop("p2p_bytes"), "missing features.p2p_bytes"),
+        (_feature("p2p_colour", 1), "unknown features.p2p_colour"),
+        (_feature("p2p_bytes", math.nan), "features.p2p_bytes is nan, expected a finite number"),
+        (_feature("p2p_bytes", math.inf), "features.p2p_bytes is inf"),
+        (_feature("p2p_bytes", -1), "features.p2p_bytes is -1"),
+        (_feature("p2p_bytes", True), "features.p2p_bytes is True, expected a number"),
+        (_feature("p2p_bytes", "8"), "features.p2p_bytes is '8'"),
+        (_feature("p2p_bytes", 10**400), "expected a finite number"),
+        (_feature("wait_share", 1.5), "features.wait_share is 1.5, expected a number from 0 to 1"),
+        (_feature("ranks", 3), "features.ranks is 3.0, expected the same as ranks, 2"),
+        (_with(ranks=0), "ranks"),
+        (_with(ranks=2.0), "ranks is 2.0, expected a whole number"),
+        (_with(argv=[]), "argv is []"),
+        (_with(argv=["a", 1]), "argv[1] is 1, expected a text"),
+        (_with(mpi={"name": "openmpi"}), "missing mpi.version"),
+        (_with(machine=None), "machine is None, expected a JSON object"),
+        (_with(method="guess"), "method is 'guess'"),
+        (_with(app=3), "app is 3"),
+        (_with(features=[1]), "features is [1]"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_key(
+    tmp_path: Path, change: Callable[[dict[str, Any]], Any], words: str
+) -> None:
+    data = features().to_json()
+    change(data)
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(FeaturesError) as caught:
+        load_features(path)
+    assert words in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("share", [0, 0.3, 0.99])
+def test_a_file_cut_off_is_refused(tmp_path: Path, share: float) -> None:
+    path = tmp_path / "cut.json"
+    features().save(path)
+    text = path.read_text()
+    path.write_text(text[: int(len(text) * share)])
+    with pytest.raises(FeaturesError, match="cut off or damaged"):
+        load_features(path)
+
+
+def test_no_file_binary_and_a_list_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FeaturesError, match="No such file"):
+        load_features(tmp_path / "none.json")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(FeaturesError, match="cannot read"):
+        load_features(tmp_path / "binary")
+    with pytest.raises(FeaturesError, match="JSON object"):
+        features_from_json([], "here")
+
+
+def test_saving_leaves_the_old_file_where_it_fails(tmp_path: Path) -> None:
+    with pytest.raises(RunnerError, match="cannot write"):
+        features().save(tmp_path / "missing" / "f.json")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,196 @@
+"""Programs and places that cannot be traced: one message each, through the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.mpi.library import Library
+from runner.trace import FEATURE_NAMES, load_features
+from runner.trace import build as building
+from runner.trace.build import NoCompiler, profiling_library
+from runner.trace.elf import statically_linked
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.mpi
+HELLO = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
+QUICK = ("--no-guard", "--ranks", "2")
+Program = Callable[[str], list[str]]
+
+
+def test_features_are_written_and_printed(
+    cli: Cli,
+    program: Program,
+    mpicc: str,
+    work: Path,
+) -> None:
+    done = cli("features", *QUICK, "--json", "-", "-o", "f.json", "--", *program(HELLO))
+    assert done.code == 0, done.err
+    found = load_features(work / "f.json")
+    assert json.loads(done.out) == found.to_json()
+    assert found.values["barriers"] == 1
+    assert found.argv[0] == sys.executable
+    assert (found.ranks, found.nodes, found.method, found.app) == (2, 1, "pmpi", None)
+    assert found.cwd == str(work)
+
+
+def test_an_application_and_its_input_are_named(cli: Cli, mpicc: str, work: Path) -> None:
+    done = cli("features", *QUICK, "--app", "micro", "--input", "barrier")
+    assert done.code == 0, done.err
+    assert all(len(line) <= 80 for line in done.out.splitlines())
+    found = load_features(work / "app_features.json")
+    assert (found.app, found.input) == ("micro", "barrier")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("print(1)", "without calling MPI_Init"),
+        (HELLO + "; raise SystemExit(7)", "exit code 7"),
+        (HELLO + "; import os; os.abort()", "the traced run ended as failed"),
+    ],
+)
+def test_programs_without_features(
+    cli: Cli,
+    program: Program,
+    mpicc: str,
+    work: Path,
+    text: str,
+    words: str,
+) -> None:
+    done = cli("features", *QUICK, "--", *program(text))
+    assert done.code == 1
+    assert words in done.err
+    assert not (work / "app_features.json").exists()
+
+
+def test_a_statically_linked_program(cli: Cli, compiler: str, work: Path) -> None:
+    (work / "one.c").write_text("int main(void) { return 0; }\n")
+    linked = subprocess.run(
+        [compiler, "-static", "-o", "one", "one.c"], cwd=work, capture_output=True, timeout=60
+    )
+    if linked.returncode:
+        pytest.skip("no static C library")
+    assert statically_linked(work / "one")
+    done = cli("features", *QUICK, "--", "./one")
+    assert done.code == 2
+    assert "statically linked" in done.err
+
+
+def test_what_is_not_statically_linked(tmp_path: Path) -> None:
+    (tmp_path / "script").write_text("#!/bin/sh\n")
+    (tmp_path / "cut").write_bytes(b"\x7fELF\x02\x01")
+    assert not statically_linked(Path(sys.executable))
+    assert not statically_linked(tmp_path / "script")
+    assert not statically_linked(tmp_path / "cut")
+    assert not statically_linked(tmp_path / "none")
+
+
+def test_words_that_are_wrong(cli: Cli, program: Program, work: Path) -> None:
+    assert cli("features").code == 2
+    done = cli("features", "--ranks", "2", "-o", "none/f.json", "--", *program(HELLO))
+    assert done.code == 2
+    assert "cannot write none/f.json" in done.err
+
+
+def test_the_list_of_features_needs_no_program(cli: Cli) -> None:
+    done = cli("features", "--list", "--json", "-")
+    assert done.code == 0
+    assert [row["name"] for row in json.loads(done.out)] == list(FEATURE_NAMES)
+
+
+def test_a_cache_that_cannot_be_used(
+    cli: Cli,
+    program: Program,
+    mpicc: str,
+    work: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (work / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(work / "file"))
+    done = cli("features", *QUICK, "--", *program(HELLO))
+    assert done.code == 1
+    assert "XDG_CACHE_HOME names another" in done.err
+    monkeypatch.setenv("XDG_CACHE_HOME", str(work / "with blanks"))
+    monkeypatch.setattr(building, "_compile", lambda _c, _s, at: (at / "library").touch())
+    done = cli("features", *QUICK, "--", *program(HELLO))
+    assert done.code == 2
+    assert "must not contain blanks" in done.err
+
+
+def _without_compiler(library: Library, place: Path) -> Library:
+    """The same MPI, seen from a directory that has its launcher but no mpicc."""
+    place.mkdir()
+    return Library(library.family, library.version, str(place), library.launcher)
+
+
+def test_no_compiler(library: Library, tmp_path: Path) -> None:
+    bare = _without_compiler(library, tmp_path / "bin")
+    with pytest.raises(NoCompiler, match="has no mpicc in"):
+        profiling_library(bare)
+
+
+def test_a_compiler_that_fails(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    bare = _without_compiler(library, tmp_path / "bin")
+    script = tmp_path / "bin" / "mpicc"
+    script.write_text("#!/bin/sh\necho no mpi.h here >&2\nexit 3\n")
+    script.chmod(0o755)
+    with pytest.raises(NoCompiler, match=r"no mpi\.h here"):
+        profiling_library(bare)
+    assert not list((tmp_path / "cache" / "autotune" / "trace").glob("*.so"))
+
+
+def test_builders_at_the_same_time_make_one_whole_library(
+    library: Library, mpicc: str, tmp_path: Path
+) -> None:
+    text = (
+        "from runner.mpi.discover import find\n"
+        "from runner.trace.build import profiling_library\n"
+        "import ctypes\n"
+        f"path = profiling_library(find({library.launcher!r}))\n"
+        "ctypes.CDLL(str(path)).MPI_Send\n"
+        "print(path)\n"
+    )
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", text],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=Path(__file__).parents[2],
+        )
+        for _ in range(2)
+    ]
+    said = {process.communicate(timeout=120)[0] for process in started}
+    assert [process.returncode for process in started] == [0, 0]
+    assert len(said) == 1
+    assert [p.name for p in (tmp_path / "autotune" / "trace").iterdir()] == [
+        Path(said.pop().strip()).name
+    ]
+
+
+def test_without_a_compiler_python_counts(
+    cli: Cli,
+    program: Program,
+    work: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def none(*_: object) -> Path:
+        raise NoCompiler("there is no mpicc")
+
+    monkeypatch.setattr("runner.trace.run.profiling_library", none)
+    done = cli("features", *QUICK, "--", *program(HELLO))
+    assert done.code == 0, done.err
+    assert "there is no mpicc: counting in mpi4py instead" in done.err
+    assert load_features(work / "app_features.json").method == "mpi4py"
+    assert cli("features", *QUICK, "--method", "pmpi", "--", *program(HELLO)).code == 1
