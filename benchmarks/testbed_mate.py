@@ -93,7 +93,8 @@ def probe(name: str, latency_s: float, guard: bool, runs: int = 3) -> Point:
     found = tb.up(tb.DEFAULT_NAME, NODES, latency_s, RATE_BPS)
     target = target_here(name)
     flat = Case("mpi", NODES, 1, 1)
-    with Runner(adapter(target.library), guard=guard) as runner:
+    own = target.cluster.own_processes
+    with Runner(adapter(target.library), guard=guard, own_processes=own) as runner:
         bench = Bench(runner, target)
         bench.run(flat)  # the first run of all is an outlier
         line, irq = run_time(found.line.pid), cpu_times().irq_s
@@ -206,7 +207,8 @@ def at_share(share: float, known: list[Point], given: argparse.Namespace) -> dic
         flats.append(dataclasses.replace(every[0], tuned=True))
         every.insert(1, flats[1])
     target = target_here(given.input)
-    with Runner(adapter(target.library), guard=given.guard) as runner:
+    own = target.cluster.own_processes
+    with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:
         bench = Bench(runner, target, tuned)
         found = measure(bench, every, given.blocks, given.minutes)
     table([row(case, found[every[0]], found[case]) for case in every])
