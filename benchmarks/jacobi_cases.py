@@ -27,7 +27,7 @@ SIDE_BY_SIDE = 4
 """The over-decomposition factor (and the number of tiles) in the comparison of all variants."""
 BREAKDOWN = ("compute_s", "mpi_s", "buffering_s", "waiting_s", "other_s", "end_s", "compute_cpu_s")
 QUIET_S = 60.0
-GIVE_UP = 5
+GIVE_UP = 20
 """Rejections of one run in a row after which the machine is too busy."""
 
 

@@ -116,6 +116,16 @@ def latency_for(share: float, known: list[Point]) -> float:
     return max(first.latency_s + (wanted - x[0]) / slope, 1e-4)
 
 
+def known_setting(name: str, text: str) -> tuple[Tuned, dict[str, Any]]:
+    """A setting that an earlier search found."""
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "flat.toml"
+        file.write_text(SPACE)
+        space = space_for(target_here(name), str(file))
+    setting = space.canonical(Setting.parse(text))
+    return Tuned(space, setting), {"setting": str(setting), "status": "given"}
+
+
 def tune(name: str, trials: int, guard: bool) -> tuple[Tuned, dict[str, Any]]:
     """The tuner's answer for flat MPI: what it proved, else the best that it saw."""
     if not trials:
@@ -199,7 +209,10 @@ def at_share(share: float, known: list[Point], given: argparse.Namespace) -> dic
     known.append(point)
     if abs(point.waiting - share) > 0.03:
         point = probe(given.input, latency_for(share, known), given.guard)
-    tuned, how = tune(given.input, given.trials, given.guard)
+    if given.tuned:
+        tuned, how = known_setting(given.input, given.tuned)
+    else:
+        tuned, how = tune(given.input, given.trials, given.guard)
     print(f"\nflat MPI waits {point.waiting:.0%} at {point.latency_s * 1e3:.2f} ms; tuned: {how}")
     every = cases(NODES, 1, given.factors)
     flats = [every[0]]
@@ -232,6 +245,7 @@ def main() -> int:
     add("--shares", type=float, nargs="+", default=[0.3, 0.5], help="waiting of flat MPI")
     add("--blocks", type=int, default=7)
     add("--trials", type=int, default=30, help="of the search for flat MPI's setting")
+    add("--tuned", metavar="SETTING", help="flat MPI's setting as found before, not searched again")
     add("--factors", type=int, nargs="+", default=FACTORS)
     add("--minutes", type=float, default=8.0, help="for each share: begin no block after that")
     add("--figures", type=Path, default=ROOT / "docs" / "figures", metavar="DIR")
