@@ -27,8 +27,6 @@ SIDE_BY_SIDE = 4
 """The over-decomposition factor (and the number of tiles) in the comparison of all variants."""
 BREAKDOWN = ("compute_s", "mpi_s", "buffering_s", "waiting_s", "other_s", "end_s", "compute_cpu_s")
 QUIET_S = 60.0
-HICCUP = "listener thread failed to start"
-"""Open MPI 5's launcher says so now and then, before any rank has begun."""
 GIVE_UP = 20
 """Rejections of one run in a row after which the machine is too busy."""
 
@@ -111,8 +109,6 @@ class Bench:
             record = self._runner.run(spec)
             if record.valid:
                 return record
-            if HICCUP in record.stderr_tail:
-                continue
             if record.state != "foreign_load":
                 sys.exit(f"{case.name}: {record.state}: {record.reason}\n{record.stderr_tail}")
             self.rejected += 1

@@ -22,6 +22,8 @@ from runner.types import LaunchSpec, ReadBack, RunRecord
 
 TAIL = 4000
 """Characters of standard output and error that a record keeps."""
+LAUNCHES = 3
+"""Starts of one run, where the launcher failed by itself before any rank began."""
 
 
 class Runner:
@@ -75,7 +77,20 @@ class Runner:
 
         KeyboardInterrupt passes through after the whole process tree is gone.  A run that ended by
         itself at that very moment is returned; DeferredInterrupts tells its caller of the Ctrl-C.
+        A launcher that failed by itself before any rank began is started again: that says nothing
+        of the program or its setting.
         """
+        for _ in range(LAUNCHES - 1):
+            record = self._once(spec)
+            if not self._hiccup(record):
+                return record
+        return self._once(spec)
+
+    def _hiccup(self, record: RunRecord) -> bool:
+        began = record.exit_code == 0 or record.world_size is not None
+        return not began and any(words in record.stderr_tail for words in self.adapter.hiccups)
+
+    def _once(self, spec: LaunchSpec) -> RunRecord:
         if self._scratch is None:
             raise RuntimeError("Runner is used outside its context")
         place = Path(tempfile.mkdtemp(dir=self._scratch))

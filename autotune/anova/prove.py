@@ -17,7 +17,12 @@ from autotune.errors import UsageError, WorkError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import MIN_GAIN, Plan
 from autotune.store import Store
-from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_settings
+from autotune.study.compare import (
+    BudgetTooSmall,
+    ComparisonOutcome,
+    ComparisonRequest,
+    compare_settings,
+)
 from autotune.study.events import Watcher, silent
 from autotune.study.target import Target
 
@@ -183,10 +188,7 @@ def _against(
         return _unmeasured(program)
     try:
         outcome = compare_settings(request, terms.store)
-    except ValueError:
-        # Nothing can be said of no block at all: the budget did not reach for one.
-        if budget_s is None:
-            raise
+    except BudgetTooSmall:
         return _unmeasured(program)
     if not outcome.first_s and not outcome.failed and not outcome.cut_short:
         raise WorkError(f"{program.name}: no pair was measured")

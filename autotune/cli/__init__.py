@@ -16,6 +16,15 @@ def main(arguments: list[str] | None = None) -> int:
 
     User errors are printed as one message on standard error, never as a traceback.
     """
+    try:
+        return _run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:
+        # Commands that can be continued have said how; nothing else is lost by stopping.
+        return INTERRUPTED
+
+
+def _run(arguments: list[str]) -> int:
+    # Imported here: an interrupt that comes while they are loaded is one like any other.
     import typer
 
     from autotune.cli.commands import build
@@ -25,19 +34,14 @@ def main(arguments: list[str] | None = None) -> int:
 
     try:
         with _terminated_like_interrupted():
-            code = build()(
-                args=sys.argv[1:] if arguments is None else arguments,
-                prog_name="autotune",
-                standalone_mode=False,
-            )
+            code = build()(args=arguments, prog_name="autotune", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except typer.Exit as stop:
         return stop.exit_code
     except typer.TyperException as error:
         _show(error)
         return 2
-    except (KeyboardInterrupt, typer.Abort):
-        # Commands that can be continued have said how; nothing else is lost by stopping.
+    except typer.Abort:
         return INTERRUPTED
     except AutotuneError as error:
         error_console().print(f"autotune: {error}", markup=False, highlight=False)

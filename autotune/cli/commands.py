@@ -1,74 +1,123 @@
-"""The list of commands; each lives in a module of its own and is imported only when it is built."""
+"""The list of commands; each lives in a module of its own, which is imported when it is called.
+
+What one command needs (pandas, scikit-learn, plots) shall not keep another waiting, and asking for
+help not at all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-
-from autotune.cli import (
-    anova,
-    classwide,
-    cluster_commands,
-    dataset_commands,
-    doctor,
-    evaluate,
-    explore,
-    features,
-    importance,
-    noise,
-    predict,
-    publish,
-    run,
-    search,
-    space_commands,
-    studies,
-    testbed_commands,
-    train,
-    unpublish,
-    verify_published,
-)
+from typer.core import TyperGroup
 
 HELP = "Find out how an MPI program should be started on this machine, honestly and in few runs."
+
+COMMANDS = {
+    "search": "search:search",
+    "run": "run:run",
+    "compare": "run:compare",
+    "noise": "noise:noise",
+    "explore": "explore:explore",
+    "features": "features:features",
+    "train": "train:train",
+    "predict": "predict:predict",
+    "anova": "anova:anova",
+    "classwide": "classwide:classwide",
+    "importance": "importance:importance_of",
+    "studies": "studies:studies",
+    "show": "studies:show",
+    "export": "studies:export",
+    "apps": "cluster_commands:apps",
+    "doctor": "doctor:doctor",
+    "publish": "publish:publish",
+    "unpublish": "unpublish:unpublish",
+    "verify-published": "verify_published:verify_published",
+    "cluster": "cluster_commands:cluster",
+    "dataset": "dataset_commands:dataset",
+    "space": "space_commands:space",
+    "evaluate": "evaluate:evaluate",
+    "testbed": "testbed_commands:testbed",
+}
+"""Each command's module and what it is there: a function, or a typer.Typer with commands."""
 
 
 def build() -> Callable[..., Any]:
     """The whole command-line interface as one callable."""
-    app = typer.Typer(
-        name="autotune",
-        help=HELP,
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-    )
+    app = _typer(name="autotune", cls=_Group, help=HELP, no_args_is_help=True)
     app.callback()(_root)
-    app.command("search")(search.search)
-    app.command("run")(run.run)
-    app.command("compare")(run.compare)
-    app.command("noise")(noise.noise)
-    app.command("explore")(explore.explore)
-    app.command("features")(features.features)
-    app.command("train")(train.train)
-    app.command("predict")(predict.predict)
-    app.command("anova")(anova.anova)
-    app.command("classwide")(classwide.classwide)
-    app.command("importance")(importance.importance_of)
-    app.command("studies")(studies.studies)
-    app.command("show")(studies.show)
-    app.command("export")(studies.export)
-    app.command("apps")(cluster_commands.apps)
-    app.command("doctor")(doctor.doctor)
-    app.command("publish")(publish.publish)
-    app.command("unpublish")(unpublish.unpublish)
-    app.command("verify-published")(verify_published.verify_published)
-    app.add_typer(cluster_commands.cluster, name="cluster")
-    app.add_typer(dataset_commands.dataset, name="dataset")
-    app.add_typer(space_commands.space, name="space")
-    app.add_typer(evaluate.evaluate, name="evaluate")
-    app.add_typer(testbed_commands.testbed, name="testbed")
     return typer.main.get_command(app)
+
+
+def summary(name: str) -> str:
+    """The first sentence of a command's help, read from the source without running it."""
+    module, _, attribute = COMMANDS[name].partition(":")
+    spec = find_spec(f"autotune.cli.{module}")
+    assert spec is not None and spec.origin is not None
+    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == attribute:
+            return (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ")
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == attribute:
+            given = {k.arg: k.value for k in getattr(node.value, "keywords", [])}
+            return str(ast.literal_eval(given["help"]))
+    raise LookupError(f"autotune.cli.{module} has no {attribute}")
+
+
+def _typer(**options: Any) -> typer.Typer:
+    return typer.Typer(
+        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, **options
+    )
+
+
+class _Lazy(Mapping[str, Any]):
+    """The commands by name; one is imported when it is asked for."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __getitem__(self, name: str) -> Any:
+        module, _, attribute = COMMANDS[name].partition(":")
+        found = getattr(import_module(f"autotune.cli.{module}"), attribute)
+        holder = _typer()
+        holder.callback()(_nothing)
+        if isinstance(found, typer.Typer):
+            holder.add_typer(found, name=name)
+        else:
+            holder.command(name)(found)
+        return getattr(typer.main.get_command(holder), "commands")[name]
+
+
+class _Group(TyperGroup):
+    """A group of commands that are not imported to be listed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = _Lazy()  # type: ignore[assignment]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows = [(name, _shortened(summary(name), 60)) for name in COMMANDS]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+def _shortened(text: str, width: int) -> str:
+    """The words of the first sentence that fit, with three dots where some do not."""
+    sentence = text.partition(". ")[0]
+    if len(sentence) <= width:
+        return sentence
+    return sentence[: width - 2].rsplit(" ", 1)[0].rstrip(",;:") + "..."
+
+
+def _nothing() -> None:
+    """A group needs something that is done before its commands."""
 
 
 def _version(wanted: bool) -> None:

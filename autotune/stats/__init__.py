@@ -5,7 +5,7 @@ What is computed and why, with measured figures: docs/statistics.md.
 """
 
 from autotune.stats.blocks import DefaultLevel, design, drifted, ratio_to_default
-from autotune.stats.compare import MIN_GAIN, Comparison, compare
+from autotune.stats.compare import MIN_GAIN, Comparison, NoBlocks, compare
 from autotune.stats.estimate import Estimate, estimate
 from autotune.stats.pairs import detect_resolution
 from autotune.stats.racing import beliefs, finalists, next_run, noise_of, time_limit
@@ -21,6 +21,7 @@ __all__ = [
     "Decision",
     "DefaultLevel",
     "Estimate",
+    "NoBlocks",
     "Plan",
     "Resolvable",
     "beliefs",

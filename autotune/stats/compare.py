@@ -37,6 +37,10 @@ MIN_GAIN = 0.02
 """The smallest gain worth naming (``--min-gain``)."""
 
 
+class NoBlocks(ValueError):
+    """There is nothing to compare: not one block was measured."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """A candidate against the default; gains are T_default / T - 1, so 0.08 is "8 % faster"."""
@@ -81,7 +85,7 @@ def compare(
     One run of each per block, in seconds, in the order of the blocks.  A censored run's time is the
     limit that ended it.  ``resolution``: step of the metric in seconds, 0 for a clock, None to
     detect it.  Verdicts: see :func:`verdict`.  Raises as :func:`autotune.stats.pairs.log_ratios`,
-    and ``ValueError`` without blocks.
+    and :class:`NoBlocks`.
     """
     ratios = log_ratios(
         default,
@@ -101,10 +105,10 @@ def judge(
     """The comparison whose interval ends at the ``rank``-th value from either side (0: none).
 
     ``level`` is the exact coverage that this rank has; without an interval the coverage of the
-    range, 1 - 2^(1-n), is stored instead.  Raises ``ValueError`` without blocks.
+    range, 1 - 2^(1-n), is stored instead.  Raises :class:`NoBlocks`.
     """
     if ratios.n == 0:
-        raise ValueError("a comparison needs at least one block")
+        raise NoBlocks("a comparison needs at least one block")
     gain, gain_low, bound = _point(ratios, method)
     end = max(rank, 1)
     lo = math.expm1(np.sort(_values(ratios.low, method))[end - 1])

@@ -6,8 +6,9 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
+from autotune.errors import WorkError
 from autotune.space import Setting, Space
-from autotune.stats import Decision, Plan, comparison_words
+from autotune.stats import Decision, NoBlocks, Plan, comparison_words
 from autotune.store import Store
 from autotune.study.bench import MachineBench
 from autotune.study.blocks import Blocks
@@ -92,10 +93,15 @@ def _median(values: list[float]) -> float | None:
     return statistics.median(values) if values else None
 
 
+class BudgetTooSmall(WorkError):
+    """Nothing can be said of no pair at all."""
+
+
 def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutcome:
     """Run interleaved pairs until the plan decides or the budget is spent.
 
-    The same comparison given again goes on where it was.  Raises WorkError where A does not run.
+    The same comparison given again goes on where it was.  Raises WorkError where A does not run,
+    BudgetTooSmall where the budget held not one pair.
     """
     key = study_key(
         request.target,
@@ -114,7 +120,12 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
             bench, f"compare:{again}", [request.second], request.seed, limit, request.first
         )
         budget = Budget(bench.ledger, request.budget_s, request.max_runs).from_here()
-        proof = confirm_blocks(blocks, request.plan, budget, request.watch)
+        try:
+            proof = confirm_blocks(blocks, request.plan, budget, request.watch)
+        except NoBlocks:
+            raise BudgetTooSmall(
+                "the budget ended before one pair was measured; give more --budget or --runs"
+            ) from None
         outcome = _outcome(request, bench, blocks, proof, on.study.hash[:12])
         store.set_result(on.study.id, proof.decisions[request.second].outcome, outcome.to_json())
     return outcome

@@ -86,7 +86,8 @@ def _parse(words: list[str], ranks: int) -> Any:
 
 
 def _measure(comm: Any, given: Any, size: int) -> dict[str, Any]:
-    """One size: ``us`` per operation (median of the batches, slowest rank), ``seconds`` of all."""
+    """One size: ``us`` per operation (median of the batches, slowest rank), ``best_us`` (the
+    fastest batch), ``seconds`` of all."""
     from runner.micro.operations import OPERATIONS
     from runner.micro.point_to_point import pingpong
 
@@ -100,6 +101,7 @@ def _measure(comm: Any, given: Any, size: int) -> dict[str, Any]:
         "size": size,
         "count": each * BATCHES,
         "us": us,
+        "best_us": min(times) / each * 1e6,
         "seconds": sum(times),
         "batches_us": [t / each * 1e6 for t in times],
     }

@@ -61,5 +61,7 @@ class Adapter(ABC):
     rank_variables: tuple[str, ...] = ()
     """Environment variables whose value is a process's rank."""
 
+    hiccups: tuple[str, ...] = ()
+    """What the launcher prints where it failed by itself, now and then, before any rank began."""
     refusals: tuple[str, ...] = ()
     """Texts by which the launcher says that it did not start the program."""

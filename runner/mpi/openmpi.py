@@ -51,6 +51,8 @@ def parse_shown(text: str) -> tuple[int | None, dict[str, tuple[str, str]]]:
 
 class OpenMPI(Adapter):
     rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
+    # Seen now and then with 5.0.11, exit code 213; the same command then works.
+    hiccups = ("PMIx server's listener thread failed to start",)
     refusals = (
         "not enough slots",
         "slots that were requested",

@@ -53,8 +53,8 @@ def up(
         _clean(name)
         try:
             testbed = _start(place, name, cpus, latency_s, rate_bps, mtu)
-            compensated = compensation(testbed)
             limited = bool(rate_bps) and shaper.shape(testbed.nodes, rate_bps, mtu)
+            compensated = compensation(testbed)
             testbed = replace(
                 testbed,
                 compensation_s=compensated,

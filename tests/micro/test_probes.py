@@ -94,6 +94,7 @@ def test_each_operation_runs(launch: Launch, name: str) -> None:
         assert point["count"] == 40
         assert len(point["batches_us"]) == BATCHES
         assert point["us"] == pytest.approx(statistics.median(point["batches_us"]))
+        assert point["best_us"] == pytest.approx(min(point["batches_us"]))
         assert point["us"] > 0
         assert sum(point["batches_us"]) * 2e-6 == pytest.approx(point["seconds"])
     assert result["seconds"] == pytest.approx(sum(p["seconds"] for p in result["sizes"]))

@@ -1,0 +1,36 @@
+"""Every command of the list is there, and none is imported before it is called."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from autotune.cli.commands import COMMANDS, build, summary
+from tests.cli.conftest import Cli
+
+HEAVY = {"numpy", "pandas", "scipy", "sklearn", "statsmodels", "optuna", "sqlalchemy"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_is_found_and_says_what_the_list_says(name: str, cli: Cli) -> None:
+    command = getattr(build(), "commands")[name]
+    assert (command.help or "").split("\n\n")[0].replace("\n", " ").startswith(summary(name)[:60])
+    asked = cli(name, "--help")
+    assert asked.code == 0
+    assert summary(name).split()[0] in asked.out
+
+
+def test_the_list_needs_none_of_them() -> None:
+    code = "import sys, autotune.cli as c; c.main(['--help']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert all(f"  {name} " in done.stdout for name in COMMANDS)
+    assert not HEAVY & set(done.stderr.split())
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_slip_is_told_with_what_was_meant(cli: Cli) -> None:
+    asked = cli("serach")
+    assert asked.code == 2
+    assert "search" in asked.err

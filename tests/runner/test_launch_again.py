@@ -1,0 +1,55 @@
+"""A launcher that fails by itself before any rank began is started again; a program never is."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.launch import LAUNCHES, Runner
+from runner.mpi.discover import adapter
+from runner.mpi.library import Library
+from runner.types import LaunchSpec, RunRecord
+
+WORDS = "The PMIx server's listener thread failed to start. We cannot"
+
+
+def launched(library: Library, place: Path, failures: int, program: str) -> tuple[RunRecord, int]:
+    """One run whose launcher fails so often at first, and how often it was started."""
+    count, launcher = place / "count", place / "launcher"
+    launcher.write_text(
+        f"#!/bin/sh\necho >> {count}\n"
+        f'[ "$(wc -l < {count})" -gt {failures} ] && exec {library.launcher} "$@"\n'
+        f'echo "{WORDS}" >&2\nexit 213\n'
+    )
+    launcher.chmod(0o755)
+    library = dataclasses.replace(library, launcher=str(launcher))
+    options = ("--mca", "btl", "^ofi")
+    spec = LaunchSpec(
+        program=(sys.executable, "-c", program), ranks=1, launch_options=options, timeout_s=60
+    )
+    with Runner(adapter(library), guard=False) as runner:
+        record = runner.run(spec)
+    return record, len(count.read_text().splitlines())
+
+
+@pytest.mark.mpi
+def test_it_is_started_again(open_mpi: Library, tmp_path: Path) -> None:
+    record, starts = launched(open_mpi, tmp_path, LAUNCHES - 1, "from mpi4py import MPI")
+    assert (record.state, starts) == ("ok", LAUNCHES)
+
+
+@pytest.mark.mpi
+def test_but_not_for_ever(open_mpi: Library, tmp_path: Path) -> None:
+    record, starts = launched(open_mpi, tmp_path, 99, "from mpi4py import MPI")
+    assert (record.exit_code, starts) == (213, LAUNCHES)
+    assert record.state == "failed"
+
+
+@pytest.mark.mpi
+def test_a_program_that_says_so_itself_is_not_run_again(open_mpi: Library, tmp_path: Path) -> None:
+    program = f"import sys; from mpi4py import MPI; sys.exit({WORDS!r})"
+    record, starts = launched(open_mpi, tmp_path, 0, program)
+    assert (record.state, starts) == ("failed", 1)
