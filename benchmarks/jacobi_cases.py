@@ -35,7 +35,8 @@ GIVE_UP = 20
 class Case:
     """One layout on all cores; ``factor``: ranks per worker, or tiles.
 
-    ``tuned``: under the setting that a search found for the flat program.
+    ``tuned``: under the setting that a search found for the flat program.  ``along``: a process's
+    block is cut along x only, so that one of its parts alone has neighbours in another process.
     """
 
     variant: str
@@ -43,11 +44,13 @@ class Case:
     workers: int
     factor: int
     tuned: bool = False
+    along: bool = False
 
     @property
     def name(self) -> str:
         factor = "" if self.variant in ("mpi", "threads") else f" {self.factor}"
-        return self.variant + factor + (" tuned" if self.tuned else "")
+        extra = (" tuned" if self.tuned else "") + (" along" if self.along else "")
+        return self.variant + factor + extra
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -60,6 +63,8 @@ class Case:
         elif self.variant != "mpi":
             ranks = str(self.workers * self.factor)
             words += ["--workers", str(self.workers), "--ranks-per-process", ranks]
+        if self.along:
+            words += ["--local-grid", f"{self.workers * self.factor}x1x1"]
         return tuple(words)
 
 
@@ -179,7 +184,7 @@ def draw(found: dict[Case, list[RunRecord]], flat: list[RunRecord], path: Path, 
         variant: {
             case.factor: ratio(against_flat(flat, records))
             for case, records in found.items()
-            if case.variant == variant
+            if case.variant == variant and not case.along
         }
         for variant in CURVES
     }
