@@ -58,8 +58,7 @@ def summary(name: str) -> str:
     """The first sentence of a command's help, read from the source without running it."""
     module, _, attribute = COMMANDS[name].partition(":")
     spec = find_spec(f"autotune.cli.{module}")
-    assert spec is not None and spec.origin is not None
-    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+    for node in ast.parse(Path(str(spec and spec.origin)).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef) and node.name == attribute:
             return (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ")
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == attribute:
@@ -92,7 +91,8 @@ class _Lazy(Mapping[str, Any]):
             holder.add_typer(found, name=name)
         else:
             holder.command(name)(found)
-        return getattr(typer.main.get_command(holder), "commands")[name]
+        group: Any = typer.main.get_command(holder)
+        return group.commands[name]
 
 
 class _Group(TyperGroup):
@@ -103,7 +103,8 @@ class _Group(TyperGroup):
         self.commands = _Lazy()  # type: ignore[assignment]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        rows = [(name, _shortened(summary(name), 60)) for name in COMMANDS]
+        width = formatter.width - 6 - max(map(len, COMMANDS))
+        rows = [(name, _shortened(summary(name), width)) for name in COMMANDS]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

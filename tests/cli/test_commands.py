@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,8 @@ HEAVY = {"numpy", "pandas", "scipy", "sklearn", "statsmodels", "optuna", "sqlalc
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_is_found_and_says_what_the_list_says(name: str, cli: Cli) -> None:
-    command = getattr(build(), "commands")[name]
+    group: Any = build()
+    command = group.commands[name]
     assert (command.help or "").split("\n\n")[0].replace("\n", " ").startswith(summary(name)[:60])
     asked = cli(name, "--help")
     assert asked.code == 0
