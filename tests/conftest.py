@@ -9,11 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from runner.errors import RunnerError
 from runner.lock import MachineLock
 from runner.mpi.discover import find
 from runner.mpi.library import Library
+
+# A slow machine is no failure: properties have no time limit.
+settings.register_profile("autotune", deadline=None)
+settings.load_profile("autotune")
 
 
 @pytest.fixture(scope="session", autouse=True)
