@@ -35,8 +35,7 @@ GIVE_UP = 20
 class Case:
     """One layout on all cores; ``factor``: ranks per worker, or tiles.
 
-    ``tuned``: under the setting that a search found for the flat program.  ``along``: a process's
-    block is cut along x only, so that one of its parts alone has neighbours in another process.
+    ``tuned``: under the setting that a search found for the flat program.
     """
 
     variant: str
@@ -44,13 +43,11 @@ class Case:
     workers: int
     factor: int
     tuned: bool = False
-    along: bool = False
 
     @property
     def name(self) -> str:
         factor = "" if self.variant in ("mpi", "threads") else f" {self.factor}"
-        extra = (" tuned" if self.tuned else "") + (" along" if self.along else "")
-        return self.variant + factor + extra
+        return self.variant + factor + (" tuned" if self.tuned else "")
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -63,8 +60,6 @@ class Case:
         elif self.variant != "mpi":
             ranks = str(self.workers * self.factor)
             words += ["--workers", str(self.workers), "--ranks-per-process", ranks]
-        if self.along:
-            words += ["--local-grid", f"{self.workers * self.factor}x1x1"]
         return tuple(words)
 
 
@@ -84,15 +79,23 @@ def cases(cores: int, workers: int, factors: Sequence[int]) -> list[Case]:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A setting, and the space that says how it is launched."""
+    """A flat program's setting, the space that says how it is launched, and ``others``: the part of
+    it under which the other variants run."""
 
     space: Space | None = None
     setting: Setting = DEFAULT
+    others: Setting = DEFAULT
+
+    def of(self, case: Case) -> Setting:
+        """The setting of one case; the flat program also runs as it is by default."""
+        if case.variant != "mpi":
+            return self.others
+        return self.setting if case.tuned else DEFAULT
 
 
 def launch_of(case: Case, target: Target, tuned: Tuned = Tuned()) -> LaunchSpec:
     """The case's run under the cluster's own launch options, and the setting where it is tuned."""
-    plain = target.spec(tuned.space, tuned.setting if case.tuned else DEFAULT)
+    plain = target.spec(tuned.space, tuned.of(case))
     family = target.library.family
     where = placement(plain.placement, case.workers, family, plain.launch_options)
     return dataclasses.replace(
@@ -184,7 +187,7 @@ def draw(found: dict[Case, list[RunRecord]], flat: list[RunRecord], path: Path, 
         variant: {
             case.factor: ratio(against_flat(flat, records))
             for case, records in found.items()
-            if case.variant == variant and not case.along
+            if case.variant == variant
         }
         for variant in CURVES
     }
