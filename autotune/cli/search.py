@@ -144,7 +144,7 @@ def search(
         plan=_plan(trials, budget, runs, min_gain),
         guard=guard,
         remeasure=remeasure,
-        priors=() if features is None else predicted(features, known),
+        priors=(*(() if features is None else predicted(features, known)), *known.starts),
     )
     if json_out not in (None, "-"):
         o.check_writable(Path(str(json_out)))

@@ -13,7 +13,7 @@ from autotune.space.expression import parse as parse_expression
 from autotune.space.levels import divided, parse_levels
 from autotune.space.mentions import problems
 from autotune.space.parameter import Target
-from autotune.space.setting import NAME
+from autotune.space.setting import NAME, Setting
 from autotune.space.version import parse as parse_version
 from autotune.space.words import read_template
 
@@ -129,12 +129,27 @@ class ArgumentTable(BaseModel):
         return value
 
 
+class StartTable(BaseModel):
+    """One of ``[[start]]``: a setting that is known to be worth trying, and from where."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    setting: str
+    source: str = ""
+
+    @field_validator("setting")
+    @classmethod
+    def _setting_can_be_read(cls, value: str) -> str:
+        _tell_pydantic(Setting.parse, value)
+        return value
+
+
 class Definition(BaseModel):
     """One space file.  ``library`` names the MPI it is for; without it any will do.
 
     ``requires`` is what an application must declare (its ``tunable``) to be tuned with it,
     ``app_facts`` what the application may tell about its input.  ``derived`` are expressions of
-    parameters, facts and the derived values before them.
+    parameters, facts and the derived values before them.  ``start`` are settings to try first.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -147,6 +162,7 @@ class Definition(BaseModel):
     derived: dict[str, str] = Field(default_factory=dict)
     arguments: list[ArgumentTable] = Field(default_factory=list)
     constraints: list[ConstraintTable] = Field(default_factory=list)
+    start: list[StartTable] = Field(default_factory=list)
 
     @field_validator("parameters")
     @classmethod

@@ -66,6 +66,7 @@ def join(parts: list[Space]) -> Space:
             derived={**first.derived, **other.derived},
             arguments=first.arguments + other.arguments,
             requires=first.requires | other.requires,
+            starts=first.starts + other.starts,
         )
     return first
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from autotune.space.expression import parse as parse_expression
 from autotune.space.levels import divided
+from autotune.space.setting import Setting
 from autotune.space.words import Argument
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ def problems(definition: Definition) -> Iterator[str]:
         for name in Argument(template).places:
             yield from _place(definition, where, name, facts)
     yield from _workers(definition)
+    for i, start in enumerate(definition.start):
+        for name in sorted(Setting.parse(start.setting).keys() - definition.parameters.keys()):
+            yield f"start.{i}.setting: {name} is no parameter of this file"
 
 
 def expressions(definition: Definition) -> list[tuple[str, str]]:

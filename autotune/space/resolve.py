@@ -13,7 +13,7 @@ from autotune.space.grid import default_of, levels_of
 from autotune.space.mentions import is_workers
 from autotune.space.nodes import Compare, Constant, Expr, Name, renamed
 from autotune.space.parameter import Parameter, target_of
-from autotune.space.setting import Value, normalise_value
+from autotune.space.setting import Setting, Value, normalise_value
 from autotune.space.space import Constraint, Space
 from autotune.space.version import matches
 from autotune.space.words import Argument
@@ -104,7 +104,18 @@ def _assemble(
         tuple(arguments),
         frozenset({definition.requires} if definition.requires else ()),
     )
-    return _without_hopeless(space, names)
+    space = _without_hopeless(space, names)
+    return replace(space, starts=_starts(definition, space, names))
+
+
+def _starts(definition: Definition, space: Space, names: Mapping[str, str]) -> tuple[Setting, ...]:
+    """The settings to try first that this library and these facts allow."""
+    found = []
+    for table in definition.start:
+        setting = Setting({names[n]: v for n, v in Setting.parse(table.setting).items()})
+        if space.is_valid(setting) and (canonical := space.canonical(setting)) not in found:
+            found.append(canonical)
+    return tuple(found)
 
 
 def _names(canonical: str, table: ParameterTable) -> set[str]:

@@ -69,7 +69,8 @@ class Space:
     ``aliases`` maps what a parameter is called elsewhere to its name here, for messages.
     ``derived`` are values that follow from parameters and facts.  ``arguments`` are words of the
     program beside those that parameters give by themselves.  ``requires`` names what an
-    application must understand (its ``tunable``).
+    application must understand (its ``tunable``).  ``starts`` are settings that are known to be
+    worth trying: what a search proposes first.
     Raises :class:`UsageError` where names collide.
     """
 
@@ -82,6 +83,7 @@ class Space:
     derived: Mapping[str, Expr] = field(default_factory=dict)
     arguments: tuple[Argument, ...] = ()
     requires: frozenset[str] = frozenset()
+    starts: tuple[Setting, ...] = ()
 
     def __post_init__(self) -> None:
         for parameter in self.parameters:
@@ -119,7 +121,9 @@ class Space:
         """The space less some parameters, each with the reason; names it has not mean nothing."""
         gone = {name: reason for name, reason in reasons.items() if name in self}
         kept = tuple(parameter for parameter in self if parameter.name not in gone)
-        return replace(self, parameters=kept, absent={**self.absent, **gone}) if gone else self
+        starts = tuple(start for start in self.starts if gone.keys().isdisjoint(start))
+        absent = {**self.absent, **gone}
+        return replace(self, parameters=kept, absent=absent, starts=starts) if gone else self
 
     @cached_property
     def hash(self) -> str:

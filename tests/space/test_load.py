@@ -237,3 +237,38 @@ def test_shipped_spaces_load_everywhere(name: str, library: Library, facts: dict
     assert space.is_valid(DEFAULT)
     assert all(parameter.help for parameter in space)
     assert next(space.enumerate()) == DEFAULT
+
+
+STARTS = """
+[parameters.a]
+levels = [1, 2]
+target = "env"
+[parameters.b]
+levels = ["x", "y"]
+target = "env"
+when = "ranks > 2"
+[[constraints]]
+rule = "a < 2 or ranks < 9"
+[[start]]
+setting = "a=2"
+source = "somebody"
+[[start]]
+setting = "a=1,b=y"
+"""
+
+
+def test_what_is_worth_trying_first_where_it_is_allowed(tmp_path: Path) -> None:
+    def starts(ranks: int) -> list[str]:
+        return [str(start) for start in load(tmp_path, STARTS, NEW, {"ranks": ranks}).starts]
+
+    assert starts(4) == ["a=2", "a=1,b=y"]
+    assert starts(16) == ["a=1,b=y"]
+    assert starts(1) == ["a=2"]
+
+
+@pytest.mark.parametrize(
+    ("start", "word"), [("c=1", "c is no parameter"), ("a", "a"), ("a=2,a=1", "a")]
+)
+def test_a_start_that_cannot_be_is_an_error(tmp_path: Path, start: str, word: str) -> None:
+    with pytest.raises(UsageError, match=word):
+        load(tmp_path, STARTS.replace("a=2", start), NEW, {"ranks": 4})

@@ -176,3 +176,11 @@ def test_it_joins_the_space_of_the_library(library: Library) -> None:
         if "variant" in setting:
             check(both, setting, 4)
     assert any("variant" in setting and "resource" in both.launched(setting) for setting in found)
+
+
+@pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
+def test_over_decomposition_is_tried_first(library: Library) -> None:
+    facts = {"ranks": 2, "cores": 2, "nodes": 1}
+    both = load_space("openmpi+mate", library, facts)
+    assert [str(start) for start in both.starts] == ["odf=4,variant=mate", "odf=2,variant=mate"]
+    assert [str(s) for s in both.without({"odf": "not here"}).starts] == []
