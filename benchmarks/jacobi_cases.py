@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autotune.report.figures import Point, curve
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import Comparison, compare, estimate
 from autotune.study.resources import placement
 from autotune.study.target import Target
-from benchmarks.svg_curve import Point, curve
 from runner.guard import wait_quiet
 from runner.launch import Runner
 from runner.types import LaunchSpec, RunRecord

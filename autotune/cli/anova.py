@@ -21,14 +21,16 @@ from autotune.anova.factors import (
 )
 from autotune.anova.interactions import Interaction, interactions
 from autotune.anova.mixed import Fit, fit
-from autotune.anova.page import level_means, page
 from autotune.anova.response import RESPONSES, Response, Values, respond
 from autotune.anova.sources import read_table
 from autotune.anova.stability import WAYS, By, Part, shown_level, stability, unstable
 from autotune.cli.options import JsonOut, StoreUrl
-from autotune.cli.render import console, percent, table, write_json, write_text
+from autotune.cli.render import console, table, write_json, write_text
 from autotune.errors import UsageError
+from autotune.report.levels import level_means
+from autotune.report.page import drawn_page
 from autotune.space import Setting
+from autotune.words import percent
 
 PRESETS = ("thesis", "careful")
 SHOWN_PAIRS = 5
@@ -96,7 +98,8 @@ def anova(
     setting = recommended(factors)
     if picture is not None:
         words = [*_headline(values, options, setting), *notes]
-        write_text(picture, page(f"Level means: {found.origin}", words, level_means(factors, kind)))
+        drawings = level_means(factors, kind)
+        write_text(picture, drawn_page(f"Level means: {found.origin}", words, drawings))
     data = {
         "schema": "autotune-anova-1",
         "source": found.origin,

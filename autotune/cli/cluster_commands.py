@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import JsonOut, Mpi
-from autotune.cli.render import console, seconds, table, write_json, write_text
+from autotune.cli.render import console, table, write_json, write_text
 from autotune.config.app import App, load_app
 from autotune.config.cluster import is_wheel, load_cluster, read_cluster
 from autotune.config.find import listing
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.study.startup import startup
+from autotune.words import seconds
 from runner.machine import describe
 from runner.mpi.discover import find
 

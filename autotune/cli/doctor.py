@@ -11,10 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from autotune.cli.options import ClusterName, JsonOut, Mpi
-from autotune.cli.render import console, seconds, write_json
+from autotune.cli.render import console, write_json
 from autotune.config.cluster import load_cluster
 from autotune.errors import AutotuneError
 from autotune.study.startup import Startup, startup
+from autotune.words import seconds
 from runner.errors import RunnerError
 from runner.machine import describe
 from runner.mpi.discover import adapter, find, libraries

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli import options as o
-from autotune.cli.render import console, error_console, seconds, table, write_json, write_text
+from autotune.cli.render import console, error_console, table, write_json, write_text
 from autotune.cli.train import From, Split
 from autotune.errors import UsageError
+from autotune.words import seconds
 
 if TYPE_CHECKING:
     from autotune.predict import Evaluation
@@ -126,7 +127,7 @@ def _print(found: Evaluation) -> None:
 
 
 def _picture(found: Evaluation) -> str:
-    from autotune.anova.svg import Mark, dots
+    from autotune.report.figures import Mark, dots
 
     marks = [
         Mark(

@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from autotune.cli import options as o
-from autotune.cli.render import console, error_console, seconds, table, write_json
+from autotune.cli.render import console, error_console, table, write_json
 from autotune.config.app import load_app
 from autotune.config.cluster import load_cluster
 from autotune.datasets.block import BlockEnded, Told
@@ -28,6 +28,7 @@ from autotune.store import Store
 from autotune.study.duration import parse_duration
 from autotune.study.events import PhaseStarted, RunEnded, Waiting
 from autotune.study.target import Target
+from autotune.words import seconds
 from runner.mpi.discover import find
 
 

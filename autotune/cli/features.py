@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 import typer
 
 from autotune.cli import options as o
-from autotune.cli.render import console, error_console, seconds, table, write_json
+from autotune.cli.render import console, error_console, table, write_json
 from autotune.errors import UsageError
 from autotune.study.target import Target
+from autotune.words import seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.machine import describe
@@ -58,7 +59,7 @@ def features(
     )
     target = words.resolve()
     o.check_writable(out)
-    found, traced = _measure(target, method, guard)
+    found, traced = traced_features(target, method, guard)
     found.save(out)
     if json_out:
         write_json(found.to_json(), json_out)
@@ -67,9 +68,10 @@ def features(
         console().print(f"features written to {out}", markup=False, soft_wrap=True)
 
 
-def _measure(
-    target: Target, method: Literal["auto", "pmpi", "mpi4py"], guard: bool
+def traced_features(
+    target: Target, method: Literal["auto", "pmpi", "mpi4py"] = "auto", guard: bool = True
 ) -> tuple[Features, Traced]:
+    """One traced run of a target; raises UsageError where it cannot be traced."""
     out = error_console()
 
     def tell(words: str) -> None:

@@ -16,15 +16,15 @@ from autotune.anova.importance import (
     best_cells,
     importance,
 )
-from autotune.anova.page import page
 from autotune.anova.sources import STUDY, read_table
-from autotune.anova.svg import Mark, bars, dots
 from autotune.anova.table import Table
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.render import console, table, write_json, write_text
 from autotune.datasets.card import CARD
 from autotune.datasets.dataset import FOLDER
 from autotune.errors import UsageError
+from autotune.report.figures import Mark, bars, dots
+from autotune.report.page import drawn_page
 
 SHOWN_PAIRS = 5
 LANDSCAPES = 3
@@ -146,7 +146,7 @@ def _page(found: Table, result: Importance, near: dict[str, list[Near]]) -> str:
         "Around the best setting one parameter is changed and all others are kept.",
         *result.notes,
     ]
-    return page(f"Importance: {found.origin}", words, drawings)
+    return drawn_page(f"Importance: {found.origin}", words, drawings)
 
 
 def _landscape(cell: str, name: str, steps: list[Near]) -> str:

@@ -8,10 +8,11 @@ import typer
 
 from autotune.cli import options as o
 from autotune.cli.progress import Progress
-from autotune.cli.render import console, seconds, table, write_json
+from autotune.cli.render import console, table, write_json
 from autotune.stats import estimate_words
 from autotune.store import Store
 from autotune.study.noise import NoiseReport, measure_noise
+from autotune.words import seconds
 
 
 def noise(

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from autotune.cli.render import console, percent, seconds, table
+from autotune.cli.render import console, table
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest
 from autotune.study.result import Finalist, Result
-
-HEADLINES = {
-    "recommended": "A better setting is proven.",
-    "keep_default": "Keep the default: nothing was proven to be faster.",
-    "inconclusive": "Not decided: no setting was proven faster, and none was ruled out.",
-    "too_noisy": "Too noisy: this machine's runs scatter too much to decide.",
-    "interrupted": "Interrupted.",
-}
-
-
-FEW = 4
-"""Settings with more parameters are counted, not spelled out, where they are not the answer."""
+from autotune.words import FEW, HEADLINES, interval, percent, seconds, short_setting, verdict
 
 
 def print_result(result: Result) -> None:
@@ -69,7 +57,7 @@ def print_comparison(request: ComparisonRequest, outcome: ComparisonOutcome) -> 
     out = console()
     out.print()
     out.print(f"B against A: {outcome.words}", style="bold", markup=False)
-    out.print(f"{_verdict(outcome.decision.outcome)}: {outcome.decision.why}", markup=False)
+    out.print(f"{verdict(outcome.decision.outcome)}: {outcome.decision.why}", markup=False)
     data = outcome.to_json()
     rows = [
         ["A", request.first.key.replace(",", " "), seconds(data["a_median_s"])],
@@ -117,26 +105,13 @@ def _print_use(result: Result) -> None:
 
 
 def _row(finalist: Finalist) -> list[str]:
-    low = "-" if finalist.lo is None else percent(finalist.lo)
-    high = "-" if finalist.hi is None else percent(finalist.hi)
     return [
         short_setting(finalist.setting.to_json()),
         percent(finalist.gain),
-        f"{low} .. {high}",
+        interval((finalist.lo, finalist.hi)),
         str(finalist.blocks),
-        _verdict(finalist.verdict),
+        verdict(finalist.verdict),
     ]
-
-
-def _verdict(outcome: str) -> str:
-    """For people: a comparison that would go on is still open."""
-    return "open" if outcome == "continue" else outcome
-
-
-def short_setting(values: Mapping[str, object]) -> str:
-    if len(values) > FEW:
-        return f"a setting of {len(values)} parameters"
-    return ", ".join(f"{k}={v}" for k, v in values.items()) or "default"
 
 
 def _number(value: float | int | None) -> float | None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli import options as o
-from autotune.cli.outcome import short_setting
 from autotune.cli.predict_proof import (
     Proof,
     Wanted,
@@ -22,6 +21,7 @@ from autotune.cli.render import console, error_console, write_json
 from autotune.errors import UsageError, WorkError
 from autotune.space import Setting, Space
 from autotune.study.duration import parse_duration
+from autotune.words import short_setting
 
 if TYPE_CHECKING:
     from autotune.predict import Named

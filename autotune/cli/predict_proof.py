@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from autotune.cli import options as o
 from autotune.cli.outcome import print_comparison
 from autotune.cli.progress import Progress
-from autotune.cli.render import percent, write_text
+from autotune.cli.render import write_text
 from autotune.config.app import app_from_command
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
@@ -20,6 +20,7 @@ from autotune.stats import Plan
 from autotune.store import Store
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.target import Target
+from autotune.words import percent
 from runner.errors import RunnerError
 from runner.launch import Runner
 from runner.mpi.discover import adapter as adapter_for

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autotune.cli.outcome import short_setting
-from autotune.cli.render import console, percent, table
+from autotune.cli.render import console, table
+from autotune.words import percent, short_setting
 
 if TYPE_CHECKING:
     from autotune.predict import Model, Named, Neighbour

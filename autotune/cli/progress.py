@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from autotune.cli.render import percent, seconds
 from autotune.study.events import Event, PhaseStarted, RunEnded, TrialEnded, Waiting
+from autotune.words import percent, seconds
 
 PLAIN_EVERY = 10
 """Without a terminal every tenth trial is a line, besides every new best."""

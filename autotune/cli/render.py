@@ -43,26 +43,6 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     return Group(Text(title), drawn) if title else drawn
 
 
-def seconds(value: float | None) -> str:
-    """A time in the unit that reads best: 1.234 s, 12.3 ms, 3 min 20 s."""
-    if value is None:
-        return "-"
-    if value < 0.001:
-        return f"{value * 1e6:.0f} us"
-    if value < 0.1:
-        return f"{value * 1e3:.1f} ms"
-    if value < 100:
-        return f"{value:.3f} s" if value < 10 else f"{value:.1f} s"
-    if value < 3600:
-        return f"{int(value // 60)} min {int(value % 60)} s"
-    return f"{int(value // 3600)} h {int(value % 3600 // 60)} min"
-
-
-def percent(gain: float | None) -> str:
-    """A gain with its sign: +8.3 %."""
-    return "-" if gain is None else f"{gain * 100:+.1f} %"
-
-
 def write_json(data: Any, target: str) -> None:
     """Write JSON to a file (whole or not at all), or to standard output for ``-``."""
     text = json.dumps(data, indent=2, allow_nan=False, default=str) + "\n"

@@ -10,11 +10,12 @@ import typer
 
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.outcome import print_result
-from autotune.cli.render import console, percent, seconds, table, write_json
+from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError
 from autotune.store import Store, Study
 from autotune.study.conduct import FINISHED
 from autotune.study.result import Result
+from autotune.words import percent, seconds
 
 StudyName = Annotated[
     str, typer.Argument(metavar="STUDY", help="Its number, or the beginning of its hash.")

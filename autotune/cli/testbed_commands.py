@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import JsonOut
-from autotune.cli.render import console, percent, seconds, table, write_json
+from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError
+from autotune.words import percent, seconds
 from runner import testbed as tb
 from runner.lock import MachineLock
 
@@ -24,8 +25,8 @@ Name = Annotated[
     str, typer.Option("--name", metavar="NAME", help="Which testbed; several may be up.")
 ]
 
-_LATENCY = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s)")
-_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg])(?:bit|bps)?", re.IGNORECASE)
+_LATENCY = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)\s*(us|ms|s)")
+_RATE = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)\s*([kmg])(?:bit|bps)?", re.IGNORECASE)
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _BITS = {"k": 1e3, "m": 1e6, "g": 1e9}
 USEFUL_ERROR = 0.1

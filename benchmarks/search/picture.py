@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from autotune.report.figures import COLOURS, Point, curve
 from autotune.space import DEFAULT, Setting
 from benchmarks.search.course import MARKS, Course
 from benchmarks.search.field import Standing
-from benchmarks.svg_curve import STYLES, Point, curve
 
 _SECONDS = (10, 20, 40, 80, 160, 320)
 
@@ -21,7 +22,7 @@ def draw(standings: Sequence[Standing], runs: int, place: Path) -> list[Path]:
     Points are means over all courses with a gain, bars two standard errors; the first eight
     contestants that are not on the small plan.
     """
-    shown = [s for s in standings if not s.slow][: len(STYLES)]
+    shown = [s for s in standings if not s.slow][: len(COLOURS)]
     by_runs = {s.name: {m: _point(s, m, None) for m in MARKS if m <= runs} for s in shown}
     last = max((c.named[-1][1] for s in shown for c in _gaining(s)), default=0.0)
     marks = [m for m in _SECONDS if m <= last] or [_SECONDS[0]]
@@ -41,7 +42,9 @@ def _point(standing: Standing, runs: int | None, seconds: float | None) -> Point
         c.land.share(c.at(runs) if runs is not None else _by_then(c, seconds or 0.0))
         for c in _gaining(standing)
     ]
-    mean, error = float(np.mean(shares)), float(np.std(shares)) / max(len(shares), 1) ** 0.5
+    if not shares:  # Nothing to gain on any landscape: there is no share.
+        return math.nan, math.nan, math.nan
+    mean, error = float(np.mean(shares)), float(np.std(shares)) / len(shares) ** 0.5
     return mean, mean - 2 * error, mean + 2 * error
 
 

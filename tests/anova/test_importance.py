@@ -10,10 +10,10 @@ from sklearn.ensemble import RandomForestRegressor
 
 from autotune.anova.fanova import parts_of
 from autotune.anova.importance import around_best, importance
-from autotune.anova.svg import Mark, bars, dots
 from autotune.anova.synthetic import no_effect, places, random_settings, table_of
 from autotune.anova.table import Table
 from autotune.errors import WorkError
+from autotune.report.figures import Mark, bars, dots
 from tests.anova.conftest import TRUTH, choices
 
 

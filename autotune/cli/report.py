@@ -1,0 +1,69 @@
+"""``autotune report``: one page that a centre would put on its web site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.render import console, write_json, write_text
+from autotune.errors import UsageError
+from autotune.report.build import cluster_page, study_page
+from autotune.report.page import render
+from autotune.store import Store
+
+
+def report(
+    study: Annotated[
+        str | None, typer.Argument(metavar="STUDY", help="Its number, or its hash's beginning.")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="NAME", help="All that was measured on a cluster."),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", metavar="NAME", help="With --cluster: its level means too."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("-o", "--out", metavar="FILE.html", help="Where the page goes.")
+    ] = Path("report.html"),
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    store: StoreUrl = None,
+    json_out: JsonOut = None,
+) -> None:
+    """Write a self-contained HTML page about a study or a cluster.
+
+    Gains with intervals, pictures, settings to copy, and where all of it comes from.  Nothing is
+    loaded from elsewhere.
+    """
+    if (study is None) == (cluster is None):
+        raise UsageError("say what the page is about: either STUDY or --cluster NAME")
+    if dataset is not None and cluster is None:
+        raise UsageError("--dataset goes with --cluster NAME")
+    if out.exists() and not force:
+        raise UsageError(f"{out} exists; --force replaces it")
+    with Store.open(store) as opened:
+        if study is not None:
+            page = study_page(opened, opened.find_study(study))
+        else:
+            page = cluster_page(opened, str(cluster), dataset)
+    text = render(page)
+    write_text(out, text)
+    if json_out:
+        data = {
+            "schema": "autotune-report-1",
+            "file": str(out),
+            "title": page.title,
+            "sections": [section.title for section in page.sections],
+            "figures": sum(len(section.figures) for section in page.sections),
+            "bytes": len(text.encode()),
+        }
+        write_json(data, json_out)
+    if json_out != "-":
+        figures = sum(len(section.figures) for section in page.sections)
+        console().print(
+            f"wrote {out}: {len(page.sections)} sections, {figures} figures", markup=False
+        )

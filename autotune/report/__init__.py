@@ -1,0 +1,1 @@
+"""Pages for people: what was measured, what was gained, and lines to copy."""

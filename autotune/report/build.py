@@ -1,0 +1,52 @@
+"""Pages from the results database."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from datetime import UTC, datetime
+
+from autotune.report.cluster import cluster_sections
+from autotune.report.page import Page
+from autotune.report.study import study_section
+from autotune.store import Store, Study
+
+GUIDE = (
+    "Gain is T default / T - 1, from interleaved pairs of runs on fresh data; the interval holds "
+    "the true gain with 95 % confidence, all looks at the data counted.  A run counts only when it "
+    "ended well, verified its result, was seen to have every requested parameter in force, and, "
+    "unless the guard was off, had the machine to itself."
+)
+
+
+def study_page(store: Store, study: Study) -> Page:
+    """One study."""
+    app = study.key.app
+    return Page(
+        f"{app.name}: how it should be started",
+        f"{study.key.mpi.family} {study.key.mpi.version}, {study.key.ranks} ranks, cluster "
+        f"{study.key.cluster}",
+        (study_section(store, study),),
+        _footer(store),
+    )
+
+
+def cluster_page(store: Store, name: str, dataset: str | None = None) -> Page:
+    """Everything that was measured on a cluster; ``dataset`` adds its level means.
+
+    Raises UsageError where there is nothing.
+    """
+    sections = cluster_sections(store, name, dataset)
+    title = f"MPI settings on {name}"
+    return Page(title, "What was measured, and what it gains", tuple(sections), _footer(store))
+
+
+def _footer(store: Store) -> str:
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"{GUIDE}  Made by autotune {_version()} on {now} from {store.shown}."
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("mpi-autotune")
+    except importlib.metadata.PackageNotFoundError:  # run from a checkout
+        return "(unknown version)"

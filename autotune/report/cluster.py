@@ -1,0 +1,218 @@
+"""What is said of a cluster: every study on it, the class-wide setting, what the files say."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from autotune.anova.factors import judge
+from autotune.anova.response import respond
+from autotune.anova.result import ClasswideResult, latest_result
+from autotune.anova.sources import read_table
+from autotune.collectives.result import CollectiveResult, latest
+from autotune.errors import UsageError
+from autotune.report.figures import Mark, boxes, dots, heat_map
+from autotune.report.levels import level_means
+from autotune.report.page import Copy, Section, Table
+from autotune.report.study import proof_ratios, study_section
+from autotune.store import Store, Study
+from autotune.study.book import ledger_of
+from autotune.study.ledger import DEFAULT_KEY
+from autotune.study.result import Result
+from autotune.words import (
+    HEADLINES,
+    binary,
+    interval,
+    percent,
+    seconds,
+    short_setting,
+    spelled,
+    verdict,
+)
+
+_DRAWN = 6
+"""Parameters whose level means are drawn."""
+_OWN = "the library's own"
+
+
+def cluster_sections(store: Store, name: str, dataset: str | None) -> list[Section]:
+    """The overview, the class-wide setting, collectives, level means, then each study's answer.
+
+    Raises UsageError where nothing was measured on this cluster.
+    """
+    studies = answered(store, name)
+    result = latest_result(name, proven=False)
+    tables = latest(name)
+    if not studies and result is None and tables is None and dataset is None:
+        raise UsageError(
+            f"there is no finished search on cluster {name} in {store.shown}, and no class-wide "
+            "result for it; see autotune studies"
+        )
+    sections = [_overview(store, studies)] if studies else []
+    if result is not None:
+        sections.append(classwide_section(result))
+    if tables is not None:
+        sections.append(collectives_section(tables))
+    if dataset is not None:
+        sections.append(dataset_section(dataset))
+    return [*sections, *(study_section(store, study) for study, _ in studies)]
+
+
+def answered(store: Store, cluster: str) -> list[tuple[Study, Result]]:
+    """The searches on a cluster that ended with an answer, the newest first."""
+    found = []
+    for summary in store.studies():
+        if summary.cluster == cluster and summary.status in HEADLINES:
+            study = store.get_study(summary.id)
+            if study.result is not None and "recommended" in study.result:
+                found.append((study, Result.from_json(study.result)))
+    return found
+
+
+def _overview(store: Store, studies: list[tuple[Study, Result]]) -> Section:
+    rows, marks, groups = [], [], {}
+    names = Counter(_label(study) for study, _ in studies)
+    for study, result in studies:
+        label = _label(study)
+        if names[label] > 1:  # another seed, another space: both are shown
+            label = f"{label} ({study.hash[:8]})"
+        low, high = result.gain_ci or (None, None)
+        rows.append(
+            (
+                label,
+                seconds(result.default.get("median_s")),
+                percent(result.gain),
+                interval(result.gain_ci),
+                result.status.replace("_", " "),
+                str(result.search_runs + result.confirmation_runs),
+                study.hash[:8],
+            )
+        )
+        if result.gain is not None:
+            marks.append(_mark(label, (result.gain, low, high), "", result.significant))
+        ratios = proof_ratios(ledger_of(store, study.id))
+        if result.status == "recommended" and result.recommended.key in ratios:
+            groups[f"{label}, default"] = ratios[DEFAULT_KEY]
+            groups[f"{label}, tuned"] = ratios[result.recommended.key]
+    columns = ("program", ">default", ">gain", ">95 % interval", "answer", ">runs", "study")
+    figures = []
+    if marks:
+        figures.append(dots("Proven gain of each program's own setting", "gain, %", marks))
+    if groups:
+        legend = "time / median time of the default"
+        figures.append(boxes("Runs of the proofs", legend, groups, reference=1.0))
+    proven = sum(result.status == "recommended" for _, result in studies)
+    words = (
+        f"{proven} of {len(studies)} searches found a setting that is proven to be faster; in the "
+        "others the default stands or the question is open."
+    )
+    table = Table("Each program's own search", columns, tuple(rows))
+    return Section("What was measured", words=(words,), tables=(table,), figures=tuple(figures))
+
+
+def _label(study: Study) -> str:
+    app = study.key.app
+    return f"{app.name}{f' {app.input}' if app.input else ''} {study.key.ranks}x"
+
+
+def _mark(label: str, gain: Sequence[float | None], note: str, marked: bool) -> Mark:
+    """A gain and the ends of its interval in percent."""
+    value, low, high = (math.nan if v is None else 100 * v for v in gain)
+    return Mark(label, value, low, high, note, marked)
+
+
+def classwide_section(result: ClasswideResult) -> Section:
+    """The setting for the whole class with its evidence on every program."""
+    known = interval((result.lo, result.hi))
+    ends = f" ({known})" if known else ""
+    said = {
+        "recommended": f"One setting for all: {percent(result.gain)} on average{ends}.",
+        "keep_default": "One setting for all: the default stands.",
+        "unproven": "One setting for all: chosen from recorded runs, not proven.",
+    }[result.status]
+    rows = tuple(
+        (
+            f"{e.app}{f' {e.input}' if e.input else ''} {e.ranks}x",
+            "held out" if e.held_out else "",
+            percent(e.gain),
+            interval((e.lo, e.hi)),
+            str(e.pairs),
+            verdict(e.verdict),
+        )
+        for e in result.evidence
+    )
+    columns = ("program", "", ">gain", ">95 % interval", ">pairs", "verdict")
+    marks = [
+        _mark(row[0], (e.gain, e.lo, e.hi), row[1], e.verdict == "better")
+        for row, e in zip(rows, result.evidence, strict=True)
+    ]
+    values = result.setting.to_json()
+    words = [result.why] if result.why else []
+    words.append(
+        f"Chosen from {result.source} (method {result.method}); {result.mpi.get('name', '')} "
+        f"{result.mpi.get('version', '')}, {result.date[:10]}, classwide:{result.id}."
+    )
+    return Section(
+        "One setting for the class",
+        verdict=said,
+        words=tuple(words),
+        copies=(Copy("Setting", spelled(values)),) if values else (),
+        tables=(Table("Proof on every program", columns, rows),) if rows else (),
+        figures=(dots("Gain of the class's setting", "gain, %", marks),) if marks else (),
+        notes=result.warnings,
+    )
+
+
+def collectives_section(result: CollectiveResult) -> Section:
+    """A heat map per operation: which algorithm stands at which size, and what it gains."""
+    drawings = []
+    for operation in dict.fromkeys(part.operation for part in result.parts if part.proven):
+        parts = [p for p in result.parts if p.operation == operation and p.evidence]
+        columns = sorted({row.size for p in parts for row in p.evidence if not row.between})
+        kinds, words = [], []
+        for part in parts:
+            seen = {row.size: row for row in part.evidence}
+            names = [result.algorithm(part, size) for size in columns]
+            kinds.append([_OWN if name == "-" else name for name in names])
+            words.append(
+                [
+                    "" if name == "-" or size not in seen else f"{seen[size].gain * 100:+.0f}"
+                    for name, size in zip(names, columns, strict=True)
+                ]
+            )
+        drawings.append(
+            heat_map(
+                f"{operation}: algorithm and gain in %",
+                "bytes",
+                "ranks",
+                [binary(size) for size in columns],
+                [str(part.ranks) for part in parts],
+                kinds,
+                words,
+                _OWN,
+            )
+        )
+    proven = sum(part.proven for part in result.parts)
+    said = (
+        f"{proven} of {len(result.parts)} tables have entries that are proven to be faster than "
+        f"what the library chooses by itself; {result.mpi['name']} {result.mpi['version']}, "
+        f"{result.date[:10]}, collectives:{result.id}."
+    )
+    return Section("Collectives", words=(said,), figures=tuple(drawings))
+
+
+def dataset_section(name: str) -> Section:
+    """Level means of the parameters that matter in a recorded dataset."""
+    found = read_table(name)
+    factors = judge(respond(found, "log"))
+    drawings = level_means(factors, "log")[:_DRAWN]
+    best = {f.name: f.best for f in factors if f.significant}
+    said = "No parameter has a certain effect."
+    if best:
+        said = f"Parameters with a certain effect and their best levels: {short_setting(best)}."
+    how = (
+        f"{found.origin}: {len(found.cells)} cells, {len(found.names)} parameters, one-way "
+        "analysis of variance at 99.9 %."
+    )
+    return Section("Means of levels", words=(how, said), figures=tuple(drawings))

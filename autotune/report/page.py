@@ -1,0 +1,85 @@
+"""A self-contained HTML page: nothing loaded, light and dark, every word escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+
+_SCRIPT = """
+for (const button of document.querySelectorAll("button")) {
+  button.addEventListener("click", async () => {
+    const text = button.nextElementSibling;
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+    } catch {
+      const range = document.createRange();
+      range.selectNodeContents(text);
+      getSelection().removeAllRanges();
+      getSelection().addRange(range);
+      document.execCommand("copy");
+    }
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+}
+"""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Lines to be copied."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text; a column whose name begins with ">" holds numbers."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of a page, in this order; ``figures`` are SVG made by :mod:`figures`."""
+
+    title: str
+    verdict: str = ""
+    words: tuple[str, ...] = ()
+    copies: tuple[Copy, ...] = ()
+    notes: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """Title, one line under it, the sections, and where all of it comes from."""
+
+    title: str
+    subtitle: str
+    sections: tuple[Section, ...] = field(default_factory=tuple)
+    footer: str = ""
+
+
+def render(page: Page) -> str:
+    """The page as text.  Only the figures, which this package draws itself, go in unescaped."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    template = files("autotune.report").joinpath("page.html").read_text(encoding="utf-8")
+    digest = hashlib.sha256(_SCRIPT.encode()).digest()
+    return environment.from_string(template).render(
+        page=page, script=_SCRIPT, script_hash=base64.b64encode(digest).decode()
+    )
+
+
+def drawn_page(title: str, words: Sequence[str], drawings: Sequence[str]) -> str:
+    """A page of a few words and drawings."""
+    return render(Page(title, "", (Section("", words=tuple(words), figures=tuple(drawings)),)))

@@ -1,0 +1,181 @@
+"""What is said of one study."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+
+from autotune.report.figures import boxes, steps
+from autotune.report.page import Copy, Section, Table
+from autotune.store import Store, StoredRun, Study, Trial
+from autotune.study.book import ledger_of
+from autotune.study.ledger import CONFIRM, DEFAULT_KEY, Ledger
+from autotune.study.result import Result
+from autotune.words import HEADLINES, interval, percent, seconds, spelled, verdict
+
+SHOWN = 10
+"""Settings in the table of what was seen."""
+
+
+def study_section(store: Store, study: Study, title: str | None = None) -> Section:
+    """Verdict, proven setting, proof, course of the search, and where it was measured."""
+    runs = store.runs(study.id)
+    ledger = ledger_of(store, study.id)
+    trials = store.trials(study.id)
+    result = None
+    if study.result is not None and "recommended" in study.result:
+        result = Result.from_json(study.result)
+    name = f"{study.key.app.name}{f' {study.key.app.input}' if study.key.app.input else ''}"
+    drawings = [course(ledger, trials), _proof(ledger, result)]
+    return Section(
+        title or f"{name} on {study.key.ranks} ranks",
+        verdict=_headline(study, result),
+        words=tuple(_words(study, ledger, result)),
+        copies=tuple(_copies(result)),
+        tables=(*_tables(ledger, trials, result), provenance(study, runs)),
+        figures=tuple(drawing for drawing in drawings if drawing),
+        notes=tuple(result.warnings) if result else (),
+    )
+
+
+def _headline(study: Study, result: Result | None) -> str:
+    if result is None:
+        return f"No result yet (status {study.status})."
+    if result.status == "recommended":
+        return f"A better setting is proven: {percent(result.gain)} ({interval(result.gain_ci)})."
+    return HEADLINES[result.status]
+
+
+def _words(study: Study, ledger: Ledger, result: Result | None) -> list[str]:
+    values = ledger.default_values()
+    words = []
+    if values:
+        words.append(
+            f"With the default it takes {seconds(statistics.median(values))} (median of "
+            f"{len(values)} runs)."
+        )
+    if result is not None:
+        words.append(
+            f"{result.trials} settings were tried in {result.search_runs} search runs, then "
+            f"{result.confirmation_runs} confirmation runs compared the best with the default, "
+            f"interleaved, on fresh data.  Runs rejected because other programs used the machine: "
+            f"{result.runs_rejected}."
+        )
+        if result.ended_by:
+            words.append(f"The search ended: {result.ended_by}.")
+    counted = [e.record for e in ledger.entries if e.counts and e.record.valid]
+    # Over its limit and yet counted: the guard would have rejected it.
+    loaded = sum(record.foreign_cpu_s > record.foreign_limit_s for record in counted)
+    if loaded:
+        words.append(
+            f"The guard was off: in {loaded} of the {len(counted)} runs that count, "
+            "other programs used the machine."
+        )
+    return words
+
+
+def _copies(result: Result | None) -> list[Copy]:
+    if result is None or result.status != "recommended":
+        return []
+    lines = [Copy("Setting", spelled(result.recommended.to_json()))]
+    if result.mpirun:
+        lines.append(Copy("Start it so", result.mpirun))
+    return lines
+
+
+def _tables(ledger: Ledger, trials: list[Trial], result: Result | None) -> list[Table]:
+    made = []
+    if result is not None and result.finalists:
+        rows = tuple(
+            (
+                f.setting.key.replace(",", " "),
+                percent(f.gain),
+                interval((f.lo, f.hi)),
+                str(f.blocks),
+                verdict(f.verdict),
+            )
+            for f in result.finalists
+        )
+        columns = ("setting", ">gain", ">95 % interval", ">pairs", "verdict")
+        made.append(Table("Proof against the default", columns, rows))
+    done = sorted((t for t in trials if t.estimate is not None), key=lambda t: t.estimate or 0.0)
+    seen = tuple((t.key.replace(",", " "), f"{t.estimate:.3f}", t.state) for t in done[:SHOWN])
+    if seen:
+        title = "Fastest settings of the search (time / time of the default; not a proof)"
+        made.append(Table(title, ("setting", ">time ratio", "state"), seen))
+    return made
+
+
+def provenance(study: Study, runs: list[StoredRun]) -> Table:
+    """Where, when and with what it was measured."""
+    key = study.key
+    hosts = sorted({run.record.host for run in runs if run.record.host})
+    memory = key.machine.memory_bytes / 2**30
+    rows = [
+        ("study", study.hash[:12]),
+        ("begun", study.created_at[:16].replace("T", " ") + " UTC"),
+        ("program", " ".join([key.app.program, *key.app.argv])),
+        ("MPI", f"{key.mpi.family} {key.mpi.version}"),
+        ("cluster", key.cluster),
+        ("machine", f"{key.machine.cpu_model}, {key.machine.cores} cores, {memory:.0f} GiB"),
+        ("hosts", ", ".join(hosts) or "-"),
+        ("space", key.space_name),
+        ("strategy", f"{key.strategy}, seed {key.seed}"),
+        ("inherited settings", spelled(key.inherited) or "none"),
+        ("autotune", study.tool_version),
+    ]
+    return Table("Provenance", ("", ""), tuple(rows))
+
+
+def course(ledger: Ledger, trials: list[Trial]) -> str:
+    """The best ratio so far over the search runs; empty where nothing was searched."""
+    estimates = {t.number: t.estimate for t in trials if t.state == "ok" and t.estimate is not None}
+    last: dict[int, int] = {}
+    searched = 0
+    for entry in ledger.entries:
+        searched += entry.kind != CONFIRM
+        if entry.trial in estimates:
+            last[entry.trial] = searched
+    points, best = [(0.0, 1.0)], 1.0
+    for number, runs in sorted(last.items(), key=lambda item: item[1]):
+        if estimates[number] < best:
+            best = estimates[number]
+            points.append((float(runs), best))
+    if not last:
+        return ""
+    points.append((float(searched), best))
+    title = "Best so far while searching (as seen, before the proof)"
+    return steps({"best": points}, title, "search runs", "time / time of the default")
+
+
+def _proof(ledger: Ledger, result: Result | None) -> str:
+    """Every run of the proof: each finalist beside the default."""
+    groups = proof_ratios(ledger)
+    if result is None or len(groups) < 2:
+        return ""
+    names = _short(groups)
+    shown = {names[key]: values for key, values in groups.items()}
+    legend = "time / median time of the default"
+    return boxes("Runs of the proof", legend, shown, reference=1.0)
+
+
+def proof_ratios(ledger: Ledger) -> dict[str, list[float]]:
+    """Seconds of each setting's confirmation runs over the default's median in that phase."""
+    entries = [e for e in ledger.entries if e.kind == CONFIRM and e.counts and e.record.valid]
+    defaults = [e.record.value_s for e in entries if e.key == DEFAULT_KEY]
+    if not defaults:
+        return {}
+    middle = statistics.median(defaults)
+    groups: dict[str, list[float]] = {DEFAULT_KEY: []}
+    for entry in entries:
+        groups.setdefault(entry.key, []).append(entry.record.value_s / middle)
+    return groups
+
+
+def _short(keys: Mapping[str, object]) -> dict[str, str]:
+    """A label of bounded length for each setting, all of them different."""
+    names: dict[str, str] = {}
+    for number, key in enumerate(keys):
+        label = key if len(key) <= 40 else f"{number}: {key[:32]}…"
+        names[key] = label
+    return names

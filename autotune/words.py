@@ -1,0 +1,67 @@
+"""Figures and verdicts in words: the same on the terminal and on pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+HEADLINES = {
+    "recommended": "A better setting is proven.",
+    "keep_default": "Keep the default: nothing was proven to be faster.",
+    "inconclusive": "Not decided: no setting was proven faster, and none was ruled out.",
+    "too_noisy": "Too noisy: this machine's runs scatter too much to decide.",
+    "interrupted": "Interrupted.",
+}
+FEW = 4
+"""Settings with more parameters are counted, not spelled out, where they are not the answer."""
+
+
+def seconds(value: float | None) -> str:
+    """A time in the unit that reads best: 1.234 s, 12.3 ms, 3 min 20 s."""
+    if value is None:
+        return "-"
+    if value < 0.001:
+        return f"{value * 1e6:.0f} us"
+    if value < 0.1:
+        return f"{value * 1e3:.1f} ms"
+    if value < 100:
+        return f"{value:.3f} s" if value < 10 else f"{value:.1f} s"
+    if value < 3600:
+        return f"{int(value // 60)} min {int(value % 60)} s"
+    return f"{int(value // 3600)} h {int(value % 3600 // 60)} min"
+
+
+def percent(gain: float | None) -> str:
+    """A gain with its sign: +8.3 %."""
+    return "-" if gain is None else f"{gain * 100:+.1f} %"
+
+
+def binary(size: int) -> str:
+    """Bytes with the prefixes that count 1024: 64, 4k, 1M."""
+    for unit, sign in ((2**20, "M"), (2**10, "k")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit}{sign}"
+    return str(size)
+
+
+def interval(ends: tuple[float | None, float | None] | None) -> str:
+    """ "+2.1 % .. +12.7 %", with "-" for an open end; empty where there is none."""
+    if ends is None or ends == (None, None):
+        return ""
+    return f"{percent(ends[0])} .. {percent(ends[1])}"
+
+
+def verdict(outcome: str) -> str:
+    """For people: a comparison that would go on is still open."""
+    return "open" if outcome == "continue" else outcome
+
+
+def short_setting(values: Mapping[str, object]) -> str:
+    """On one line, or how many parameters it has where that is shorter."""
+    if len(values) > FEW:
+        return f"a setting of {len(values)} parameters"
+    return ", ".join(f"{k}={v}" for k, v in values.items()) or "default"
+
+
+def spelled(values: Mapping[str, object]) -> str:
+    """One name and value per line."""
+    return "\n".join(f"{name} = {value}" for name, value in values.items())

@@ -1,0 +1,44 @@
+"""Pages about real studies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+
+@pytest.mark.mpi
+def test_pages_of_a_study_and_of_its_cluster(cli: Cli, library: object, work: Path) -> None:
+    searched = cli(
+        *("search", "--app", "jacobi3d", "--input", "small", "--no-guard", "--store", "r.db"),
+        *("--strategy", "random", "--trials", "4", "--min-gain", "40", "--json", "result.json"),
+    )
+    assert searched.code == 0, searched.err
+    result = json.loads((work / "result.json").read_text())
+    words = ("--store", "r.db", "--json", "-")
+    told = json.loads(cli("report", result["study"][:8], "-o", "s.html", *words).out)
+    assert told["figures"] >= 1
+    page = (work / "s.html").read_text()
+    assert result["study"] in page
+    assert f"{result['search_runs']} search runs" in page
+    assert "jacobi3d" in page
+    told = json.loads(cli("report", "--cluster", "local", "-o", "c.html", *words).out)
+    assert told["sections"] == ["What was measured", "jacobi3d small on 2 ranks"]
+
+
+def test_what_cannot_be(cli: Cli, work: Path) -> None:
+    for words, said in (
+        ((), "either STUDY or --cluster"),
+        (("abcd", "--cluster", "local"), "either STUDY or --cluster"),
+        (("abcd", "--dataset", "x"), "--dataset goes with --cluster"),
+        (("--cluster", "nowhere"), "no finished search on cluster nowhere"),
+    ):
+        outcome = cli("report", *words, "--store", "r.db")
+        assert outcome.code == 2
+        assert said in outcome.err.replace("\n", " ")
+    (work / "report.html").write_text("mine")
+    assert cli("report", "--cluster", "local", "--store", "r.db").code == 2
+    assert (work / "report.html").read_text() == "mine"
