@@ -132,6 +132,7 @@ class _Job:
         meetings, marks = Meetings(self._scheduler), Marks()
         for task in self._tasks:
             context = Context(task, shared, meetings, config, self._timers, marks)
+            task.context = context
             task.coroutine = life(context, task, main, args)
         if comm is not None:
             self._scheduler.on_failure = self._abort

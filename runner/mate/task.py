@@ -92,6 +92,7 @@ class Task:
         "blocker",
         "clock",
         "compute_s",
+        "context",
         "coroutine",
         "draining",
         "finished",
@@ -114,6 +115,8 @@ class Task:
         self.local = local
         self.rank = rank
         self.coroutine: Coroutine[Any, Any, Any] | None = None
+        self.context: Any = None
+        """What the rank was given."""
         self.state = QUEUED
         self.woken = False
         """Something happened while it ran: look again before parking it."""

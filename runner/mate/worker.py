@@ -10,6 +10,7 @@ from time import perf_counter
 from runner.mate import affinity
 from runner.mate.config import Config
 from runner.mate.errors import MateError
+from runner.mate.here import here
 from runner.mate.log import Lapse
 from runner.mate.poller import Poller
 from runner.mate.scheduler import Scheduler
@@ -92,6 +93,7 @@ class Worker:
         """Run a rank until it waits (False) or ends (True)."""
         clock, coroutine = self.clock, task.coroutine
         assert coroutine is not None
+        here.task = task
         task.clock = clock
         task.worker = self.number
         task.workers.add(self.number)

@@ -1,0 +1,49 @@
+"""Ordinary annotated mpi4py programs as programs of this runtime (Martin 2018, chapter 4).
+
+    from runner.mate.translate import translate
+    text = translate(Path("app.py").read_text(), "app.py")
+
+Needs libcst; comments and formatting survive.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper
+
+from runner.mate.translate.checks import (
+    check_directives,
+    check_imports,
+    check_main,
+    check_module,
+)
+from runner.mate.translate.errors import TranslationError, positions
+from runner.mate.translate.find import Finder, waiting
+from runner.mate.translate.rewrite import Rewriter, with_main
+
+__all__ = ["TranslationError", "translate"]
+
+
+def translate(text: str, file: str = "program") -> str:
+    """The program as one of the runtime; ``file`` is its name for messages.
+
+    Raises TranslationError, with file and line, for what cannot be translated.
+    """
+    try:
+        module = cst.parse_module(text)
+    except cst.ParserSyntaxError as problem:
+        place = f"{file}:{problem.raw_line}"
+        raise TranslationError(place, f"this is no Python: {problem.message}") from None
+    wrapper = MetadataWrapper(module)
+    fail = positions(wrapper, file)
+    module = wrapper.module
+    check_imports(module, fail)
+    check_directives(module, fail)
+    finder = Finder(fail)
+    module.visit(finder)
+    found = waiting(finder)
+    check_module(module, found.calls, finder.communicators, fail)
+    check_main(wrapper, fail)
+    rewriter = Rewriter(module, found, fail)
+    changed = module.visit(rewriter)
+    return with_main(changed, rewriter, fail).code

@@ -1,0 +1,225 @@
+"""An annotated loop as regions: what belongs to which, and what cannot be one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+import libcst.matchers as m
+
+from runner.mate.errors import GraphError
+from runner.mate.graph import Graph
+from runner.mate.translate.errors import Fail
+from runner.mate.translate.pragmas import GraphPragma, Statement, directive, without_directive
+from runner.mate.translate.scopes import names_in
+
+
+@dataclass(frozen=True)
+class RegionPart:
+    """One region of a graph: its statements as they stand in the loop."""
+
+    name: str
+    depends: tuple[str, ...]
+    body: tuple[Statement, ...]
+    place: cst.CSTNode
+
+
+@dataclass(frozen=True)
+class GraphPart:
+    """An annotated loop (or block, ``iterations`` None): its variable, its range, its regions."""
+
+    variable: str
+    iterations: cst.BaseExpression | None
+    regions: tuple[RegionPart, ...]
+    remarks: tuple[cst.EmptyLine, ...]
+    """The comment behind the loop's colon."""
+    footer: tuple[cst.EmptyLine, ...]
+    """Comments behind the last statement."""
+
+
+def read_graph(node: Statement, fail: Fail) -> GraphPart:
+    """The regions of the statement that a graph directive precedes.
+
+    Raises TranslationError where it is neither a regular loop nor a block, or a statement belongs
+    to no region.
+    """
+    variable: str
+    iterations: cst.BaseExpression | None
+    if isinstance(node, cst.For):
+        variable, iterations = _loop(node, fail)
+    elif isinstance(node, cst.If) and m.matches(node.test, m.Name("True")) and node.orelse is None:
+        variable, iterations = "_mate_i", None
+    else:
+        raise fail(
+            node,
+            "'#pragma mate graph' must stand before 'for NAME in range(...)', or before a block "
+            "'if True:'",
+        )
+    body = node.body
+    if not isinstance(body, cst.IndentedBlock):
+        raise fail(node, "the body of a graph must be an indented block")
+    regions = _regions(body.body, node, fail)
+    remark = body.header.comment
+    remarks = () if remark is None else (cst.EmptyLine(comment=remark),)
+    return GraphPart(variable, iterations, tuple(regions), remarks, tuple(body.footer))
+
+
+def check_graph(node: Statement, fail: Fail) -> None:
+    """Read a graph of the program as it was written; raises TranslationError for what it has."""
+    part = read_graph(node, fail)
+    graph = Graph("graph")
+    for region in part.regions:
+        graph.region(name=region.name, depends=region.depends)(lambda state, i: None)
+        for statement in region.body:
+            statement.visit(_Leaving(fail))
+        if part.variable != "_" and names_in(region.body).bound[part.variable]:
+            raise fail(
+                region.place,
+                f"region {region.name} changes the loop's variable {part.variable}: every region "
+                "has its own",
+            )
+    try:
+        graph.edges()
+    except GraphError as problem:
+        raise fail(node, str(problem).removeprefix("graph graph: ")) from None
+
+
+def check_variable(function: cst.FunctionDef, graph: Statement, fail: Fail) -> None:
+    """After the graph the loop's variable has no value: its regions have one each."""
+    target = graph.target if isinstance(graph, cst.For) else None
+    if isinstance(target, cst.Name) and target.value != "_":
+        function.body.visit(_Uses(target.value, fail))
+
+
+def _loop(node: cst.For, fail: Fail) -> tuple[str, cst.BaseExpression]:
+    if node.orelse is not None:
+        raise fail(node, "a graph's loop cannot have an else")
+    if not isinstance(node.target, cst.Name):
+        raise fail(node, "a graph's loop must have a single variable")
+    regular = isinstance(node.iter, cst.Call) and m.matches(node.iter.func, m.Name("range"))
+    if not regular:
+        raise fail(node, "a graph's loop must go over range(...): one regular accumulator")
+    return node.target.value, node.iter
+
+
+def _regions(
+    statements: Sequence[cst.BaseStatement], node: cst.CSTNode, fail: Fail
+) -> list[RegionPart]:
+    regions: list[RegionPart] = []
+    for statement in statements:
+        assert isinstance(statement, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+        pragma, number = directive(statement, fail)
+        if isinstance(pragma, GraphPragma):
+            raise fail(statement, "a graph inside a graph: they cannot be nested")
+        if pragma is None:
+            if not regions:
+                raise fail(statement, "a statement in a graph that belongs to no region")
+            last = regions[-1]
+            regions[-1] = RegionPart(last.name, last.depends, (*last.body, statement), last.place)
+            continue
+        if any(region.name == pragma.name for region in regions):
+            raise fail(statement, f"a second region {pragma.name} in this graph")
+        first = without_directive(statement, number)
+        regions.append(RegionPart(pragma.name, pragma.depends, (first,), statement))
+    if not regions:
+        raise fail(node, "a graph without regions")
+    return regions
+
+
+class _Leaving(cst.CSTVisitor):
+    """Refuses what would leave a region: it is a function, and others depend on its end.
+
+    Directives deeper inside it too.
+    """
+
+    def __init__(self, fail: Fail) -> None:
+        self.fail, self.loops = fail, 0
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
+            pragma, _ = directive(node, self.fail)
+            if pragma is not None:
+                what = "graph" if isinstance(pragma, GraphPragma) else "region"
+                raise self.fail(node, f"a {what} inside a region: they cannot be nested")
+        return super().on_visit(node)
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        return False
+
+    def visit_For(self, node: cst.For) -> None:
+        self.loops += 1
+
+    def leave_For(self, original_node: cst.For) -> None:
+        self.loops -= 1
+
+    def visit_While(self, node: cst.While) -> None:
+        self.loops += 1
+
+    def leave_While(self, original_node: cst.While) -> None:
+        self.loops -= 1
+
+    def visit_Return(self, node: cst.Return) -> None:
+        raise self.fail(node, "return in a region")
+
+    def visit_Break(self, node: cst.Break) -> None:
+        if not self.loops:
+            raise self.fail(node, "break in a region: all iterations are run")
+
+    def visit_Continue(self, node: cst.Continue) -> None:
+        if not self.loops:
+            raise self.fail(node, "continue in a region")
+
+
+class _Uses(cst.CSTVisitor):
+    """Refuses a name outside the loops and comprehensions that are over it."""
+
+    def __init__(self, name: str, fail: Fail) -> None:
+        self.name, self.fail = name, fail
+
+    def visit_For(self, node: cst.For) -> bool:
+        return not self._bound(node.target)
+
+    def visit_ListComp(self, node: cst.ListComp) -> bool:
+        return not self._over(node.for_in)
+
+    def visit_SetComp(self, node: cst.SetComp) -> bool:
+        return not self._over(node.for_in)
+
+    def visit_DictComp(self, node: cst.DictComp) -> bool:
+        return not self._over(node.for_in)
+
+    def visit_GeneratorExp(self, node: cst.GeneratorExp) -> bool:
+        return not self._over(node.for_in)
+
+    def visit_Lambda(self, node: cst.Lambda) -> bool:
+        return False
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        return False
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        node.value.visit(self)
+        return False
+
+    def visit_Arg(self, node: cst.Arg) -> bool:
+        node.value.visit(self)
+        return False
+
+    def visit_Name(self, node: cst.Name) -> None:
+        if node.value == self.name:
+            raise self.fail(
+                node,
+                f"{self.name} is the variable of a graph's loop and is used outside of it: every "
+                "region has its own; take another name here",
+            )
+
+    def _over(self, loop: cst.CompFor | None) -> bool:
+        while loop is not None:
+            if self._bound(loop.target):
+                return True
+            loop = loop.inner_for_in
+        return False
+
+    def _bound(self, target: cst.BaseAssignTargetExpression) -> bool:
+        return bool(names_in([cst.AssignTarget(target)]).bound[self.name])

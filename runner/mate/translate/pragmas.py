@@ -1,0 +1,96 @@
+"""The directives: ``#pragma mate graph`` and ``#pragma mate region(NAME) depends(A, B*@)``.
+
+Grammar: Martin 2018, chapter 4, put together in section 4.2 of the digest.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import libcst as cst
+
+from runner.mate.errors import GraphError
+from runner.mate.graph import parse_dependency
+from runner.mate.translate.errors import Fail
+
+Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
+
+_PRAGMA = re.compile(r"#\s*pragma\s+mate\b(?P<rest>.*)")
+_REGION = re.compile(
+    r"region\s*\(\s*(?P<name>[A-Za-z_]\w*)\s*\)\s*(depends\s*\((?P<depends>[^()]*)\))?\s*"
+)
+
+
+@dataclass(frozen=True)
+class GraphPragma:
+    """A loop or block comes next whose parts are regions."""
+
+
+@dataclass(frozen=True)
+class RegionPragma:
+    """The statements up to the next directive are this region."""
+
+    name: str
+    depends: tuple[str, ...]
+
+
+Pragma = GraphPragma | RegionPragma
+
+
+def read(comment: str) -> Pragma | None:
+    """The directive of a comment; None for any other comment.
+
+    Raises ValueError, saying what was expected, for one that is not understood.
+    """
+    found = _PRAGMA.fullmatch(comment.strip())
+    if found is None:
+        return None
+    rest = found["rest"].strip()
+    if rest == "graph":
+        return GraphPragma()
+    region = _REGION.fullmatch(rest)
+    if region is None:
+        raise ValueError(
+            f"{comment.strip()!r} is not understood; expected '#pragma mate graph' or "
+            "'#pragma mate region(NAME) depends(NAME, NAME*, NAME@, NAME*@)'"
+        )
+    # An ampersand stands for the at sign in places of the original's listings.
+    words = (word.strip().replace("&", "@") for word in (region["depends"] or "").split(","))
+    depends = tuple(word for word in words if word)
+    try:
+        for word in depends:
+            parse_dependency(word)
+    except GraphError as problem:
+        raise ValueError(str(problem)) from None
+    return RegionPragma(region["name"], depends)
+
+
+def directive(node: Statement, fail: Fail) -> tuple[Pragma | None, int]:
+    """The directive in front of a statement and the index of its line; (None, -1) without one.
+
+    Raises TranslationError for one that is not understood, or several before one statement.
+    """
+    found: tuple[Pragma | None, int] = (None, -1)
+    for number, line in enumerate(node.leading_lines):
+        pragma = None if line.comment is None else pragma_of(line.comment, fail)
+        if pragma is None:
+            continue
+        if found[0] is not None:
+            assert line.comment is not None
+            raise fail(line.comment, "two directives and no statement between them")
+        found = (pragma, number)
+    return found
+
+
+def pragma_of(comment: cst.Comment, fail: Fail) -> Pragma | None:
+    """The directive of a comment; raises TranslationError for one that is not understood."""
+    try:
+        return read(comment.value)
+    except ValueError as problem:
+        raise fail(comment, str(problem)) from None
+
+
+def without_directive(node: Statement, number: int) -> Statement:
+    lines = [line for i, line in enumerate(node.leading_lines) if i != number]
+    return node.with_changes(leading_lines=lines)

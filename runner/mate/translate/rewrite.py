@@ -1,0 +1,254 @@
+"""The translated program: waiting functions made coroutines, annotated loops made graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from runner.mate.translate.checks import is_main
+from runner.mate.translate.errors import Fail
+from runner.mate.translate.find import Waiting, is_request, is_world
+from runner.mate.translate.graphs import GraphPart, read_graph
+from runner.mate.translate.names import ORDINARY
+from runner.mate.translate.pragmas import GraphPragma, Statement, directive, without_directive
+from runner.mate.translate.regions import ASYNC, BLANK, function_name, functions
+from runner.mate.translate.scopes import Names, dotted, names_in, parameters
+
+MAIN = "_mate_main"
+_WIDTH = 96
+
+
+class Rewriter(cst.CSTTransformer):
+    """Made for one module; ``graphs`` are the descriptions that go to the module's top."""
+
+    def __init__(self, module: cst.Module, waiting: Waiting, fail: Fail) -> None:
+        self.module = module
+        self.waiting = waiting
+        self.fail = fail
+        self.graphs: list[str] = []
+        imported = _api_name(module)
+        self.has_api = imported is not None
+        free = "mate" if not names_in([module]).mentioned["mate"] else "_mate"
+        self.api = imported or free
+        self._scopes: list[Names] = []
+
+    # Names and calls
+
+    def leave_ImportFrom(
+        self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
+    ) -> cst.ImportFrom:
+        """``from runner.mate import ordinary as mate`` takes the runtime instead."""
+        made = []
+        for alias in _aliases(updated_node):
+            if _stands_for_runtime(original_node, alias):
+                called = cst.AsName(cst.Name(alias.evaluated_alias or alias.evaluated_name))
+                alias = alias.with_changes(name=cst.Name("translated"), asname=called)
+            made.append(alias)
+        return updated_node.with_changes(names=made) if made else updated_node
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        if original_node not in self.waiting.calls:
+            return updated_node
+        function = updated_node.func
+        if isinstance(function, cst.Attribute) and is_request(function.value):
+            updated_node = updated_node.with_changes(func=_attribute(self.api, "waitall"))
+        return cst.Await(updated_node, lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+    def leave_Expr(self, original_node: cst.Expr, updated_node: cst.Expr) -> cst.Expr:
+        return updated_node.with_changes(value=_bare(updated_node.value))
+
+    def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
+        return updated_node.with_changes(value=_bare(updated_node.value))
+
+    def leave_AugAssign(
+        self, original_node: cst.AugAssign, updated_node: cst.AugAssign
+    ) -> cst.AugAssign:
+        return updated_node.with_changes(value=_bare(updated_node.value))
+
+    def leave_AnnAssign(
+        self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign
+    ) -> cst.AnnAssign:
+        if updated_node.value is None:
+            return updated_node
+        return updated_node.with_changes(value=_bare(updated_node.value))
+
+    def leave_Return(self, original_node: cst.Return, updated_node: cst.Return) -> cst.Return:
+        if updated_node.value is None:
+            return updated_node
+        return updated_node.with_changes(value=_bare(updated_node.value))
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        if is_world(original_node):
+            return _attribute(self.api, "COMM_WORLD")
+        return updated_node
+
+    # Functions
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        found = names_in([node.body])
+        found.bound.update(parameters(node))
+        self._scopes.append(found)
+
+    def leave_FunctionDef(
+        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
+    ) -> cst.FunctionDef:
+        self._scopes.pop()
+        if original_node.name.value not in self.waiting.functions or original_node.asynchronous:
+            return updated_node
+        return updated_node.with_changes(asynchronous=ASYNC)
+
+    # Graphs
+
+    def leave_IndentedBlock(
+        self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
+    ) -> cst.IndentedBlock:
+        made: list[cst.BaseStatement] = []
+        for old, new in zip(original_node.body, updated_node.body, strict=True):
+            assert isinstance(old, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+            assert isinstance(new, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+            pragma, number = directive(old, self.fail)
+            if isinstance(pragma, GraphPragma):
+                made += self._graph(old, new, number)
+            else:
+                made.append(new)
+        return updated_node.with_changes(body=made)
+
+    def _graph(self, old: Statement, new: Statement, number: int) -> list[cst.BaseStatement]:
+        part = read_graph(new, self.fail)
+        name = f"_mate_graph_{len(self.graphs) + 1}"
+        scope = self._scopes[-1]
+        local = functions(part, scope)
+        title = self.fail(old, "").place.replace("\\", "/").rpartition("/")[2]
+        rows = [
+            _row(region.name, region.depends, found.waits)
+            for region, found in zip(part.regions, local, strict=True)
+        ]
+        self.graphs.append(
+            f'{name} = {self.api}.graph(\n    "{title}",\n    [\n{"".join(rows)}    ],\n)\n'
+        )
+        # What only regions bind needs a place in the function before they can share it.
+        inside = names_in([s for region in part.regions for s in region.body])
+        shared = {n for found in local for n in found.shared}
+        fresh = sorted(n for n in shared if scope.bound[n] <= inside.bound[n])
+        whole: list[cst.BaseStatement] = [
+            *(cst.parse_statement(f"{fresh_name} = None\n") for fresh_name in fresh),
+            *(found.function for found in local),
+            self._run(name, part),
+        ]
+        kept = without_directive(new, number).leading_lines
+        return [_led_by([*kept, *part.remarks], whole[0]), *whole[1:]]
+
+    def _run(self, name: str, part: GraphPart) -> cst.BaseStatement:
+        count = cst.Integer("1") if part.iterations is None else part.iterations
+        bodies = [function_name(region) for region in part.regions]
+        words = [name, self.module.code_for_node(count), *bodies]
+        text = f"await {self.api}.run_graph({', '.join(words)})\n"
+        if len(text) + 4 > _WIDTH:
+            lines = "".join(f"    {word},\n" for word in words)
+            text = f"await {self.api}.run_graph(\n{lines})\n"
+        made = cst.parse_statement(text)
+        return _led_by([BLANK], made)
+
+
+def _row(name: str, depends: Sequence[str], waits: bool) -> str:
+    """A region in a graph's description."""
+    words = ", ".join(f'"{word}"' for word in depends)
+    return f'        ("{name}", [{words}], {waits}),\n'
+
+
+def _led_by(lines: Sequence[cst.EmptyLine], statement: cst.BaseStatement) -> cst.BaseStatement:
+    """The statement with lines before it, and no two blank ones in a row."""
+    assert isinstance(statement, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+    own = list(statement.leading_lines)
+    if lines and lines[-1].comment is None and own and own[0].comment is None:
+        own = own[1:]
+    return statement.with_changes(leading_lines=[*lines, *own])
+
+
+def _aliases(node: cst.ImportFrom) -> Sequence[cst.ImportAlias]:
+    return () if isinstance(node.names, cst.ImportStar) else node.names
+
+
+def _stands_for_runtime(node: cst.ImportFrom, alias: cst.ImportAlias) -> bool:
+    return node.module is not None and f"{dotted(node.module)}.{alias.evaluated_name}" == ORDINARY
+
+
+def _attribute(base: str, name: str) -> cst.Attribute:
+    return cst.Attribute(cst.Name(base), cst.Name(name))
+
+
+def _bare(value: cst.BaseExpression) -> cst.BaseExpression:
+    """Without the parentheses that an awaited call needs only inside a larger expression."""
+    if isinstance(value, cst.Await) and len(value.lpar) == 1:
+        return value.with_changes(lpar=[], rpar=[])
+    return value
+
+
+def _api_name(module: cst.Module) -> str | None:
+    """What the program calls the module that stands for the runtime, if it imports it."""
+    for statement in module.body:
+        for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if not isinstance(small, cst.ImportFrom):
+                continue
+            for alias in _aliases(small):
+                if _stands_for_runtime(small, alias):
+                    return alias.evaluated_alias or alias.evaluated_name
+    return None
+
+
+def with_main(module: cst.Module, rewriter: Rewriter, fail: Fail) -> cst.Module:
+    """The module that starts the runtime where it started itself, with its graphs at the top.
+
+    Raises TranslationError where there is no ``if __name__ == "__main__":`` block.
+    """
+    body: list[cst.BaseStatement] = []
+    for statement in module.body:
+        if is_main(statement):
+            assert isinstance(statement, cst.If)
+            if statement.orelse is not None:
+                raise fail(statement, "the block that starts the program cannot have an else")
+            body += _started(statement, rewriter.api)
+        else:
+            body.append(statement)
+    if not any(is_main(statement) for statement in body):
+        raise fail(
+            rewriter.module, "there is no 'if __name__ == \"__main__\":' block to start from"
+        )
+    place = _after_imports(body)
+    added: list[cst.BaseStatement] = []
+    if not rewriter.has_api:
+        name = rewriter.api
+        added.append(cst.parse_statement(f"from runner.mate import translated as {name}\n"))
+    added += [_led_by([BLANK], cst.parse_statement(graph)) for graph in rewriter.graphs]
+    return module.with_changes(body=[*body[:place], *added, *body[place:]])
+
+
+def _started(block: cst.If, api: str) -> list[cst.BaseStatement]:
+    main = cst.FunctionDef(
+        cst.Name(MAIN),
+        cst.Parameters(),
+        block.body,
+        asynchronous=ASYNC,
+        leading_lines=_two_blank(block.leading_lines),
+    )
+    start = cst.IndentedBlock([cst.parse_statement(f"{api}.start({MAIN})\n")])
+    return [main, block.with_changes(body=start, leading_lines=[BLANK, BLANK])]
+
+
+def _two_blank(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+    first = next((n for n, line in enumerate(lines) if line.comment is not None), len(lines))
+    return [BLANK, BLANK, *lines[first:]]
+
+
+def _after_imports(body: Sequence[cst.BaseStatement]) -> int:
+    """Behind the last import and the module's own description."""
+    last = 0
+    for number, statement in enumerate(body):
+        small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+        described = isinstance(small, cst.Expr) and isinstance(small.value, cst.SimpleString)
+        if isinstance(small, cst.Import | cst.ImportFrom) or (described and number == 0):
+            last = number + 1
+    return last

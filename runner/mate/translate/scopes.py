@@ -1,0 +1,191 @@
+"""Names in pieces of a function: which are bound there, which are mentioned."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+
+@dataclass(frozen=True)
+class Names:
+    """How often each name is bound and mentioned (bindings are mentions too)."""
+
+    bound: Counter[str]
+    mentioned: Counter[str]
+
+
+def names_in(nodes: Sequence[cst.CSTNode]) -> Names:
+    found = _Names()
+    for node in nodes:
+        node.visit(found)
+    return Names(found.bound, found.mentioned)
+
+
+def parameters(node: cst.FunctionDef) -> list[str]:
+    """Names of all parameters of a function."""
+    found = node.params
+    stars = [p for p in (found.star_arg, found.star_kwarg) if isinstance(p, cst.Param)]
+    every = (*found.posonly_params, *found.params, *found.kwonly_params, *stars)
+    return [parameter.name.value for parameter in every]
+
+
+def persistent(name: str, body: Sequence[cst.BaseStatement]) -> bool:
+    """Whether statements that bind a name may read the value it had before them."""
+    with_it = [s for s in body if names_in([s]).mentioned[name]]
+    first = with_it[0]
+    if isinstance(first, cst.SimpleStatementLine):
+        small = next(s for s in first.body if names_in([s]).mentioned[name])
+        if isinstance(small, cst.Import | cst.ImportFrom):
+            return False
+        if not isinstance(small, cst.Assign | cst.AnnAssign) or small.value is None:
+            return True
+        return not names_in([small]).bound[name] or bool(names_in([small.value]).mentioned[name])
+    if isinstance(first, cst.For):
+        target = names_in([cst.AssignTarget(first.target)]).bound[name]
+        before = names_in([first.iter]).mentioned[name]
+        return not target or bool(before) or len(with_it) > 1 or first.orelse is not None
+    if isinstance(first, cst.With):
+        opened = names_in(first.items)
+        return not opened.bound[name] or opened.mentioned[name] > 1
+    return not isinstance(first, cst.FunctionDef | cst.ClassDef)
+
+
+class _Names(cst.CSTVisitor):
+    """Counts how often names are bound and mentioned; inner functions have names of their own."""
+
+    def __init__(self) -> None:
+        self.bound: Counter[str] = Counter()
+        self.mentioned: Counter[str] = Counter()
+        self._inner = 0
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self._definition(node.name.value)
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
+        self._inner -= 1
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        self._definition(node.name.value)
+
+    def leave_ClassDef(self, original_node: cst.ClassDef) -> None:
+        self._inner -= 1
+
+    def _definition(self, name: str) -> None:
+        if not self._inner:
+            self.bound[name] += 1
+        self._inner += 1
+
+    def visit_Lambda(self, node: cst.Lambda) -> None:
+        self._inner += 1
+
+    def leave_Lambda(self, original_node: cst.Lambda) -> None:
+        self._inner -= 1
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        node.value.visit(self)
+        return False
+
+    def visit_Arg(self, node: cst.Arg) -> bool:
+        node.value.visit(self)
+        return False
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.mentioned[node.value] += 1
+
+    def visit_ImportAlias(self, node: cst.ImportAlias) -> bool:
+        name = node.evaluated_alias or node.evaluated_name.partition(".")[0]
+        self.mentioned[name] += 1
+        self._bind(name)
+        return False
+
+    def visit_NameItem(self, node: cst.NameItem) -> None:
+        self._bind(node.name.value)  # nonlocal: it has its place already
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        self._target(node.target)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        self._target(node.target)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self._target(node.target)
+
+    def visit_For(self, node: cst.For) -> None:
+        self._target(node.target)
+
+    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
+        self._target(node.target)
+
+    def visit_AsName(self, node: cst.AsName) -> None:
+        self._target(node.name)
+
+    def visit_Del(self, node: cst.Del) -> None:
+        self._target(node.target)
+
+    def visit_MatchAs(self, node: cst.MatchAs) -> None:
+        if node.name is not None:
+            self._target(node.name)
+
+    def visit_MatchStar(self, node: cst.MatchStar) -> None:
+        if node.name is not None:
+            self._target(node.name)
+
+    def _target(self, target: cst.BaseExpression) -> None:
+        if isinstance(target, cst.Name):
+            self._bind(target.value)
+        elif isinstance(target, cst.Tuple | cst.List):
+            for element in target.elements:
+                self._target(element.value)
+
+    def _bind(self, name: str) -> None:
+        if not self._inner:
+            self.bound[name] += 1
+
+
+def targets(body: Sequence[cst.BaseStatement]) -> set[str]:
+    """What statements bind, attributes (``self.requests``) included."""
+    found = _Targets()
+    for statement in body:
+        statement.visit(found)
+    return found.names | set(names_in(body).bound)
+
+
+def chains(node: cst.BaseExpression) -> set[str]:
+    """Names and dotted names in an expression, the longest of each."""
+    found = _Chains()
+    node.visit(found)
+    return found.names
+
+
+def dotted(node: cst.BaseExpression) -> str:
+    """``a.b.c`` as a string; empty where it is more than names."""
+    if isinstance(node, cst.Attribute):
+        base = dotted(node.value)
+        return base and f"{base}.{node.attr.value}"
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+class _Targets(cst.CSTVisitor):
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        if isinstance(node.target, cst.Attribute):
+            self.names.add(dotted(node.target))
+
+
+class _Chains(cst.CSTVisitor):
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        name = dotted(node)
+        if name:
+            self.names.add(name)
+        return not name
+
+    def visit_Name(self, node: cst.Name) -> None:
+        self.names.add(node.value)

@@ -1,0 +1,258 @@
+"""What translated programs call: mpi4py's names, for ranks that are coroutines.
+
+The same names as :mod:`runner.mate.ordinary`; what may have to wait is awaited.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from runner.mate.errors import MateError
+from runner.mate.graph import Graph
+from runner.mate.here import context
+from runner.mate.launch import run, world
+from runner.mate.options import add_arguments, from_arguments
+from runner.mate.task import Request as _Request
+
+Bodies = Sequence[Callable[[int], Any]]
+
+
+def local_rank() -> int:
+    """The rank's number in its process."""
+    return context().local_rank
+
+
+def local_count() -> int:
+    """Ranks of the process."""
+    return context().local_count
+
+
+def process() -> int:
+    """The process's number."""
+    return context().process
+
+
+def process_count() -> int:
+    """How many processes there are."""
+    return context().process_count
+
+
+def add_local_neighbor(local: int) -> None:
+    """This rank's ``@`` dependencies wait for that local rank too."""
+    context().add_local_neighbor(local)
+
+
+async def local_bcast(value: Any = None, root: int = 0) -> Any:
+    """The object that local rank ``root`` gave, itself and not a copy."""
+    return await context().local_bcast(value, root)
+
+
+async def local_barrier() -> None:
+    """Until all ranks of the process have come."""
+    await context().local_barrier()
+
+
+class Request:
+    """A message that was started."""
+
+    __slots__ = ("_request",)
+
+    def __init__(self, request: _Request) -> None:
+        self._request = request
+
+    async def Wait(self, status: Any = None) -> None:
+        """Until it is complete."""
+        await context().wait(self._request)
+
+
+async def waitall(requests: Iterable[Request], statuses: Any = None) -> None:
+    """Until all of them are complete."""
+    await context().waitall([request._request for request in requests])
+
+
+class World:
+    """All ranks; the calling rank is the one that the thread runs."""
+
+    @property
+    def rank(self) -> int:
+        return context().rank
+
+    @property
+    def size(self) -> int:
+        return context().size
+
+    def Get_rank(self) -> int:
+        return context().rank
+
+    def Get_size(self) -> int:
+        return context().size
+
+    def Isend(self, buf: Any, dest: int, tag: int = 0) -> Request:
+        return Request(context().isend(_buffer(buf), dest, tag))
+
+    def Irecv(self, buf: Any, source: int, tag: int = 0) -> Request:
+        return Request(context().irecv(_buffer(buf), source, tag))
+
+    async def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
+        await context().send(_buffer(buf), dest, tag)
+
+    async def Recv(self, buf: Any, source: int, tag: int = 0, status: Any = None) -> None:
+        await context().recv(_buffer(buf), source, tag, status)
+
+    async def Barrier(self) -> None:
+        await context().barrier()
+
+    async def Bcast(self, buf: Any, root: int = 0) -> None:
+        await context().bcast(_array(buf), root)
+
+    async def Reduce(self, sendbuf: Any, recvbuf: Any, op: Any = "sum", root: int = 0) -> None:
+        await context().reduce(_array(sendbuf), _array(recvbuf), op, root)
+
+    async def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = "sum") -> None:
+        await context().allreduce(_array(sendbuf), _array(recvbuf), op)
+
+    async def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+        await context().gather(_array(sendbuf), _array(recvbuf), root)
+
+    async def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+        await context().scatter(_array(sendbuf), _array(recvbuf), root)
+
+    async def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
+        await context().allgather(_array(sendbuf), _array(recvbuf))
+
+    async def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
+        """``recvbuf`` is ``[array, counts]``, ``[array, (counts, displacements)]`` or ``[array,
+        counts, displacements, type]``; the parts lie one after another."""
+        array, counts = recvbuf[0], recvbuf[1]
+        places = recvbuf[2] if len(recvbuf) > 3 else None
+        if isinstance(counts, tuple) and len(counts) == 2 and np.ndim(counts[0]):
+            counts, places = counts
+        counts = [int(n) for n in counts]
+        if places is not None and list(places) != [sum(counts[:n]) for n in range(len(counts))]:
+            raise MateError("Allgatherv puts the parts one after another: no other displacements")
+        await context().allgatherv(_array(sendbuf), array, counts)
+
+    def Abort(self, errorcode: int = 1) -> None:
+        raise _ended(f"rank {context().rank} called Abort({errorcode})", errorcode)
+
+
+COMM_WORLD = World()
+
+
+def _buffer(buf: Any) -> Any:
+    """mpi4py's ``[array, type]`` and ``[array, count, type]`` as the runtime takes them."""
+    if isinstance(buf, list | tuple):
+        return buf[0] if len(buf) < 3 else (buf[0], buf[1], buf[-1])
+    return buf
+
+
+def _array(buf: Any) -> Any:
+    """The array of ``[array, type]``."""
+    if isinstance(buf, list | tuple):
+        if len(buf) > 2:
+            raise MateError("collectives take whole arrays: [array, type], not a count")
+        return buf[0]
+    return buf
+
+
+def graph(name: str, regions: Sequence[tuple[str, Sequence[str], bool]]) -> Graph:
+    """A graph whose regions are (name, dependencies, whether they wait); their bodies are given to
+    :func:`run_graph` in the same order."""
+    made = Graph(name)
+    for place, (region, depends, waits) in enumerate(regions):
+        made.region(name=region, depends=depends)(_waiting(place) if waits else _plain(place))
+    return made
+
+
+def _plain(place: int) -> Callable[[Bodies, int], None]:
+    def body(bodies: Bodies, i: int) -> None:
+        bodies[place](i)
+
+    return body
+
+
+def _waiting(place: int) -> Callable[[Bodies, int], Any]:
+    async def body(bodies: Bodies, i: int) -> None:
+        await bodies[place](i)
+
+    return body
+
+
+async def run_graph(graph: Graph, iterations: int | range, *bodies: Callable[[int], Any]) -> None:
+    """Run the regions; each is called with its own iteration."""
+    await context().execute(graph, iterations, state=bodies)
+
+
+def start(main: Callable[[], Any]) -> None:
+    """Run ``await main()`` on every rank.  The runtime's switches are taken from the command line.
+
+    Ends the process with a message for a wrong switch.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    add_arguments(parser)
+    try:
+        known, rest = parser.parse_known_args()
+        sys.argv[1:] = rest
+        config = from_arguments(known)
+        comm = world(config)
+        with _nothing_forgotten(comm):
+            run(_life, config, main, comm=comm)
+    except MateError as problem:
+        sys.stderr.write(f"{Path(sys.argv[0]).name}: {problem}\n")
+        sys.exit(problem.exit_code)
+
+
+async def _life(ctx: Any, main: Callable[[], Any]) -> None:
+    """A rank; a program that calls ``sys.exit(0)`` has ended well."""
+    try:
+        await main()
+    except SystemExit as wanted:
+        if wanted.code not in (None, 0):
+            raise _ended(f"rank {ctx.rank} ended with {wanted.code}", wanted.code) from None
+
+
+def _ended(text: str, code: object) -> MateError:
+    """What ends the job as the program wanted it."""
+    problem = MateError(text)
+    problem.exit_code = code if isinstance(code, int) else 1
+    return problem
+
+
+@contextlib.contextmanager
+def _nothing_forgotten(comm: Any) -> Iterator[None]:
+    """An operation that nobody awaits would silently not happen: it ends the job.
+
+    That is so where a function of another file, which was not translated, is given a communicator.
+    """
+    show = warnings.showwarning
+
+    def shown(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if "was never awaited" not in str(message):
+            show(message, category, filename, lineno, file, line)
+            return
+        sys.stderr.write(
+            f"mate: {filename}:{lineno}: {message}: it did not happen; "
+            "only functions of the translated file can wait\n"
+        )
+        sys.stderr.flush()
+        comm.Abort(1)
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("always", "coroutine .* was never awaited", RuntimeWarning)
+        warnings.showwarning = shown
+        yield

@@ -1,0 +1,178 @@
+"""Translated programs under real MPI: the same results as the ordinary program."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.mate.translate import translate
+from tests.mate.test_mpi import start as start
+from tests.mate.translate.test_translate import JACOBI
+
+Start = Callable[..., subprocess.CompletedProcess[str]]
+pytestmark = pytest.mark.mpi
+
+SUMS = '''
+import sys
+import numpy as np
+from mpi4py import MPI
+
+
+def shift(comm, values):
+    """Every rank gets its left neighbour's values."""
+    there, here = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    incoming = np.empty_like(values)
+    request = comm.Irecv(incoming, here, tag=3)
+    comm.Send([values, MPI.DOUBLE], there, tag=3)
+    request.Wait()
+    return incoming
+
+
+def main():
+    comm = MPI.COMM_WORLD
+    values = np.full(4, float(comm.rank))
+    for _ in range(comm.size):
+        values = shift(comm, values)
+    total, every = np.empty(4), np.empty((comm.size, 4))
+    comm.Allreduce(values, total, op=MPI.SUM)
+    comm.Allgather(values, every)
+    comm.Bcast(total, root=comm.size - 1)
+    comm.Barrier()
+    if comm.rank == 0:
+        print(sys.argv[1], total.tolist(), every[:, 0].tolist())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+'''
+
+
+def last(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip().splitlines()[-1]
+
+
+def test_messages_and_collectives(start: Start, tmp_path: Path) -> None:
+    plain, made = tmp_path / "sums.py", tmp_path / "sums_mate.py"
+    plain.write_text(SUMS)
+    made.write_text(translate(SUMS, "sums.py"))
+    wanted = last(start(4, str(plain), "word"))
+    for processes, ranks in ((1, 4), (2, 2), (4, 1)):
+        words = ("word", "--ranks-per-process", str(ranks))
+        assert last(start(processes, str(made), *words)) == wanted
+    wrong = start(1, str(made), "word", "--workers", "5", "--ranks-per-process", "2")
+    assert wrong.returncode != 0
+    assert "Traceback" not in wrong.stderr
+
+
+def test_jacobi_is_the_same_to_the_last_bit(start: Start, tmp_path: Path) -> None:
+    made = tmp_path / "jacobi_mate.py"
+    made.write_text(translate(JACOBI.read_text(), JACOBI.name))
+    words = ("24x16x32", "21")
+    for processes in (1, 2):
+        plain = json.loads(last(start(processes, str(JACOBI), *words)))
+        for workers, ranks in ((1, 1), (1, 4), (2, 4)):
+            run = start(
+                processes, str(made), *words, "--workers", str(workers),
+                "--ranks-per-process", str(ranks), "--affinity", "none",
+            )  # fmt: skip
+            found = json.loads(last(run))
+            assert found["fields"] == plain["fields"]
+            assert found["residual"] == plain["residual"]
+
+
+MORE = '''
+import sys
+import numpy as np
+from mpi4py import MPI
+from runner.mate import ordinary as mate
+
+
+class Line:
+    """Values that travel along a ring while a graph runs."""
+
+    def __init__(self, comm):
+        self.comm = comm
+        self.sent, self.got = np.full(1, float(comm.rank)), np.empty(1)
+
+    def travel(self, steps):
+        there, here = (self.comm.rank + 1) % self.comm.size, (self.comm.rank - 1) % self.comm.size
+        # pragma mate graph
+        for step in range(0, 2 * steps, 2):
+            # pragma mate region(receive) depends(use*)
+            self.incoming = [self.comm.Irecv(self.got, here)]
+            # pragma mate region(send) depends(use*)
+            out = self.comm.Isend(self.sent, there)
+            # pragma mate region(use) depends(receive, send)
+            MPI.Request.Waitall(self.incoming)
+            out.Wait()
+            if step == 0:
+                total = 0.0
+            total += self.got[0] * (step + 1)
+            self.sent[0] = self.got[0]
+        return total
+
+
+def main():
+    comm = MPI.COMM_WORLD
+    line = Line(comm)
+    values = []
+    for _ in range(2):
+        values.append(line.travel(comm.size + 1))
+        if True:
+            comm.Barrier()
+    every = np.empty(2 * comm.size)
+    counts = [2] * comm.size
+    places = [2 * n for n in range(comm.size)]
+    comm.Allgatherv(np.array(values), [every, counts, places, MPI.DOUBLE])
+    mate.local_barrier()
+    if comm.rank == 0:
+        print(every.tolist())
+    if len(sys.argv) > 1:
+        sys.exit(int(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    main()
+'''
+
+
+def test_a_graph_in_a_method(start: Start, tmp_path: Path) -> None:
+    plain, made = tmp_path / "line.py", tmp_path / "line_mate.py"
+    plain.write_text(MORE)
+    made.write_text(translate(MORE, "line.py"))
+    assert "Waitall" not in made.read_text()
+    assert ".Wait()" not in made.read_text()
+    wanted = last(start(4, str(plain)))
+    for processes, ranks in ((1, 4), (2, 2)):
+        assert last(start(processes, str(made), "--ranks-per-process", str(ranks))) == wanted
+    assert start(1, str(made), "3").returncode == 3
+
+
+FORGETS = """
+from mpi4py import MPI
+from forgetful import synchronise
+
+
+def main():
+    MPI.COMM_WORLD.Barrier()
+    synchronise(MPI.COMM_WORLD)
+    print("after")
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_what_nobody_awaits_ends_the_job(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "forgetful.py").write_text("def synchronise(comm):\n    comm.Barrier()\n")
+    made = tmp_path / "forgets_mate.py"
+    made.write_text(translate(FORGETS, "forgets.py"))
+    done = start(1, str(made), "--ranks-per-process", "2")
+    assert done.returncode == 1
+    assert "forgetful.py:2: coroutine 'World.Barrier' was never awaited" in done.stderr
