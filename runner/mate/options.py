@@ -73,7 +73,7 @@ def read_rank_map(path: Path) -> tuple[tuple[int, ...], ...]:
         data: Any = json.loads(path.read_text())
     except OSError as error:
         raise ConfigError(f"--rank-map {path}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"--rank-map {path} is not JSON: {error}") from None
     if not isinstance(data, list) or not all(_ranks(p) for p in data):
         raise ConfigError(

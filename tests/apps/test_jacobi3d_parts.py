@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from runner.apps.common_errors import AppUsageError
+from runner.apps.common_layout import Layout, make_layout
+from runner.apps.common_meter import Meter
 from runner.apps.jacobi3d.block import Block, Box, Call
 from runner.apps.jacobi3d.faces import box_cells, cut, split_phase
-from runner.apps.jacobi3d.layout import Layout, make_layout
-from runner.apps.jacobi3d.meter import Meter
 from runner.apps.jacobi3d.options import VARIANTS, parse, thread_level
 from runner.apps.jacobi3d.team import Team
 

@@ -12,7 +12,15 @@ from autotune.space.check import check_file
 from runner.mpi.library import Library
 from tests.space.libraries import CLUSTER, CROWDED, NEW, OLD, ONE_NODE
 
-SHIPPED = ("mate", "null", "openmpi", "openmpi-tcp", "openmpi-thesis")
+SHIPPED = (
+    "mate",
+    "mate-cannon",
+    "mate-flowcart",
+    "null",
+    "openmpi",
+    "openmpi-tcp",
+    "openmpi-thesis",
+)
 
 
 def test_they_are_all_found() -> None:

@@ -7,10 +7,10 @@ from time import perf_counter
 from typing import Any
 
 from runner.apps.common_errors import AppUsageError
+from runner.apps.common_layout import Layout
+from runner.apps.common_meter import Timed, breakdown
 from runner.apps.common_mpi import agree
 from runner.apps.jacobi3d.inputs import stored_residual
-from runner.apps.jacobi3d.layout import Layout
-from runner.apps.jacobi3d.meter import Timed, breakdown
 from runner.apps.jacobi3d.options import Options, parse
 from runner.apps.jacobi3d.output import Solved, print_result
 from runner.apps.jacobi3d.problem import check_size

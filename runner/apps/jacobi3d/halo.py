@@ -5,10 +5,10 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
+from runner.apps.common_layout import Layout
+from runner.apps.common_meter import Meter
 from runner.apps.jacobi3d.block import Block
 from runner.apps.jacobi3d.faces import Faces
-from runner.apps.jacobi3d.layout import Layout
-from runner.apps.jacobi3d.meter import Meter
 
 
 class Halo:

@@ -8,10 +8,10 @@ from time import perf_counter
 from typing import Any
 
 from runner import mate
+from runner.apps.common_layout import Face, Layout
+from runner.apps.common_meter import Meter, Timed
 from runner.apps.jacobi3d.block import Block, Box
 from runner.apps.jacobi3d.faces import Faces, Message
-from runner.apps.jacobi3d.layout import Face, Layout
-from runner.apps.jacobi3d.meter import Meter, Timed
 
 
 class Part:

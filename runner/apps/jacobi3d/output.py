@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.apps.common_grid import show_shape
+from runner.apps.common_layout import Layout
+from runner.apps.common_meter import Breakdown
 from runner.apps.common_report import json_line
-from runner.apps.jacobi3d.layout import Layout
-from runner.apps.jacobi3d.meter import Breakdown
 from runner.apps.jacobi3d.options import MATED, Options
 from runner.apps.jacobi3d.problem import FLOPS_PER_CELL
 from runner.apps.jacobi3d.verify import Verdict

@@ -15,9 +15,9 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.apps.common_meter import Meter
 from runner.apps.common_native import scalars
 from runner.apps.jacobi3d.block import Call, kernels
-from runner.apps.jacobi3d.meter import Meter
 from runner.mate.affinity import pin
 
 _SPINS = 20_000

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from runner.apps.common_layout import Layout
+from runner.apps.common_meter import Meter
 from runner.apps.jacobi3d.faces import cut, split_phase
-from runner.apps.jacobi3d.layout import Layout
-from runner.apps.jacobi3d.meter import Meter
 from runner.apps.jacobi3d.variant_mpi import BasicMPI
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
+from runner.apps.common_layout import Layout
+from runner.apps.common_meter import Meter, Timed
 from runner.apps.jacobi3d.block import Block
 from runner.apps.jacobi3d.faces import cut
 from runner.apps.jacobi3d.halo import Halo
-from runner.apps.jacobi3d.layout import Layout
-from runner.apps.jacobi3d.meter import Meter, Timed
 from runner.apps.jacobi3d.team import Team
 
 

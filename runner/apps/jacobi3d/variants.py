@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 from runner import mate
 from runner.apps.common_errors import AppError
+from runner.apps.common_layout import Layout, make_layout
+from runner.apps.common_meter import Timed
 from runner.apps.jacobi3d.block import Block
-from runner.apps.jacobi3d.layout import Layout, make_layout
-from runner.apps.jacobi3d.meter import Timed
 from runner.apps.jacobi3d.options import MATED, Options
+from runner.apps.jacobi3d.problem import DEPTH
 from runner.apps.jacobi3d.variant_barrier import WithBarrier
 from runner.apps.jacobi3d.variant_mate import WithDependencies
 from runner.apps.jacobi3d.variant_mpi import BasicMPI
@@ -42,7 +43,7 @@ def layout_of(comm: Any, options: Options) -> Layout:
     """Raises :class:`runner.apps.common_errors.AppUsageError` where the parts do not fit."""
     config = options.config
     parts = config.ranks_per_process
-    return make_layout(options.size, comm.size, options.grid, parts, config.local_grid)
+    return make_layout(options.size, comm.size, options.grid, parts, config.local_grid, DEPTH)
 
 
 def make_solver(

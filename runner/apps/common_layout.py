@@ -21,7 +21,6 @@ from runner.apps.common_grid import (
     show_shape,
     split,
 )
-from runner.apps.jacobi3d.problem import DEPTH
 
 Range = tuple[Shape, Shape]
 """First cell and end (excluded) along x, y, z."""
@@ -91,36 +90,43 @@ def cut_range(cells: Range, grid: Shape, index: int) -> Range:
 
 
 def make_layout(
-    size: Shape, processes: int, grid: Shape | None, parts: int, local: Shape | None
+    size: Shape,
+    processes: int,
+    grid: Shape | None,
+    parts: int,
+    local: Shape | None,
+    depth: int = 2,
 ) -> Layout:
     """``grid`` and ``local`` None: chosen by the least cut surface, x not cut within a process.
 
+    ``depth``: ghost cells on every side; no part may be thinner.
+
     Raises :class:`AppUsageError`.
     """
-    outer = checked_grid(size, processes, DEPTH, grid)
+    outer = checked_grid(size, processes, depth, grid)
     if local is None:
-        return Layout(size, outer, local_grid(size, outer, parts))
+        return Layout(size, outer, local_grid(size, outer, parts, depth))
     whole = tuple(p * q for p, q in zip(outer, local, strict=True))
-    if not fits(size, whole, DEPTH):
+    if not fits(size, whole, depth):
         raise AppUsageError(
             f"--local-grid {show_shape(local)} in a process grid of {show_shape(outer)} cuts "
-            f"{show_shape(size)} cells too finely: every part of a cut axis needs at least {DEPTH} "
+            f"{show_shape(size)} cells too finely: every part of a cut axis needs at least {depth} "
             "cells; use fewer parts or a larger size"
         )
     return Layout(size, outer, local)
 
 
-def local_grid(size: Shape, outer: Shape, parts: int) -> Shape:
+def local_grid(size: Shape, outer: Shape, parts: int, depth: int) -> Shape:
     """How to cut a process's block; x is left whole if possible, since its rows are contiguous."""
     block = tuple(n // p for n, p in zip(size, outer, strict=True))
     try:
-        return (1, *choose_grid(block[1:], parts, DEPTH))
+        return (1, *choose_grid(block[1:], parts, depth))
     except AppUsageError:
         pass
     try:
-        return choose_grid(block, parts, DEPTH)
+        return choose_grid(block, parts, depth)
     except AppUsageError:
         raise AppUsageError(
             f"{parts} ranks per process are too many for {show_shape(size)} cells in a process "
-            f"grid of {show_shape(outer)}: every part of a cut axis needs at least {DEPTH} cells"
+            f"grid of {show_shape(outer)}: every part of a cut axis needs at least {depth} cells"
         ) from None

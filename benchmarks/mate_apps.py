@@ -1,0 +1,174 @@
+"""MATE's other applications against flat MPI: Cannon, the hydrodynamics step, uneven multigrid.
+
+    python -m benchmarks.mate_apps [--where node testbed] [--apps cannon] [--blocks 7] [--json F]
+
+Each application's layouts run in blocks of random order on the same cores: two processes of one
+worker and one of two (node), two processes on two nodes (testbed, which must be up; say which with
+--where).  Speed-up is flat MPI's time over the layout's, with a 95 % interval; author-style is
+factor 4 with workers = cores.  For Cannon also the curve over the size of the matrix, for the
+multigrid what uneven work costs with each balancer.  Needs a machine without other work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import statistics
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.cli.options import TargetWords
+from benchmarks.common import report, table
+from benchmarks.jacobi_cases import Bench, against_flat, measure, middle, ratio, seconds
+from runner.launch import Runner
+from runner.mpi.discover import adapter
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One way to run an application on two cores; ``label`` is the table's."""
+
+    label: str
+    processes: int
+    workers: int
+    words: tuple[str, ...]
+    variant: str = "mate"
+    tuned: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+
+def flat() -> Layout:
+    return Layout("mpi", 2, 1, ("--variant", "mpi"), "mpi")
+
+
+def on_mate(processes: int, ranks: int, *words: str) -> Layout:
+    """Two cores: two processes of one worker, or one of two."""
+    workers = 2 // processes
+    extra = " ".join(word.lstrip("-") for word in words)
+    label = f"mate {processes}x{workers}, {ranks} ranks a process{', ' if extra else ''}{extra}"
+    said = ("--variant", "mate", "--workers", str(workers), "--ranks-per-process", str(ranks))
+    return Layout(label, processes, workers, (*said, *words))
+
+
+def layouts(app: str, where: str) -> list[Layout]:
+    """Flat MPI first, then the author's style, then others."""
+    counts = {"cannon": (8, 18, 32), "cloverleaf3d": (4, 2, 8), "flowcart": (4, 8, 16)}[app]
+    shapes = [2] if where == "testbed" else [2, 1]
+    found = [flat()]
+    if app == "cannon":
+        found.append(Layout("overlap", 2, 1, ("--variant", "overlap"), "mpi"))
+    for processes in shapes:
+        for count in counts:
+            ranks = count if processes == 2 else {8: 16, 18: 36, 32: 64}.get(count, 2 * count)
+            if app != "flowcart":
+                found.append(on_mate(processes, ranks))
+                continue
+            kinds = ("none", "consecutive", "shuffle") if processes == 2 else ("none",)
+            found += [on_mate(processes, ranks, "--balance", kind) for kind in kinds]
+    return found
+
+
+def run(app: str, name: str, where: str, every: list[Layout], given: Any) -> list[dict[str, Any]]:
+    """The table of one application and input."""
+    cluster = "testbed" if where == "testbed" else "local"
+    target = TargetWords(None, app, name, 2, cluster, given.mpi, None, None, 120).resolve()
+    own = target.cluster.own_processes
+    with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:
+        bench = Bench(runner, target)
+        found = measure(bench, every, given.blocks, given.minutes)  # type: ignore[arg-type]
+    rows = []
+    for layout in every:
+        value, low, high = ratio(against_flat(found[every[0]], found[layout]))  # type: ignore[index]
+        runs = found[layout]  # type: ignore[index]
+        row = {
+            "app": app,
+            "input": name,
+            "where": where,
+            "layout": layout.name,
+            "solver_s": f"{statistics.median(seconds(runs)):.4f}",
+            "speed-up": f"{1 / value:.2f}",
+            "95 %": f"{1 / high:.2f}..{1 / low:.2f}",
+            "waiting": f"{middle(runs, 'waiting_s'):.3f}",
+            "compute CPU": f"{middle(runs, 'compute_cpu_s'):.3f}",
+        }
+        if app == "flowcart":
+            row["uneven"] = f"{middle(runs, 'core_imbalance'):.1%}"
+        rows.append(row)
+    print(f"\n{app} {name}, {where}; {bench.rejected} runs rejected")
+    table([{k: v for k, v in row.items() if k not in ("app", "input", "where")} for row in rows])
+    return rows
+
+
+def sizes(where: str, given: Any) -> list[dict[str, Any]]:
+    """Cannon over the size of the matrix: the best layout of the table against flat MPI."""
+    rows = []
+    cluster = "testbed" if where == "testbed" else "local"
+    target = TargetWords(None, "cannon", "tiny", 2, cluster, given.mpi, None, None, 120).resolve()
+    own = target.cluster.own_processes
+    with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:
+        for size, times in ((96, 400), (192, 200), (384, 64), (768, 8), (1152, 4)):
+            words = ("--size", str(size), "--iterations", str(times))
+            # The input's words come first: a size of one's own needs an app without an input.
+            app = target.app.model_copy(
+                update={
+                    "command": (*target.app.command[:3], *words),
+                    "inputs": {},
+                    "default_input": "",
+                }
+            )
+            here = dataclasses.replace(target, app=app, input=None)
+            bench = Bench(runner, here)
+            every = [flat(), on_mate(2, 8)]
+            found = measure(bench, every, given.blocks, given.minutes / 5)  # type: ignore[arg-type]
+            value, low, high = ratio(against_flat(found[every[0]], found[every[1]]))  # type: ignore[index]
+            rows.append(
+                {
+                    "size": size,
+                    "mpi_s": f"{statistics.median(seconds(found[every[0]])):.4f}",  # type: ignore[index]
+                    "speed-up": f"{1 / value:.2f}",
+                    "95 %": f"{1 / high:.2f}..{1 / low:.2f}",
+                }
+            )
+    print(f"\ncannon over its size, {where}: mate 2x1, 8 ranks a process, over flat MPI")
+    table(rows)
+    return rows
+
+
+INPUTS = {"cannon": "small", "cloverleaf3d": "default", "flowcart": "default"}
+
+
+def main() -> int:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--where", nargs="+", choices=["node", "testbed"], default=["node"])
+    add("--apps", nargs="+", choices=list(INPUTS), default=list(INPUTS))
+    add("--blocks", type=int, default=7)
+    add("--minutes", type=float, default=5.0, help="for each table: begin no block after that")
+    add("--no-sizes", dest="sizes", action="store_false", help="not the curve of Cannon")
+    add("--mpi")
+    add("--json", metavar="FILE")
+    add("--no-guard", dest="guard", action="store_false", help="for trying out, not for figures")
+    given = parser.parse_args()
+    began = time.monotonic()
+    rows: list[dict[str, Any]] = []
+    curves = {}
+    for where in given.where:
+        for app in given.apps:
+            rows += run(app, INPUTS[app], where, layouts(app, where), given)
+        if "cannon" in given.apps and given.sizes:
+            curves[where] = sizes(where, given)
+    print(f"\n{time.monotonic() - began:.0f} s in all", file=sys.stderr)
+    report("mate_apps", {"rows": rows, "sizes": curves}, given.json)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,107 @@
+"""One run of Cannon: set up, multiply, verify, print."""
+
+from __future__ import annotations
+
+import statistics
+from time import perf_counter
+from typing import Any, Protocol
+
+from runner import mate
+from runner.apps.cannon.matrices import Matrix, make_layout, verify
+from runner.apps.cannon.options import Options, parse
+from runner.apps.cannon.variant_mate import OnMate
+from runner.apps.cannon.variant_mpi import Flat
+from runner.apps.common_errors import AppUsageError
+from runner.apps.common_meter import Timed, breakdown
+from runner.apps.common_mpi import agree
+from runner.apps.common_report import json_line
+
+
+class Solver(Protocol):
+    """What every variant can do."""
+
+    @property
+    def c(self) -> dict[tuple[int, int], Matrix]:
+        """The blocks of C that this process has made."""
+
+    def reset(self) -> None: ...
+
+    def solve(self, iterations: int) -> Timed: ...
+
+
+def main(comm: Any, arguments: list[str], begin: float) -> int:
+    """The application on one rank; returns the exit code.  ``begin``: when the process started.
+
+    Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
+    """
+    options = agree(comm, lambda: parse(arguments))
+    if options.help is not None:
+        if comm.rank == 0:
+            print(options.help, flush=True)
+        return 0
+    on_mate = options.variant == "mate"
+    local = options.config.ranks_per_process if on_mate else None
+    layout = agree(comm, lambda: make_layout(options.size, comm.size, options.grid, local))
+    solver: Solver
+    if on_mate:
+        mate.world(options.config)  # Asks whether MPI granted the thread level.
+        solver = OnMate(comm, layout, options.config)
+    else:
+        solver = Flat(comm, layout, options.variant == "overlap")
+    startup_s = comm.allreduce(perf_counter() - begin, op=_max())
+    runs = [_timed(comm, solver, options) for _ in range(options.repetitions)]
+    seconds = [comm.allreduce(timed.elapsed, op=_max()) for timed in runs]
+    solver_s = statistics.median_low(seconds)
+    parts = breakdown(
+        comm, runs[seconds.index(solver_s)], solver_s, layout.local_count / options.config.workers
+    )
+    wrong = verify(comm, layout, solver.c, options.iterations) if options.verify else None
+    if comm.rank == 0:
+        verified = None if wrong is None else not wrong
+        ranks = comm.size * layout.local_count
+        flops = 2.0 * options.size**3 * options.iterations
+        message = {None: "unchecked: --verify none", True: "every bit is right"}
+        print(
+            f"cannon {options.variant}: {options.size} x {options.size}, {options.iterations} "
+            f"times, {comm.size} processes as {layout.processes[0]}x{layout.processes[1]}, "
+            f"{layout.blocks}x{layout.blocks} blocks"
+        )
+        print(f"solver {solver_s:.4f} s, {flops / solver_s / 1e6:.0f} MFlop/s")
+        print(message.get(verified, f"verification failed: {wrong}"))
+        result = {
+            "app": "cannon",
+            "variant": options.variant,
+            "input": options.input,
+            "size": options.size,
+            "iterations": options.iterations,
+            "grid": list(layout.processes),
+            "blocks": layout.blocks,
+            "processes": comm.size,
+            "ranks": ranks if on_mate else comm.size,
+            "workers": options.config.workers,
+            "solver_s": solver_s,
+            "verified": verified,
+            "mflops": flops / solver_s / 1e6,
+            "phases": parts.phases,
+            **parts.figures,
+            "startup_s": startup_s,
+        }
+        if options.repetitions > 1:
+            result["repetitions_s"] = seconds
+        print(json_line(result), flush=True)
+    return 1 if wrong else 0
+
+
+def _timed(comm: Any, solver: Solver, options: Options) -> Timed:
+    solver.reset()
+    try:
+        return solver.solve(options.iterations)
+    except mate.ConfigError as error:
+        # Raised on all processes alike: more workers than CPUs, for example.
+        raise AppUsageError(str(error)) from None
+
+
+def _max() -> Any:
+    from mpi4py import MPI
+
+    return MPI.MAX

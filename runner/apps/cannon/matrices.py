@@ -1,0 +1,159 @@
+"""The matrices, who holds which blocks, and whether the product is right.
+
+Entries are small multiples of 1/8 without any symmetry, so that every product and sum is exact: a
+right result is right to the last bit, whatever the order of the additions, and a transposed or
+swapped factor is seen (the original's matrices are symmetric, digest 8.2.4).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.apps.common_errors import AppUsageError
+from runner.apps.common_grid import Shape, coordinates, grids, rank_at, show_shape
+
+Matrix = NDArray[np.float64]
+FULL = 1024
+"""Up to this size every entry is compared; above it, products with a vector."""
+
+
+def a_entries(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Matrix:
+    """Entries of A."""
+    return np.asarray(((3 * rows[:, None] + 5 * columns[None, :]) % 11 - 5) / 8.0)
+
+
+def b_entries(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Matrix:
+    """Entries of B."""
+    return np.asarray(((7 * rows[:, None] + 2 * columns[None, :]) % 13 - 6) / 8.0)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """An N x N matrix in L x L blocks: ``processes`` = (P, Q) in rows and columns, each of which
+    has ``local`` = (L / P, L / Q) of them.
+
+    Block (x, y) of C is made where A(x, k) meets B(k, y), k = (x + y + step) mod L.
+    """
+
+    size: int
+    processes: Shape
+    local: Shape
+
+    @property
+    def blocks(self) -> int:
+        """L, the blocks along each side, and steps of one multiplication."""
+        return self.processes[0] * self.local[0]
+
+    @property
+    def width(self) -> int:
+        """Rows and columns of a block."""
+        return self.size // self.blocks
+
+    @property
+    def local_count(self) -> int:
+        return math.prod(self.local)
+
+    def place(self, process: int) -> Shape:
+        """Row and column of a process; columns run fastest."""
+        column, row = coordinates(process, (self.processes[1], self.processes[0]))
+        return row, column
+
+    def process_at(self, row: int, column: int) -> int:
+        """The process there; the grid is a torus."""
+        rows, columns = self.processes
+        return rank_at((column % columns, row % rows), (columns, rows))
+
+    def first(self, process: int) -> tuple[int, int]:
+        """Row and column of a process's first block."""
+        row, column = self.place(process)
+        return row * self.local[0], column * self.local[1]
+
+    def span(self, block: int) -> NDArray[np.int64]:
+        """The rows (or columns) of block ``block``, round the torus."""
+        start = (block % self.blocks) * self.width
+        return np.arange(start, start + self.width)
+
+    def a_block(self, x: int, y: int) -> Matrix:
+        """What block (x, y) starts with of A."""
+        return np.ascontiguousarray(a_entries(self.span(x), self.span(x + y)))
+
+    def b_block(self, x: int, y: int) -> Matrix:
+        """What block (x, y) starts with of B."""
+        return np.ascontiguousarray(b_entries(self.span(x + y), self.span(y)))
+
+
+def make_layout(size: int, processes: int, grid: Shape | None, local_count: int | None) -> Layout:
+    """The squarest process grid, or ``grid``; the fewest blocks, or ``local_count`` a process.
+
+    Raises AppUsageError where they do not make a square of blocks that divides the matrix.
+    """
+    possible = (
+        [grid] if grid is not None else sorted(grids(processes, 2), key=lambda g: abs(g[0] - g[1]))
+    )
+    for rows, columns in possible:
+        if rows * columns != processes:
+            raise AppUsageError(
+                f"--grid {show_shape((rows, columns))} is for {rows * columns} processes, there "
+                f"are {processes}"
+            )
+        least = math.lcm(rows, columns)
+        side = least if local_count is None else math.isqrt(local_count * processes)
+        square = local_count is None or side * side == local_count * processes
+        if square and side % least == 0 and size % side == 0:
+            return Layout(size, (rows, columns), (side // rows, side // columns))
+    many = "" if local_count is None else f" with {local_count} ranks each"
+    raise AppUsageError(
+        f"{processes} processes{many} cannot share a {size} x {size} matrix in equal square "
+        "blocks: the number of all ranks must be a square whose root is a multiple of both sides "
+        "of the process grid and divides the size"
+    )
+
+
+def verify(comm: Any, layout: Layout, c: dict[tuple[int, int], Matrix], times: int) -> str:
+    """Compare the blocks of C (by block row and column) with ``times`` A B; "" where right.
+
+    Collective; the answer is the same on every rank.
+    """
+    found = (
+        _all_entries(layout, c, times) if layout.size <= FULL else _vector(comm, layout, c, times)
+    )
+    return next((text for text in comm.allgather(found) if text), "")
+
+
+def _all_entries(layout: Layout, c: dict[tuple[int, int], Matrix], times: int) -> str:
+    every = np.arange(layout.size)
+    for (x, y), block in sorted(c.items()):
+        rows, columns = layout.span(x), layout.span(y)
+        wanted = times * (a_entries(rows, every) @ b_entries(every, columns))
+        if not np.array_equal(block, wanted):
+            i, j = np.argwhere(block != wanted)[0]
+            return (
+                f"C[{rows[i]}, {columns[j]}] is {block[i, j]!r}, expected {wanted[i, j]!r} "
+                f"(block {x}, {y})"
+            )
+    return ""
+
+
+def _vector(comm: Any, layout: Layout, c: dict[tuple[int, int], Matrix], times: int) -> str:
+    """C v against times A (B v) for a vector v: what a wrong entry would change (Freivalds)."""
+    every = np.arange(layout.size)
+    v = (7 * every % 15 - 7).astype(np.float64)
+    share = np.array_split(every, comm.size)[comm.rank]
+    bv = np.concatenate(comm.allgather(b_entries(share, every) @ v))
+    wanted = times * np.concatenate(comm.allgather(a_entries(share, every) @ bv))
+    seen = np.zeros(layout.size)
+    for (x, y), block in c.items():
+        seen[layout.span(x)] += block @ v[layout.span(y)]
+    total = np.empty_like(seen)
+    comm.Allreduce(seen, total)
+    wrong = np.flatnonzero(total != wanted)
+    return (
+        f"row {wrong[0]} of C v is {total[wrong[0]]!r}, expected {wanted[wrong[0]]!r}"
+        if len(wrong)
+        else ""
+    )

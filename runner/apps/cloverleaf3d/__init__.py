@@ -1,0 +1,1 @@
+"""A Lagrangian-Eulerian hydrodynamics step after CloverLeaf 3D (Martin 2018, chapter 7)."""

@@ -1,0 +1,155 @@
+"""One run: set up, step, verify, print."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+
+from runner import mate
+from runner.apps.cloverleaf3d.block import Block, serial
+from runner.apps.cloverleaf3d.options import ENERGIES, Options, parse
+from runner.apps.cloverleaf3d.problem import DEPTH
+from runner.apps.cloverleaf3d.variant_mate import OnMate
+from runner.apps.cloverleaf3d.variant_mpi import Flat
+from runner.apps.common_errors import AppUsageError
+from runner.apps.common_grid import show_shape
+from runner.apps.common_layout import make_layout
+from runner.apps.common_meter import Timed, breakdown
+from runner.apps.common_mpi import agree
+from runner.apps.common_report import json_line
+
+LOST = 1e-11
+"""Share of the mass that rounding may lose."""
+ROUNDING = 1e-12
+"""How much the order of summation may change the energy, as a share of it."""
+
+
+class Solver(Protocol):
+    """What every variant can do."""
+
+    blocks: list[Block]
+
+    def solve(self, steps: int) -> Timed: ...
+
+
+def main(comm: Any, arguments: list[str], begin: float) -> int:
+    """The application on one rank; returns the exit code.  ``begin``: when the process started.
+
+    Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
+    """
+    options = agree(comm, lambda: parse(arguments))
+    if options.help is not None:
+        if comm.rank == 0:
+            print(options.help, flush=True)
+        return 0
+    config = options.config
+    layout = agree(
+        comm,
+        lambda: make_layout(
+            options.size,
+            comm.size,
+            options.grid,
+            config.ranks_per_process,
+            config.local_grid,
+            DEPTH,
+        ),
+    )
+
+    def set_up() -> Solver:
+        if options.variant != "mate":
+            return Flat(comm, layout)
+        mate.world(config)  # Asks whether MPI granted the thread level.
+        return OnMate(comm, layout, config)
+
+    solver = agree(comm, set_up)
+    startup_s = comm.allreduce(perf_counter() - begin, op=_max())
+    before = comm.allreduce(sum(block.mass() for block in solver.blocks))
+    runs = [_timed(solver, options) for _ in range(options.repetitions)]
+    seconds = [comm.allreduce(timed.elapsed, op=_max()) for timed in runs]
+    solver_s = statistics.median_low(seconds)
+    odf = layout.local_count / config.workers
+    parts = breakdown(comm, runs[seconds.index(solver_s)], solver_s, odf)
+    after = comm.allreduce(sum(block.mass() for block in solver.blocks))
+    energy = comm.allreduce(sum(block.energy() for block in solver.blocks))
+    wrong = _wrong(comm, options, solver, before, after, energy)
+    if comm.rank == 0:
+        verified = None if options.verify == "none" else not wrong
+        cells = math.prod(options.size) * options.steps
+        print(
+            f"cloverleaf3d {options.variant}: {show_shape(options.size)} cells, {options.steps} "
+            f"steps, {comm.size} processes as {show_shape(layout.processes)}, each "
+            f"{show_shape(layout.local)}"
+        )
+        print(f"solver {solver_s:.4f} s, {cells / solver_s / 1e6:.1f} million cells a second")
+        print(f"verification failed: {wrong}" if wrong else f"energy {energy!r}")
+        result = {
+            "app": "cloverleaf3d",
+            "variant": options.variant,
+            "input": options.input,
+            "size": list(options.size),
+            "steps": options.steps,
+            "grid": list(layout.processes),
+            "local_grid": list(layout.local),
+            "processes": comm.size,
+            "ranks": comm.size * layout.local_count,
+            "workers": config.workers,
+            "solver_s": solver_s,
+            "verified": verified,
+            "energy": energy,
+            "cells_per_s": cells / solver_s,
+            "phases": parts.phases,
+            **parts.figures,
+            "startup_s": startup_s,
+        }
+        if options.repetitions > 1:
+            result["repetitions_s"] = seconds
+        print(json_line(result), flush=True)
+    return 1 if wrong else 0
+
+
+def _timed(solver: Solver, options: Options) -> Timed:
+    for block in solver.blocks:
+        block.reset()
+    try:
+        return solver.solve(options.steps)
+    except mate.ConfigError as error:
+        # Raised on all processes alike: more workers than CPUs, for example.
+        raise AppUsageError(str(error)) from None
+
+
+def _wrong(
+    comm: Any, options: Options, solver: Solver, before: float, after: float, energy: float
+) -> str:
+    """What is wrong with the result, on every rank; "" where nothing is."""
+    if options.verify == "none":
+        return ""
+    if not (math.isfinite(energy) and abs(after - before) <= LOST * before):
+        return f"mass was {before!r} and is {after!r}, energy {energy!r}"
+    expected = ENERGIES.get((*options.size, options.steps), energy)
+    if abs(energy - expected) > ROUNDING * expected:
+        return f"energy {energy!r}, expected {expected!r}"
+    if options.verify != "full":
+        return ""
+    whole = serial(options.size, options.steps).interior
+    for block in solver.blocks:
+        (x0, y0, z0), (x1, y1, z1) = block.start, block.stop
+        wanted = whole[:, z0:z1, y0:y1, x0:x1]
+        different = np.argwhere(wanted.view(np.uint64) != block.interior.view(np.uint64))
+        mine = ""
+        if len(different):
+            field, k, j, i = different[0].tolist()
+            mine = f"field {field} at x={x0 + i} y={y0 + j} z={z0 + k} differs from a serial run"
+            break
+    else:
+        mine = ""
+    return next((text for text in comm.allgather(mine) if text), "")
+
+
+def _max() -> Any:
+    from mpi4py import MPI
+
+    return MPI.MAX

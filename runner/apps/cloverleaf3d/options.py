@@ -1,0 +1,100 @@
+"""The command line of the hydrodynamics step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runner import mate
+from runner.apps.common_errors import AppError, AppUsageError
+from runner.apps.common_grid import Shape, parse_shape
+from runner.apps.common_options import OptionParser, positive
+from runner.mate.options import add_arguments, from_arguments
+
+VARIANTS = ("mpi", "mate")
+INPUTS: dict[str, tuple[Shape, int, str]] = {
+    "tiny": ((12, 10, 8), 5, "12x10x8 cells, 5 steps: for tests"),
+    "small": ((32, 32, 32), 60, "32x32x32 cells, 60 steps: bound by messages"),
+    "default": ((64, 64, 64), 100, "64x64x64 cells, 100 steps: about a second on two cores"),
+    "long": ((512, 32, 32), 30, "512x32x32 cells, 30 steps: small faces; for latency"),
+}
+"""Cells along x, y, z, steps, what it is."""
+ENERGIES: dict[tuple[int, ...], float] = {
+    (12, 10, 8, 5): 307.0341796482891,
+    (32, 32, 32, 60): 11306.850213817157,
+    (64, 64, 64, 100): 88592.42348585321,
+    (512, 32, 32, 30): 180197.14744986058,
+}
+"""What a serial run ends with, by size and steps (tests/apps/test_cloverleaf3d.py runs them)."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a run does; ``help`` is the text to print."""
+
+    input: str | None
+    size: Shape
+    steps: int
+    grid: Shape | None
+    verify: str
+    repetitions: int
+    variant: str
+    config: mate.Config
+    help: str | None
+
+    @property
+    def thread_level(self) -> str:
+        """What MPI must be started with, in the words of mpi4py."""
+        return self.config.thread_level if self.variant == "mate" else "single"
+
+
+def thread_level(arguments: list[str]) -> str:
+    """The thread level for a command line; a wrong one is told about once MPI runs."""
+    try:
+        return parse(arguments).thread_level
+    except AppError:
+        return "single"
+
+
+def parse(arguments: list[str]) -> Options:
+    """Raises :class:`AppUsageError`."""
+    parser = OptionParser(
+        "python -m runner.apps.cloverleaf3d",
+        "Compressible gas in a box with walls, explicit steps.",
+    )
+    known = ", ".join(f"{name} ({words})" for name, (_, _, words) in INPUTS.items())
+    add = parser.add_argument
+    add("--input", metavar="NAME", help=f"one of: {known}")
+    add("--size", metavar="NXxNYxNZ", help="cells, instead of --input")
+    add("--steps", type=positive, metavar="S", help="time steps (default: the input's, or 20)")
+    add("--grid", metavar="PXxPYxPZ", help="process grid (default: the least surface)")
+    checks = "energy: the stored one, no mass lost; full: also every bit of a serial run"
+    add("--verify", choices=("energy", "full", "none"), default="energy", help=checks)
+    add("--repetitions", type=positive, default=1, metavar="K", help="solve K times")
+    add("--variant", choices=VARIANTS, default="mpi", help="how the ranks work together")
+    add_arguments(parser)
+    given = parser.parse_args(arguments)
+    if given.size is not None and given.input is not None:
+        raise AppUsageError(f"--input {given.input} and --size {given.size} exclude each other")
+    name = None if given.size is not None else given.input or "default"
+    if name is not None and name not in INPUTS:
+        raise AppUsageError(f"--input {name} is unknown; there are {', '.join(INPUTS)}")
+    size, steps = (parse_shape(given.size, "--size", 3), 20) if name is None else INPUTS[name][:2]
+    try:
+        config = from_arguments(given)
+    except mate.MateError as error:
+        raise AppUsageError(str(error)) from None
+    if given.variant != "mate" and config.ranks_per_process > 1:
+        raise AppUsageError("--workers and --ranks-per-process mean nothing to --variant mpi")
+    if config.rank_map is not None:
+        raise AppUsageError("--rank-map: the grid is cut in equal shares, rank by rank")
+    return Options(
+        input=name,
+        size=size,
+        steps=given.steps or steps,
+        grid=parse_shape(given.grid, "--grid", 3) if given.grid else None,
+        verify=given.verify,
+        repetitions=given.repetitions,
+        variant=given.variant,
+        config=config,
+        help=parser.format_help() if given.help else None,
+    )

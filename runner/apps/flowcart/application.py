@@ -1,0 +1,251 @@
+"""One run: mesh, ranks, cycles, verification, output; and the command line."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from runner import mate
+from runner.apps.common_errors import AppError, AppUsageError
+from runner.apps.common_meter import Timed, breakdown
+from runner.apps.common_mpi import agree
+from runner.apps.common_options import OptionParser, positive
+from runner.apps.common_report import json_line
+from runner.apps.flowcart.domain import Domain, serial
+from runner.apps.flowcart.mesh import Mesh
+from runner.apps.flowcart.solvers import BALANCES, Flat, OnMate
+from runner.mate.balance import imbalance
+from runner.mate.options import add_arguments, from_arguments
+
+VARIANTS = ("mpi", "mate")
+INPUTS = {
+    "tiny": (16, 2, "16 cubed, 2 cycles: for tests"),
+    "small": (32, 60, "32 cubed, 60 cycles: messages of some kB"),
+    "default": (64, 100, "64 cubed, 100 cycles: about a second on two cores"),
+}
+"""Width, cycles, what it is."""
+RESIDUALS = {
+    (16, 2): 0.2624129409002466,
+    (32, 60): 3.1147315189286814e-10,
+    (64, 100): 4.294505294914143e-06,
+}
+"""What a serial run leaves, by width and cycles (tests/apps/test_flowcart.py runs them)."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a run does; ``help`` is the text to print."""
+
+    input: str | None
+    width: int
+    cycles: int
+    verify: str
+    repetitions: int
+    variant: str
+    balance: str
+    config: mate.Config
+    help: str | None
+
+    @property
+    def thread_level(self) -> str:
+        """What MPI must be started with, in the words of mpi4py."""
+        return self.config.thread_level if self.variant == "mate" else "single"
+
+
+def thread_level(arguments: list[str]) -> str:
+    """The thread level for a command line; a wrong one is told about once MPI runs."""
+    try:
+        return parse(arguments).thread_level
+    except AppError:
+        return "single"
+
+
+def parse(arguments: list[str]) -> Options:
+    """Raises :class:`AppUsageError`."""
+    parser = OptionParser(
+        "python -m runner.apps.flowcart", "Multigrid on a mesh with cut cells: uneven work."
+    )
+    known = ", ".join(f"{name} ({words})" for name, (_, _, words) in INPUTS.items())
+    add = parser.add_argument
+    add("--input", metavar="NAME", help=f"one of: {known}")
+    add("--width", type=positive, metavar="N", help="cells along each side, instead of --input")
+    add("--cycles", type=positive, metavar="C", help="V-cycles (default: the input's, or 10)")
+    add("--verify", choices=("residual", "full", "none"), default="residual",
+        help="residual: the stored one; full: also every bit against a serial run")  # fmt: skip
+    add("--repetitions", type=positive, default=1, metavar="K", help="solve K times")
+    add("--variant", choices=VARIANTS, default="mpi", help="how the ranks work together")
+    add("--balance", choices=BALANCES, default="none",
+        help="who holds which ranks, from a short run before the clock starts")  # fmt: skip
+    add_arguments(parser)
+    given = parser.parse_args(arguments)
+    if given.width is not None and given.input is not None:
+        raise AppUsageError(f"--input {given.input} and --width {given.width} exclude each other")
+    name = None if given.width is not None else given.input or "default"
+    if name is not None and name not in INPUTS:
+        raise AppUsageError(f"--input {name} is unknown; there are {', '.join(INPUTS)}")
+    width, cycles = (given.width, 10) if name is None else INPUTS[name][:2]
+    try:
+        config = from_arguments(given)
+    except mate.MateError as error:
+        raise AppUsageError(str(error)) from None
+    if given.variant != "mate" and (config.ranks_per_process > 1 or given.balance != "none"):
+        raise AppUsageError(
+            "--workers, --ranks-per-process and --balance mean nothing to --variant mpi"
+        )
+    if config.rank_map is not None or config.local_grid is not None:
+        raise AppUsageError("--rank-map and --local-grid: use --balance")
+    return Options(
+        input=name,
+        width=width,
+        cycles=given.cycles or cycles,
+        verify=given.verify,
+        repetitions=given.repetitions,
+        variant=given.variant,
+        balance=given.balance,
+        config=config,
+        help=parser.format_help() if given.help else None,
+    )
+
+
+def main(comm: Any, arguments: list[str], begin: float) -> int:
+    """The application on one rank; returns the exit code.  ``begin``: when the process started.
+
+    Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
+    """
+    options = agree(comm, lambda: parse(arguments))
+    if options.help is not None:
+        if comm.rank == 0:
+            print(options.help, flush=True)
+        return 0
+    mesh = agree(comm, lambda: Mesh(options.width))
+    config = options.config
+    solver: Flat | OnMate
+    if options.variant == "mate":
+        mate.world(config)  # Asks whether MPI granted the thread level.
+        agree(comm, lambda: mesh.shares(comm.size * config.ranks_per_process))
+        solver = _on_mate(comm, mesh, options)
+    else:
+        solver = agree(comm, lambda: Flat(comm, mesh))
+    startup_s = comm.allreduce(perf_counter() - begin, op=_max())
+    runs = [_timed(solver, options) for _ in range(options.repetitions)]
+    seconds = [comm.allreduce(timed.elapsed, op=_max()) for timed in runs]
+    solver_s = statistics.median_low(seconds)
+    typical = runs[seconds.index(solver_s)]
+    ranks = comm.size * config.ranks_per_process
+    parts = breakdown(comm, typical, solver_s, ranks / comm.size / config.workers)
+    cores = [c for own in comm.allgather([m.compute for m in typical.meters]) for c in own]
+    cut = imbalance(cores, solver_s)
+    left, before = residual(comm, mesh, solver.domains)
+    wrong = _wrong(comm, mesh, options, solver.domains) or (
+        residual_is_wrong(options.width, options.cycles, left, before)
+        if options.verify != "none"
+        else ""
+    )
+    if comm.rank == 0:
+        verified = None if options.verify == "none" else not wrong
+        counts = [len(row) for row in solver.map] if isinstance(solver, OnMate) else []
+        print(
+            f"flowcart {options.variant}: {mesh.levels[0].count} cells in a box of "
+            f"{options.width} cubed, {options.cycles} cycles, {comm.size} processes, {ranks} ranks"
+        )
+        print(f"solver {solver_s:.4f} s; uneven work costs {cut:.1%} of it")
+        print(f"verification failed: {wrong}" if wrong else f"residual {left!r}")
+        result = {
+            "app": "flowcart",
+            "variant": options.variant,
+            "balance": options.balance,
+            "input": options.input,
+            "width": options.width,
+            "cycles": options.cycles,
+            "processes": comm.size,
+            "ranks": ranks,
+            "rank_counts": counts,
+            "workers": config.workers,
+            "solver_s": solver_s,
+            "verified": verified,
+            "residual": left,
+            "core_imbalance": cut,
+            "phases": parts.phases,
+            **parts.figures,
+            "startup_s": startup_s,
+        }
+        if options.repetitions > 1:
+            result["repetitions_s"] = seconds
+        print(json_line(result), flush=True)
+    return 1 if wrong else 0
+
+
+def _on_mate(comm: Any, mesh: Mesh, options: Options) -> OnMate:
+    try:
+        return OnMate(comm, mesh, options.config, options.balance)
+    except mate.ConfigError as error:
+        # Raised on all processes alike: more workers than CPUs, for example.
+        raise AppUsageError(str(error)) from None
+
+
+def _timed(solver: Flat | OnMate, options: Options) -> Timed:
+    for domain in solver.domains:
+        domain.reset()
+    try:
+        return solver.solve(options.cycles)
+    except mate.ConfigError as error:
+        raise AppUsageError(str(error)) from None
+
+
+def _wrong(comm: Any, mesh: Mesh, options: Options, domains: list[Domain]) -> str:
+    """What is wrong with the result, on every rank; "" where nothing is."""
+    if options.verify == "none":
+        return ""
+    mine = ""
+    for domain in domains:
+        fine = domain.levels[0]
+        if not np.isfinite(fine.values).all():
+            mine = "a value is no number"
+    if options.verify == "full" and not mine:
+        wanted = serial(mesh, options.cycles)
+        for domain in domains:
+            fine = domain.levels[0]
+            seen = fine.values[: len(fine.cells)]
+            different = np.flatnonzero(seen.view(np.uint64) != wanted[fine.cells].view(np.uint64))
+            if len(different):
+                mine = f"cell {fine.cells[different[0]]} differs from a serial run"
+    return next((text for text in comm.allgather(mine) if text), "")
+
+
+def residual(comm: Any, mesh: Mesh, domains: list[Domain]) -> tuple[float, float]:
+    """Norms of the residual and of the right side, from all values, whoever holds them."""
+    everything = np.zeros(mesh.levels[0].count + 1)
+    for domain in domains:
+        fine = domain.levels[0]
+        everything[fine.cells] = fine.values[: len(fine.cells)]
+    total = np.empty_like(everything)
+    comm.Allreduce(everything, total)
+    level = mesh.levels[0]
+    right = ((np.arange(level.count) * 37) % 101 - 50) / 64.0
+    rest = right - (6.0 * total[:-1] - total[level.neighbours].sum(axis=1))
+    after, before = (math.sqrt(float(np.sum(np.square(v)))) for v in (rest, right))
+    return after, before
+
+
+def residual_is_wrong(width: int, cycles: int, left: float, before: float) -> str:
+    """A late or lost ghost shows as slower convergence, hence the comparison with stored values.
+
+    All variants have the same bits; only the summation of the norm may differ between machines.
+    """
+    expected = RESIDUALS.get((width, cycles))
+    if expected is None:
+        return "" if left < 0.5 * before else f"residual {left!r} after {before!r}"
+    if abs(left - expected) <= 1e-9 * expected + 1e-13 * before:
+        return ""
+    return f"residual {left!r}, expected {expected!r}"
+
+
+def _max() -> Any:
+    from mpi4py import MPI
+
+    return MPI.MAX

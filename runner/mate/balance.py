@@ -1,0 +1,155 @@
+"""Which ranks a process holds, so that all have about the same work (Martin 2018, chapter 8).
+
+Times come from a sampling run (``Report.rank_compute_s``), or from what an application knows of its
+cells.  The answer is a rank map (``Config.rank_map``): applied at launch, nothing moves later.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from runner.mate.errors import ConfigError
+
+SWEEPS = 50
+"""More exchanges gain nothing (digest 10.6: about 10 sweeps are enough)."""
+_TOLERANCE = 1e-12
+Map = tuple[tuple[int, ...], ...]
+
+
+def imbalance(compute_s: Sequence[float], total_s: float) -> float:
+    """The share of a run's time that uneven work costs: (max - mean) / total (equation 8.1).
+
+    ``compute_s``: computation of each rank or core.  Raises :class:`ConfigError` for no times.
+    """
+    if not compute_s or not total_s > 0:
+        raise ConfigError(
+            "imbalance needs the times of a run: at least one rank and a total above 0"
+        )
+    return (max(compute_s) - sum(compute_s) / len(compute_s)) / total_s
+
+
+def consecutive(costs: Sequence[float], processes: int, least: int = 1) -> list[int]:
+    """How many ranks in a row each process gets, so that the largest sum is as small as can be.
+
+    Every process gets ``least`` ranks (its workers) or more.  Of several best cuts the one that
+    gives most to the first processes.  The original's search (Fig. D.1) may never end and may leave
+    processes empty (digest 10.5); this one ends for all times.  Raises :class:`ConfigError` for
+    times that are none or too few ranks.
+    """
+    _check(costs, processes, least)
+    sums = [0.0, *itertools.accumulate(costs)]
+    low, high = max(costs), sums[-1]
+    feasible = _feasible(sums, processes, least, low)
+    if feasible is None:
+        while high - low > _TOLERANCE * sums[-1]:
+            middle = (low + high) / 2
+            if not low < middle < high:
+                break  # Neighbours among the numbers: there is nothing between them.
+            low, high = (
+                (low, middle) if _feasible(sums, processes, least, middle) else (middle, high)
+            )
+        # What is summed in another order may be larger by a last bit.
+        feasible = _feasible(sums, processes, least, high * (1 + _TOLERANCE))
+    assert feasible is not None
+    return _cut(sums, processes, least, feasible)
+
+
+def _check(costs: Sequence[float], processes: int, least: int) -> None:
+    if processes < 1 or least < 1 or len(costs) < processes * least:
+        raise ConfigError(
+            f"{len(costs)} ranks cannot be dealt to {processes} processes with {least} or more each"
+        )
+    if any(not (math.isfinite(cost) and cost >= 0) for cost in costs):
+        raise ConfigError("the times of the ranks must be finite numbers from 0 on")
+
+
+Feasible = tuple[float, list[list[bool]]]
+"""A largest load, and for each number of processes left from which rank on they can hold all."""
+
+
+def _feasible(sums: Sequence[float], processes: int, least: int, load: float) -> Feasible | None:
+    count = len(sums) - 1
+    can = [[False] * (count + 1) for _ in range(processes + 1)]
+    can[0][count] = True
+    # The first rank that is too far from rank i: moves only forward.
+    reach = [0] * (count + 1)
+    end = 0
+    for i in range(count + 1):
+        end = max(end, i)
+        while end < count and sums[end + 1] - sums[i] <= load * (1 + _TOLERANCE):
+            end += 1
+        reach[i] = end
+    for left in range(1, processes + 1):
+        after = [0, *itertools.accumulate(map(int, can[left - 1]))]
+        for i in range(count + 1):
+            first, last = i + least, reach[i]
+            can[left][i] = first <= last and after[last + 1] > after[first]
+    return (load, can) if can[processes][0] else None
+
+
+def _cut(sums: Sequence[float], processes: int, least: int, feasible: Feasible) -> list[int]:
+    load, can = feasible
+    counts, at = [], 0
+    for left in range(processes - 1, -1, -1):
+        end = max(
+            j
+            for j in range(at + least, len(sums))
+            if can[left][j] and sums[j] - sums[at] <= load * (1 + _TOLERANCE)
+        )
+        counts.append(end - at)
+        at = end
+    return counts
+
+
+def shuffled(rows: Sequence[Sequence[int]], costs: Sequence[float], sweeps: int = SWEEPS) -> Map:
+    """Exchange ranks between processes of one node while that lowers the larger of two loads.
+
+    ``rows``: the ranks of each process, ``costs`` by rank.  At most one exchange, the first that
+    helps, for each pair of processes in a sweep (Fig. D.2); how many ranks each has never changes.
+    """
+    made = [list(row) for row in rows]
+    loads = [sum(costs[rank] for rank in row) for row in made]
+    for _ in range(sweeps):
+        moved = False
+        for j, k in itertools.combinations(range(len(made)), 2):
+            moved |= _exchange(made, loads, costs, j, k)
+        if not moved:
+            break
+    return tuple(map(tuple, made))
+
+
+def _exchange(
+    rows: list[list[int]], loads: list[float], costs: Sequence[float], j: int, k: int
+) -> bool:
+    larger = max(loads[j], loads[k])
+    for m, n in itertools.product(range(len(rows[j])), range(len(rows[k]))):
+        change = costs[rows[k][n]] - costs[rows[j][m]]
+        if loads[j] + change < larger and loads[k] - change < larger:
+            rows[j][m], rows[k][n] = rows[k][n], rows[j][m]
+            loads[j] += change
+            loads[k] -= change
+            return True
+    return False
+
+
+def balanced(
+    costs: Sequence[float], nodes: Sequence[int], least: int = 1, shuffle: bool = True
+) -> Map:
+    """A rank map: consecutive ranks over all processes, then shuffled within each node.
+
+    ``nodes``: the node of each process, in order; the order of ranks from node to node stays.
+    Raises :class:`ConfigError` as :func:`consecutive`.
+    """
+    counts = consecutive(costs, len(nodes), least)
+    starts = [0, *itertools.accumulate(counts)]
+    rows = [tuple(range(a, b)) for a, b in itertools.pairwise(starts)]
+    if not shuffle:
+        return tuple(rows)
+    made = list(rows)
+    for node in dict.fromkeys(nodes):
+        own = [process for process, n in enumerate(nodes) if n == node]
+        for process, row in zip(own, shuffled([rows[p] for p in own], costs), strict=True):
+            made[process] = row
+    return tuple(made)

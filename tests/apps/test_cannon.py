@@ -1,0 +1,150 @@
+"""Cannon: layouts, verification that sees every mistake, and all variants under MPI."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autotune.space import load_space
+from runner.apps.cannon.matrices import Layout, a_entries, b_entries, make_layout, verify
+from runner.apps.cannon.options import parse
+from runner.apps.common_errors import AppUsageError
+from runner.mpi.library import Library
+
+ROOT = Path(__file__).parents[2]
+
+
+class Alone:
+    """A communicator of one."""
+
+    rank, size = 0, 1
+
+    def allgather(self, value: object) -> list[object]:
+        return [value]
+
+    def Allreduce(self, source: np.ndarray, target: np.ndarray) -> None:
+        target[:] = source
+
+
+def product(layout: Layout) -> dict[tuple[int, int], np.ndarray]:
+    every = np.arange(layout.size)
+    whole = a_entries(every, every) @ b_entries(every, every)
+    spans = [layout.span(k) for k in range(layout.blocks)]
+    return {
+        (x, y): whole[np.ix_(spans[x], spans[y])].copy()
+        for x in range(layout.blocks)
+        for y in range(layout.blocks)
+    }
+
+
+@pytest.mark.parametrize("size", [48, 1152])
+def test_a_wrong_product_is_seen(size: int) -> None:
+    layout = make_layout(size, 1, None, 16)
+    right = product(layout)
+    assert verify(Alone(), layout, right, 1) == ""
+    twice = {k: 2 * v for k, v in right.items()}
+    assert verify(Alone(), layout, twice, 2) == ""
+    assert "expected" in verify(Alone(), layout, twice, 1)
+    turned = {(y, x): block.T.copy() for (x, y), block in right.items()}
+    assert "expected" in verify(Alone(), layout, turned, 1)
+    right[1, 2][3, 4] += 1 / 64
+    assert "expected" in verify(Alone(), layout, right, 1)
+
+
+@pytest.mark.parametrize(
+    ("processes", "grid", "local", "blocks"),
+    [(1, None, None, 1), (2, None, None, 2), (4, None, None, 2), (6, None, None, 6),
+     (2, (2, 1), 8, 4), (2, (1, 2), 2, 2), (4, None, 16, 8), (6, (3, 2), 6, 6)],
+)  # fmt: skip
+def test_layouts(
+    processes: int, grid: tuple[int, ...] | None, local: int | None, blocks: int
+) -> None:
+    layout = make_layout(48, processes, grid, local)
+    assert layout.blocks == blocks
+    assert layout.processes[1] * layout.local[1] == blocks
+    assert layout.width * blocks == 48
+    # Every block of C belongs to one process.
+    rows, columns = layout.local
+    owned = [
+        (x + i, y + j)
+        for p in range(processes)
+        for x, y in [layout.first(p)]
+        for i in range(rows)
+        for j in range(columns)
+    ]
+    assert len(set(owned)) == len(owned) == blocks**2
+    # In each step a block meets each k once.
+    for x in range(blocks):
+        assert sorted((x + s) % blocks for s in range(blocks)) == list(range(blocks))
+
+
+@pytest.mark.parametrize(
+    ("size", "processes", "grid", "local"),
+    [(48, 2, None, 3), (50, 4, None, 9), (48, 4, (3, 1), None), (7, 4, None, None)],
+)
+def test_what_cannot_be_cut(
+    size: int, processes: int, grid: tuple[int, ...] | None, local: int | None
+) -> None:
+    with pytest.raises(AppUsageError):
+        make_layout(size, processes, grid, local)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--input", "none"], ["--size", "8", "--input", "tiny"], ["--size", "x"],
+     ["--workers", "2"], ["--variant", "mate", "--local-grid", "2x2x1"]],
+)  # fmt: skip
+def test_wrong_words(words: list[str]) -> None:
+    with pytest.raises(AppUsageError):
+        parse(words)
+
+
+def test_every_setting_of_its_space_is_a_layout() -> None:
+    for ranks in (2, 4, 6):
+        facts = {"ranks": ranks, "cores": ranks, "nodes": 1}
+        space = load_space("mate-cannon", None, facts, {"size": 48})
+        found = 0
+        for setting in space.enumerate():
+            assert space.violations(setting) == []
+            if setting.get("variant") == "mate":
+                workers = int(setting.get("workers", 1))
+                local = space.value("ranks_per_process", setting)
+                assert isinstance(local, int)
+                layout = make_layout(48, ranks // workers, None, local)
+                assert layout.local_count >= workers
+                found += 1
+        assert found > 10
+        # A side that is left out counts with its default.
+        assert space.is_valid({"variant": "mate"}) == (ranks != 6)
+        assert space.starts
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("processes", [1, 2, 4, 6])
+def test_all_variants_give_every_bit(open_mpi: Library, processes: int) -> None:
+    launch = [open_mpi.launcher, "--bind-to", "none", "--oversubscribe", "-n", str(processes)]
+    launch += ["--mca", "btl", "self,sm,vader", sys.executable, "-m", "runner.apps.cannon"]
+    environment = os.environ | {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "PYTHONPATH": str(ROOT),
+    }  # fmt: skip
+    local = {1: 16, 2: 8, 4: 4, 6: 6}[processes]
+    for words in (
+        ["--variant", "mpi"],
+        ["--variant", "overlap", "--iterations", "2"],
+        ["--variant", "mate", "--ranks-per-process", str(local), "--iterations", "3"],
+        ["--variant", "mate", "--ranks-per-process", str(local), "--workers", "2",
+         "--affinity", "none", "--repetitions", "2"],
+    ):  # fmt: skip
+        done = subprocess.run(
+            [*launch, "--size", "48", *words],
+            capture_output=True, text=True, env=environment, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr + done.stdout
+        assert json.loads(done.stdout.strip().splitlines()[-1])["verified"] is True

@@ -1,0 +1,153 @@
+"""The multigrid with cut cells: mesh, shares, the same bits everywhere, and balance that helps."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autotune.space import load_space
+from runner.apps.common_errors import AppUsageError
+from runner.apps.flowcart.application import INPUTS, RESIDUALS, parse, residual_is_wrong
+from runner.apps.flowcart.domain import program, serial
+from runner.apps.flowcart.mesh import CUT_WORK, LEVELS, Mesh, morton
+from runner.mate.balance import consecutive
+from runner.mpi.library import Library
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_curve_keeps_families_together() -> None:
+    x, y, z = np.indices((4, 4, 4)).reshape(3, -1)
+    keys = morton(x, y, z)
+    assert sorted(keys.tolist()) == list(range(64))
+    for parent in range(8):
+        family = keys[morton(x // 2, y // 2, z // 2) == parent]
+        assert sorted(family.tolist()) == list(range(8 * parent, 8 * parent + 8))
+
+
+def test_the_mesh() -> None:
+    mesh = Mesh(16)
+    for level in mesh.levels:
+        # Neighbours know each other.
+        for place, back in ((0, 1), (2, 3), (4, 5)):
+            there = level.neighbours[:, place]
+            known = there >= 0
+            assert np.array_equal(level.neighbours[there[known], back], np.flatnonzero(known))
+    fine, middle, coarse = mesh.levels
+    assert coarse.count < middle.count < fine.count < 16**3
+    assert 0 < (fine.work == CUT_WORK).sum() < fine.count / 3
+    assert np.array_equal(middle.coordinates[fine.parents], fine.coordinates // 2)
+    for width in (8, 18, 3):
+        with pytest.raises(AppUsageError):
+            Mesh(width)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 7, 32])
+def test_shares(ranks: int) -> None:
+    mesh = Mesh(16)
+    owners = mesh.shares(ranks)
+    assert len(owners) == LEVELS
+    for level, owner in zip(mesh.levels, owners, strict=True):
+        assert set(owner.tolist()) == set(range(ranks))
+        assert (np.diff(owner) >= 0).all()
+        assert len(owner) == level.count
+    for depth in range(LEVELS - 1):
+        assert np.array_equal(owners[depth], owners[depth + 1][mesh.levels[depth].parents])
+
+
+def test_too_many_ranks() -> None:
+    with pytest.raises(AppUsageError, match="too many"):
+        Mesh(16).shares(65)
+
+
+def test_work_is_uneven_and_can_be_dealt_out() -> None:
+    """What the balancer promises before anything is measured: work by cells, 16 ranks, 2 shares."""
+    mesh = Mesh(32)
+    owner = mesh.shares(16)[0]
+    # A step of a cut cell's extra work takes about half as long as all else done to a cell.
+    costs = np.bincount(owner, weights=1.0 + 0.5 * mesh.levels[0].work, minlength=16)
+    halves = [costs[:8].sum(), costs[8:].sum()]
+    assert max(halves) / np.mean(halves) > 1.2
+    counts = consecutive(costs.tolist(), 2)
+    dealt = [costs[: counts[0]].sum(), costs[counts[0] :].sum()]
+    assert max(dealt) / np.mean(dealt) < 1.1
+
+
+def test_cycles_converge() -> None:
+    mesh = Mesh(16)
+    level = mesh.levels[0]
+    right = ((np.arange(level.count) * 37) % 101 - 50) / 64.0
+    norms = []
+    for cycles in (1, 4, 8):
+        values = np.append(serial(mesh, cycles), 0.0)
+        norms.append(
+            np.linalg.norm(right - (6 * values[:-1] - values[level.neighbours].sum(axis=1)))
+        )
+    assert norms[0] > 3 * norms[1] > 9 * norms[2]
+    assert sum(ghosts for *_, ghosts in program()) >= 12
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_the_stored_residuals_are_those_of_a_serial_run(name: str) -> None:
+    width, cycles, _ = INPUTS[name]
+    mesh = Mesh(width)
+    level = mesh.levels[0]
+    values = np.append(serial(mesh, cycles), 0.0)
+    right = ((np.arange(level.count) * 37) % 101 - 50) / 64.0
+    before = float(np.linalg.norm(right))
+    left = np.linalg.norm(right - (6 * values[:-1] - values[level.neighbours].sum(axis=1)))
+    assert residual_is_wrong(width, cycles, float(left), before) == ""
+    slower = RESIDUALS[width, cycles] * 1.05
+    assert "expected" in residual_is_wrong(width, cycles, slower, before)
+    assert residual_is_wrong(width, cycles + 1, 0.1 * before, before) == ""
+    assert "after" in residual_is_wrong(width, cycles + 1, 0.6 * before, before)
+
+
+@pytest.mark.parametrize(
+    "words", [["--input", "x"], ["--balance", "shuffle"], ["--workers", "2"], ["--width", "0"],
+              ["--variant", "mate", "--local-grid", "2x1x1"]],
+)  # fmt: skip
+def test_wrong_words(words: list[str]) -> None:
+    with pytest.raises(AppUsageError):
+        parse(words)
+
+
+def test_its_space() -> None:
+    space = load_space("mate-flowcart", None, {"ranks": 4, "cores": 4, "nodes": 1})
+    found = list(space.enumerate())
+    assert any(setting.get("balance") == "shuffle" for setting in found)
+    assert all(space.violations(setting) == [] for setting in found)
+    assert [str(s) for s in space.starts] == ["balance=shuffle,odf=4,variant=mate"]
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_all_variants_give_every_bit(open_mpi: Library, processes: int) -> None:
+    launch = [open_mpi.launcher, "--bind-to", "none", "--oversubscribe", "-n", str(processes)]
+    launch += ["--mca", "btl", "self,sm,vader", sys.executable, "-m", "runner.apps.flowcart"]
+    environment = os.environ | {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "PYTHONPATH": str(ROOT),
+    }  # fmt: skip
+    for words in (
+        ["--variant", "mpi"],
+        ["--variant", "mate", "--ranks-per-process", "4", "--repetitions", "2"],
+        ["--variant", "mate", "--ranks-per-process", "5", "--balance", "consecutive"],
+        ["--variant", "mate", "--ranks-per-process", "4", "--balance", "shuffle", "--workers",
+         "2", "--affinity", "none"],
+    ):  # fmt: skip
+        done = subprocess.run(
+            [*launch, "--input", "tiny", "--verify", "full", *words],
+            capture_output=True, text=True, env=environment, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr + done.stdout
+        result = json.loads(done.stdout.strip().splitlines()[-1])
+        assert result["verified"] is True
+        if "--balance" in words:
+            assert sum(result["rank_counts"]) == result["ranks"]
