@@ -17,7 +17,7 @@ from autotune.anova.table import Table
 from autotune.cli import options as o
 from autotune.cli.anova import PRESETS, read_options
 from autotune.cli.progress import Progress
-from autotune.cli.render import console, error_console, percent, table, write_json
+from autotune.cli.render import console, error_console, table, write_json
 from autotune.datasets import Cell, Dataset, load
 from autotune.datasets.prepare import with_args
 from autotune.errors import UsageError
@@ -25,6 +25,7 @@ from autotune.space import DEFAULT
 from autotune.stats import Plan
 from autotune.store import Store
 from autotune.study.duration import parse_duration
+from autotune.words import percent
 from runner.machine import describe
 
 HEADLINES = {
@@ -41,6 +42,19 @@ def classwide(
     apps: Annotated[
         str | None,
         typer.Option("--apps", metavar="A,B", help="The class.  Default: all its programs."),
+    ] = None,
+    number: Annotated[
+        int | None,
+        typer.Option(
+            "--class",
+            metavar="N",
+            min=1,
+            help="The class found by features (autotune dataset classes), instead of --apps.",
+        ),
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option("--classes", metavar="K", min=1, help="With --class: of so many classes."),
     ] = None,
     held_out: Annotated[
         list[str] | None,
@@ -90,7 +104,8 @@ def classwide(
     options = read_options(preset, None, 99.9, None)
     recorded = load(dataset)
     held = [word.split(":") for word in held_out or []]
-    table_, cells = _class_of(recorded, _words(apps), [words[0] for words in held])
+    found = None if number is None else _found_class(dataset, number, count, apps)
+    table_, cells = _class_of(recorded, _words(apps), [words[0] for words in held], found)
     choice = choose(table_, options, seed)
     programs: list[Program] = []
     if measure:
@@ -138,14 +153,31 @@ def _words(given: str | None) -> list[str]:
     return words
 
 
+def _found_class(dataset: str, number: int, count: int | None, apps: str | None) -> set[str]:
+    """The keys of the cells of one class."""
+    from autotune.predict.classes import find_classes
+    from autotune.predict.sources import training_set
+
+    if apps is not None:
+        raise UsageError("--class and --apps both say what the class is; give one of them")
+    found = find_classes(training_set([dataset]).examples, count).classes
+    if number > len(found):
+        raise UsageError(
+            f"--class {number}: there are {len(found)} (autotune dataset classes {dataset})"
+        )
+    return set(found[number - 1].cells)
+
+
 def _class_of(
-    recorded: Dataset, apps: Sequence[str], held: Sequence[str]
+    recorded: Dataset, apps: Sequence[str], held: Sequence[str], keys: set[str] | None = None
 ) -> tuple[Table, list[Cell]]:
-    """The table of the class and its cells, without the programs that are held out."""
+    """The table of the class and its cells, without the programs that are held out; ``keys``: only
+    these cells."""
     both = sorted(set(apps) & set(held))
     if both:
         raise UsageError(f"{', '.join(both)}: in --apps and in --held-out; it can only be one")
-    chosen = [cell for cell in recorded.cells if cell.app not in held]
+    named = [cell for cell in recorded.cells if keys is None or cell.key in keys]
+    chosen = [cell for cell in named if cell.app not in held]
     if not chosen:
         raise UsageError(f"dataset {recorded.name}: every program is held out; none is left")
     found = dataset_table(recorded, chosen, apps)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autotune.cli.options import JsonOut, Mpi, StoreUrl, total_cores
-from autotune.cli.render import console, percent, seconds, table, write_json
+from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, TargetWords, total_cores
+from autotune.cli.render import console, table, write_json
 from autotune.config.app import load_app
 from autotune.config.cluster import load_cluster
 from autotune.datasets.dataset import load
@@ -16,9 +17,11 @@ from autotune.datasets.describe import CellWords, Description
 from autotune.datasets.describe import describe as described
 from autotune.datasets.exchange import Source, import_folder
 from autotune.datasets.exchange import export as exported
+from autotune.datasets.prepare import with_args
 from autotune.errors import UsageError
 from autotune.space import load_space
 from autotune.store import Store, Study
+from autotune.words import percent, seconds
 from runner.mpi.discover import find
 
 dataset = typer.Typer(help="Measured runs as files (docs/datasets.md).", no_args_is_help=True)
@@ -80,6 +83,86 @@ def _row(cell: CellWords) -> list[str]:
         percent(cell.gain),
         state,
     ]
+
+
+@dataset.command("trace")
+def trace(
+    name: Annotated[
+        str, typer.Argument(metavar="DATASET", help="A name in datasets/, or a folder.")
+    ],
+    mpi: Mpi = None,
+    guard: Guard = True,
+    force: Annotated[bool, typer.Option("--force", help="Those that are there too.")] = False,
+) -> None:
+    """Trace one run of every cell: the features that prediction and classes need."""
+    from autotune.cli.features import traced_features
+    from autotune.predict.sources import FEATURES
+
+    found = load(name)
+    place = found.folder / FEATURES
+    done = 0
+    for cell in found.cells:
+        path = place / f"{cell.key}.json"
+        space = found.space(cell)
+        if (path.exists() and not force) or space.requires:
+            continue
+        words = TargetWords(
+            None, cell.app, cell.input or None, cell.ranks, cell.cluster, mpi, None, None, None
+        )
+        target = words.resolve()
+        if cell.args is not None:
+            app = with_args(target.app, cell.input or target.app.default_input, cell.args)
+            target = dataclasses.replace(target, app=app)
+        features, _ = traced_features(target, guard=guard)
+        place.mkdir(exist_ok=True)
+        features.save(path)
+        done += 1
+    have = sum((place / f"{cell.key}.json").is_file() for cell in found.cells)
+    console().print(
+        f"{done} cells traced; {have} of {len(found.cells)} have features", markup=False
+    )
+
+
+@dataset.command("classes")
+def classes(
+    name: Annotated[
+        str, typer.Argument(metavar="DATASET", help="A name in datasets/, or a folder.")
+    ],
+    count: Annotated[
+        int | None,
+        typer.Option("--classes", metavar="K", min=1, help="Default: as many as stand apart."),
+    ] = None,
+    json_out: JsonOut = None,
+) -> None:
+    """Group the cells into classes of programs that behave alike, by their traced features.
+
+    The setting of one class: autotune classwide DATASET --class N
+    """
+    # scikit-learn is slow to import; only this command of the group needs it.
+    from autotune.predict.classes import find_classes, words_of
+    from autotune.predict.sources import training_set
+
+    found = find_classes(training_set([name]).examples, count)
+    if json_out:
+        data = {
+            "schema": "autotune-classes-1",
+            "silhouette": found.silhouette,
+            "classes": [
+                {"number": c.number, "cells": list(c.cells), "apps": list(c.apps),
+                 "marks": [list(mark) for mark in c.marks]}
+                for c in found.classes
+            ],
+        }  # fmt: skip
+        write_json(data, json_out)
+    if json_out == "-":
+        return
+    out = console()
+    clear = "-" if found.silhouette is None else f"{found.silhouette:.2f}"
+    out.print(f"{len(found.classes)} classes; silhouette {clear} (1: clearly apart)", markup=False)
+    for one in found.classes:
+        out.print(f"class {one.number}: {', '.join(one.cells)}", markup=False)
+        if one.marks:
+            out.print(f"  {words_of(one.marks)}", markup=False)
 
 
 @dataset.command("export")

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from autotune.cli.render import error_console
 from autotune.config.app import (
     App,
     app_from_command,
@@ -18,10 +19,11 @@ from autotune.config.app import (
 )
 from autotune.config.cluster import Cluster, load_cluster
 from autotune.errors import UsageError
+from autotune.publish.record import published
 from autotune.space import Space, load_space
 from autotune.study.launcher_line import LauncherLine, parse
 from autotune.study.resources import require_room
-from autotune.study.target import Target
+from autotune.study.target import Surroundings, Target
 from runner.machine import describe
 from runner.mpi.discover import find
 from runner.mpi.library import Library
@@ -153,6 +155,7 @@ class TargetWords:
         app = self._app(line)
         cluster = load_cluster(self.cluster)
         library = find(self.mpi)
+        surroundings = self._apart(library)
         given = app.input(self.input)
         return Target(
             app=app,
@@ -165,7 +168,27 @@ class TargetWords:
             options=line.options,
             placement=line.placement,
             clean_env=self.clean_env,
+            surroundings=surroundings,
         )
+
+    def _apart(self, library: Library) -> Surroundings:
+        """Files that autotune published are out of force wherever a default is measured."""
+        if self.clean_env or not published():
+            return Surroundings()
+        # The formats take a while to import, and most have published nothing.
+        from autotune.publish.neutral import neutral
+
+        found = neutral(library, os.environ)
+        for name in found.unset:
+            del os.environ[name]
+        if found:
+            listed = ", ".join(str(path) for path in found.files)
+            error_console().print(
+                f"out of force while measuring, since autotune published it: {listed}",
+                markup=False,
+                soft_wrap=True,
+            )
+        return found.surroundings
 
     def _app(self, line: LauncherLine) -> App:
         if self.app and self.program:

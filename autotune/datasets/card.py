@@ -16,7 +16,7 @@ SCHEMA = 1
 CARD = "card.toml"
 Kind = Literal["grid", "explore"]
 Split = Literal["design", "report"]
-_SCHEMA_LINE = re.compile(r"^\s*schema\s*=\s*(\d+)\s*$", re.MULTILINE)
+_SCHEMA_LINE = re.compile(r"^\s*schema\s*=\s*([0-9]{1,9})\s*$", re.MULTILINE)
 
 
 def _names_files(key: str) -> str:

@@ -175,7 +175,7 @@ def load(place: str | Path) -> Dataset:
 def _read_settings(path: Path) -> list[Setting]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise UsageError(f"cannot read the settings {path}: {problem}") from None
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
         raise UsageError(f"{path}: expected a list of settings, each a table of names and values")

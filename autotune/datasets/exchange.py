@@ -19,8 +19,7 @@ from autotune.datasets.writer import create
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store, StoredRun, Study
-from autotune.study.book import entry_of
-from autotune.study.ledger import Entry
+from autotune.study.ledger import Entry, entry_of
 from runner.machine import describe
 
 

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from autotune.errors import WorkError
@@ -65,7 +66,9 @@ class Header:
         values = {k: v for k, v in data.items() if k != "schema"}
         values["content"] = Content.from_json(data["content"])
         values["evidence"] = Evidence.from_json(data["evidence"])
-        return cls(**values)
+        header = cls(**values)
+        _check(header)
+        return header
 
     def lines(self) -> list[str]:
         """The block without comment signs, the checksum still blank."""
@@ -95,6 +98,33 @@ class Header:
             f"data: {packed}",
             f"checksum: sha256:{_BLANK}",
         ]
+
+
+def _check(header: Header) -> None:
+    """Raise TypeError or ValueError unless everything is of its kind: a header is data from
+    outside, and undoing acts on it."""
+    seen, content = header.evidence, header.content
+    texts = [header.format, header.cluster, header.tool, header.date, header.mpi, header.probe]
+    texts += [header.fingerprint, header.backup or "", *seen.programs, seen.date, seen.machine]
+    texts += [seen.source, seen.status, seen.setting, seen.mpi_family, seen.mpi_version]
+    texts += [seen.cluster, *content.groups]
+    for values in content.groups.values():
+        texts += [word for pair in values.items() for word in pair]
+    for rule in content.rules:
+        texts += [rule.collective, rule.algorithm]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a text is none")
+    if header.backup is not None and Path(header.backup).name in ("", ".."):
+        raise ValueError(f"{header.backup!r} is no name of a backup")
+    gains = [seen.gain, *(seen.gain_ci or ())]
+    numbers = [seen.runs, *(gain for gain in gains if gain is not None)]
+    numbers += [n for r in content.rules for n in (r.comm_size, r.message, r.fanout, r.segment)]
+    if not all(isinstance(number, int | float) and abs(number) < 2**63 for number in numbers):
+        raise TypeError("a number is none")
+    if not all(isinstance(one, dict) for one in seen.check):
+        raise TypeError("what to check is none")
+    if not (isinstance(header.proven, bool) and isinstance(seen.proven, bool)):
+        raise TypeError("proven is neither true nor false")
 
 
 def gain_words(seen: Evidence) -> str:
@@ -139,7 +169,7 @@ def read_header(text: str) -> Header | None:
         if found is None:
             raise ValueError("its data line is gone")
         return Header.from_data(json.loads(found[1]))
-    except (ValueError, TypeError, KeyError, AttributeError) as problem:
+    except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as problem:
         raise WorkError(
             f"the header that autotune wrote into this file is damaged ({problem}); restore it "
             "from its backup (FILE.before-autotune) by hand, or publish again with --force"

@@ -28,7 +28,7 @@ def published() -> list[Path]:
         data = json.loads(place.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return []
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise WorkError(
             f"cannot read the list of published files {place}: {problem}; name the files instead"
         ) from None

@@ -1,4 +1,6 @@
-"""Where published values come from: a study's or a class-wide result, and what speaks against it.
+"""Where published values come from, and what speaks against them.
+
+A study's result, a class-wide one, or a table of collectives.
 
 Doubts are reasons not to publish here: another machine, MPI or cluster than measured, or nothing
 proven.  A user may insist; the file then says so.
@@ -7,11 +9,13 @@ proven.  A user may insist; the file then says so.
 from __future__ import annotations
 
 import hashlib
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from autotune.anova.result import ClasswideResult, find_result, latest_result
+from autotune.collectives.result import CollectiveResult, find
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.publish.content import GROUPS, Content, Evidence
@@ -37,7 +41,8 @@ class Proposal:
 def read_source(
     wanted: str | None, cluster: Cluster, library: Library, store: Store, insist: bool = False
 ) -> Proposal:
-    """The proposal of ``study:ID``, ``classwide:ID``, or the latest class-wide one for ``cluster``.
+    """The proposal of ``study:ID``, ``classwide:ID`` or ``collectives:ID``; None: the latest
+    class-wide one for ``cluster``.
 
     With ``insist`` a study's best unproven setting is taken where none was proven.  Raises
     UsageError where there is no such result, or nothing in it that a file can hold.
@@ -47,9 +52,11 @@ def read_source(
         return _from_study(store.find_study(ident), cluster, library, store, insist)
     if kind == "classwide" and colon:
         return _from_classwide(_classwide(ident, cluster.name), cluster, library)
+    if kind == "collectives" and colon:
+        return _from_collectives(find(ident), cluster, library)
     raise UsageError(
-        f"--from {wanted!r} is not understood; expected study:ID (autotune studies) or "
-        "classwide:ID (autotune classwide)"
+        f"--from {wanted!r} is not understood; expected study:ID (autotune studies), "
+        "classwide:ID (autotune classwide) or collectives:ID (autotune collectives)"
     )
 
 
@@ -181,12 +188,54 @@ def _from_classwide(result: ClasswideResult, cluster: Cluster, library: Library)
         cluster=result.cluster,
         check=tuple({"app": e.app, "input": e.input, "ranks": e.ranks} for e in seen),
     )
-    doubts = _common_doubts(evidence, cluster, library)
-    here = describe().fingerprint
-    if result.machine not in (here, here[:12]):
-        doubts.append(f"it was measured on machine {result.machine}; this one is {here}")
+    doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
     launched = space.launched(result.setting)
     return Proposal(_content(launched), evidence, tuple(doubts), True)
+
+
+def _from_collectives(result: CollectiveResult, cluster: Cluster, library: Library) -> Proposal:
+    if not result.proven:
+        raise UsageError(
+            f"collectives:{result.id}: no entry of its tables was proven to be faster; there is "
+            "nothing to publish"
+        )
+    parts = [part for part in result.parts if part.proven]
+    # What stands, at the sizes where it leaves the library's own choice.
+    gains = [row.gain for part in parts for row in part.evidence if row.verdict == "better"]
+    evidence = Evidence(
+        source=f"collectives:{result.id}",
+        proven=True,
+        status="recommended",
+        setting=f"{len(result.rules)} rules for {', '.join({p.operation: 0 for p in parts})}",
+        programs=tuple(f"{part.operation} {part.ranks}x" for part in parts),
+        runs=sum(part.launches for part in parts),
+        gain=statistics.median(gains) if gains else None,
+        date=result.date[:10],
+        mpi_family=result.mpi["name"],
+        mpi_version=result.mpi["version"],
+        machine=result.machine,
+        cluster=result.cluster,
+        check=tuple(
+            {
+                "app": f"micro {part.operation}",
+                "input": None,
+                "ranks": part.ranks,
+                "program": list(part.check),
+                "metric": "json:seconds",
+                "verify": None,
+            }
+            for part in parts
+        ),
+    )
+    doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
+    return Proposal(Content(rules=result.rules), evidence, tuple(doubts), True)
+
+
+def _other_machine(measured: str) -> list[str]:
+    here = describe().fingerprint
+    if measured in (here, here[:12]):
+        return []
+    return [f"it was measured on machine {measured}; this one is {here}"]
 
 
 def _content(launched: Mapping[str, Mapping[str, str]]) -> Content:

@@ -11,6 +11,7 @@ import pytest
 from autotune.cli import main
 from autotune.datasets import Dataset, Landscape, load
 from autotune.datasets.shards import shard_path
+from runner.trace import load_features
 from tests.datasets.conftest import make, planted
 
 PLAN = """
@@ -63,6 +64,39 @@ def test_measures_continues_and_exports(
     result = json.loads(capfd.readouterr().out)
     assert result["finished"] is True
     assert result["runs"] == 10
+
+
+@pytest.mark.mpi
+def test_traced_cells_fall_into_classes(
+    plan: Path, open_mpi: object, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Another program each; a cell with arguments of its own is traced with them."""
+    levels = "levels = { btl_sm_eager_limit = ['16k'] }"
+    more = "".join(
+        f'[[cells]]\nkey = "{app}"\napp = "{app}"\ninput = "tiny"\nranks = 2\n'
+        f'space = "openmpi"\nrun_s = 0.5\n{levels}\n'
+        for app in ("jacobi3d", "cannon")
+    )
+    plan.write_text(PLAN + more)
+    assert main(["explore", str(plan), "--no-guard"]) == 0
+    assert main(["dataset", "classes", "tiny"]) == 2
+    assert main(["dataset", "trace", "tiny", "--no-guard"]) == 0
+    places = [
+        Path("datasets/tiny/features") / f"{key}.json" for key in ("pp", "jacobi3d", "cannon")
+    ]
+    traced = [load_features(path) for path in places]
+    assert "--count" in traced[0].argv
+    assert [t.ranks for t in traced] == [2, 2, 2]
+    # What is there is kept, unless --force says otherwise.
+    written = places[0].stat().st_mtime_ns
+    places[1].unlink()
+    capfd.readouterr()
+    assert main(["dataset", "trace", "tiny", "--no-guard"]) == 0
+    assert "1 cells traced; 3 of 3 have features" in capfd.readouterr().out
+    assert places[0].stat().st_mtime_ns == written
+    assert main(["dataset", "classes", "tiny", "--classes", "2", "--json", "-"]) == 0
+    found = json.loads(capfd.readouterr().out)["classes"]
+    assert sorted(cell for c in found for cell in c["cells"]) == ["cannon", "jacobi3d", "pp"]
 
 
 @pytest.mark.mpi

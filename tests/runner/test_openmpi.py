@@ -200,6 +200,21 @@ def test_inherited_settings_come_from_variables_and_files(tmp_path: Path) -> Non
     assert found[f"{tmp_path}/.openmpi/mca-params.conf:btl"] == "self,sm"
 
 
+@pytest.mark.parametrize(("version", "launcher_reads"), [("4.1.8", False), ("5.0.11", True)])
+def test_named_parameter_files_take_the_place_of_the_usual(
+    tmp_path: Path, version: str, launcher_reads: bool
+) -> None:
+    (tmp_path / ".openmpi").mkdir()
+    usual = tmp_path / ".openmpi" / "mca-params.conf"
+    usual.write_text("btl = self,sm\n")
+    other = tmp_path / "other.conf"
+    other.write_text("pml = ob1\n")
+    env = {"HOME": str(tmp_path), "OMPI_MCA_mca_base_param_files": f"{other},/none"}
+    found = openmpi(version).inherited_settings(env)
+    assert found[f"{other}:pml"] == "ob1"
+    assert (f"{usual}:btl" in found) is launcher_reads
+
+
 def test_a_clean_environment_has_no_mpi_settings() -> None:
     env = openmpi("4.1.8").environment(spec(clean_env=True), {"OMPI_MCA_pml": "ob1", "A": "b"})
     assert "OMPI_MCA_pml" not in env

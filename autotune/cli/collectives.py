@@ -1,0 +1,123 @@
+"""``autotune collectives``: which algorithm at which size, proven, as a rules file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from autotune.cli import options as o
+from autotune.cli.progress import Progress
+from autotune.cli.render import console, error_console, table, write_json
+from autotune.collectives.candidates import OPERATIONS
+from autotune.collectives.find import SIZES, Terms, find_tables, with_ranks
+from autotune.collectives.result import CollectiveResult, save
+from autotune.errors import UsageError
+from autotune.store import Store
+from autotune.words import interval, percent
+from runner.micro.sizes import sizes as parse_sizes
+
+USUAL = "bcast,allreduce,reduce,allgather,alltoall"
+
+
+def collectives(
+    operations: Annotated[
+        str, typer.Option("--operations", metavar="A,B", help=f"Of {', '.join(OPERATIONS)}.")
+    ] = USUAL,
+    ranks: Annotated[
+        str, typer.Option("--ranks", metavar="N,M", help="Communicator sizes, each measured.")
+    ] = "2,4",
+    sizes: Annotated[
+        str | None,
+        typer.Option("--sizes", metavar="BYTES", help="8,64,1k or 8:1m. Default: 8 to 1M by 2."),
+    ] = None,
+    pairs: Annotated[
+        int, typer.Option("--pairs", metavar="N", min=6, help="Pairs of the proof.")
+    ] = 12,
+    min_gain: Annotated[
+        float, typer.Option("--min-gain", metavar="PERCENT", min=0, max=50, help="Of an entry.")
+    ] = 5.0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
+    cluster: o.ClusterName = "local",
+    mpi: o.Mpi = None,
+    guard: o.Guard = True,
+    store: o.StoreUrl = None,
+    json_out: o.JsonOut = None,
+) -> None:
+    """Find the best algorithm of each collective by ranks and message size, and prove the table.
+
+    What is proven can be published: autotune publish --from collectives:ID --format rules-v1
+    """
+    chosen = [word.strip() for word in operations.split(",") if word.strip()]
+    wanted = SIZES if sizes is None else _sizes(sizes)
+    counts = _ranks(ranks)
+    words = o.TargetWords(None, "micro", None, counts[0], cluster, mpi, None, None, None)
+    targets = with_ranks(words.resolve(), counts)
+    with Store.open(store) as opened, Progress(None, None, True) as progress:
+        terms = Terms(
+            store=opened,
+            sizes=wanted,
+            pairs=pairs,
+            min_gain=min_gain / 100,
+            seed=seed,
+            guard=guard,
+            watch=progress,
+            say=lambda said: error_console().print(said, markup=False),
+        )
+        try:
+            result = find_tables(targets, chosen, terms)
+        except KeyboardInterrupt:
+            error_console().print("interrupted; the same command goes on where it was")
+            raise
+    path = save(result)
+    if json_out:
+        write_json(result.to_json(), json_out)
+    if json_out != "-":
+        _print(result)
+        console().print(f"result collectives:{result.id}  ({path})", markup=False, soft_wrap=True)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    try:
+        found = tuple(sorted(set(parse_sizes(text))))
+    except ValueError as problem:
+        raise UsageError(f"--sizes {text!r}: {problem}") from None
+    if len(found) < 2 or found[0] < 1:
+        raise UsageError(f"--sizes {text!r}: expected two sizes or more, of a byte at least")
+    return found
+
+
+def _ranks(text: str) -> list[int]:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words or not all(word.isdigit() and int(word) >= 2 for word in words):
+        raise UsageError(f"--ranks {text!r}: expected numbers from 2 on, such as 2,4")
+    return sorted({int(word) for word in words})
+
+
+def _print(result: CollectiveResult) -> None:
+    out = console()
+    for part in result.parts:
+        out.print()
+        out.print(
+            f"{part.operation} on {part.ranks} ranks: {part.points} of the {part.grid} "
+            f"measurements of a grid ({part.points / part.grid:.0%}), {part.launches} launches "
+            "with the proof",
+            markup=False,
+            style="bold",
+        )
+        if not part.proven:
+            out.print("the library's own choice stands", markup=False)
+            continue
+        rows = [
+            [
+                str(row.size) + (" *" if row.between else ""),
+                result.algorithm(part, row.size),
+                percent(row.gain),
+                interval((row.lo, row.hi)),
+                row.verdict,
+            ]
+            for row in part.evidence
+        ]
+        columns = [">bytes", "proven", ">gain of what was found", ">interval", "verdict"]
+        out.print(table("", columns, rows))
+    out.print("\n* between the sizes that were searched; intervals hold at all sizes together")

@@ -1,0 +1,133 @@
+"""Which algorithm at which size, in few measurements: rounds that only the better ones survive."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from autotune.collectives.candidates import Entry
+from autotune.space import DEFAULT, Setting
+
+Jobs = Mapping[Setting, Sequence[int]]
+Measure = Callable[[Jobs], Mapping[Setting, Mapping[int, float]]]
+"""Runs each setting at its sizes, once, the default among them; gives T / T_default per size.  A
+size that is missing failed."""
+
+COARSE = 3
+"""Every so many sizes are looked at in the first round."""
+SURVIVES = 1.25
+"""A candidate stays at a size while it is within this factor of the best there..."""
+CLOSE = 1.1
+"""...and not slower than the default by more than this."""
+MOST = 4
+FINAL = 3
+CHANGE = 0.03
+"""What another entry in the table costs, in logarithm of time at one size."""
+
+
+@dataclass
+class Tournament:
+    """``run`` measures; ``table`` then says what stands where.
+
+    ``points`` counts measurements of a candidate at a size (the default's not), ``grid`` what a
+    full grid with three runs of each would have taken.
+    """
+
+    candidates: Sequence[Setting]
+    sizes: Sequence[int]
+    measure: Measure
+    min_gain: float = 0.05
+    points: int = 0
+    seen: dict[Setting, dict[int, list[float]]] = field(default_factory=dict)
+
+    @property
+    def grid(self) -> int:
+        return 3 * len(self.candidates) * len(self.sizes)
+
+    def run(self) -> None:
+        """Three rounds: all coarsely, survivors on all sizes near those they are good at, the best
+        of each size once more."""
+        coarse = [*self.sizes[::COARSE]]
+        if self.sizes[-1] not in coarse:
+            coarse.append(self.sizes[-1])
+        self._round(dict.fromkeys(self.candidates, coarse))
+        near: dict[Setting, set[int]] = {}
+        for place, size in enumerate(coarse):
+            low = coarse[place - 1] if place else size
+            high = coarse[place + 1] if place + 1 < len(coarse) else size
+            between = {s for s in self.sizes if low < s < high or s == size}
+            for candidate in self._best(size, MOST):
+                near.setdefault(candidate, set()).update(between)
+        self._round({candidate: sorted(sizes) for candidate, sizes in near.items()})
+        last: dict[Setting, list[int]] = {}
+        for size in self.sizes:
+            for candidate in self._best(size, FINAL):
+                last.setdefault(candidate, []).append(size)
+        self._round(last)
+
+    def _round(self, jobs: Jobs) -> None:
+        if not jobs:
+            return
+        self.points += sum(len(sizes) for sizes in jobs.values())
+        for setting, ratios in self.measure(jobs).items():
+            for size in jobs[setting]:
+                value = ratios.get(size, math.inf)
+                self.seen.setdefault(setting, {}).setdefault(size, []).append(value)
+
+    def ratio(self, setting: Setting, size: int) -> float:
+        """The median ratio seen; infinite where nothing was, 1 for the default."""
+        if setting == DEFAULT:
+            return 1.0
+        values = self.seen.get(setting, {}).get(size)
+        return statistics.median(values) if values else math.inf
+
+    def _best(self, size: int, most: int) -> list[Setting]:
+        order = sorted(self.seen, key=lambda s: (self.ratio(s, size), s.key))
+        if not order:
+            return []
+        bar = min(SURVIVES * min(self.ratio(order[0], size), 1.0), CLOSE)
+        return [s for s in order[:most] if self.ratio(s, size) <= bar]
+
+    def table(self) -> list[Entry]:
+        """The entries, ascending by size, neighbours different; the least total time, where each
+        change costs :data:`CHANGE`, and a candidate must beat the default by ``min_gain``."""
+        choices = [DEFAULT, *self.seen]
+        cost = [[self._cost(choice, size) for choice in choices] for size in self.sizes]
+        return pruned(self.sizes, choices, cost)
+
+    def _cost(self, setting: Setting, size: int) -> float:
+        """Logarithm of the time, the default's with what a candidate must gain at least."""
+        if setting == DEFAULT:
+            return -math.log1p(self.min_gain)
+        ratio = self.ratio(setting, size)
+        return math.log(ratio) if ratio > 0 else math.inf
+
+
+def pruned(
+    sizes: Sequence[int], choices: Sequence[Setting], cost: Sequence[Sequence[float]]
+) -> list[Entry]:
+    """The cheapest path through the sizes; ``cost[size][choice]`` may be infinite."""
+    totals = list(cost[0])
+    came: list[list[int]] = []
+    for row in cost[1:]:
+        cheapest = min(range(len(choices)), key=totals.__getitem__)
+        origins, sums = [], []
+        for choice, price in enumerate(row):
+            stay, move = totals[choice], totals[cheapest] + CHANGE
+            origins.append(choice if stay <= move else cheapest)
+            sums.append(min(stay, move) + price)
+        came.append(origins)
+        totals = sums
+    at = min(range(len(choices)), key=totals.__getitem__)
+    path = [at]
+    for origins in reversed(came):
+        at = origins[at]
+        path.append(at)
+    path.reverse()
+    entries: list[Entry] = []
+    for size, choice in zip(sizes, path, strict=True):
+        if not entries or entries[-1].setting != choices[choice]:
+            entries.append(Entry(size, choices[choice]))
+    return entries

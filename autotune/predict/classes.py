@@ -1,0 +1,106 @@
+"""Classes of programs that behave alike, found from the features of their traced runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autotune.errors import UsageError
+from autotune.predict.examples import Example, Floats
+from autotune.predict.scaling import SETS, Scaler
+from runner.trace import SPECS
+
+MOST = 6
+"""More classes are not looked for by itself."""
+APART = 0.25
+"""Mean silhouette below which no structure is believed: everything is one class."""
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class ProgramClass:
+    """Cells that belong together, and the features by which they differ most from the others:
+    (name, mean value in the class, mean value elsewhere)."""
+
+    number: int
+    cells: tuple[str, ...]
+    apps: tuple[str, ...]
+    marks: tuple[tuple[str, float, float], ...]
+
+
+@dataclass(frozen=True)
+class Classes:
+    """``silhouette``: mean over the cells, -1 to 1, how clearly they fall into classes; None for
+    one class."""
+
+    classes: tuple[ProgramClass, ...]
+    silhouette: float | None
+
+
+def find_classes(examples: Sequence[Example], count: int | None = None) -> Classes:
+    """Groups of cells by average linkage on scaled features (Euclidean, as the neighbours use).
+
+    ``count`` classes, or as many as separate best by their silhouette (at most 6; one where none
+    separates).  Largest first.  Raises UsageError for a count that cannot be.
+    """
+    # Slow to import, and only this needs them.
+    from sklearn.cluster import AgglomerativeClustering
+    from sklearn.metrics import silhouette_score
+
+    total = len(examples)
+    if count is not None and not 1 <= count <= total:
+        raise UsageError(f"{count} classes of {total} cells cannot be; expected 1 to {total}")
+    scaler = Scaler.fit(examples, SETS["full"])
+    points = np.array([scaler(e.features.values) for e in examples])
+    best: tuple[Any, float | None] = (np.zeros(total, dtype=np.int_), None)
+    tried = range(2, min(MOST, total - 1) + 1) if count is None else [count]
+    for k in tried:
+        if k < 2:
+            continue
+        labels = AgglomerativeClustering(n_clusters=k, linkage="average").fit_predict(points)
+        clear = float(silhouette_score(points, labels)) if k < total else 0.0
+        bar = APART if best[1] is None else best[1]
+        if count is not None or clear > bar:
+            best = (labels, clear)
+    labels, silhouette = best
+    groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    groups.sort(key=lambda group: (-len(group), examples[int(group[0])].key))
+    found = tuple(
+        ProgramClass(
+            number,
+            tuple(examples[int(i)].key for i in group),
+            tuple(sorted({examples[int(i)].app for i in group})),
+            _marks(examples, points, scaler, group),
+        )
+        for number, group in enumerate(groups, 1)
+    )
+    return Classes(found, silhouette)
+
+
+def _marks(
+    examples: Sequence[Example], points: Floats, scaler: Scaler, group: np.ndarray
+) -> tuple[tuple[str, float, float], ...]:
+    rest = np.setdiff1d(np.arange(len(examples)), group)
+    if not len(rest):
+        return ()
+    apart = np.abs(points[group].mean(axis=0) - points[rest].mean(axis=0))
+    found = []
+    for place in np.argsort(-apart, kind="stable")[:_NAMED]:
+        name = scaler.names[int(place)]
+        inside, outside = (
+            float(np.mean([examples[int(i)].features.values[name] for i in part]))
+            for part in (group, rest)
+        )
+        found.append((name, inside, outside))
+    return tuple(found)
+
+
+def words_of(marks: Sequence[tuple[str, float, float]]) -> str:
+    """``mean message 64.2k B (elsewhere 1.1k)``: what makes a class."""
+    return "; ".join(
+        f"{name} {inside:.3g} {SPECS[name].unit} (elsewhere {outside:.3g})"
+        for name, inside, outside in marks
+    )

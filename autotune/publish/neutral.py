@@ -1,0 +1,154 @@
+"""Published files out of force while a default is measured (DESIGN, "default").
+
+What autotune published would otherwise be part of the default that it is compared with.  What a
+site wrote into the same files stays in force: copies without autotune's part take their places.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autotune.publish.formats import find
+from autotune.publish.formats.base import Format, system_directory, variables
+from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE, UserConf
+from autotune.publish.formats.prte_conf import PrteSystemConf
+from autotune.publish.formats.scripts import Script
+from autotune.publish.header import Header, without_block
+from autotune.publish.install import read_text
+from autotune.publish.record import published
+from autotune.study.target import Surroundings
+from runner.mpi.library import Library
+
+_PARAM_FILES = "OMPI_MCA_mca_base_param_files"
+_PRTE_VARIABLE = "PRTE_SYSCONFDIR"
+_USER = (".openmpi", ".prte", ".pmix")
+
+
+@dataclass(frozen=True)
+class Neutral:
+    """How launches are kept from published files.
+
+    ``unset`` are variables to take out of this process's environment, ``files`` those that are
+    out of force.
+    """
+
+    surroundings: Surroundings = field(default_factory=Surroundings)
+    unset: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.files)
+
+
+def neutral(library: Library, environment: Mapping[str, str]) -> Neutral:
+    """What keeps launches under ``environment`` from the files that this user has published.
+
+    Raises UsageError or WorkError for a damaged list of files or a file that cannot be read.
+    """
+    files: list[Path] = []
+    unset: set[str] = set()
+    user: dict[str, str] = {}
+    system: dict[str, str] = {}
+    for path in published():
+        text = read_text(path)
+        header = None if text is None else text.header
+        if text is None or header is None:
+            continue
+        fmt = find(header.format)
+        if isinstance(fmt, UserConf):
+            if _takes_part(fmt, path, library, environment):
+                (system if fmt.cluster_wide else user)[_name(fmt)] = without_block(text.main)
+                files.append(path)
+        elif isinstance(fmt, Script) and (set_here := _set_by(header, library, environment)):
+            unset |= set_here
+            files.append(path)
+    env: dict[str, str] = {}
+    options: list[str] = []
+    stand_ins: list[tuple[str, str]] = []
+    place = _place([*user.items(), *system.items()])
+    if user:
+        real = environment["HOME"]
+        home = _home(place / "home", Path(real), user)
+        # The launcher reads the copies; the program keeps its HOME and is told where to look.
+        env |= {"HOME": str(home), _PARAM_FILES: _param_files(home, library)}
+        options += ["-x", f"HOME={real}"]
+        stand_ins.append((str(home), real))
+    if system:
+        real_etc = system_directory(library)
+        etc = _etc(place / "etc", real_etc, system)
+        for variable in (SYSTEM_VARIABLE, _PRTE_VARIABLE):
+            env[variable] = str(etc)
+            options += ["-x", f"{variable}={etc}"]
+        if user:
+            env[_PARAM_FILES] = f"{place / 'home'}/.openmpi/mca-params.conf,{etc / SYSTEM_FILE}"
+        stand_ins.append((str(etc), str(real_etc)))
+    around = Surroundings(env, tuple(options), tuple(stand_ins))
+    return Neutral(around, tuple(sorted(unset)), tuple(files))
+
+
+def _takes_part(fmt: Format, path: Path, library: Library, env: Mapping[str, str]) -> bool:
+    """Whether launches of this library under this environment read the file at ``path``."""
+    if fmt.unobeyed(library) is not None or _PARAM_FILES in env or "HOME" not in env:
+        return False
+    if fmt.cluster_wide:
+        return path.parent.resolve() == system_directory(library).resolve()
+    assert isinstance(fmt, UserConf)
+    return path.resolve() == (Path(env["HOME"]) / fmt.relative).resolve()
+
+
+def _name(fmt: UserConf) -> str:
+    """The file's place below the user's HOME, or its name among the installation's."""
+    if not fmt.cluster_wide:
+        return fmt.relative
+    return PrteSystemConf.file if isinstance(fmt, PrteSystemConf) else SYSTEM_FILE
+
+
+def _set_by(header: Header, library: Library, environment: Mapping[str, str]) -> set[str]:
+    """The variables that a script of this header has set in the environment."""
+    said = variables(header.content, library)
+    same = {name for name, value in said.items() if environment.get(name) == value}
+    return same if same == set(said) else set()
+
+
+def _place(texts: list[tuple[str, str]]) -> Path:
+    """The same folder for the same texts: its name is part of nothing, but seen in messages."""
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():
+        base = Path.home() / ".cache"
+    digest = hashlib.sha256(
+        "\0".join(f"{n}\0{t}" for n, t in texts).encode(errors="surrogateescape")
+    )
+    return base / "autotune" / "neutral" / digest.hexdigest()[:16]
+
+
+def _home(home: Path, real: Path, texts: Mapping[str, str]) -> Path:
+    for name in _USER:
+        if (real / name).is_dir():
+            shutil.copytree(real / name, home / name, dirs_exist_ok=True)
+    for name, text in texts.items():
+        _write(home / name, text)
+    return home
+
+
+def _etc(etc: Path, real: Path, texts: Mapping[str, str]) -> Path:
+    etc.mkdir(parents=True, exist_ok=True)
+    for file in sorted(real.iterdir()) if real.is_dir() else ():
+        if file.is_file() and os.access(file, os.R_OK):
+            shutil.copy(file, etc / file.name)
+    for name, text in texts.items():
+        _write(etc / name, text)
+    return etc
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
+
+
+def _param_files(home: Path, library: Library) -> str:
+    return f"{home}/.openmpi/mca-params.conf,{system_directory(library) / SYSTEM_FILE}"

@@ -1,0 +1,65 @@
+"""Candidates of the real lists of two libraries, and their rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from autotune.collectives.candidates import (
+    OPERATIONS,
+    Entry,
+    as_rules,
+    candidates,
+    restricted,
+)
+from autotune.errors import UsageError
+from autotune.publish.content import Rule
+from autotune.publish.rules import check_rules
+from autotune.space import DEFAULT, Space, load_space
+from runner.mpi.library import Library
+from tests.space.libraries import NEW, OLD
+
+
+def space(library: Library, operation: str, ranks: int = 4) -> Space:
+    facts = {"ranks": ranks, "cores": 4, "nodes": 1}
+    return restricted(load_space("openmpi", library, facts), operation)
+
+
+@pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_every_candidate_is_a_legal_rule(library: Library, operation: str) -> None:
+    found = space(library, operation)
+    every = candidates(found)
+    assert 2 <= len(every) <= 40
+    assert len(set(every)) == len(every)
+    for setting in every:
+        rules = as_rules(found, operation, 4, [Entry(8, setting)])
+        check_rules(tuple(rules), library)
+        assert rules[0].message == 0
+        assert rules[0].algorithm != "0"
+
+
+@pytest.mark.parametrize("operation", ["allgather", "alltoall"])
+def test_two_proc_is_for_two(operation: str) -> None:
+    def numbers(ranks: int) -> set[object]:
+        here = space(NEW, operation, ranks)
+        return {s[f"coll_tuned_{operation}_algorithm"] for s in candidates(here)}
+
+    assert len(numbers(2)) == len(numbers(4)) + 1
+
+
+def test_sizes_are_counted_as_the_library_counts() -> None:
+    """field.md G2: all-to-all and allgather by the bytes of all ranks, broadcasts by the buffer."""
+    for operation, factor in (("bcast", 1), ("alltoall", 4)):
+        here = space(NEW, operation)
+        first, second = candidates(here)[:2]
+        entries = [Entry(8, DEFAULT), Entry(64, first), Entry(1024, second)]
+        rules = as_rules(here, operation, 4, entries)
+        assert rules[0] == Rule(operation, 4, 0, "0")
+        assert [r.message for r in rules] == [0, 64 * factor, 1024 * factor]
+
+
+def test_what_has_no_table() -> None:
+    with pytest.raises(UsageError, match="no table for 'scan'"):
+        space(NEW, "scan")
+    with pytest.raises(UsageError, match="cannot be chosen here"):
+        restricted(load_space("null"), "bcast")

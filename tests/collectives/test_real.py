@@ -1,0 +1,138 @@
+"""One small table on this machine, to its end; and what is kept of a proof."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from autotune.collectives.candidates import Entry
+from autotune.collectives.find import SIZES
+from autotune.collectives.prove import SizeEvidence, _kept, at, between, fewest_pairs
+from autotune.collectives.result import CollectiveResult, Part, find, latest, read, save
+from autotune.errors import UsageError
+from autotune.publish.content import Rule
+from autotune.space import DEFAULT, Setting
+from autotune.store import Store
+from runner.machine import describe
+from runner.mpi.library import Library
+from tests.cli.conftest import Cli, cli  # noqa: F401
+
+CHAIN = Setting({"coll_tuned_bcast_algorithm": 2})
+
+
+def row(size: int, verdict: str) -> SizeEvidence:
+    return SizeEvidence(size, CHAIN.key, 0.1, 0.01, 0.2, verdict, False)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "stays"),
+    [("better better", True), ("better open", True), ("better open open", False),
+     ("better worse", False), ("open", False)],
+)  # fmt: skip
+def test_an_entry_stays_where_it_is_proven(verdicts: str, stays: bool) -> None:
+    rows = [row(64 * 2**i, v) for i, v in enumerate(verdicts.split())]
+    entries = [Entry(8, DEFAULT), Entry(64, CHAIN)]
+    kept = _kept(entries[1], entries, [row(8, "worse"), *rows])
+    assert kept.setting == (CHAIN if stays else DEFAULT)
+
+
+def test_few_pairs_prove_nothing_at_many_sizes() -> None:
+    """2 * 0.5^n must not exceed 5 % shared among the sizes."""
+    assert fewest_pairs([64, 72]) == 7
+    assert fewest_pairs([64, 1024, 16384, 262144]) == 9
+    assert fewest_pairs(SIZES) <= 12
+
+
+def test_sizes_between() -> None:
+    assert between([8, 16, 64, 1024]) == [40, 544]
+    assert at([Entry(8, DEFAULT), Entry(64, CHAIN)], 63) == DEFAULT
+    assert at([Entry(8, DEFAULT), Entry(64, CHAIN)], 544) == CHAIN
+
+
+@pytest.fixture
+def result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> CollectiveResult:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    rules = (Rule("bcast", 4, 0, "0"), Rule("bcast", 4, 4096, "2", 4, 1024))
+    part = Part("bcast", 4, rules, (row(4096, "better"),), 10, 100, 30, ("python", "-m", "x"))
+    return CollectiveResult(
+        "local", "abc", {"name": "openmpi", "version": "5.0.8"}, "2026-11-21T10:00:00", (part,),
+        {"bcast": {"2": "chain"}},
+    )  # fmt: skip
+
+
+def test_a_result_survives_its_file(result: CollectiveResult) -> None:
+    path = save(result)
+    assert read(path) == find(result.id[:6]) == latest("local") == result
+    assert latest("elsewhere") is None
+    data = json.loads(path.read_text())
+    data["parts"][0]["rules"][1]["algorithm"] = "3"
+    path.write_text(json.dumps(data))
+    with pytest.raises(UsageError, match="does not belong"):
+        read(path)
+
+
+def test_beyond_what_was_measured_the_library_decides(result: CollectiveResult) -> None:
+    assert result.rules[-1] == Rule("bcast", 5, 0, "0")
+    nothing = dataclasses.replace(result.parts[0], rules=(Rule("bcast", 4, 0, "0"),))
+    assert dataclasses.replace(result, parts=(nothing,)).rules == ()
+
+
+@pytest.mark.mpi
+def test_a_proven_table_is_published_and_obeyed(
+    result: CollectiveResult,
+    cli: Cli,  # noqa: F811
+    library: Library,
+    work: Path,
+) -> None:
+    """The library reads the file to its end: the canary's last rule stops a launch."""
+    proven = dataclasses.replace(
+        result,
+        machine=describe().fingerprint,
+        mpi={"name": library.family, "version": library.version},
+    )
+    save(proven)
+    words = ("publish", "--from", f"collectives:{proven.id}", "--format", "rules-v1")
+    dry = cli(*words, "-o", "x.rules", "--dry-run")
+    assert dry.code == 0, dry.err
+    assert not (work / "x.rules").exists()
+    done = cli(*words, "-o", "x.rules")
+    assert done.code == 0, done.err
+    assert "seen" in done.out
+    looked = cli("verify-published", "x.rules", "--no-compare")
+    assert looked.code == 0, looked.err
+    assert cli("unpublish", "x.rules").code == 0
+    assert not (work / "x.rules").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.mpi
+def test_a_table_from_beginning_to_end(cli: Cli, library: object, work: Path) -> None:  # noqa: F811
+    done = cli(
+        *("collectives", "--operations", "bcast", "--ranks", "2", "--sizes", "64,4k,64k"),
+        *("--pairs", "6", "--no-guard", "--store", "r.db", "--json", "c.json"),
+    )
+    assert done.code == 0, done.err
+    data = json.loads((work / "c.json").read_text())
+    part = data["parts"][0]
+    assert part["operation"] == "bcast"
+    assert 0 < part["points"] <= part["grid"]
+    assert part["rules"][0]["message"] == 0
+
+    # The same again finds everything stored, and says the same.
+    def runs() -> int:
+        with Store.open("r.db") as opened:
+            return sum(len(opened.runs(study.id)) for study in opened.studies())
+
+    before = runs()
+    again = cli(
+        *("collectives", "--operations", "bcast", "--ranks", "2", "--sizes", "64,4k,64k"),
+        *("--pairs", "6", "--no-guard", "--store", "r.db", "--json", "-"),
+    )
+    assert again.code == 0, again.err
+    assert json.loads(again.out)["parts"] == data["parts"]
+    assert before == runs() == part["launches"]
+    for words in (("--ranks", "1"), ("--ranks", "x"), ("--operations", "scan"), ("--sizes", "8")):
+        assert cli("collectives", *words, "--store", "r.db").code == 2

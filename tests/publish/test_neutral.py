@@ -1,0 +1,97 @@
+"""What autotune published is no part of the default; what a site wrote into the same files is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from autotune.cli import main
+from autotune.cli.options import TargetWords
+from autotune.space import DEFAULT
+from autotune.study.session import Session
+from autotune.study.target import Surroundings, Target
+from runner.launch import Runner
+from runner.mpi.discover import adapter
+from runner.mpi.library import Library
+from tests.publish.conftest import MakeStudy
+
+pytestmark = pytest.mark.mpi
+PUBLISHED, SITE = "btl_sm_eager_limit", "btl_sm_max_send_size"
+
+
+def target(mpi: Library) -> Target:
+    words = TargetWords(None, "jacobi3d", "tiny", 2, "local", mpi.bin, None, None, None)
+    return words.resolve()
+
+
+def shown(given: Target) -> dict[str, str]:
+    """What a run of the default inherits, by the library's own account."""
+    with Runner(adapter(given.library), guard=False) as runner:
+        record = runner.run(given.spec(None))
+    assert record.valid, record.reason
+    return record.inherited
+
+
+@pytest.fixture
+def conf(home: Path, work: Path, store: Path, make_study: MakeStudy, open_mpi: Library) -> Path:
+    """A user's parameter file with a line of theirs and autotune's part."""
+    path = home / ".openmpi" / "mca-params.conf"
+    path.parent.mkdir()
+    path.write_text(f"{SITE} = 65536\n")
+    source = make_study(version=open_mpi.version)
+    words = ["publish", "--from", source, "-f", "openmpi-user", "--mpi", open_mpi.bin]
+    assert main(words) == 0
+    assert PUBLISHED in path.read_text()
+    return path
+
+
+def test_a_published_file_is_out_of_force(
+    conf: Path, open_mpi: Library, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given = target(open_mpi)
+    assert "out of force while measuring" in capfd.readouterr().err
+    key = given.inherited(Session.adapter(given))
+    assert key == {f"{conf}:{SITE}": "65536"}
+    seen = shown(given)
+    assert SITE in seen
+    assert PUBLISHED not in seen
+    # The file itself was not touched, and is in force for everybody else.
+    assert PUBLISHED in conf.read_text()
+
+
+def test_the_key_is_the_one_before_it_was_published(conf: Path, open_mpi: Library) -> None:
+    after = target(open_mpi)
+    assert main(["unpublish", str(conf)]) == 0
+    before = target(open_mpi)
+    assert before.surroundings == Surroundings() != after.surroundings
+    assert before.inherited(Session.adapter(before)) == after.inherited(Session.adapter(after))
+    line = after.mpirun_line(Session.adapter(after), None, DEFAULT)
+    assert line == before.mpirun_line(Session.adapter(before), None, DEFAULT)
+    assert "HOME" not in line
+
+
+def test_variables_of_a_published_script_are_taken_out(
+    home: Path,
+    work: Path,
+    store: Path,
+    make_study: MakeStudy,
+    open_mpi: Library,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = make_study(version=open_mpi.version)
+    words = ["publish", "--from", source, "-f", "sh", "-o", "env.sh", "--mpi", open_mpi.bin]
+    assert main(words) == 0
+    monkeypatch.setenv(f"OMPI_MCA_{PUBLISHED}", "8192")
+    monkeypatch.setenv(f"OMPI_MCA_{SITE}", "65536")
+    given = target(open_mpi)
+    assert f"OMPI_MCA_{PUBLISHED}" not in os.environ
+    assert given.inherited(Session.adapter(given)) == {f"OMPI_MCA_{SITE}": "65536"}
+    # Another value of the same variable is somebody's own.
+    monkeypatch.setenv(f"OMPI_MCA_{PUBLISHED}", "16384")
+    assert f"OMPI_MCA_{PUBLISHED}" in target(open_mpi).inherited(Session.adapter(given))
+
+
+def test_without_published_files_nothing_is_done(home: Path, work: Path, open_mpi: Library) -> None:
+    assert target(open_mpi).surroundings == Surroundings()
