@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from runner.confinement import Confinement
-from runner.cpuset import with_siblings
+from runner.cpuset import text_of, with_siblings
 from runner.guard import ran_outside
 from runner.mpi.base import Adapter, Probe
 from runner.outcome import classify, metric_of, patterns_of
@@ -54,6 +54,12 @@ class Runner:
         self._confinement = Confinement(cpus)
         self._supervisor = Supervisor()
         self._scratch: Path | None = None
+
+    @property
+    def place(self) -> str:
+        """Nodes and CPUs of every run: figures of different places are never compared."""
+        nodes = os.environ.get("SLURM_JOB_NODELIST") or socket.gethostname()
+        return nodes if self._cpus is None else f"{nodes} cpus {text_of(self._cpus)}"
 
     def __enter__(self) -> Runner:
         self._confinement.__enter__()
@@ -161,6 +167,7 @@ class Runner:
             | self._cpus_read_back(result, bindings),
             bindings=bindings,
             host=socket.gethostname(),
+            place=self.place,
             mpi_name=self.adapter.library.family,
             mpi_version=self.adapter.library.version,
             command=self.adapter.command(replace(spec, read_back=False), Path()),

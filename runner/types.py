@@ -105,6 +105,8 @@ class RunRecord:
     bindings: list[str] = field(default_factory=list)
     """CPU list of each rank that was seen, in order of rank ("0", "0-1")."""
     host: str = ""
+    place: str = ""
+    """Nodes and CPUs that it was measured on: only runs of one place are compared."""
     mpi_name: str = ""
     mpi_version: str = ""
     command: list[str] = field(default_factory=list)

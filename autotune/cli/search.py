@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,18 +13,23 @@ from autotune.cli import options as o
 from autotune.cli.outcome import print_result
 from autotune.cli.predict import predicted
 from autotune.cli.progress import Progress
-from autotune.cli.render import console, error_console, percent, write_json
+from autotune.cli.render import console, error_console, write_json
+from autotune.cli.scheduled import Crew, work
 from autotune.errors import AutotuneError, UsageError
 from autotune.publish import NotObeyed, write_tune_file
 from autotune.store import Store
 from autotune.strategies import names, resolve_options
-from autotune.study.conduct import Conducting, Conductor, Request
+from autotune.study.conduct import FINISHED, Conducting, Conductor, Request, answer_of
 from autotune.study.duration import parse_duration
+from autotune.study.moved import belong, follow
 from autotune.study.plan import SearchPlan
+from autotune.study.procedure import FinishedElsewhere
 from autotune.study.result import Result
+from autotune.words import percent
 
 DEFAULT_TRIALS = 100
 SEARCH = "Search"
+WORKERS = "Several workers"
 
 
 def search(
@@ -107,6 +112,50 @@ def search(
             help="From autotune features: the settings predicted for it are tried first.",
         ),
     ] = None,
+    join: Annotated[
+        bool,
+        typer.Option(
+            "--join",
+            rich_help_panel=WORKERS,
+            help="Other workers take part (autotune worker STUDY): trials are shared, each worker "
+            "compares on its own place, one of them proves.",
+        ),
+    ] = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            metavar="S",
+            rich_help_panel=WORKERS,
+            help="Start workers as jobs instead of measuring here: local or slurm.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(
+            "--workers", metavar="N", min=1, rich_help_panel=WORKERS, help="How many of them."
+        ),
+    ] = 1,
+    nodes_per_trial: Annotated[
+        int,
+        typer.Option(
+            "--nodes-per-trial", metavar="N", min=1, rich_help_panel=WORKERS, help="For each."
+        ),
+    ] = 1,
+    walltime: Annotated[
+        str | None,
+        typer.Option("--walltime", metavar="TIME", rich_help_panel=WORKERS, help="Of a job: 2h."),
+    ] = None,
+    job_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--job-option",
+            metavar="WORD",
+            rich_help_panel=WORKERS,
+            help="For the scheduler, such as --partition=p; may be repeated.",
+        ),
+    ] = None,
+    of: Annotated[str | None, typer.Option("--of", hidden=True)] = None,
     params_file: Annotated[
         Path | None,
         typer.Option(
@@ -144,12 +193,74 @@ def search(
         plan=_plan(trials, budget, runs, min_gain),
         guard=guard,
         remeasure=remeasure,
+        join=join or scheduler is not None,
         priors=(*(() if features is None else predicted(features, known)), *known.starts),
     )
     if json_out not in (None, "-"):
         o.check_writable(Path(str(json_out)))
     with Store.open(store) as opened:
+        if request.join:
+            told = worker_words(words, space, strategy, option, preset, seed, request.plan)
+            for name, path in (("--features", features), ("--params-file", params_file)):
+                if path is not None:
+                    told["argv"] = [name, str(path.absolute()), *told["argv"]]
+            if remeasure:
+                told["argv"] = ["--remeasure", *told["argv"]]
+            conducting = Conducting(request, opened)
+            if of is not None:
+                belong(opened, opened.find_study(of), conducting.study)
+            opened.set_request(conducting.study.id, told)
+        if scheduler is not None:
+            seconds = None if walltime is None else parse_duration(walltime)
+            crew = Crew(scheduler, workers, nodes_per_trial, seconds, tuple(job_option or []))
+            stored = answer_of(follow(opened, conducting.study), request.plan)
+            if stored is None:
+                stored = work(crew, opened, store, conducting.study.id, request)
+            _finish(stored, json_out)
+            return
         study(request, opened, params_file, json_out)
+
+
+def worker_words(
+    words: o.TargetWords,
+    space: str | None,
+    strategy: str,
+    option: list[str] | None,
+    preset: str | None,
+    seed: int,
+    plan: SearchPlan,
+) -> dict[str, Any]:
+    """The command line of ``search`` as another worker gives it, and where."""
+    line: list[str] = []
+    for name, value in (
+        ("--app", words.app),
+        ("--input", words.input),
+        ("--ranks", words.ranks),
+        ("--cluster", words.cluster),
+        ("--mpi", words.mpi),
+        ("--metric", words.metric),
+        ("--verify", words.verify),
+        ("--timeout", words.timeout),
+        ("--space", space),
+        ("--strategy", strategy),
+        ("--preset", preset),
+        ("--seed", seed),
+        ("--trials", plan.trials),
+        ("--min-gain", 100 * plan.min_gain),
+    ):
+        if value is not None:
+            line += [name, str(value)]
+    for pair in option or []:
+        line += ["-O", pair]
+    if words.clean_env:
+        line.append("--clean-env")
+    if plan.budget_s is not None:
+        line += ["--budget", f"{plan.budget_s:g}s"]
+    if plan.max_runs is not None:
+        line += ["--runs", str(plan.max_runs)]
+    if words.program:
+        line += ["--", *words.program]
+    return {"argv": line, "cwd": str(Path.cwd())}
 
 
 def study(request: Request, store: Store, params_file: Path | None, json_out: str | None) -> None:
@@ -158,25 +269,53 @@ def study(request: Request, store: Store, params_file: Path | None, json_out: st
     progress = Progress(request.plan.trials, request.plan.budget_s, quiet)
     request.watch = progress
     conducting = Conducting(request, store)
-    stored = conducting.finished()
-    if stored is not None:
-        _finish(stored, json_out, "this study is finished; its stored result:")
+    if _known(conducting, json_out):
         return
     conductor: Conductor | None = None
     try:
         with conducting as conductor, progress:
+            if conducting.finished() is not None:  # While this one waited for the machine.
+                raise FinishedElsewhere
             result = conductor.run()
             _write_params(conductor, result, params_file)
+        store.set_result(conducting.study.id, result.status, result.to_json())
+    except FinishedElsewhere:
+        if not _known(conducting, json_out):
+            error_console().print(
+                "the search phase is over and another worker proves what was found: autotune "
+                f"status {conducting.study.hash[:12]}",
+                markup=False,
+                soft_wrap=True,
+            )
+        return
     except KeyboardInterrupt:
         if conductor is not None:
             _interrupted(conductor, store, json_out)
         raise
     except AutotuneError:
         if conductor is not None:
-            store.set_result(conducting.study.id, "failed", None)
+            _stopped(conductor, store, "failed", None)
         raise
-    store.set_result(conducting.study.id, result.status, result.to_json())
+    finally:
+        if request.join:
+            store.drop_roles(conducting.study.id)
     _finish(result, json_out)
+
+
+def _known(conducting: Conducting, json_out: str | None) -> bool:
+    """Print the result that is stored already, where there is one."""
+    stored = conducting.finished()
+    if stored is not None:
+        _finish(stored, json_out, "this study is finished; its stored result:")
+    return stored is not None
+
+
+def _stopped(conductor: Conductor, store: Store, status: str, result: Result | None) -> None:
+    """Store how a study stopped; a worker that stops leaves the answer of others as it is."""
+    study = conductor.study.id
+    if conductor.request.join and store.get_study(study).status in FINISHED:
+        return
+    store.set_result(study, status, None if result is None else result.to_json())
 
 
 def _finish(result: Result, json_out: str | None, note: str = "") -> None:
@@ -217,7 +356,7 @@ def _write_params(conductor: Conductor, result: Result, path: Path | None) -> No
 
 def _interrupted(conductor: Conductor, store: Store, json_out: str | None) -> None:
     result = conductor.result("you stopped it")
-    store.set_result(conductor.study.id, "interrupted", result.to_json())
+    _stopped(conductor, store, "interrupted", result)
     if json_out:
         write_json(result.to_json(), json_out)
     error_console().print(

@@ -33,6 +33,10 @@ class Dialect(Protocol):
     def ready(self, engine: Engine) -> None:
         """Settings that belong to the database, made once it is known to be ours."""
 
+    def now(self) -> str:
+        """SQL for the seconds of the epoch by the database's own clock: workers' may differ."""
+        ...
+
     def iso_time(self, seconds: str) -> str:
         """SQL that writes seconds of the epoch as ISO 8601 in UTC."""
         ...
@@ -86,6 +90,9 @@ class Sqlite:
                 f"the file system of {self.path} does not support SQLite's write-ahead mode; put "
                 "the results database on a local disk (--store PATH or $AUTOTUNE_STORE)"
             )
+
+    def now(self) -> str:
+        return "(julianday('now') - 2440587.5) * 86400.0"
 
     def iso_time(self, seconds: str) -> str:
         return f"strftime('%Y-%m-%dT%H:%M:%SZ', {seconds}, 'unixepoch')"
@@ -149,6 +156,9 @@ class Postgresql:
 
     def ready(self, engine: Engine) -> None:
         """Nothing to set."""
+
+    def now(self) -> str:
+        return "extract(epoch FROM clock_timestamp())"
 
     def iso_time(self, seconds: str) -> str:
         utc = f"to_timestamp({seconds}) AT TIME ZONE 'UTC'"

@@ -13,19 +13,31 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import Connection, inspect, select
+from sqlalchemy import Connection, Double, inspect, select
 
 from autotune.errors import UsageError
 from autotune.store.database import Database
 from autotune.store.dialect import Dialect
-from autotune.store.schema import PRODUCT, SCHEMA_VERSION, meta, metadata
-from autotune.store.views import create_views
+from autotune.store.schema import PRODUCT, SCHEMA_VERSION, meta, metadata, role
+from autotune.store.views import VIEWS, create_views
 
 Step = Callable[[Connection, Dialect], None]
 
 
 def _create_current(connection: Connection, dialect: Dialect) -> None:
     metadata.create_all(connection, checkfirst=False)
+    create_views(connection, dialect)
+
+
+def _to_2(connection: Connection, dialect: Dialect) -> None:
+    """Leases of workers, where a run was measured, and the words a worker begins with."""
+    double = Double().compile(dialect=connection.dialect)
+    connection.exec_driver_sql(f"ALTER TABLE trial ADD COLUMN heartbeat_at {double}")
+    connection.exec_driver_sql("ALTER TABLE run ADD COLUMN place TEXT NOT NULL DEFAULT ''")
+    connection.exec_driver_sql("ALTER TABLE study ADD COLUMN request TEXT")
+    role.create(connection)
+    for view in VIEWS:
+        connection.exec_driver_sql(f"DROP VIEW {view}")
     create_views(connection, dialect)
 
 
@@ -38,7 +50,7 @@ class Schema:
     steps: Mapping[int, Step] = field(default_factory=dict)
 
 
-CURRENT = Schema(SCHEMA_VERSION, _create_current)
+CURRENT = Schema(SCHEMA_VERSION, _create_current, {2: _to_2})
 
 
 def prepare(database: Database, schema: Schema = CURRENT) -> Path | None:

@@ -30,6 +30,8 @@ class Study:
     result: dict[str, Any] | None
     created_at: str
     tool_version: str
+    request: dict[str, Any] | None = None
+    """What a worker begins with (``autotune worker``)."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class Trial:
     created_at: str
     finished_at: str | None
     owner: Process
+    heartbeat_at: float | None = None
+    """When its worker was last seen, by the database's clock; None: no lease is kept."""
 
 
 @dataclass(frozen=True)

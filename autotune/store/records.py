@@ -17,7 +17,7 @@ from autotune.store.text import clean, clean_or_none, dump, load
 from runner.types import ReadBack, RunRecord
 
 _JSON = ("command", "bindings", "inherited", "extra")
-_TEXT = ("reason", "host", "mpi_name", "mpi_version", "stdout_tail", "stderr_tail")
+_TEXT = ("reason", "host", "place", "mpi_name", "mpi_version", "stdout_tail", "stderr_tail")
 _TIMES = (
     "wall_s",
     "started_at",

@@ -101,12 +101,15 @@ def listing(
     setting_key: str | None,
     phases: Collection[str] | None,
     states: Collection[str] | None,
+    after: int | None = None,
 ) -> list[StoredRun]:
     conditions: list[ColumnElement[bool]] = [s.run.c.study_id == study_id]
     if trial_id is not None:
         conditions.append(s.run.c.trial_id == trial_id)
     if setting_key is not None:
         conditions.append(s.run.c.setting_hash == hash_of(clean(setting_key)))
+    if after is not None:
+        conditions.append(s.run.c.number > after)
     if phases is not None:
         conditions.append(_of_phase(phases))
     if states is not None:

@@ -1,4 +1,4 @@
-"""The tables, version 1.  docs/database.md explains them to people.
+"""The tables, version 2.  docs/database.md explains them to people.
 
 Only types and constraints that SQLite and PostgreSQL share.  Lists and dictionaries are JSON in
 text columns.  Long text is never indexed (PostgreSQL limits an index entry to 2.7 kB): settings are
@@ -24,7 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 PRODUCT = "mpi-autotune"
 
 metadata = MetaData()
@@ -95,6 +95,7 @@ study = Table(
     Column("key", Text, nullable=False),  # JSON: the whole key
     Column("status", String(64), nullable=False),
     Column("result", Text),  # JSON
+    Column("request", Text),  # JSON: the words that a worker begins with
     Column("created_at", String(32), nullable=False),
     Column("tool_version", String(64), nullable=False),
     Index("study_context", "context_hash"),
@@ -120,9 +121,23 @@ trial = Table(
     Column("owner_scope", Text, nullable=False),
     Column("owner_pid", Integer, nullable=False),
     Column("owner_start", BigInteger, nullable=False),
+    Column("heartbeat_at", Double),  # seconds by the database's own clock; NULL: no lease
     UniqueConstraint("study_id", "number"),
     UniqueConstraint("id", "study_id"),  # what a run's (trial, study) points to
 )
+
+role = Table(
+    "role",
+    metadata,
+    Column("study_id", Integer, ForeignKey("study.id"), primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("owner_host", Text, nullable=False),
+    Column("owner_scope", Text, nullable=False),
+    Column("owner_pid", Integer, nullable=False),
+    Column("owner_start", BigInteger, nullable=False),
+    Column("heartbeat_at", Double, nullable=False),
+)
+"""What one worker of a study does for all: proving its finalists."""
 
 trial_value = Table(
     "trial_value",
@@ -164,6 +179,7 @@ run = Table(
     Column("load1", Double),
     Column("world_size", Integer),
     Column("host", Text, nullable=False),
+    Column("place", Text, nullable=False, server_default=""),
     Column("mpi_name", Text, nullable=False),
     Column("mpi_version", Text, nullable=False),
     Column("output_bytes", BigInteger, nullable=False),

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from autotune.store import export, migrate, runs, studies, trials
+from autotune.store import export, leases, migrate, runs, studies, trials
 from autotune.store.database import BUSY_TIMEOUT_S, Database
 from autotune.store.keys import StudyKey
 from autotune.store.location import locate
@@ -93,6 +93,11 @@ class Store:
         with self._database.write() as connection:
             studies.set_result(connection, study_id, status, result)
 
+    def set_request(self, study_id: int, request: Mapping[str, Any]) -> None:
+        """Store what a worker of this study begins with (JSON)."""
+        with self._database.write() as connection:
+            studies.set_request(connection, study_id, request)
+
     # trials
 
     def add_trial(
@@ -109,6 +114,51 @@ class Store:
         """
         with self._database.write() as connection:
             return trials.add(connection, study_id, setting, key, attrs or {}, origin)
+
+    def claim_trial(
+        self,
+        study_id: int,
+        setting: Mapping[str, Value],
+        key: str,
+        attrs: Mapping[str, Any] | None,
+        expected: int,
+        origin: str = "search",
+    ) -> Trial | None:
+        """As :meth:`add_trial`, with a lease, where the study still has ``expected`` trials.
+
+        None where another worker was faster: what was asked of the strategy was asked without its
+        trial.  Leases are renewed by :meth:`beat`.
+        """
+        with self._database.write() as connection:
+            if trials.count(connection, study_id) != expected:
+                return None
+            at = leases.now(connection, self._database.dialect)
+            return trials.add(connection, study_id, setting, key, attrs or {}, origin, at)
+
+    def beat(self, study_id: int) -> int:
+        """Say that this process lives: renews its leases in a study; gives their number."""
+        with self._database.write() as connection:
+            return leases.beat(connection, self._database.dialect, study_id)
+
+    def take_role(self, study_id: int, name: str) -> bool:
+        """Whether this process holds a role of the study from now on; one worker at a time does."""
+        with self._database.write() as connection:
+            return leases.take_role(connection, self._database.dialect, study_id, name)
+
+    def role_holder(self, study_id: int, name: str) -> str | None:
+        """``host:pid`` of who holds a role, None where nobody does or its lease has run out."""
+        with self._database.read() as connection:
+            return leases.role_holder(connection, self._database.dialect, study_id, name)
+
+    def clock(self) -> float:
+        """Seconds of the epoch by the database's own clock."""
+        with self._database.read() as connection:
+            return leases.now(connection, self._database.dialect)
+
+    def drop_roles(self, study_id: int) -> None:
+        """Give up the roles that this process holds."""
+        with self._database.write() as connection:
+            leases.drop_roles(connection, study_id)
 
     def finish_trial(
         self,
@@ -130,16 +180,20 @@ class Store:
         with self._database.read() as connection:
             return trials.listing(connection, study_id)
 
-    def recover(self, study_id: int, gone_hosts: Collection[str] = ()) -> list[Trial]:
+    def recover(
+        self, study_id: int, gone_hosts: Collection[str] = (), restarted: bool = True
+    ) -> list[Trial]:
         """Take over the trials that a dead process left running, and return them to be repeated.
 
         They stay "running", with their number, attributes and runs, and belong to this process now;
         of two processes that recover at once only one gets each.  Trials of this very process count
         as left over, so call this before the first trial is added.  A process on another host
-        cannot be seen: its trials are left alone unless the host is in ``gone_hosts``.
+        cannot be seen: its trials are left alone unless the host is in ``gone_hosts``, or their
+        lease has run out.  ``restarted`` False: this process's own are not left over.
         """
         with self._database.write() as connection:
-            return trials.recover(connection, study_id, gone_hosts)
+            now = leases.now(connection, self._database.dialect)
+            return trials.recover(connection, study_id, gone_hosts, now, leases.LEASE_S, restarted)
 
     # runs
 
@@ -184,10 +238,14 @@ class Store:
         setting_key: str | None = None,
         phases: Collection[str] | None = None,
         states: Collection[str] | None = None,
+        after: int | None = None,
     ) -> list[StoredRun]:
-        """Runs in the order they were made; phase "confirm" selects "confirm:60" too."""
+        """Runs in the order they were made; phase "confirm" selects "confirm:60" too.
+
+        ``after``: only those whose ``order`` is greater.
+        """
         with self._database.read() as connection:
-            return runs.listing(connection, study_id, trial_id, setting_key, phases, states)
+            return runs.listing(connection, study_id, trial_id, setting_key, phases, states, after)
 
     def best(
         self, study_id: int, limit: int = 10, phases: Collection[str] | None = None

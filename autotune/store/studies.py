@@ -92,7 +92,16 @@ def to_study(row: Row[Any]) -> Study:
         result=load(row.result),
         created_at=row.created_at,
         tool_version=row.tool_version,
+        request=None if row.request is None else load(row.request),
     )
+
+
+def set_request(connection: Connection, study_id: int, request: Mapping[str, Any]) -> None:
+    done = connection.execute(
+        update(s.study).where(s.study.c.id == study_id).values(request=dump(dict(request)))
+    )
+    if done.rowcount != 1:
+        raise unknown_study(study_id)
 
 
 def summaries(connection: Connection) -> list[StudySummary]:

@@ -34,6 +34,7 @@ def add(
     key: str,
     attrs: Mapping[str, Any],
     origin: str,
+    heartbeat_at: float | None = None,
 ) -> Trial:
     studies.lock(connection, study_id)
     key = clean(key)
@@ -50,7 +51,8 @@ def add(
             "reason": "",
             "attrs": dump(dict(attrs)),
             "created_at": studies.now(),
-            **_owner_columns(Process.here()),
+            "heartbeat_at": heartbeat_at,
+            **owner_columns(Process.here()),
         },
     ).one()
     values = [{"trial_id": row.id, **_value_columns(n, v)} for n, v in setting.items()]
@@ -59,7 +61,7 @@ def add(
     return to_trial(row)
 
 
-def _owner_columns(owner: Process) -> dict[str, Any]:
+def owner_columns(owner: Process) -> dict[str, Any]:
     return {
         "owner_host": clean(owner.host),
         "owner_scope": owner.scope,
@@ -118,8 +120,22 @@ def listing(connection: Connection, study_id: int) -> list[Trial]:
     return [to_trial(row) for row in connection.execute(query)]
 
 
-def recover(connection: Connection, study_id: int, gone_hosts: Collection[str]) -> list[Trial]:
-    """Take over the running trials whose process is gone, and those of this very process."""
+def count(connection: Connection, study_id: int) -> int:
+    """How many trials a study has; locks it, so that none comes before the caller is done."""
+    studies.lock(connection, study_id)
+    return int(connection.scalar(_NEXT, {"of_study": study_id}) or 0)
+
+
+def recover(
+    connection: Connection,
+    study_id: int,
+    gone_hosts: Collection[str],
+    now: float,
+    lease_s: float,
+    restarted: bool,
+) -> list[Trial]:
+    """Take over the running trials whose process is gone or whose lease has run out; where this
+    process has ``restarted`` the study, its own too.  A lease begins anew with its new owner."""
     studies.lock(connection, study_id)
     me = Process.here()
     taken = []
@@ -127,10 +143,19 @@ def recover(connection: Connection, study_id: int, gone_hosts: Collection[str]) 
         if trial.state != RUNNING:
             continue
         owner = trial.owner
-        if owner == me or owner.host in gone_hosts or owner.surely_dead():
-            statement = update(s.trial).where(s.trial.c.id == trial.id).values(**_owner_columns(me))
+        mine = owner == me and restarted
+        expired = owner != me and _stale(trial, now - lease_s)
+        if mine or owner.host in gone_hosts or owner.surely_dead() or expired:
+            values = owner_columns(me)
+            if trial.heartbeat_at is not None:
+                values["heartbeat_at"] = now
+            statement = update(s.trial).where(s.trial.c.id == trial.id).values(**values)
             taken.append(to_trial(connection.execute(statement.returning(s.trial)).one()))
     return taken
+
+
+def _stale(trial: Trial, before: float) -> bool:
+    return trial.heartbeat_at is not None and trial.heartbeat_at < before
 
 
 def to_trial(row: Row[Any]) -> Trial:
@@ -149,4 +174,5 @@ def to_trial(row: Row[Any]) -> Trial:
         created_at=row.created_at,
         finished_at=row.finished_at,
         owner=Process(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start),
+        heartbeat_at=row.heartbeat_at,
     )

@@ -39,12 +39,12 @@ _RUNS = """
 CREATE VIEW runs_readable AS
 SELECT run.study_id AS study, app.name AS app, study.ranks AS ranks, mpi.family AS mpi,
   mpi.version AS mpi_version, run.number AS run, trial.number AS trial,
-  run.setting_key AS setting, run.phase AS phase, run.block AS block, run.position AS place,
+  run.setting_key AS setting, run.phase AS phase, run.block AS block, run.position AS position,
   run.state AS state, run.reason AS reason, run.value_s AS value_s, run.wall_s AS wall_s,
   run.metric_s AS metric_s, run.exit_code AS exit_code, run.verified AS verified,
   {started} AS started, run.cpu_s AS cpu_s, run.foreign_cpu_s AS foreign_cpu_s,
   run.foreign_limit_s AS foreign_limit_s, run.load1 AS load1, run.world_size AS world_size,
-  run.host AS host,
+  run.host AS host, run.place AS place,
   (SELECT count(*) FROM run_read_back WHERE run_read_back.run_id = run.id
     AND run_read_back.state IN ('altered', 'unknown')) AS not_in_force
 FROM run
@@ -53,6 +53,9 @@ JOIN app ON app.id = study.app_id
 JOIN mpi ON mpi.id = study.mpi_id
 LEFT JOIN trial ON trial.id = run.trial_id
 """
+
+
+VIEWS = ("studies_readable", "trials_readable", "runs_readable")
 
 
 def create_views(connection: Connection, dialect: Dialect) -> None:

@@ -15,7 +15,7 @@ from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store
 from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
-from autotune.study.ledger import ALWAYS_REJECTED, DEFAULT_PHASE, Entry, Ledger
+from autotune.study.ledger import ALWAYS_REJECTED, DEFAULT_PHASE, Entry, Ledger, entry_of
 from autotune.study.target import Target
 from runner.guard import Wait, wait_quiet
 from runner.launch import Runner
@@ -83,6 +83,8 @@ class MachineBench:
     patience_s: float = 15.0
     waiting_s: float = 0.0
     quiet: Quiet = wait_quiet
+    shared: bool = False
+    """Other workers measure for the same study: all runs are read from the store, in one order."""
     _waited_in_vain: int = field(default=0, init=False)
 
     def run(
@@ -163,7 +165,7 @@ class MachineBench:
         position: int,
     ) -> Entry:
         entry = Entry(self.ledger.next_order, setting.key, phase, record, trial, block, position)
-        self.store.add_run(
+        stored = self.store.add_run(
             self.study_id,
             None if trial is None else self.trial_ids[trial],
             phase=phase,
@@ -174,5 +176,15 @@ class MachineBench:
             order=entry.order,
             launched=self.space.launched(setting),
         )
+        if self.shared:
+            return self.pull()[stored]
         self.ledger.add(entry)
         return entry
+
+    def pull(self) -> dict[int, Entry]:
+        """Read the runs that came since, of all workers; entries by the store's ids."""
+        last = self.ledger.next_order - 1
+        found = {run.id: entry_of(run) for run in self.store.runs(self.study_id, after=last)}
+        for entry in found.values():
+            self.ledger.add(entry)
+        return found

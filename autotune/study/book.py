@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autotune.space import Setting, Space
-from autotune.store import Store, StoredRun, Study
+from autotune.store import Store, Study
 from autotune.store import Trial as StoredTrial
-from autotune.study.ledger import SEARCH, Entry, Ledger
-from autotune.study.search import Trial
+from autotune.study.ledger import SEARCH, Ledger, entry_of
+from autotune.study.search import OthersFaster, Trial
 
 EFFECTIVE = "effective"
 REUSED = "reused"
 
 
-def entry_of(run: StoredRun) -> Entry:
-    """A stored run in the ledger's form."""
-    return Entry(
-        run.order,
-        run.setting_key,
-        run.phase,
-        run.record,
-        run.trial,
-        run.block or 0,
-        run.position or 0,
-    )
-
-
-def ledger_of(store: Store, study_id: int) -> Ledger:
-    """All runs of a stored study."""
-    return Ledger.of(entry_of(run) for run in store.runs(study_id))
+def ledger_of(store: Store, study_id: int, place: str | None = None) -> Ledger:
+    """All runs of a stored study, as seen from a place."""
+    return Ledger.of((entry_of(run) for run in store.runs(study_id)), place)
 
 
 @dataclass
@@ -41,6 +29,10 @@ class StoreBook:
     study: Study
     space: Space
     reuse: bool = True
+    shared: bool = False
+    """Other workers open trials of the same study at the same time."""
+    on_refresh: Callable[[], None] = lambda: None
+    """Called before trials are read again: their runs are to be there before them."""
     trials: list[Trial] = field(default_factory=list)
     ids: dict[int, int] = field(default_factory=dict)
     _ledgers: dict[int, Ledger] = field(default_factory=dict)
@@ -50,7 +42,9 @@ class StoreBook:
 
         Trials that another living process measures stay its own.
         """
-        mine = {stored.number for stored in self.store.recover(self.study.id)}
+        self._read({stored.number for stored in self.store.recover(self.study.id)})
+
+    def _read(self, mine: set[int]) -> None:
         self.trials = []
         for stored in self.store.trials(self.study.id):
             self.ids[stored.number] = stored.id
@@ -58,10 +52,33 @@ class StoreBook:
             trial.elsewhere = trial.state == "running" and trial.number not in mine
             self.trials.append(trial)
 
+    def refresh(self) -> bool:
+        """Trials of other workers; one whose worker is gone becomes this one's, to be repeated."""
+        if not self.shared:
+            return False
+        before = [(t.number, t.state, t.elsewhere) for t in self.trials]
+        mine = {stored.number for stored in self.store.recover(self.study.id, restarted=False)}
+        self.on_refresh()
+        self._read(mine)
+        return before != [(t.number, t.state, t.elsewhere) for t in self.trials]
+
+    @property
+    def busy(self) -> bool:
+        """Whether another worker still measures a trial."""
+        return any(t.state == "running" and t.elsewhere for t in self.trials)
+
     def open(self, setting: Setting, attrs: dict[str, object], origin: str) -> Trial:
-        stored = self.store.add_trial(
-            self.study.id, setting.to_json(), setting.key, attrs, origin=origin
-        )
+        if self.shared:
+            claimed = self.store.claim_trial(
+                self.study.id, setting.to_json(), setting.key, attrs, len(self.trials), origin
+            )
+            if claimed is None:
+                raise OthersFaster
+            stored = claimed
+        else:
+            stored = self.store.add_trial(
+                self.study.id, setting.to_json(), setting.key, attrs, origin=origin
+            )
         trial = Trial(stored.number, setting, setting, attrs=dict(attrs))
         self.ids[stored.number] = stored.id
         self.trials.append(trial)

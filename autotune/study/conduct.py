@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any
 
 from autotune.space import DEFAULT, Setting, Space
-from autotune.store import Store
-from autotune.strategies import create
+from autotune.store import Store, Study
+from autotune.strategies import Strategy, create
 from autotune.study.book import StoreBook
 from autotune.study.confirm import finite
 from autotune.study.events import Event, Watcher, silent
@@ -26,6 +26,8 @@ from autotune.study.session import Session
 from autotune.study.target import Target
 from autotune.study.warnings import study_warnings
 
+FINISH = "finish"
+"""The role of the worker that proves what all found."""
 FINISHED = ("recommended", "keep_default", "inconclusive", "too_noisy")
 
 
@@ -44,6 +46,8 @@ class Request:
     watch: Watcher = silent
     priors: tuple[Setting, ...] = ()
     """Settings to try first."""
+    join: bool = False
+    """Other workers take part in the study; one of them proves what all found."""
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -65,28 +69,37 @@ class Conductor:
 
     def run(self) -> Result:
         request = self.request
-        strategy = create(
-            request.strategy,
-            request.space,
-            seed=request.seed,
-            priors=request.priors,
-            options=request.options,
-        )
+
+        def make() -> Strategy:
+            return create(
+                request.strategy,
+                request.space,
+                seed=request.seed,
+                priors=request.priors,
+                options=request.options,
+            )
+
         self.bench.trial_ids = self.book.ids
         launched_before = self.bench.ledger.launched_s
         answer = carry_out(
             self.bench,
             self.book,
-            strategy,
+            make(),
             request.space,
             request.plan,
             request.seed,
             request.watch,
+            remake=make,
+            may_finish=self._may_finish,
         )
         result = self.result(answer.search.ended_by)
         self._conclude(result, answer)
         result.launched_s = self.bench.ledger.launched_s - launched_before
         return result
+
+    def _may_finish(self) -> bool:
+        """Whether this worker proves: the first one whose search phase is over."""
+        return not self.request.join or self._session.store.take_role(self.study.id, FINISH)
 
     def result(self, ended_by: str) -> Result:
         """The parts of the answer that do not depend on how the study ended."""
@@ -150,7 +163,7 @@ class Conducting:
             request.seed,
         )
         self._session = Session(
-            store, key, request.target, request.space, request.guard, self._watch
+            store, key, request.target, request.space, request.guard, self._watch, request.join
         )
         self.study = self._session.study
 
@@ -158,26 +171,25 @@ class Conducting:
         self.request.watch(event)
 
     def finished(self) -> Result | None:
-        """The stored result, where the study has one that answers this request.
+        """The result stored by now, where the study has one that answers this request.
 
         More trials or time than were given before, or a study without an end, want more work.
         """
-        stored = self.study.result
-        if stored is None or self.study.status not in FINISHED:
-            return None
-        done = Result.from_json(stored)
-        plan = self.request.plan
-        more_trials = plan.trials is not None and plan.trials > done.trials
-        more_time = plan.budget_s is not None and plan.budget_s > (done.budget_s or 0)
-        more_runs = plan.max_runs is not None and plan.max_runs > (done.max_runs or 0)
-        if done.ended_by != NOTHING_LEFT and (more_trials or more_time or more_runs):
-            return None
-        return done
+        return answer_of(self.store.get_study(self.study.id), self.request.plan)
 
     def __enter__(self) -> Conductor:
         session = self._session.__enter__()
+
+        def pull() -> None:
+            session.bench.pull()
+
         book = StoreBook(
-            self.store, self.study, self.request.space, reuse=not self.request.remeasure
+            self.store,
+            self.study,
+            self.request.space,
+            reuse=not self.request.remeasure,
+            shared=self.request.join,
+            on_refresh=pull,
         )
         book.load()
         return Conductor(self.request, session, book)
@@ -189,3 +201,16 @@ class Conducting:
         trace: TracebackType | None,
     ) -> None:
         self._session.__exit__(kind, error, trace)
+
+
+def answer_of(study: Study, plan: SearchPlan) -> Result | None:
+    """The stored result of a study, where it answers what ``plan`` asks for."""
+    if study.result is None or study.status not in FINISHED:
+        return None
+    done = Result.from_json(study.result)
+    more_trials = plan.trials is not None and plan.trials > done.trials
+    more_time = plan.budget_s is not None and plan.budget_s > (done.budget_s or 0)
+    more_runs = plan.max_runs is not None and plan.max_runs > (done.max_runs or 0)
+    if done.ended_by != NOTHING_LEFT and (more_trials or more_time or more_runs):
+        return None
+    return done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from autotune.errors import UsageError
@@ -19,6 +20,6 @@ def parse_duration(text: str) -> float:
             break
         total += float(match[1]) * _UNIT[match[2]]
         rest = rest[match.end() :]
-    if rest or total <= 0:
+    if rest or not 0 < total < math.inf:
         raise UsageError(f"{text!r} is not a time; expected something like 90s, 10m, 1h30m")
     return total

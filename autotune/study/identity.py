@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from typing import Any
 
 from autotune.space import Space
@@ -24,7 +23,7 @@ def study_key(
 ) -> StudyKey:
     """The key of a search; equal keys are one study, whatever their budgets (DESIGN)."""
     machine = describe()
-    inherited = {} if target.clean_env else adapter.inherited_settings(dict(os.environ))
+    inherited = target.inherited(adapter)
     program = target.program
     # Without what is at its default: a field that a later version adds leaves old studies known.
     cluster = target.cluster.model_dump_json(exclude_defaults=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from autotune.stats import DefaultLevel
 from autotune.stats.blocks import NEAREST
+from autotune.store import StoredRun
 from runner.types import GUARD_STATES, RunRecord
 
 DEFAULT_KEY = "default"
@@ -53,18 +54,43 @@ class Entry:
         return self.record.state == "foreign_load" or self.record.reason.startswith(ALWAYS_REJECTED)
 
 
+def entry_of(run: StoredRun) -> Entry:
+    """A stored run in the ledger's form."""
+    return Entry(
+        run.order,
+        run.setting_key,
+        run.phase,
+        run.record,
+        run.trial,
+        run.block or 0,
+        run.position or 0,
+    )
+
+
+@dataclass
+class _Defaults:
+    """The default's runs on one place, and where they stand in the order."""
+
+    records: list[RunRecord] = field(default_factory=list)
+    orders: list[int] = field(default_factory=list)
+
+
 @dataclass
 class Ledger:
-    """Appended to in order; everything else is derived."""
+    """Appended to in order; everything else is derived.
+
+    Runs of different places (node sets of several workers) are never compared: a ratio is that to
+    the default on the same place.  ``place`` is this process's own; None: only looked at.
+    """
 
     entries: list[Entry] = field(default_factory=list)
-    _defaults: list[RunRecord] = field(default_factory=list, repr=False)
-    _places: list[int] = field(default_factory=list, repr=False)
+    place: str | None = None
+    _defaults: dict[str, _Defaults] = field(default_factory=dict, repr=False)
     _blocks: dict[str, dict[int, dict[str, Entry]]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, entries: Iterable[Entry]) -> Ledger:
-        ledger = cls()
+    def of(cls, entries: Iterable[Entry], place: str | None = None) -> Ledger:
+        ledger = cls(place=place)
         for entry in entries:
             ledger.add(entry)
         return ledger
@@ -74,9 +100,13 @@ class Ledger:
         if not entry.counts:
             return
         if entry.key == DEFAULT_KEY and entry.record.valid:
-            self._defaults.append(entry.record)
-            self._places.append(entry.order)
-        self._blocks.setdefault(entry.phase, {}).setdefault(entry.block, {})[entry.key] = entry
+            known = self._defaults.setdefault(entry.record.place, _Defaults())
+            known.records.append(entry.record)
+            known.orders.append(entry.order)
+        block = self._blocks.setdefault(entry.phase, {}).setdefault(entry.block, {})
+        if any(other.record.place != entry.record.place for other in block.values()):
+            block.clear()  # Begun elsewhere: a block is measured on one place.
+        block[entry.key] = entry
 
     @property
     def next_order(self) -> int:
@@ -87,11 +117,15 @@ class Ledger:
         return self._blocks.get(phase, {})
 
     def default_values(self) -> list[float]:
-        """Seconds of every default run that counts, in order."""
-        return [record.value_s for record in self._defaults]
+        """Seconds of every default run that counts, in order; of this place where there is one."""
+        return [record.value_s for record in self.default_records()]
 
     def default_records(self) -> list[RunRecord]:
-        return self._defaults
+        """The runs behind :meth:`default_values`."""
+        if self.place is None:
+            every = [known.records for known in self._defaults.values()]
+            return every[0] if len(every) == 1 else [r for records in every for r in records]
+        return self._defaults.get(self.place, _Defaults()).records
 
     def ratio(self, entry: Entry) -> float | None:
         """T / T_default of one run against the default runs around it; None where it has none.
@@ -99,14 +133,15 @@ class Ledger:
         A censored run gives the lower bound that its time limit proves: the limit less what the
         default spends outside its own figure.
         """
-        if not (entry.record.valid or entry.censored) or not self._defaults:
+        known = self._defaults.get(entry.record.place)
+        if not (entry.record.valid or entry.censored) or known is None:
             return None
-        first = bisect_left(self._places, entry.order)
+        first = bisect_left(known.orders, entry.order)
         around = slice(max(first - NEAREST, 0), first + NEAREST + 1)
-        near = self._defaults[around]
+        near = known.records[around]
         if near == [entry.record]:
             return 1.0
-        level = DefaultLevel(self._places[around], [r.value_s for r in near]).at(entry.order)
+        level = DefaultLevel(known.orders[around], [r.value_s for r in near]).at(entry.order)
         if entry.record.valid:
             return entry.record.value_s / level
         outside = statistics.median(record.wall_s - record.value_s for record in near)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from autotune.space import Setting, Space
@@ -14,6 +15,10 @@ from autotune.study.finalists import Finalists, Selection, is_missed
 from autotune.study.ledger import CONFIRM
 from autotune.study.plan import SearchPlan
 from autotune.study.search import Search, TrialBook
+
+
+class FinishedElsewhere(Exception):
+    """The search phase is over, and another worker proves what was found."""
 
 
 @dataclass
@@ -34,13 +39,21 @@ def carry_out(
     plan: SearchPlan,
     seed: int,
     watch: Watcher = silent,
+    remake: Callable[[], Strategy] | None = None,
+    may_finish: Callable[[], bool] = lambda: True,
 ) -> Answer:
     """Carry a study to its end, or on from where its ledger and trials stand.
 
-    Raises WorkError where the default does not run, MachineBusy where the guard rejects all.
+    With other workers on the same study ``remake`` makes a strategy that knows nothing yet, and
+    ``may_finish`` tells whether this one is to prove what all found.  Raises WorkError where the
+    default does not run, MachineBusy where the guard rejects all, FinishedElsewhere where another
+    worker proves.
     """
-    search = Search(bench, book, strategy, space, plan, watch)
+    search = Search(bench, book, strategy, space, plan, watch, remake)
     search.run()
+    if not may_finish():
+        raise FinishedElsewhere
+    search.wait_for_others()
     # The phases are named after the trials they are based on: a longer search is proven anew.
     round_name = str(len(book.trials))
     finalists = Selection(search, seed, round_name).choose()

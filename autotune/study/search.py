@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import statistics
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,12 +14,14 @@ from autotune.stats import time_limit
 from autotune.strategies import Observation, Strategy
 from autotune.study.bench import Bench
 from autotune.study.budget import Budget
-from autotune.study.events import PhaseStarted, TrialEnded, Watcher, silent
+from autotune.study.events import PhaseStarted, TrialEnded, Waiting, Watcher, silent
 from autotune.study.ledger import DEFAULT_KEY, DEFAULT_PHASE, SEARCH, WARMUP, Entry
 from autotune.study.plan import SearchPlan
 from runner.types import RunRecord
 
 NOTHING_LEFT = "the strategy has nothing left to try"
+POLL_S = 1.0
+"""Between two looks at what other workers do."""
 
 
 @dataclass
@@ -51,9 +55,22 @@ class TrialBook(Protocol):
 
     def close(self, trial: Trial) -> None: ...
 
+    @property
+    def busy(self) -> bool:
+        """Whether another worker still measures a trial."""
+        ...
+
+    def refresh(self) -> bool:
+        """Take over what other workers did meanwhile; whether there was anything."""
+        ...
+
     def known(self, setting: Setting) -> float | None:
         """The ratio that an earlier study measured for this setting under the same conditions."""
         ...
+
+
+class OthersFaster(Exception):
+    """Another worker opened a trial since the last refresh: ask again, knowing of it."""
 
 
 class Search:
@@ -67,8 +84,10 @@ class Search:
         space: Space,
         plan: SearchPlan,
         watch: Watcher = silent,
+        remake: Callable[[], Strategy] | None = None,
     ) -> None:
         self.bench = bench
+        self.remake = remake
         self.book = book
         self.strategy = strategy
         self.space = space
@@ -90,26 +109,53 @@ class Search:
 
         Raises WorkError where the default itself does not run.
         """
-        done = [t for t in self.book.trials if t.state != "running"]
-        self.strategy.restore([t.observation() for t in done])
-        running = [t for t in self.book.trials if t.state == "running"]
-        for trial in running:
-            self.strategy.add_running(trial.observation())
-        open_trials = [t for t in running if not t.elsewhere]
+        open_trials = [t for t in self._restore() if not t.elsewhere]
         self.watch(PhaseStarted("search", "searching", self.plan.trials))
         while True:
             if open_trials:
                 trial = open_trials.pop(0)
             else:
+                if self.book.refresh() and (open_trials := self._anew()):
+                    continue
                 if self._budget_spent():
                     return
                 proposal = self.strategy.ask()
                 if proposal is None:
                     self.ended_by = NOTHING_LEFT
                     return
-                trial = self.book.open(proposal.setting, dict(proposal.attrs), "search")
+                try:
+                    trial = self.book.open(proposal.setting, dict(proposal.attrs), "search")
+                except OthersFaster:
+                    continue  # Their trial is learned of above.
             self._measure(trial)
             self.strategy.tell(trial.observation())
+
+    def _restore(self) -> list[Trial]:
+        """Tell the strategy all trials; gives those that run."""
+        done = [t for t in self.book.trials if t.state != "running"]
+        self.strategy.restore([t.observation() for t in done])
+        running = [t for t in self.book.trials if t.state == "running"]
+        for trial in running:
+            self.strategy.add_running(trial.observation())
+        return running
+
+    def _anew(self) -> list[Trial]:
+        """A strategy that knows what all workers know, in the order of the trials' numbers; gives
+        the trials that became this process's, because theirs is gone."""
+        if self.remake is not None:
+            self.strategy = self.remake()
+        return [t for t in self._restore() if not t.elsewhere]
+
+    def wait_for_others(self) -> None:
+        """Until no other worker measures a trial; those of dead ones are measured here."""
+        while True:
+            if self.book.refresh():
+                for trial in self._anew():
+                    self._measure(trial)
+            if not self.book.busy:
+                return
+            self.watch(Waiting("waiting for the other workers' trials"))
+            time.sleep(POLL_S)
 
     def start_defaults(self, enough: int | None = None) -> None:
         """Warm up once per process; make sure that ``enough`` default runs exist to compare with.

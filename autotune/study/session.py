@@ -11,6 +11,7 @@ from autotune.store import Store, StudyKey
 from autotune.study.bench import MachineBench
 from autotune.study.book import ledger_of
 from autotune.study.events import Waiting, Watcher, silent
+from autotune.study.heartbeat import Heartbeat
 from autotune.study.target import Target
 from runner.cpuset import text_of
 from runner.guard import wait_quiet
@@ -34,7 +35,9 @@ class Session:
         space: Space,
         guard: bool = True,
         watch: Watcher = silent,
+        shared: bool = False,
     ) -> None:
+        self.shared = shared
         self.store = store
         self.study = store.study(key)
         self.target = target
@@ -49,6 +52,7 @@ class Session:
             cpus=cpus,
         )
         self._lock = MachineLock("exclusive", on_wait=self._say_waiting, cpus=cpus)
+        self._heartbeat: Heartbeat | None = None
         self.bench: MachineBench
 
     @staticmethod
@@ -87,11 +91,15 @@ class Session:
             self.study.id,
             self.target,
             self.space,
-            ledger_of(self.store, self.study.id),
+            ledger_of(self.store, self.study.id, self.runner.place),
             watch=self.watch,
             waiting_s=waited,
+            shared=self.shared,
             quiet=partial(wait_quiet, cpus=self.runner.judged_cpus),
         )
+        if self.shared:
+            self._heartbeat = Heartbeat(self.store, self.study.id)
+            self._heartbeat.start()
         return self
 
     def __exit__(
@@ -100,6 +108,8 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
         try:
             self.runner.__exit__(kind, error, trace)
         finally:

@@ -66,7 +66,7 @@ def _from_file(path: Path) -> Setting:
 def _json(text: str) -> dict[str, object] | None:
     try:
         data = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if isinstance(data, dict) and isinstance(data.get("recommended"), dict):
         data = data["recommended"].get("setting")
@@ -76,7 +76,7 @@ def _json(text: str) -> dict[str, object] | None:
 def _toml(text: str) -> dict[str, object] | None:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -73,6 +73,15 @@ class MemoryBook:
         self.trials.append(trial)
         return trial
 
+    @property
+    def busy(self) -> bool:
+        """Nobody else is there."""
+        return False
+
+    def refresh(self) -> bool:
+        """Nobody else is there."""
+        return False
+
     def close(self, trial: Trial) -> None:
         """Nothing to write: the trial itself is what is kept."""
 

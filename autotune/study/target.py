@@ -21,6 +21,19 @@ MAX_RANKS = 4096
 
 
 @dataclass(frozen=True)
+class Surroundings:
+    """What keeps files of autotune itself out of force; not part of what is tuned.
+
+    ``env`` and ``options`` go on every launch; ``stand_ins`` maps folders with copies of parameter
+    files to those they stand for.
+    """
+
+    env: dict[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    stand_ins: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Target:
     """Everything about a launch that is not tuned.
 
@@ -40,6 +53,7 @@ class Target:
     options: tuple[str, ...] = ()
     placement: dict[str, str] = field(default_factory=dict)
     clean_env: bool = False
+    surroundings: Surroundings = field(default_factory=Surroundings)
     cwd: str = field(default_factory=os.getcwd)
 
     def __post_init__(self) -> None:
@@ -73,7 +87,9 @@ class Target:
         """
         groups = space.launched(setting) if space is not None else {}
         limits = [t for t in (timeout_s, self.timeout_s) if t is not None]
-        options = (*self.cluster.options(self.library), *self.options)
+        options = (
+            *self.cluster.options(self.library), *self.options, *self.surroundings.options
+        )  # fmt: skip
         processes, workers = layout(self.ranks, groups.get("resource", {}))
         arguments = [w for text in groups.get("arg", {}).values() for w in shlex.split(text)]
         return LaunchSpec(
@@ -89,7 +105,7 @@ class Target:
                 options,
                 self.oversubscribed,
             ),
-            env=dict(groups.get("env", {})),
+            env=self.surroundings.env | groups.get("env", {}),
             launch_options=options,
             oversubscribe=self.oversubscribed,
             clean_env=self.clean_env,
@@ -99,9 +115,21 @@ class Target:
             verify=self.app.verify,
         )
 
+    def inherited(self, adapter: Adapter) -> dict[str, str]:
+        """Settings that environment and parameter files give every launch, under the names of the
+        real files."""
+        if self.clean_env:
+            return {}
+        around = self.surroundings
+        found = adapter.inherited_settings(dict(os.environ) | around.env)
+        for copy, real in around.stand_ins:
+            found = {name.replace(copy, real, 1): value for name, value in found.items()}
+        return {name: value for name, value in found.items() if name not in around.env}
+
     def mpirun_line(self, adapter: Adapter, space: Space | None, setting: Setting) -> str:
         """The launch as a user would type it: no read-back words."""
-        spec = dataclasses.replace(self.spec(space, setting), read_back=False, clean_env=False)
+        plain = dataclasses.replace(self, surroundings=Surroundings())
+        spec = dataclasses.replace(plain.spec(space, setting), read_back=False, clean_env=False)
         words = adapter.command(spec, Path())
         words[0] = Path(words[0]).name
         return shlex.join(words)

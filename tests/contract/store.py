@@ -53,6 +53,7 @@ def full_record() -> RunRecord:
         },
         bindings=["0", "1", "0-1", ""],
         host="node1",
+        place="node[1-2] cpus 0-1",
         mpi_name="Open MPI",
         mpi_version="5.0.11",
         command=["mpirun", "-np", "4", "--mca", "b", "65536", "./program", "a b"],

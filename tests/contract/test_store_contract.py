@@ -1,44 +1,41 @@
 """The store's contract on every back-end.
 
-PostgreSQL is tried where AUTOTUNE_TEST_POSTGRES names a database (postgresql://...) in which
-schemas may be made; each test gets a schema of its own.
+PostgreSQL is a server that the tests start where it is installed, or the one that
+AUTOTUNE_TEST_POSTGRES names (postgresql://..., schemas may be made there); each test gets a schema
+of its own.
 """
 
 from __future__ import annotations
 
-import os
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import make_url
 
-pytest.register_assert_rewrite("tests.contract.store")
+pytest.register_assert_rewrite("tests.contract.store", "tests.contract.leases")
 
+from tests.contract.leases import LeaseContract  # noqa: E402
 from tests.contract.store import StoreContract  # noqa: E402
+from tests.servers import missing_for_postgres, new_schema, postgres_server  # noqa: E402
 
-VARIABLE = "AUTOTUNE_TEST_POSTGRES"
+WHY = missing_for_postgres()
 
 
-class TestSqlite(StoreContract):
+class TestSqlite(StoreContract, LeaseContract):
     @pytest.fixture
     def place(self, tmp_path: Path) -> str:
         return str(tmp_path / "results.db")
 
 
-@pytest.mark.skipif(VARIABLE not in os.environ, reason=f"{VARIABLE} names no PostgreSQL database")
-class TestPostgresql(StoreContract):
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    with postgres_server() as url:
+        yield url
+
+
+@pytest.mark.skipif(WHY is not None, reason=str(WHY))
+class TestPostgresql(StoreContract, LeaseContract):
     @pytest.fixture
-    def place(self) -> Iterator[str]:
-        psycopg = pytest.importorskip("psycopg")
-        url = make_url(os.environ[VARIABLE])
-        schema = f"autotune_test_{uuid.uuid4().hex}"
-        plain = url.set(drivername="postgresql").render_as_string(hide_password=False)
-        with psycopg.connect(plain, autocommit=True) as connection:
-            connection.execute(f"CREATE SCHEMA {schema}")
-            try:
-                in_schema = url.update_query_dict({"options": f"-csearch_path={schema}"})
-                yield in_schema.render_as_string(hide_password=False)
-            finally:
-                connection.execute(f"DROP SCHEMA {schema} CASCADE")
+    def place(self, server: str) -> Iterator[str]:
+        with new_schema(server) as url:
+            yield url

@@ -1,0 +1,158 @@
+"""``search --scheduler``: workers as jobs, and waiting for their answer."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autotune.cli.render import error_console
+from autotune.errors import WorkError
+from autotune.store import Store
+from autotune.store.location import VARIABLE
+from autotune.study.conduct import Request, answer_of
+from autotune.study.moved import follow
+from autotune.study.result import Result
+from autotune.words import seconds
+from runner.errors import RunnerError
+from runner.scheduler import Job, Scheduler, find
+
+POLL_S = 2.0
+AGAIN = 3
+"""Workers started anew where all have ended before the study has an answer."""
+LEAVING_S = 20.0
+"""For a worker to print its answer and end by itself."""
+PATIENCE = 10
+UNANSWERED_S = 30.0
+_SHOWN_LINES = 5
+
+
+@dataclass(frozen=True)
+class Crew:
+    """How many workers, on how many nodes each, for how long, with which scheduler's words."""
+
+    scheduler: str
+    workers: int
+    nodes: int = 1
+    time_s: float | None = None
+    options: tuple[str, ...] = ()
+
+
+def work(crew: Crew, store: Store, url: str | None, study_id: int, request: Request) -> Result:
+    """Submit the workers of a study and wait for its answer.
+
+    Raises WorkError where they end without one.  Interrupted, it cancels them; nothing is lost.
+    """
+    jobs = _Jobs(find(crew.scheduler), crew, store, url, study_id, request)
+    try:
+        for _ in range(crew.workers):
+            jobs.submit()
+        _say(f"{crew.workers} workers submitted to {crew.scheduler}: {', '.join(jobs.ids)}")
+        answer = jobs.wait()
+    except BaseException:
+        with suppress(RunnerError):  # Why it ends is what the user is told.
+            jobs.scheduler.cancel(jobs.ids)
+        raise
+    with suppress(RunnerError):
+        jobs.dismiss()
+    return answer
+
+
+@dataclass
+class _Jobs:
+    """The jobs of one study."""
+
+    scheduler: Scheduler
+    crew: Crew
+    store: Store
+    url: str | None
+    study_id: int
+    request: Request
+    ids: list[str] = field(default_factory=list)
+    logs: list[Path] = field(default_factory=list)
+
+    def submit(self) -> None:
+        study = self.store.get_study(self.study_id)
+        words = [sys.executable, "-m", "autotune", "worker", study.hash[:16]]
+        words += [] if self.request.guard else ["--no-guard"]
+        log = Path.cwd() / f"autotune-{study.hash[:8]}-worker{len(self.ids)}.log"
+        job = Job(
+            words=tuple(words),
+            name=f"autotune-{study.hash[:8]}",
+            log=log,
+            nodes=self.crew.nodes,
+            time_s=self.crew.time_s,
+            options=self.crew.options,
+            cwd=str(Path.cwd()),
+            # Not among the words: everybody sees those, and a URL may hold a password.
+            env={} if self.url is None else {VARIABLE: self.url},
+        )
+        self.ids.append(self.scheduler.submit(job))
+        self.logs.append(log)
+
+    def wait(self) -> Result:
+        """Until the study has its answer."""
+        began, told, again = time.monotonic(), "", 0
+        while True:
+            states = self._states()
+            # Asked after the states: what ended by then has stored its answer.
+            study = follow(self.store, self.store.get_study(self.study_id))
+            answer = answer_of(study, self.request.plan)
+            if answer is not None:
+                return answer
+            if not states["running"] and not states["pending"]:
+                if again == AGAIN:
+                    raise WorkError(self._in_vain())
+                again += 1
+                self.submit()
+                _say("all workers have ended; one more goes on where they were")
+            trials = self.store.trials(study.id)
+            done = sum(t.state != "running" for t in trials)
+            line = (
+                f"{states['running']} workers running, {states['pending']} waiting; "
+                f"{done} trials done, {len(trials) - done} running"
+            )
+            if line != told:
+                _say(f"{seconds(time.monotonic() - began)}: {line}")
+                told = line
+            time.sleep(POLL_S)
+
+    def _states(self) -> Counter[str]:
+        """How many are in each state.  Schedulers do not answer now and then: asked again."""
+        for _ in range(PATIENCE):
+            try:
+                return Counter(self.scheduler.states(self.ids).values())
+            except RunnerError as problem:
+                _say(f"{problem}; asking again")
+                time.sleep(UNANSWERED_S)
+        return Counter(self.scheduler.states(self.ids).values())
+
+    def _in_vain(self) -> str:
+        log = self.logs[-1]
+        said = log.read_text(errors="replace").splitlines() if log.exists() else []
+        shown = "".join(f"\n  | {line}" for line in said[-_SHOWN_LINES:])
+        return (
+            "all workers have ended without an answer.  Nothing is lost: the same command goes "
+            f"on.\nTheir output is in {log.name.rpartition('worker')[0]}worker*.log"
+            + (f"; the end of the last:{shown}" if shown else "")
+        )
+
+    def dismiss(self) -> None:
+        """The study is over: workers that wait are not needed, the others are about to end."""
+        end = time.monotonic() + LEAVING_S
+        while True:
+            states = self.scheduler.states(self.ids)
+            self.scheduler.cancel([n for n, state in states.items() if state == "pending"])
+            if "running" not in states.values():
+                return
+            if time.monotonic() > end:
+                self.scheduler.cancel(self.ids)
+                return
+            time.sleep(POLL_S / 4)
+
+
+def _say(words: str) -> None:
+    error_console().print(words, markup=False, soft_wrap=True)

@@ -1,0 +1,104 @@
+"""``autotune status``: what the workers of a study do now."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Annotated, Any
+
+import typer
+
+from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.render import console, table, write_json
+from autotune.store import Store, Study
+from autotune.study.conduct import FINISHED
+from autotune.study.moved import follow
+from autotune.words import seconds, short_setting
+
+EVERY_S = 2.0
+
+
+def status(
+    study: Annotated[
+        str | None,
+        typer.Argument(metavar="[STUDY]", help="Default: the newest study."),
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Again and again until it is over.")] = False,
+    store: StoreUrl = None,
+    json_out: JsonOut = None,
+) -> None:
+    """Show a study's workers, the trials that run, and how far it is."""
+    with Store.open(store) as opened:
+        newest = opened.studies()[:1]
+        if study is None and not newest:
+            console().print(f"no studies in {opened.shown}", markup=False)
+            return
+        found = opened.get_study(newest[0].id) if study is None else opened.find_study(study)
+        while True:
+            found = follow(opened, opened.get_study(found.id))
+            data = state_of(opened, found)
+            if json_out:
+                write_json(data, json_out)
+            if json_out != "-":
+                _print(data)
+            if not live or data["status"] in FINISHED:
+                return
+            time.sleep(EVERY_S)
+
+
+def state_of(store: Store, study: Study) -> dict[str, Any]:
+    """What is printed, as JSON types."""
+    now = store.get_study(study.id)
+    trials = store.trials(study.id)
+    clock = store.clock()
+    running = [
+        {
+            "trial": t.number,
+            "setting": t.setting,
+            "host": t.owner.host,
+            "pid": t.owner.pid,
+            "seen_s": None if t.heartbeat_at is None else round(clock - t.heartbeat_at, 1),
+        }
+        for t in trials
+        if t.state == "running"
+    ]
+    done = [t for t in trials if t.estimate is not None and t.state == "ok"]
+    best = min(done, key=lambda t: t.estimate or 1.0, default=None)
+    places = Counter(run.record.place or run.record.host for run in store.runs(study.id))
+    return {
+        "schema": "autotune-status-1",
+        "study": now.hash[:12],
+        "status": now.status,
+        "trials": dict(Counter(t.state for t in trials)),
+        "running": running,
+        "proving": store.role_holder(study.id, "finish"),
+        "best": None if best is None else {"ratio": best.estimate, "setting": best.setting},
+        "runs_by_place": dict(places),
+    }
+
+
+def _print(data: dict[str, Any]) -> None:
+    out = console()
+    counts = ", ".join(f"{count} {state}" for state, count in data["trials"].items())
+    out.print(f"study {data['study']}: {data['status']}; trials: {counts or 'none'}", markup=False)
+    rows = [
+        [
+            str(row["trial"]),
+            short_setting(row["setting"]),
+            f"{row['host']}:{row['pid']}",
+            "-" if row["seen_s"] is None else seconds(row["seen_s"]),
+        ]
+        for row in data["running"]
+    ]
+    if rows:
+        out.print(table("running", [">trial", "setting", "worker", ">last seen before"], rows))
+    if data["proving"]:
+        out.print(f"{data['proving']} proves what was found", markup=False)
+    if data["best"]:
+        out.print(
+            f"best so far (not proven): x{data['best']['ratio']:.3f} the default's time, "
+            f"{short_setting(data['best']['setting'])}",
+            markup=False,
+        )
+    for place, count in data["runs_by_place"].items():
+        out.print(f"{count} runs on {place}", markup=False)

@@ -1,0 +1,79 @@
+"""Statements about leases: what a worker holds for as long as it is seen.
+
+A worker that measures for long is not a dead one: it is seen every :data:`BEAT_S`, whatever it
+does.  Times are the database's own, so that clocks of workers do not matter.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, insert, select, text, update
+
+from autotune.store import schema as s
+from autotune.store import studies
+from autotune.store.dialect import Dialect
+from autotune.store.model import RUNNING
+from autotune.store.owner import Process
+from autotune.store.trials import owner_columns
+
+BEAT_S = 10.0
+LEASE_S = 60.0
+"""A lease that was not renewed for so long is free."""
+
+
+def now(connection: Connection, dialect: Dialect) -> float:
+    """Seconds of the epoch by the database's clock."""
+    found = connection.scalar(text(f"SELECT {dialect.now()}"))
+    assert found is not None
+    return float(found)
+
+
+def beat(connection: Connection, dialect: Dialect, study_id: int) -> int:
+    """Renew everything that this process holds in a study; how much that is."""
+    me, at = Process.here(), now(connection, dialect)
+    done = 0
+    for table, held in ((s.trial, [s.trial.c.state == RUNNING]), (s.role, [])):
+        done += connection.execute(
+            update(table)
+            .where(table.c.study_id == study_id, table.c.heartbeat_at.is_not(None))
+            .where(*(table.c[name] == value for name, value in owner_columns(me).items()))
+            .where(*held)
+            .values(heartbeat_at=at)
+        ).rowcount
+    return done
+
+
+def take_role(connection: Connection, dialect: Dialect, study_id: int, name: str) -> bool:
+    """Whether this process holds the role from now on: nobody did, or who did is gone."""
+    studies.lock(connection, study_id)
+    me, at = Process.here(), now(connection, dialect)
+    where = (s.role.c.study_id == study_id, s.role.c.name == name)
+    row = connection.execute(select(s.role).where(*where)).first()
+    values = {**owner_columns(me), "heartbeat_at": at}
+    if row is None:
+        connection.execute(insert(s.role).values(study_id=study_id, name=name, **values))
+        return True
+    owner = Process(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)
+    if owner != me and not owner.surely_dead() and row.heartbeat_at >= at - LEASE_S:
+        return False
+    connection.execute(update(s.role).where(*where).values(**values))
+    return True
+
+
+def role_holder(connection: Connection, dialect: Dialect, study_id: int, name: str) -> str | None:
+    """``host:pid`` of who holds a role; None where nobody does, or its lease has run out."""
+    row = connection.execute(
+        select(s.role).where(s.role.c.study_id == study_id, s.role.c.name == name)
+    ).first()
+    if row is None or row.heartbeat_at < now(connection, dialect) - LEASE_S:
+        return None
+    return f"{row.owner_host}:{row.owner_pid}"
+
+
+def drop_roles(connection: Connection, study_id: int) -> None:
+    """Give up every role that this process holds."""
+    me = owner_columns(Process.here())
+    connection.execute(
+        s.role.delete()
+        .where(s.role.c.study_id == study_id)
+        .where(*(s.role.c[name] == value for name, value in me.items()))
+    )

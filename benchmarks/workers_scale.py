@@ -1,0 +1,237 @@
+"""Many simulated workers on one study: throughput, conflicts, quality; and 100,000 stored runs.
+
+    python -m benchmarks.workers_scale [--workers 64] [--trials 640] [--runs 100000] [--store URL]
+
+Workers are threads with a store of their own.  Everything is the real search phase on the real
+store; only a launch is a draw from a landscape (65,536 settings, 8 parameters, 5 % noise, a place
+of its own speed for each worker).  Without ``--store`` a PostgreSQL server is started where it is
+installed.  Quality: the true time, over the default's, of the best setting by its estimate, beside
+that of one worker with the same number of trials.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autotune.space import Parameter, Setting, Space
+from autotune.store import Store
+from autotune.strategies import Strategy, create
+from autotune.study.bench import MachineBench
+from autotune.study.book import StoreBook, ledger_of
+from autotune.study.ledger import Entry
+from autotune.study.plan import SearchPlan
+from autotune.study.search import OthersFaster, Search, Trial
+from benchmarks.common import report
+from benchmarks.store_speed import record_of, setting_of, study_key
+from runner.types import LaunchSpec, RunRecord
+from tests.servers import postgres, postgres_tool
+
+SPACE = Space("simulated", tuple(Parameter(f"p{i}", (1, 2, 3, 4), target="mca") for i in range(8)))
+NOISE = 0.05
+
+
+def truth(setting: Setting) -> float:
+    """T / T_default: four parameters matter, two of them together."""
+    good = {"p0": (2, 0.88), "p1": (3, 0.92), "p2": (1, 0.96), "p3": (4, 1.3)}
+    ratio = 1.0
+    for name, (level, factor) in good.items():
+        if setting.get(name) == level:
+            ratio *= factor
+    return ratio * (0.93 if setting.get("p0") == 2 and setting.get("p4") == 4 else 1.0)
+
+
+class Bench(MachineBench):
+    """Draws instead of launching; each worker's place has a speed of its own."""
+
+    speed = 1.0
+    rng: np.random.Generator
+
+    def _launch(
+        self,
+        spec: LaunchSpec,
+        setting: Setting,
+        phase: str,
+        trial: int | None,
+        block: int,
+        position: int,
+        given_up: bool = False,
+    ) -> Entry:
+        seconds = self.speed * truth(setting) * float(self.rng.lognormal(0, NOISE))
+        record = RunRecord("ok", wall_s=seconds, place=self.ledger.place or "")
+        return self._keep(record, setting, phase, trial, block, position)
+
+
+class _Target:
+    """What a bench asks of a target: nothing is launched."""
+
+    def spec(self, space: Space, setting: Setting, timeout_s: float | None = None) -> None:
+        return None
+
+
+@dataclass
+class Counts:
+    """Over all workers."""
+
+    conflicts: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Book(StoreBook):
+    """Counts the claims for which another worker was faster."""
+
+    counts: Counts
+
+    def open(self, setting: Setting, attrs: dict[str, object], origin: str) -> Trial:
+        try:
+            return super().open(setting, attrs, origin)
+        except OthersFaster:
+            with self.counts.lock:
+                self.counts.conflicts += 1
+            raise
+
+
+def work(url: str, number: int, trials: int, strategy: str, counts: Counts, shared: bool) -> None:
+    """One worker's search phase."""
+    with Store.open(url) as store:
+        study = store.study(study_key())
+        ledger = ledger_of(store, study.id, f"node{number}")
+        bench = Bench(None, store, study.id, _Target(), SPACE, ledger, shared=shared)  # type: ignore[arg-type]
+        bench.speed = 1.0 + number % 7 / 3
+        bench.rng = np.random.default_rng(number)
+
+        def pull() -> None:
+            bench.pull()
+
+        book = Book(store, study, SPACE, reuse=False, shared=shared, on_refresh=pull)
+        book.counts = counts
+        book.refresh()
+        bench.trial_ids = book.ids
+
+        def make() -> Strategy:
+            return create(strategy, SPACE, seed=1)
+
+        Search(bench, book, make(), SPACE, SearchPlan(trials=trials), remake=make).run()
+
+
+def crew(url: str, workers: int, trials: int, strategy: str) -> dict[str, Any]:
+    """All workers on a new study; what they did and how good it was."""
+    counts = Counts()
+    began = time.monotonic()
+    with ThreadPoolExecutor(workers) as pool:
+        for done in [
+            pool.submit(work, url, n, trials, strategy, counts, workers > 1) for n in range(workers)
+        ]:
+            done.result()
+    wall = time.monotonic() - began
+    with Store.open(url) as store:
+        study = store.study(study_key())
+        found = [t for t in store.trials(study.id) if t.estimate is not None]
+        runs = store.runs(study.id)
+    best = min(found, key=lambda t: t.estimate or 1.0)
+    keys = [t.key for t in found]
+    return {
+        "workers": workers,
+        "trials": len(found),
+        "same setting twice": len(keys) - len(set(keys)),
+        "runs": len(runs),
+        "wall_s": round(wall, 2),
+        "trials_per_s": round(len(found) / wall, 1),
+        "conflicts_per_trial": round(counts.conflicts / len(found), 2),
+        "best_true_ratio": round(truth(Setting(best.setting)), 3),
+        "optimum": round(truth(Setting({"p0": 2, "p1": 3, "p2": 1, "p4": 4})), 3),
+    }
+
+
+def large(url: str, runs: int) -> dict[str, float]:
+    """Seconds of what people ask of a database with so many runs."""
+    with Store.open(url) as store:
+        study = store.study(study_key())
+        began = time.monotonic()
+        with store._database.write() as connection:
+            from autotune.store import runs as statements
+
+            for number in range(runs):
+                key = ",".join(f"{k}={v}" for k, v in setting_of(number % 5000).items())
+                statements.add(
+                    connection, study.id, None, "search", 0, 0, record_of(number), key, number, None
+                )
+        figures = {"filling": time.monotonic() - began}
+        questions: dict[str, Callable[[], object]] = {
+            "list of studies": store.studies,
+            "best settings": lambda: store.best(study.id),
+            "one setting's runs": lambda: store.runs(study.id, setting_key="default"),
+            "runs of the last minute": lambda: store.runs(study.id, after=runs - 100),
+        }
+        for name, ask in questions.items():
+            began = time.monotonic()
+            ask()
+            figures[name] = time.monotonic() - began
+        with tempfile.TemporaryDirectory() as place:
+            for kind in ("parquet", "csv"):
+                began = time.monotonic()
+                store.export(study.id, kind, Path(place) / f"runs.{kind}")
+                figures[f"export to {kind}"] = time.monotonic() - began
+    return {name: round(seconds, 3) for name, seconds in figures.items()}
+
+
+@contextlib.contextmanager
+def database(given: str | None) -> Iterator[Callable[[], str]]:
+    """Gives the URL of a new, empty place each time."""
+    import uuid
+
+    if given is None and postgres_tool("initdb") is None:
+        with tempfile.TemporaryDirectory() as place:
+            yield lambda: str(Path(place) / f"{uuid.uuid4().hex}.db")
+        return
+    with contextlib.ExitStack() as stack:
+        url = given or stack.enter_context(postgres())
+
+        def fresh() -> str:
+            import psycopg
+
+            schema = f"scale_{uuid.uuid4().hex}"
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(f"CREATE SCHEMA {schema}")
+            sign = "&" if "?" in url else "?"
+            return f"{url}{sign}options=-csearch_path%3D{schema}"
+
+        yield fresh
+
+
+def main() -> int:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--workers", type=int, default=64)
+    parser.add_argument("--trials", type=int, default=640)
+    parser.add_argument("--strategy", default="ga")
+    parser.add_argument("--runs", type=int, default=100_000)
+    parser.add_argument("--store", metavar="URL", help="a PostgreSQL database for this alone")
+    parser.add_argument("--json", metavar="FILE")
+    given = parser.parse_args()
+    with database(given.store) as fresh:
+        rows = [
+            crew(fresh(), workers, given.trials, given.strategy)
+            for workers in dict.fromkeys((1, 8, given.workers))
+        ]
+        figures = large(fresh(), given.runs) if given.runs else {}
+    slow = [n for n, s in figures.items() if s > 2 and n != "filling"]
+    data = {"crews": rows, "seconds": figures, "above 2 s": slow or "none"}
+    report("workers_scale", data, given.json)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

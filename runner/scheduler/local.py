@@ -1,0 +1,66 @@
+"""This machine: workers as processes, which take turns by the machine lock.
+
+Clusters with disjoint CPUs (``cpus`` in their definition) are measured at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+
+from runner.errors import RunnerError
+from runner.scheduler.base import Job, Scheduler, State
+
+
+class Local(Scheduler):
+    """Workers end with the process that started them, or by :meth:`cancel`."""
+
+    name = "local"
+
+    def __init__(self) -> None:
+        self._started: dict[str, subprocess.Popen[bytes]] = {}
+
+    def require(self) -> None:
+        """It is always here."""
+
+    def submit(self, job: Job) -> str:
+        if job.nodes != 1:
+            raise RunnerError("--scheduler local has one node; leave --nodes-per-trial out")
+        try:
+            with job.log.open("ab") as log:
+                started = subprocess.Popen(
+                    list(job.words),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    cwd=job.cwd,
+                    env={**os.environ, **job.env},
+                    start_new_session=True,
+                )
+        except OSError as problem:
+            raise RunnerError(f"cannot start {job.words[0]}: {problem}") from None
+        self._started[str(started.pid)] = started
+        return str(started.pid)
+
+    def states(self, ids: Sequence[str]) -> dict[str, State]:
+        return {
+            number: "running"
+            if number in self._started and self._started[number].poll() is None
+            else "ended"
+            for number in ids
+        }
+
+    def cancel(self, ids: Sequence[str]) -> None:
+        for number in ids:
+            process = self._started.get(number)
+            if process is None or process.poll() is not None:
+                continue
+            # As Ctrl-C: the worker ends its ranks and keeps every finished run.
+            os.kill(process.pid, signal.SIGINT)
+            try:
+                process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

@@ -1,0 +1,67 @@
+"""Slurm: sbatch, squeue, scancel."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import shutil
+from collections.abc import Sequence
+
+from runner.errors import RunnerError
+from runner.scheduler.base import Job, Scheduler, State, output_of
+
+_WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "SUSPENDED", "RESV_DEL_HOLD"})
+_ENDED = frozenset(
+    {
+        *("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"),
+        *("BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED"),
+    }
+)
+
+
+class Slurm(Scheduler):
+    """Each worker is a batch job on nodes of its own (``--exclusive``)."""
+
+    name = "slurm"
+
+    def require(self) -> None:
+        missing = [word for word in ("sbatch", "squeue", "scancel") if shutil.which(word) is None]
+        if missing:
+            raise RunnerError(
+                f"Slurm is not installed here ({', '.join(missing)} not found); start workers on a "
+                "login node of the cluster, or use --scheduler local"
+            )
+
+    def submit(self, job: Job) -> str:
+        words = [
+            *("sbatch", "--parsable", "--exclusive", "--no-requeue", "--export=ALL"),
+            *("--nodes", str(job.nodes), "--job-name", job.name),
+            *("--output", str(job.log).replace("%", "%%")),
+        ]
+        if job.time_s is not None:
+            words += ["--time", str(math.ceil(job.time_s / 60))]
+        if job.cwd is not None:
+            words += ["--chdir", job.cwd]
+        # sbatch takes a script and nothing else; every word in it is quoted.
+        script = f"#!/bin/sh\nexec {shlex.join(job.words)}\n"
+        answer = output_of([*words, *job.options], script, job.env)
+        return answer.strip().partition(";")[0]
+
+    def states(self, ids: Sequence[str]) -> dict[str, State]:
+        if not ids:
+            return {}
+        known: dict[str, State] = {}
+        # Asked for all jobs of the user: for a number that it has forgotten squeue only fails.
+        answer = output_of(["squeue", "--noheader", "--me", "--format", "%i %T"])
+        for line in answer.splitlines():
+            number, _, state = line.strip().partition(" ")
+            if state in _WAITING:
+                known[number] = "pending"
+            elif state and state not in _ENDED:
+                known[number] = "running"
+        return {number: known.get(number, "ended") for number in ids}
+
+    def cancel(self, ids: Sequence[str]) -> None:
+        living = [number for number, state in self.states(ids).items() if state != "ended"]
+        if living:
+            output_of(["scancel", *living])

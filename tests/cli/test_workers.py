@@ -1,0 +1,146 @@
+"""Several workers on one study, with real launches."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autotune.store import Store
+from runner.scheduler import find
+from tests.cli.conftest import Cli
+from tests.contract.store_samples import key
+from tests.servers import (
+    missing_for_postgres,
+    missing_for_slurm,
+    new_schema,
+    postgres_server,
+    slurm,
+)
+
+pytestmark = pytest.mark.mpi
+NO_CLUSTER = missing_for_slurm() or missing_for_postgres()
+SEARCH = (
+    *("search", "--app", "jacobi3d", "--input", "tiny", "--no-guard", "--strategy", "ga"),
+    *("--trials", "8", "--min-gain", "40"),
+)
+
+
+def start(work: Path, number: int, *words: str) -> subprocess.Popen[str]:
+    """A worker that measures whatever others do: it has a machine lock of its own."""
+    environment = os.environ | {"AUTOTUNE_LOCK_FILE": str(work / f"lock{number}")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "autotune", *words],
+        cwd=work, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def test_two_workers_share_a_study(cli: Cli, library: object, work: Path) -> None:
+    first = start(work, 1, *SEARCH, "--join", "--store", "r.db", "--json", "r.json")
+    end = time.monotonic() + 60
+    study = ""
+    while not study and time.monotonic() < end:
+        time.sleep(0.3)
+        with Store.open("r.db") as store:
+            known = store.studies()
+            if known and known[0].trials and store.get_study(known[0].id).request:
+                study = known[0].hash
+    second = start(work, 2, "worker", study[:12], "--no-guard", "--store", "r.db")
+    outs = [p.communicate(timeout=240) for p in (first, second)]
+    assert (first.returncode, second.returncode) == (0, 0), outs
+    with Store.open("r.db") as store:
+        found = store.find_study(study)
+        trials = store.trials(found.id)
+        runs = store.runs(found.id)
+    assert found.result is not None
+    assert found.result["trials"] == 8
+    assert [t.number for t in trials] == list(range(8))
+    assert len({t.key for t in trials}) == 8
+    assert all(t.state != "running" for t in trials)
+    assert {t.owner.pid for t in trials} <= {first.pid, second.pid}
+    assert [r.order for r in runs] == list(range(len(runs)))
+    shown = json.loads(cli("status", study[:12], "--store", "r.db", "--json", "-").out)
+    assert shown["status"] == found.status
+    assert shown["running"] == []
+
+
+def test_the_trial_of_a_killed_worker_is_taken_over(cli: Cli, library: object, work: Path) -> None:
+    first = start(work, 1, *SEARCH, "--join", "--store", "r.db")
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        time.sleep(0.2)
+        with Store.open("r.db") as store:
+            known = store.studies()
+            if known and any(t.state == "running" for t in store.trials(known[0].id)):
+                break
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    outcome = cli("worker", str(known[0].id), "--no-guard", "--store", "r.db")
+    assert outcome.code == 0, outcome.err
+    with Store.open("r.db") as store:
+        trials = store.trials(known[0].id)
+        assert store.get_study(known[0].id).result is not None
+    assert len(trials) == 8
+    assert all(t.state != "running" for t in trials)
+
+
+def test_workers_as_jobs_of_this_machine(cli: Cli, library: object, work: Path) -> None:
+    outcome = cli(
+        *SEARCH, "--scheduler", "local", "--workers", "2", "--store", "r.db", "--json", "r.json"
+    )
+    assert outcome.code == 0, outcome.err + "".join(p.read_text() for p in work.glob("*.log"))
+    assert json.loads((work / "r.json").read_text())["trials"] == 8
+    again = cli(*SEARCH, "--scheduler", "local", "--workers", "2", "--store", "r.db")
+    assert "jacobi3d" in again.out
+
+
+@pytest.mark.skipif(NO_CLUSTER is not None, reason=str(NO_CLUSTER))
+def test_workers_as_jobs_of_slurm(
+    cli: Cli, library: object, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one node takes the two jobs in turn; they share nothing but the database server."""
+    monkeypatch.setenv("AUTOTUNE_LOCK_FILE", str(work / "lock"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    words = (*SEARCH[:-4], "--trials", "6", "--min-gain", "40", "--runs", "40")
+    with slurm() as environment, postgres_server() as server, new_schema(server) as url:
+        monkeypatch.setenv("SLURM_CONF", environment["SLURM_CONF"])
+        outcome = cli(
+            *(*words, "--scheduler", "slurm", "--workers", "2", "--walltime", "10m"),
+            *("--store", url, "--json", "r.json"),
+        )
+        logs = {p.name: p.read_text() for p in sorted(work.glob("*.log"))}
+        assert outcome.code == 0, f"{outcome.err}{logs}"
+        assert "2 workers submitted to slurm" in outcome.err
+        result = json.loads((work / "r.json").read_text())
+        with Store.open(url) as store:
+            study = store.find_study(result["study"])
+            trials, runs = store.trials(study.id), store.runs(study.id)
+        left = find("slurm").states([str(n) for n in range(1, 9)])
+    assert result["trials"] == len(trials) == 6
+    assert all(t.state != "running" for t in trials)
+    assert all(run.record.world_size is not None for run in runs if run.record.valid)
+    assert {run.record.place for run in runs} == {socket.gethostname().partition(".")[0]}
+    assert set(left.values()) == {"ended"}
+    assert not any("Traceback" in text for text in logs.values())
+
+
+def test_what_cannot_be(cli: Cli, library: object, work: Path) -> None:
+    with Store.open("r.db") as store:
+        store.study(key())
+    for words, said in (
+        (("worker", "1"), "not begun for several workers"),
+        (("worker", "abcd1234"), "no study"),
+        ((*SEARCH, "--scheduler", "lsf"), "local, slurm"),
+        ((*SEARCH, "--scheduler", "local", "--nodes-per-trial", "2"), "one node"),
+    ):
+        outcome = cli(*words, "--store", "r.db")
+        assert outcome.code in (1, 2)
+        assert said in (outcome.err + outcome.out).replace("\n", " ")
+    assert "no studies" in cli("status", "--store", "new.db").out

@@ -1,0 +1,116 @@
+"""What several workers of one study may rely on; test_store_contract.py tries each back-end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from sqlalchemy import text
+
+from autotune.store import RUNNING, Store
+from autotune.store.leases import LEASE_S
+from runner.types import RunRecord
+from tests.contract.store_samples import key
+
+ELSEWHERE = "UPDATE {table} SET owner_host = 'far', owner_scope = 'another boot/pid'"
+
+
+def move(store: Store, table: str, older_s: float = 0.0) -> None:
+    """Make all rows those of another host, last seen so many seconds ago."""
+    with store._database.write() as connection:
+        connection.execute(text(ELSEWHERE.format(table=table)))
+        connection.execute(text(f"UPDATE {table} SET heartbeat_at = heartbeat_at - {older_s}"))
+
+
+class LeaseContract:
+    """Mixed into the classes of the store's contract."""
+
+    def test_a_trial_is_claimed_by_who_knows_all_others(self, store: Store) -> None:
+        study = store.study(key())
+        first = store.claim_trial(study.id, {"a": 1}, "a=1", {"x": 1}, 0)
+        assert first is not None
+        assert (first.number, first.state, first.attrs) == (0, RUNNING, {"x": 1})
+        assert first.heartbeat_at is not None
+        assert store.claim_trial(study.id, {"a": 2}, "a=2", {}, 0) is None
+        second = store.claim_trial(study.id, {"a": 2}, "a=2", {}, 1)
+        assert second is not None
+        assert [t.number for t in store.trials(study.id)] == [0, 1]
+
+    def test_of_many_claims_at_once_one_succeeds(self, store: Store, place: str) -> None:
+        study = store.study(key())
+
+        def claim(number: int) -> bool:
+            with Store.open(place) as own:
+                return own.claim_trial(study.id, {"a": number}, f"a={number}", {}, 0) is not None
+
+        with ThreadPoolExecutor(6) as pool:
+            assert sum(pool.map(claim, range(6))) == 1
+        assert len(store.trials(study.id)) == 1
+
+    def test_a_slow_worker_keeps_its_trial_and_a_dead_one_loses_it(self, store: Store) -> None:
+        study = store.study(key())
+        store.claim_trial(study.id, {"a": 1}, "a=1", {}, 0)
+        move(store, "trial", LEASE_S / 2)
+        assert store.recover(study.id, restarted=False) == []
+        move(store, "trial", LEASE_S)
+        taken = store.recover(study.id, restarted=False)
+        assert [t.number for t in taken] == [0]
+        assert store.recover(study.id, restarted=False) == []
+
+    def test_a_heartbeat_renews_what_the_process_holds(self, store: Store) -> None:
+        study = store.study(key())
+        made = store.claim_trial(study.id, {"a": 1}, "a=1", {}, 0)
+        store.add_trial(study.id, {"a": 2}, "a=2")  # No lease: nothing to renew.
+        assert made is not None
+        with store._database.write() as connection:
+            connection.execute(text("UPDATE trial SET heartbeat_at = heartbeat_at - 50"))
+        assert store.beat(study.id) == 1
+        renewed = store.trials(study.id)[0]
+        assert abs((renewed.heartbeat_at or 0) - store.clock()) < 30
+        store.finish_trial(made.id, "ok", 1.0)
+        assert store.beat(study.id) == 0
+
+    def test_the_clock_is_the_databases(self, store: Store) -> None:
+        first = store.clock()
+        assert 0 <= store.clock() - first < 30
+        assert first > 1.7e9
+
+    def test_one_worker_holds_a_role(self, store: Store) -> None:
+        study, other = store.study(key()), store.study(key(seed=2))
+        assert store.role_holder(study.id, "finish") is None
+        assert store.take_role(study.id, "finish")
+        assert store.take_role(study.id, "finish")  # It holds it already.
+        assert store.take_role(other.id, "finish")
+        holder = store.role_holder(study.id, "finish")
+        assert holder is not None
+        move(store, "role")
+        assert not store.take_role(study.id, "finish")
+        assert (store.role_holder(study.id, "finish") or "").startswith("far:")
+        move(store, "role", LEASE_S + 1)
+        assert store.role_holder(study.id, "finish") is None
+        assert store.take_role(study.id, "finish")
+        store.drop_roles(study.id)
+        assert store.role_holder(study.id, "finish") is None
+
+    def test_a_role_of_a_dead_process_is_free(self, store: Store, place: str) -> None:
+        study = store.study(key())
+        program = (
+            "import sys; from autotune.store import Store\n"
+            "with Store.open(sys.argv[1]) as s: assert s.take_role(int(sys.argv[2]), 'finish')"
+        )
+        subprocess.run([sys.executable, "-c", program, place, str(study.id)], check=True)
+        assert store.take_role(study.id, "finish")
+
+    def test_runs_since_a_run(self, store: Store) -> None:
+        study = store.study(key())
+        for number in range(4):
+            store.add_run(study.id, None, "default", 0, 0, RunRecord("ok", wall_s=1.0 + number))
+        assert [run.order for run in store.runs(study.id, after=1)] == [2, 3]
+        assert len(store.runs(study.id, after=-1)) == 4
+
+    def test_what_a_worker_begins_with(self, store: Store) -> None:
+        study = store.study(key())
+        assert study.request is None
+        store.set_request(study.id, {"argv": ["--app", "größer"], "cwd": "/"})
+        assert store.get_study(study.id).request == {"argv": ["--app", "größer"], "cwd": "/"}

@@ -1,0 +1,199 @@
+"""Real servers for tests, started where they are installed."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import make_url
+
+POSTGRES_VARIABLE = "AUTOTUNE_TEST_POSTGRES"
+_PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+
+
+def postgres_tool(name: str) -> str | None:
+    """``initdb`` and the like: on the path, or where Debian keeps them."""
+    return next(
+        (str(place / name) for place in _PLACES if (place / name).exists()), shutil.which(name)
+    )
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """The URL of a server of one's own, on a socket in a temporary folder.
+
+    PostgreSQL does not run as root: there it is started as ``postgres`` or ``nobody``.
+    """
+    initdb, control = postgres_tool("initdb"), postgres_tool("pg_ctl")
+    assert initdb
+    assert control
+    place = Path(tempfile.mkdtemp(prefix="autotune-pg-"))
+    prefix: list[str] = []
+    if os.geteuid() == 0:
+        known = {entry.pw_name for entry in pwd.getpwall()}
+        user = "postgres" if "postgres" in known else "nobody"
+        shutil.chown(place, user)
+        prefix = ["runuser", "-u", user, "--"]
+    data = str(place / "data")
+    server = [*prefix, control, "-D", data]
+    try:
+        _run([*prefix, initdb, "-D", data, "-A", "trust", "-U", "autotune", "--no-sync"])
+        words = f"-k {place} -p 5432 -c listen_addresses= -c fsync=off -c max_connections=200"
+        _run([*server, "-w", "-l", str(place / "log"), "-o", words, "start"])
+        yield f"postgresql://autotune@/postgres?host={place}&port=5432"
+    finally:
+        subprocess.run([*server, "-m", "immediate", "stop"], capture_output=True, check=False)
+        shutil.rmtree(place, ignore_errors=True)
+
+
+@contextmanager
+def new_schema(server: str) -> Iterator[str]:
+    """The URL of an empty schema of a server, for a while."""
+    import psycopg
+
+    url = make_url(server)
+    schema = f"autotune_test_{uuid.uuid4().hex}"
+    plain = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {schema}")
+        try:
+            in_schema = url.update_query_dict({"options": f"-csearch_path={schema}"})
+            yield in_schema.render_as_string(hide_password=False)
+        finally:
+            connection.execute(f"DROP SCHEMA {schema} CASCADE")
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """The server that the environment names, else one of one's own."""
+    if POSTGRES_VARIABLE in os.environ:
+        yield os.environ[POSTGRES_VARIABLE]
+        return
+    with postgres() as url:
+        yield url
+
+
+def missing_for_postgres() -> str | None:
+    """Why there is no PostgreSQL to test with; None where there is."""
+    if POSTGRES_VARIABLE in os.environ or postgres_tool("initdb") is not None:
+        return None
+    return f"PostgreSQL is not installed, and {POSTGRES_VARIABLE} names no server"
+
+
+def _run(words: list[str]) -> None:
+    # pg_ctl hands its output on to the server: a pipe would never end.
+    with tempfile.TemporaryFile("w+") as said:
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, check=False
+        )
+        said.seek(0)
+        assert done.returncode == 0, f"{words}: {said.read()}"
+
+
+SLURM_TOOLS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "srun")
+
+
+def missing_for_slurm() -> str | None:
+    """Why no Slurm can be started here; None where it can."""
+    missing = [tool for tool in SLURM_TOOLS if not _found(tool)]
+    if missing:
+        return f"{', '.join(missing)} not installed"
+    return None if os.geteuid() == 0 else "Slurm's daemons need root here"
+
+
+def _found(tool: str) -> str | None:
+    return shutil.which(tool) or next(
+        (str(p) for p in [Path("/usr/sbin") / tool] if p.exists()), None
+    )
+
+
+@contextmanager
+def slurm() -> Iterator[dict[str, str]]:
+    """The environment in which Slurm's commands find a controller and one node on this machine."""
+    place = Path(tempfile.mkdtemp(prefix="autotune-slurm-"))
+    place.chmod(0o755)
+    host = socket.gethostname().partition(".")[0]
+    conf = place / "slurm.conf"
+    conf.write_text(
+        "\n".join(
+            [
+                "ClusterName=test", f"SlurmctldHost={host}(127.0.0.1)", "SlurmUser=root",
+                "AuthType=auth/munge", f"AuthInfo=socket={place}/munge.socket",
+                "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none",
+                "SelectType=select/cons_tres", "SelectTypeParameters=CR_Core",
+                "SwitchType=switch/none", "MpiDefault=none", "ReturnToService=2",
+                f"StateSaveLocation={place}/state", f"SlurmdSpoolDir={place}/spool",
+                f"SlurmctldPidFile={place}/slurmctld.pid", f"SlurmdPidFile={place}/slurmd.pid",
+                f"SlurmctldLogFile={place}/slurmctld.log", f"SlurmdLogFile={place}/slurmd.log",
+                "SlurmctldPort=16817", "SlurmdPort=16818", "SchedulerParameters=bf_interval=1",
+                "InactiveLimit=0", "KillWait=5", "MinJobAge=300",
+                f"NodeName={host} NodeAddr=127.0.0.1 CPUs={os.cpu_count()} State=UNKNOWN",
+                f"PartitionName=all Nodes={host} Default=YES MaxTime=60 State=UP OverSubscribe=NO",
+            ]
+        )
+        + "\n"
+    )  # fmt: skip
+    (place / "state").mkdir()
+    (place / "spool").mkdir()
+    key = place / "munge.key"
+    key.write_bytes(os.urandom(1024))
+    environment = os.environ | {"SLURM_CONF": str(conf)}
+    munge = place / "m"
+    munge.mkdir()
+    for path in (key, munge):
+        shutil.chown(path, "munge")
+    key.chmod(0o600)
+    shutil.chown(place, "munge")
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*words: str) -> None:
+        log = (place / f"{Path(words[0]).name}.out").open("wb")
+        started.append(
+            subprocess.Popen(
+                words, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        )
+
+    try:
+        start(
+            *("runuser", "-u", "munge", "--", str(_found("munged")), "--foreground", "--force"),
+            *("--key-file", str(key), "--socket", f"{place}/munge.socket"),
+            *("--pid-file", f"{munge}/pid", "--log-file", f"{munge}/log"),
+            *("--seed-file", f"{munge}/seed"),
+        )
+        _until(lambda: (place / "munge.socket").exists(), "munged")
+        shutil.chown(place, "root")
+        start(str(_found("slurmctld")), "-D", "-f", str(conf))
+        start(str(_found("slurmd")), "-D", "-f", str(conf))
+        _until(lambda: b"idle" in _sinfo(environment), "Slurm's node")
+        yield environment
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _sinfo(environment: dict[str, str]) -> bytes:
+    words = ["sinfo", "--noheader", "--format", "%T"]
+    return subprocess.run(words, env=environment, capture_output=True, check=False).stdout
+
+
+def _until(done: object, what: str) -> None:
+    end = time.monotonic() + 30
+    while not done():  # type: ignore[operator]
+        assert time.monotonic() < end, f"{what} did not start"
+        time.sleep(0.1)

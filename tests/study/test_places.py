@@ -1,0 +1,64 @@
+"""Runs of different places are never compared; a block is measured on one place."""
+
+from __future__ import annotations
+
+import pytest
+
+from autotune.space import Setting
+from autotune.study.ledger import CONFIRM, DEFAULT_PHASE, SEARCH, Entry, Ledger
+from autotune.study.race import evidence
+from autotune.study.search import Trial
+from runner.types import RunRecord
+
+ONE = Setting({"a": 1})
+
+
+def entry(
+    order: int, key: str, seconds: float, place: str, phase: str = "", trial: int | None = None
+) -> Entry:
+    record = RunRecord("ok", wall_s=seconds, place=place)
+    return Entry(
+        order, key, phase or (DEFAULT_PHASE if key == "default" else SEARCH), record, trial
+    )
+
+
+def test_a_ratio_is_that_to_the_default_on_the_same_place() -> None:
+    ledger = Ledger.of(
+        [
+            entry(0, "default", 1.0, "fast"),
+            entry(1, "default", 3.0, "slow"),
+            entry(2, "a=1", 0.8, "fast", trial=0),
+            entry(3, "a=1", 2.4, "slow", trial=0),
+            entry(4, "default", 1.0, "fast"),
+            entry(5, "default", 3.0, "slow"),
+            entry(6, "a=1", 1.0, "new", trial=0),
+        ]
+    )
+    ratios = [ledger.ratio(e) for e in ledger.entries if e.key == "a=1"]
+    assert ratios == [pytest.approx(0.8), pytest.approx(0.8), None]
+    assert ledger.default_values() == [1.0, 1.0, 3.0, 3.0]
+    ledger.place = "slow"
+    assert ledger.default_values() == [3.0, 3.0]
+    ledger.place = "new"
+    assert ledger.default_values() == []
+
+
+def test_the_race_knows_places_too() -> None:
+    entries, order = [], 0
+    for _ in range(4):
+        for place, scale in (("fast", 1.0), ("slow", 3.0)):
+            entries.append(entry(order, "default", scale, place))
+            entries.append(entry(order + 1, "a=1", 0.8 * scale, place, trial=0))
+            order += 2
+    found = evidence(entries, [Trial(0, ONE, ONE, state="ok", estimate=0.8)])
+    assert found.settings == [ONE]
+    assert found.ratios[0] == pytest.approx([0.8] * 8)
+    assert found.noise < 0.02
+
+
+def test_a_block_that_was_begun_elsewhere_begins_anew() -> None:
+    ledger = Ledger()
+    for order, (key, place) in enumerate([("default", "a"), ("a=1", "b"), ("default", "b")]):
+        ledger.add(entry(order, key, 1.0, place, phase=f"{CONFIRM}:1"))
+    block = ledger.blocks(f"{CONFIRM}:1")[0]
+    assert {key: e.record.place for key, e in block.items()} == {"a=1": "b", "default": "b"}
