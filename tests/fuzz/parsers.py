@@ -1,0 +1,206 @@
+"""Everything that reads what others wrote, with a valid document to begin from.
+
+A parser takes text and may refuse it with the errors it promises; anything else is a defect.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from autotune.anova.result import ClasswideResult, read_result
+from autotune.cli.testbed_commands import parse_latency, parse_rate
+from autotune.collectives.prove import SizeEvidence
+from autotune.collectives.result import CollectiveResult, Part
+from autotune.collectives.result import read as read_collectives
+from autotune.config.app import App
+from autotune.config.cluster import Cluster
+from autotune.config.find import ConfigFile, find
+from autotune.config.validated import read_toml
+from autotune.datasets.card import read_card
+from autotune.datasets.plan import Plan
+from autotune.errors import AutotuneError
+from autotune.predict.files import model_from_text
+from autotune.publish.content import Rule
+from autotune.publish.formats.mca_conf import UserConf
+from autotune.publish.header import read_header
+from autotune.space import Setting
+from autotune.space.definition import read_definition
+from autotune.space.expression import parse as parse_expression
+from autotune.space.levels import parse_levels
+from autotune.space.resolve import resolve
+from autotune.space.version import parse as parse_version
+from autotune.space.words import read_template
+from autotune.study.duration import parse_duration
+from autotune.study.launcher_line import parse as parse_line
+from runner.cpuset import parse_cpus
+from runner.errors import RunnerError
+from runner.mate.graph import parse_dependency
+from runner.mate.options import read_rank_map
+from runner.mate.translate import translate
+from runner.mate.translate.pragmas import read as read_pragma
+from runner.micro.sizes import sizes
+from runner.mpi.ompi_info import parse as parse_ompi_info
+from runner.mpi.openmpi import parse_shown, read_parameter_file
+from runner.outcome import metric_of
+from runner.supervise._lines import LineScanner
+from runner.trace.counts import parse as parse_counts
+from runner.trace.document import load_features
+from runner.types import LaunchSpec
+from tests.contract.format_samples import text_of
+from tests.fuzz.damage import damaged
+from tests.fuzz.values import damaged_json, damaged_within
+from tests.predict.family import SETTINGS, traced
+from tests.predict.test_files import TEXTS
+from tests.space.libraries import CLUSTER, NEW
+from tests.trace.test_counts import text as counts_text
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "runner" / "data"
+
+
+Damage = Callable[[Sequence[str], int], str]
+
+
+@dataclass(frozen=True)
+class Parser:
+    """``promised``: what it may raise; ``damage``: how its documents are spoilt; ``tries``: how
+    many in the everyday tests."""
+
+    read: Callable[[str], object]
+    seeds: tuple[str, ...]
+    promised: tuple[type[Exception], ...] = (AutotuneError,)
+    damage: Damage = damaged
+    tries: int = 40
+
+
+def _space(text: str) -> object:
+    definition = read_definition(ConfigFile("fuzzed", "fuzzed.toml", text))
+    space = resolve(definition, "fuzzed", "fuzzed.toml", NEW, dict(CLUSTER))
+    return list(zip(range(20), space.enumerate(), strict=False))
+
+
+def _file(read: Callable[[Path], object], name: str = "document") -> Callable[[str], object]:
+    """What is read from a file; text that is no UTF-8 is among it."""
+
+    def parse(text: str) -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, name)
+            path.write_bytes(text.encode("utf-8", "surrogateescape"))
+            return read(path)
+
+    return parse
+
+
+def _model(text: str) -> object:
+    model = model_from_text(text, "x")
+    return model.predictor.name(traced(500.0).values, SETTINGS)
+
+
+def _header(text: str) -> object:
+    """Read, and used as ``unpublish`` and ``published`` use it."""
+    header = read_header(text)
+    return header and (header.lines(), header.content.names, Path(header.backup or "x").name)
+
+
+def _output(text: str) -> object:
+    """What a program printed: its figure by a pattern and by its last JSON line."""
+    found = []
+    for metric in (r"time ([0-9.e+-]+)", "json:solver_s"):
+        scanner = LineScanner({"metric": metric, "verify": "ok"})
+        scanner.add(text.encode("utf-8", "surrogateescape"))
+        scanner.close()
+        result: Any = SimpleNamespace(matches=scanner.matches, json_line=scanner.json_line)
+        found.append(metric_of(LaunchSpec(program=("x",), ranks=1, metric=metric), result))
+    return found
+
+
+def _config(kind: str, name: str) -> str:
+    return find(kind, name).text
+
+
+FEATURES = json.dumps(traced(150.0).to_json())
+CLASSWIDE = json.dumps(
+    ClasswideResult(
+        "keep_default", Setting({}), "local", "m", {"name": "openmpi", "version": "5.0.8"},
+        "openmpi", "2026-11-21", "default", "dataset x",
+    ).to_json()
+)  # fmt: skip
+COLLECTIVES = json.dumps(
+    CollectiveResult(
+        "local", "m", {"name": "openmpi", "version": "5.0.11"}, "2026-11-21",
+        (Part(
+            "allreduce", 2, (Rule("allreduce", 2, 0, "0"), Rule("allreduce", 2, 64, "3", 2, 8192)),
+            (SizeEvidence(4096, "ring", 0.1, 0.05, 0.2, "faster", False),), 40, 200, 12, ("osu",),
+        ),), {"allreduce": {"3": "recursive_doubling"}},
+    ).to_json()
+)  # fmt: skip
+CARD = (
+    'schema = 1\nname = "d"\nkind = "grid"\n[machine]\nfingerprint = "f"\ncores = 2\n'
+    '[[cells]]\nkey = "c"\napp = "a"\nranks = 2\nfacts = { cores = 2 }\n'
+)
+OUTPUT = 'started\n{"solver_s": 1.5, "verified": true}\ntime 1.5\nok\n'
+PARSERS: dict[str, Parser] = {
+    "space": Parser(_space, tuple(_config("spaces", n) for n in ("openmpi-tcp", "mate", "null"))),
+    "expression": Parser(
+        parse_expression, ("ranks <= cores and not set(a) or b in (1, 64k)", "1 < a * 2 % 3 < 5")
+    ),
+    "levels": Parser(parse_levels, ("1k:64k:*2", "0:100:+25", "bool", "2:5")),
+    "setting": Parser(Setting.parse, ('a=1,b="x,y",c=64k', "default", "map_by=node")),
+    "duration": Parser(parse_duration, ("90s", "10m", "1.5h")),
+    "app": Parser(lambda t: read_toml(t, "app.toml", App), (_config("apps", "jacobi3d"),)),
+    "cluster": Parser(
+        lambda t: read_toml(t, "c.toml", Cluster),
+        tuple(_config("clusters", n) for n in ("local", "testbed")),
+    ),
+    "plan": Parser(lambda t: read_toml(t, "p.toml", Plan), (_config("plans", "grid-node"),)),
+    "ompi_info": Parser(
+        parse_ompi_info, ((DATA / "ompi_info_5.0.11.txt").read_text()[:6000],), (RunnerError,)
+    ),
+    "shown": Parser(
+        parse_shown, ("#\nbtl_sm_eager_limit=4096 (default)\nmpi_x=1 (environment)\n",), ()
+    ),
+    "features": Parser(_file(load_features), (FEATURES,), (RunnerError,), damaged_json),
+    "counts": Parser(_file(parse_counts, "rank-0"), (counts_text(),), (RunnerError,)),
+    "class-wide result": Parser(_file(read_result), (CLASSWIDE,), damage=damaged_json),
+    "collectives": Parser(_file(read_collectives), (COLLECTIVES,), damage=damaged_json),
+    "model": Parser(_model, tuple(TEXTS.values()), damage=damaged_json),
+    "published header": Parser(
+        _header,
+        (text_of(UserConf(), Path("/x/params.conf")).whole,),
+        damage=partial(damaged_within, "data: ", "\n"),
+    ),
+    "card": Parser(_file(lambda path: read_card(path.parent), "card.toml"), (CARD,)),
+    "output": Parser(_output, (OUTPUT,), ()),
+    "parameter file": Parser(_file(read_parameter_file), ("# x\na = 1\nb=2\n",), ()),
+    "rank map": Parser(_file(read_rank_map), ("[[0, 1, 2], [3]]",), (RunnerError,), damaged_json),
+    "cpus": Parser(parse_cpus, ("0-1,4", "0"), (ValueError,)),
+    "dependency": Parser(parse_dependency, ("compute*@", "a"), (RunnerError,)),
+    "library": Parser(parse_version, ("openmpi>=4.1,<5", "mpich")),
+    "template": Parser(read_template, ("--block {block} 'a b'",)),
+    "latency": Parser(parse_latency, ("100us", "1.5ms", "0")),
+    "rate": Parser(parse_rate, ("1gbit", "1.5mbit", "unlimited")),
+    "launcher line": Parser(
+        lambda t: parse_line(tuple(t.split())), ("mpirun -n 4 --map-by node ./a b",)
+    ),
+    "sizes": Parser(sizes, ("8,4k,1m", "8:1m"), (argparse.ArgumentTypeError,)),
+    "pragma": Parser(
+        read_pragma,
+        ("#pragma mate graph", "# pragma mate region(a) depends(b*, c@)"),
+        (ValueError,),
+    ),
+    "annotated program": Parser(
+        # A program is read as UTF-8: what is none does not get so far.
+        lambda t: translate(t.encode("utf-8", "replace").decode()),
+        ((ROOT / "runner/apps/jacobi3d/annotated.py").read_text(),),
+        (RunnerError,),
+        tries=5,
+    ),
+}

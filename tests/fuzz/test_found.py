@@ -1,0 +1,82 @@
+"""What fuzzing has found, one input for each place: it stays refused in words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.fuzz.parsers import CARD, CLASSWIDE, OUTPUT, PARSERS
+
+LONG = "9" * 5000
+"""More digits than Python turns into a number."""
+DEEP = "[" * 100_000
+"""Deeper than Python's parsers go."""
+REFUSED = [
+    ("card", CARD.replace("ranks = 2", f"ranks = {LONG}")),
+    ("card", CARD.replace("schema = 1", f"schema = {LONG}")),
+    ("card", CARD.replace('"a"', "[" * 2000)),
+    ("app", f"name = {LONG}"),
+    ("app", "name = " + "[" * 2000),
+    ("features", DEEP),
+    ("class-wide result", DEEP),
+    ("class-wide result", CLASSWIDE.replace('"scores": []', '"scores": [3]')),
+    ("class-wide result", CLASSWIDE.replace('"scores": []', '"scores": ["x"]')),
+    ("rank map", DEEP),
+    ("library", f"openmpi<{LONG}"),
+    ("rate", f"{LONG}gbit"),
+    ("latency", f"{LONG}s"),
+    ("sizes", LONG),
+    ("levels", f"1:{LONG}"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+def test_it_is_refused(number: int) -> None:
+    name, text = REFUSED[number]
+    assert text not in PARSERS[name].seeds
+    with pytest.raises(PARSERS[name].promised):
+        PARSERS[name].read(text)
+
+
+@pytest.mark.parametrize("text", [f"a={LONG}", f"a={LONG}k"])
+def test_a_number_of_thousands_of_digits_is_a_text(text: str) -> None:
+    PARSERS["setting"].read(text)
+
+
+@pytest.mark.parametrize("figure", ["9" * 400, "1e999", "NaN", "[]", '{"a": 1}'])
+def test_a_figure_that_is_no_time_is_none(figure: str) -> None:
+    assert PARSERS["output"].read(OUTPUT) == [1.5, 1.5]
+    read: Any = PARSERS["output"].read(OUTPUT.replace("1.5", figure))
+    assert read == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("backup", value) for value in (5, "", "..", "a/..")),
+        *(("content", value) for value in ({"groups": 5, "rules": []}, {"groups": {}, "rules": 1})),
+        ("content", {"groups": {"mca": ["a"]}, "rules": []}),
+        ("content", {"groups": {"mca": {"a": 1}}, "rules": []}),
+        *(("evidence.gain_ci", value) for value in ([], [0.1], ["a", "b"])),
+        *(("evidence.gain", value) for value in ("much", 10**400)),
+        *(("evidence.programs", value) for value in ([1], 7)),
+        ("tool", None),
+        ("proven", "no"),
+    ],
+)
+def test_a_header_that_was_edited_is_refused(key: str, value: object) -> None:
+    parser = PARSERS["published header"]
+    lines = parser.seeds[0].splitlines()
+    at = next(i for i, line in enumerate(lines) if "data: " in line)
+    before, _, packed = lines[at].partition("data: ")
+    data = json.loads(packed)
+    *way, last = key.split(".")
+    place = data
+    for name in way:
+        place = place[name]
+    place[last] = value
+    lines[at] = f"{before}data: {json.dumps(data)}"
+    with pytest.raises(parser.promised, match=r"the header that autotune wrote .* is damaged"):
+        parser.read("\n".join(lines))
