@@ -31,7 +31,7 @@ def metric_of(spec: LaunchSpec, result: ExecResult) -> float | None:
         return None
     try:
         value = float(raw)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return value if math.isfinite(value) and value > 0 else None
 

@@ -124,7 +124,8 @@ class ClasswideResult:
             for name in ("pruned", "warnings", "scores"):
                 plain[name] = tuple(plain[name])
             result = cls(**plain)
-        except (KeyError, TypeError, AttributeError) as problem:
+            own = result.id
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
             raise UsageError(
                 f"{origin}: damaged or incomplete ({problem}); make it again with autotune "
                 "classwide"
@@ -133,7 +134,7 @@ class ClasswideResult:
             raise UsageError(
                 f"{origin}: status is {result.status!r}, expected {', '.join(STATUSES)}"
             )
-        if data.get("id") != result.id:
+        if data.get("id") != own:
             raise UsageError(
                 f"{origin}: its content does not belong to its id {data.get('id')!r}: it was "
                 "changed by hand or cut off; make it again with autotune classwide"
@@ -169,7 +170,7 @@ def read_result(path: Path) -> ClasswideResult:
     """A result from a file; raises UsageError for one that cannot be read or is damaged."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise UsageError(f"cannot read the class-wide result {path}: {problem}") from None
     return ClasswideResult.from_json(data, str(path))
 

@@ -20,6 +20,8 @@ HELP = "Find out how an MPI program should be started on this machine, honestly 
 
 COMMANDS = {
     "search": "search:search",
+    "worker": "worker:worker",
+    "status": "status:status",
     "run": "run:run",
     "compare": "run:compare",
     "noise": "noise:noise",
@@ -29,10 +31,12 @@ COMMANDS = {
     "predict": "predict:predict",
     "anova": "anova:anova",
     "classwide": "classwide:classwide",
+    "collectives": "collectives:collectives",
     "importance": "importance:importance_of",
     "studies": "studies:studies",
     "show": "studies:show",
     "export": "studies:export",
+    "report": "report:report",
     "apps": "cluster_commands:apps",
     "doctor": "doctor:doctor",
     "publish": "publish:publish",
@@ -41,6 +45,7 @@ COMMANDS = {
     "cluster": "cluster_commands:cluster",
     "dataset": "dataset_commands:dataset",
     "space": "space_commands:space",
+    "mate": "mate_commands:mate",
     "evaluate": "evaluate:evaluate",
     "testbed": "testbed_commands:testbed",
 }

@@ -34,7 +34,8 @@ def publish(
         typer.Option(
             "--from",
             metavar="SOURCE",
-            help="study:ID or classwide:ID. Default: the latest proven class-wide result.",
+            help="study:ID, classwide:ID or collectives:ID. Default: the latest proven class-wide "
+            "result.",
         ),
     ] = None,
     format_names: Annotated[

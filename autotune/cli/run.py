@@ -9,7 +9,7 @@ import typer
 from autotune.cli import options as o
 from autotune.cli.outcome import print_comparison
 from autotune.cli.progress import Progress
-from autotune.cli.render import console, seconds, table, write_json
+from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError, WorkError
 from autotune.stats import LOOKS, Plan
 from autotune.store import Store
@@ -17,6 +17,7 @@ from autotune.study.compare import ComparisonRequest, compare_settings
 from autotune.study.duration import parse_duration
 from autotune.study.identity import study_key
 from autotune.study.settings import read_setting
+from autotune.words import seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.discover import adapter as adapter_for

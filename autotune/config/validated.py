@@ -20,7 +20,7 @@ def read_toml(text: str, origin: str, model: type[Model]) -> Model:
     """
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{origin}: not TOML: {error}") from error
     return validate(data, origin, model)
 

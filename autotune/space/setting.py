@@ -14,9 +14,9 @@ Value = int | float | str
 DEFAULT_KEY = "default"
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.?[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_SIZE = re.compile(r"([+-]?[0-9]+)([kKmMgG])")
+_SIZE = re.compile(r"([+-]?[0-9]{1,1000})([kKmMgG])")
 _SHIFT = {"k": 10, "m": 20, "g": 30}
 _WORDS = {"true": 1, "false": 0}
 _PLAIN = re.compile(r"[^\s,=\"\\]+")

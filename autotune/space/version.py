@@ -17,7 +17,8 @@ _COMPARE: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_SPEC = re.compile(r"\s*([a-z]+)\s*((?:(?:^|,|\s)*(?:<=|>=|==|!=|<|>)\s*[0-9]+(?:\.[0-9]+)*\s*)*)")
+_NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,9})*"
+_SPEC = re.compile(rf"\s*([a-z]+)\s*((?:(?:^|,|\s)*(?:<=|>=|==|!=|<|>)\s*{_NUMBER}\s*)*)")
 _BOUND = re.compile(r"(<=|>=|==|!=|<|>)\s*([0-9.]+)")
 
 

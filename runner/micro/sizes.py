@@ -15,7 +15,7 @@ _UNITS = {"": 0, "k": 10, "m": 20}
 
 def one_size(text: str) -> int:
     """``4096``, ``4k``, ``1m``: bytes, at least 1."""
-    match = re.fullmatch(r"([1-9][0-9]*)([kKmM]?)", text)
+    match = re.fullmatch(r"([1-9][0-9]{0,17})([kKmM]?)", text)
     if not match:
         raise argparse.ArgumentTypeError(f"expected bytes such as 4096, 4k or 1m, not {text!r}")
     return int(match[1]) << _UNITS[match[2].lower()]

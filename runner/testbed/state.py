@@ -89,7 +89,7 @@ def read(name: str) -> Testbed | None:
     try:
         text = (directory(name) / RECORD).read_text(encoding="utf-8")
         return testbed_from_json(json.loads(text))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -96,7 +96,7 @@ def load_features(path: Path | str) -> Features:
         raise FeaturesError(f"cannot read {place}: {reason}; expected a features file") from None
     try:
         data = json.loads(text)
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise FeaturesError(
             f"{place} is no whole JSON file ({problem}): cut off or damaged.\n{_AGAIN}"
         ) from None

@@ -1,0 +1,190 @@
+"""Strategies on real programs: what each would name after so many search runs, measured together.
+
+    python -m benchmarks.search.live [--runs 25] [--blocks 10] [--json FILE]
+
+Every strategy searches each program on this machine, in turns by program, with the search phase and
+race of a study.  What they would name is then run interleaved with the default in blocks of random
+order, on fresh data: a strategy is scored by that, not by what it saw.  Needs a quiet machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import statistics
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autotune.cli.options import TargetWords, space_for
+from autotune.errors import AutotuneError
+from autotune.space import DEFAULT, Setting, Space
+from autotune.stats import compare
+from autotune.store import Store
+from autotune.strategies import Observation, Proposal, Strategy
+from autotune.study.book import StoreBook
+from autotune.study.events import TrialEnded
+from autotune.study.identity import study_key
+from autotune.study.ledger import Ledger
+from autotune.study.plan import SearchPlan
+from autotune.study.race import Race, evidence
+from autotune.study.search import Search
+from autotune.study.session import Session
+from autotune.study.target import Target
+from benchmarks.common import report, table
+from benchmarks.search.field import maker
+from benchmarks.search.peers import peer_names
+
+PROGRAMS = ("micro:pingpong-4k:2", "nas-is:W:4", "jacobi3d:halo:2")
+STRATEGIES = ("auto", "ga", "ga:thesis", "random")
+MARKS = (10, 15, 25, 45, 100)
+
+
+@dataclass
+class Limited:
+    """A strategy that is stopped after so many search runs."""
+
+    strategy: Strategy
+    ledger: Ledger
+    runs: int
+
+    def ask(self) -> Proposal | None:
+        return None if self.ledger.search_runs >= self.runs else self.strategy.ask()
+
+    def tell(self, observation: Observation) -> None:
+        self.strategy.tell(observation)
+
+    def restore(self, observations: list[Observation]) -> None:
+        """Nothing was stored."""
+
+
+@dataclass
+class Course:
+    """What a strategy would have named: (search runs, machine seconds, setting)."""
+
+    named: list[tuple[int, float, Setting]] = field(default_factory=list)
+
+    def at(self, runs: int) -> Setting:
+        before = [setting for spent, _, setting in self.named if spent <= runs]
+        return before[-1] if before else DEFAULT
+
+
+def search(
+    store: Store, target: Target, space: Space, name: str, given: argparse.Namespace
+) -> Course:
+    """One strategy on one program."""
+    key = study_key(target, space, Session.adapter(target), name, {"live": given.runs}, given.seed)
+    course = Course()
+    plan = SearchPlan(trials=None)
+    with Session(store, key, target, space, given.guard) as session:
+        book = StoreBook(store, session.study, space, reuse=False)
+        session.bench.trial_ids = book.ids
+        ledger = session.bench.ledger
+
+        def note(event: Any = None) -> None:
+            if event is None or isinstance(event, TrialEnded):
+                hopeful = evidence(ledger.entries, book.trials).finalists(1, plan.min_gain)
+                named = hopeful[0] if hopeful else DEFAULT
+                course.named.append((ledger.search_runs, ledger.launched_s, named))
+
+        limited = Limited(maker(name)(space, given.seed), ledger, given.runs)
+        running = Search(session.bench, book, limited, space, plan, note)  # type: ignore[arg-type]
+        running.run()
+        if ledger.search_runs < given.runs:
+            Race(running).run()
+            note()
+    return course
+
+
+def measure(
+    store: Store, target: Target, space: Space, settings: list[Setting], given: argparse.Namespace
+) -> dict[Setting, list[float]]:
+    """Seconds of each setting, one run per block; infinite where it failed."""
+    key = study_key(target, space, Session.adapter(target), "held-out", {}, given.seed)
+    found: dict[Setting, list[float]] = {setting: [] for setting in settings}
+    order = random.Random(given.seed)
+    with Session(store, key, target, space, given.guard) as session:
+        session.bench.run(DEFAULT, "warmup")
+        for block in range(given.blocks):
+            for place, setting in enumerate(order.sample(settings, len(settings))):
+                entry = session.bench.run(
+                    setting, "confirm", block=block, position=place, timeout_s=120
+                )
+                valid = entry.record.valid
+                found[setting].append(entry.record.value_s if valid else math.inf)
+    return found
+
+
+def on(program: str, store: Store, given: argparse.Namespace) -> list[dict[str, Any]]:
+    """The rows of one program."""
+    app, name, ranks = program.split(":")
+    words = TargetWords(None, app, name, int(ranks), "local", given.mpi, None, None, None)
+    target = words.resolve()
+    space = space_for(target, given.space)
+    courses = {}
+    for strategy in given.strategies:
+        print(f"{program}: {strategy}", file=sys.stderr, flush=True)
+        courses[strategy] = search(store, target, space, strategy, given)
+    marks = [mark for mark in MARKS if mark <= given.runs]
+    named = {s: {mark: c.at(mark) for mark in marks} for s, c in courses.items()}
+    every = list(dict.fromkeys([DEFAULT, *(s for at in named.values() for s in at.values())]))
+    print(f"{program}: {len(every)} settings held out", file=sys.stderr, flush=True)
+    seen = measure(store, target, space, every, given)
+    medians = {setting: statistics.median(values) for setting, values in seen.items()}
+    best = min(medians.values())
+    rows = []
+    for strategy, at in named.items():
+        row: dict[str, Any] = {"program": program, "strategy": strategy}
+        for mark, setting in at.items():
+            row[f"T_best/T at {mark}"] = round(best / medians[setting], 3)
+        last = at[marks[-1]]
+        row["names"] = str(last)
+        if last != DEFAULT and all(map(math.isfinite, seen[last])):
+            found = compare(seen[DEFAULT], seen[last])
+            row["gain"] = f"{found.gain:+.1%} ({found.lo:+.1%}..{found.hi:+.1%})"
+        rows.append(row)
+    shown = {"program": program, "strategy": "default", "names": "default"}
+    rows.append(shown | {f"T_best/T at {m}": round(best / medians[DEFAULT], 3) for m in marks})
+    return rows
+
+
+def main() -> int:
+    """Print the table; exit code 1 where something could not be measured."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--programs", nargs="+", default=list(PROGRAMS), metavar="APP:INPUT:RANKS")
+    add("--strategies", nargs="+", default=list(STRATEGIES), metavar="NAME[:PRESET]")
+    add("--peers", action="store_true", help="the peers that are installed, too")
+    add("--space", default="openmpi")
+    add("--runs", type=int, default=25, help="search runs of each")
+    add("--blocks", type=int, default=10, help="of the held-out measurement")
+    add("--seed", type=int, default=0)
+    add("--mpi")
+    add("--store", help="results database; default: a new one, removed at the end")
+    add("--json", metavar="FILE")
+    add("--no-guard", dest="guard", action="store_false", help="for trying out, not for figures")
+    given = parser.parse_args()
+    if given.peers:
+        given.strategies += peer_names()
+    rows = []
+    with tempfile.TemporaryDirectory() as place:
+        with Store.open(given.store or Path(place) / "live.db") as store:
+            try:
+                for program in given.programs:
+                    rows += on(program, store, given)
+            except AutotuneError as error:
+                print(f"error: {error}", file=sys.stderr)
+                return 1
+        short = [{k: v for k, v in row.items() if k != "names"} for row in rows]
+        table([{k: row.get(k, "") for k in {**short[0], "gain": ""}} for row in short])
+    report("search.live", {"rows": rows}, given.json)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
