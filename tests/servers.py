@@ -20,6 +20,17 @@ POSTGRES_VARIABLE = "AUTOTUNE_TEST_POSTGRES"
 _PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 
 
+def as_user(user: str) -> list[str]:
+    """What to put before a command that root runs as somebody else."""
+    return [_found("runuser") or "runuser", "-u", user, "--"]
+
+
+def _found(tool: str) -> str | None:
+    return shutil.which(tool) or next(
+        (str(p) for p in [Path("/usr/sbin") / tool] if p.exists()), None
+    )
+
+
 def postgres_tool(name: str) -> str | None:
     """``initdb`` and the like: on the path, or where Debian keeps them."""
     return next(
@@ -42,7 +53,7 @@ def postgres() -> Iterator[str]:
         known = {entry.pw_name for entry in pwd.getpwall()}
         user = "postgres" if "postgres" in known else "nobody"
         shutil.chown(place, user)
-        prefix = ["runuser", "-u", user, "--"]
+        prefix = as_user(user)
     data = str(place / "data")
     server = [*prefix, control, "-D", data]
     try:
@@ -110,12 +121,6 @@ def missing_for_slurm() -> str | None:
     return None if os.geteuid() == 0 else "Slurm's daemons need root here"
 
 
-def _found(tool: str) -> str | None:
-    return shutil.which(tool) or next(
-        (str(p) for p in [Path("/usr/sbin") / tool] if p.exists()), None
-    )
-
-
 @contextmanager
 def slurm() -> Iterator[dict[str, str]]:
     """The environment in which Slurm's commands find a controller and one node on this machine."""
@@ -165,7 +170,8 @@ def slurm() -> Iterator[dict[str, str]]:
 
     try:
         start(
-            *("runuser", "-u", "munge", "--", str(_found("munged")), "--foreground", "--force"),
+            *as_user("munge"),
+            *(str(_found("munged")), "--foreground", "--force"),
             *("--key-file", str(key), "--socket", f"{place}/munge.socket"),
             *("--pid-file", f"{munge}/pid", "--log-file", f"{munge}/log"),
             *("--seed-file", f"{munge}/seed"),

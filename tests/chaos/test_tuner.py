@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from autotune.store import Store
-from tests.servers import postgres, postgres_tool
+from tests.servers import as_user, postgres, postgres_tool
 
 pytestmark = [pytest.mark.chaos, pytest.mark.mpi]
 KILLS = int(os.environ.get("AUTOTUNE_CHAOS_KILLS", "20"))
@@ -167,7 +167,7 @@ def test_the_database_server_goes(tmp_path: Path, mark: str, fault: Callable[[st
         assert "PostgreSQL" in err or "database" in err
         control, user = postgres_tool("pg_ctl"), "postgres"
         assert control is not None
-        prefix = ["runuser", "-u", user, "--"] if os.geteuid() == 0 else []
+        prefix = as_user(user) if os.geteuid() == 0 else []
         words = f"-k {place} -p 5432 -c listen_addresses= -c fsync=off"
         time.sleep(1)
         with (tmp_path / "pg.log").open("w") as log:
