@@ -66,6 +66,7 @@ def test_measures_continues_and_exports(
     assert result["runs"] == 10
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_traced_cells_fall_into_classes(
     plan: Path, open_mpi: object, capfd: pytest.CaptureFixture[str]
