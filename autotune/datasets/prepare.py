@@ -55,7 +55,8 @@ def with_args(app: App, input_name: str | None, args: Sequence[str] | None) -> A
 def prepare(plan: Plan, cells: Sequence[PlanCell], resolve: Resolve) -> list[Prepared]:
     """Look up what the cells need; raises UsageError and RunnerError for what is not there."""
     found = []
-    for cell in cells:
+    # One list serves all cells of an explore plan, so it must not depend on which are chosen.
+    for cell in plan.cells if plan.kind == "explore" else cells:
         target = resolve(cell)
         space = load_space(
             cell.space,
@@ -69,6 +70,8 @@ def prepare(plan: Plan, cells: Sequence[PlanCell], resolve: Resolve) -> list[Pre
     shared = _random_list(plan, [space for _, _, space in found])
     prepared = []
     for cell, target, space in found:
+        if cell not in cells:
+            continue
         settings = _grid(plan, cell, space) if plan.kind == "grid" else shared
         cut = size(plan, len(settings) - 1, cell.run_s)
         runs = planned_runs(plan, len(settings) - 1, cut)

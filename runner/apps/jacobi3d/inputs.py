@@ -30,6 +30,7 @@ INPUTS = {
     "small": Input((48, 48, 48), 400, "short messages, some hundredths of a second"),
     "default": Input((64, 64, 64), 6000, "about one second at 2 ranks"),
     "halo": Input((24, 24, 24), 40000, "small blocks, many iterations: bound by latency"),
+    "face": Input((96, 96, 192), 100, "faces of 72 KiB: beyond the eager limit of TCP"),
     "long": Input((2048, 64, 64), 80, "a small face between large blocks: what latency costs"),
     "large": Input((256, 256, 256), 80, "larger than the caches: bound by memory"),
 }
