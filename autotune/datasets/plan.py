@@ -55,6 +55,8 @@ class Plan(Model):
     grid: every setting of each cell's space is run ``runs`` times, once in each of as many passes.
     explore: one list of ``settings`` random ones for all cells is run once, then ``more`` times
     again the best ``best`` and a random ``best`` of the others in each cell.
+    Of the parameters of a random setting a share ``keep`` stays: of twenty that change at once one
+    is likely to be a cliff, and nothing is learned of the others.
     ``default_every``: a run of the default after so many others.  ``slowest``: a run that takes so
     many times the default is stopped.
     """
@@ -65,6 +67,7 @@ class Plan(Model):
     why: str = ""
     runs: int = Field(default=3, ge=1)
     settings: int = Field(default=120, ge=1)
+    keep: float = Field(default=1.0, gt=0, le=1)
     best: int = Field(default=20, ge=0)
     more: int = Field(default=3, ge=0)
     seed: int = 0

@@ -63,7 +63,7 @@ def prepare(plan: Plan, cells: Sequence[PlanCell], resolve: Resolve) -> list[Pre
             library=target.library,
             facts=target.facts,
             app_facts=target.app_facts,
-        )
+        ).without(target.cluster.fixed)
         if cell.levels is not None:
             space = narrowed(space, cell.levels, f"plan {plan.name}, cell {cell.key}")
         found.append((cell, target, space))
@@ -99,7 +99,10 @@ def _random_list(plan: Plan, spaces: list[Space]) -> list[Setting]:
         if len(found) > plan.settings:
             break
         setting = spaces[0].sample(rng)
-        if all(space.is_valid(setting) for space in spaces[1:]):
+        if plan.keep < 1:
+            left_out = [name for name in setting if rng.random() >= plan.keep]
+            setting = spaces[0].canonical(setting.without(*left_out))
+        if all(space.is_valid(setting) for space in spaces):
             found[setting] = None
     return list(found)
 

@@ -125,7 +125,7 @@ def test_a_narrowed_space_keeps_rules_about_what_was_left_out() -> None:
     assert list(narrow.enumerate()) == [narrow.canonical({})]
 
 
-@pytest.mark.parametrize("name", ["grid-node", "grid-testbed", "explore"])
+@pytest.mark.parametrize("name", ["grid-node", "grid-testbed", "explore-node", "explore-testbed"])
 def test_shipped_plans_can_be_prepared(name: str, open_mpi: Library) -> None:
     if open_mpi.version_tuple < (5,):
         pytest.skip("the plans' levels are those of Open MPI 5.0")
