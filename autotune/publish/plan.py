@@ -14,7 +14,8 @@ from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.publish.content import Content
 from autotune.publish.formats.base import Format
-from autotune.publish.formats.rules_json import MpichJson
+from autotune.publish.formats.mpich import FILE as MPICH_FILE
+from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.formats.rules_text import RulesV1
 from autotune.publish.header import CLOSE, Header, commented, seal, without_block
 from autotune.publish.install import BACKUP, Text, read_text
@@ -114,7 +115,9 @@ def _parts(
         if isinstance(fmt, RulesV1) and part.rules:
             covered |= part.names | (rest.names - without_rules(rest).names)
             rest = without_rules(rest)
-            if not isinstance(fmt, MpichJson) and len(formats) > 1:
+            if isinstance(fmt, MpichJson) and len(formats) > 1:
+                rest = rest.with_value("mca", MPICH_FILE, check_path(str(path)))
+            elif len(formats) > 1:
                 rest = rest.with_value("mca", ENABLE, "1")
                 rest = rest.with_value("mca", FILE, check_path(str(path)))
         covered |= part.names

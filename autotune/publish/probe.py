@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from runner.launch import Runner
 from runner.machine import describe
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.mpi.mpich_library import shared_library, values_in_force
 from runner.types import LaunchSpec, RunRecord
 
 TIMEOUT_S = 60.0
@@ -74,7 +76,7 @@ class Prober:
         for canary, other in ended:
             if other.state in DEAD or (not canary.dies and _bound_otherwise(record, other)):
                 seen |= canary.names
-        seen |= self._loaded(fmt, loading, content)
+        seen |= self._loaded(fmt, loading, content) | self._told(fmt, loading, content)
         if missing := content.names - seen:
             raise NotObeyed(_unseen(fmt, missing, ended))
         acted = "; canaries acted" if canaries else ""
@@ -85,6 +87,7 @@ class Prober:
         ranks = 3 if content.rules else 2
         self._read_back(self.run(loading, content, fmt, "allreduce", ranks), fmt, content)
         self._loaded(fmt, loading, content)
+        self._told(fmt, loading, content)
 
     def run(
         self, loading: Loading, content: Content, fmt: Format, operation: str, ranks: int
@@ -159,6 +162,20 @@ class Prober:
             raise NotObeyed(f"{fmt.name}: the file also sets {', '.join(sorted(extra))}")
         return {("env", name) for name in content.groups.get("env", {})}
 
+    def _told(self, fmt: Format, loading: Loading, content: Content) -> Names:
+        """Numbers that MPICH's own ``mpivars`` finds in force; a choice (shown as its number) and
+        text are left to the canaries.  Raises NotObeyed for a name that it does not have."""
+        wanted = content.groups.get("mca", {})
+        if self.library.family != "mpich" or not wanted:
+            return set()
+        shown = values_in_force(self.library, {**os.environ, **loading.env})
+        if unknown := sorted(set(wanted) - set(shown)) if shown else []:
+            raise NotObeyed(
+                f"{fmt.name}: {self.library.family} {self.library.version} has no variable "
+                f"{', '.join(unknown)}"
+            )
+        return {("mca", name) for name, value in wanted.items() if shown.get(name) == value}
+
 
 def _bound_otherwise(record: RunRecord, other: RunRecord) -> bool:
     seen = bool(record.bindings and other.bindings)
@@ -211,6 +228,9 @@ def _moved(library: Library, loading: Loading) -> Library:
 
 def _own_library(library: Library) -> dict[str, str]:
     """Makes mpi4py load the launcher's library, where that is not the one beside this Python."""
+    if library.family == "mpich":
+        own = shared_library(library)
+        return {} if own is None else {"MPI4PY_LIBMPI": str(own)}
     folder = Path(library.bin).resolve().parent / "lib"
     found = sorted(folder.glob("libmpi.so.*")) or sorted(folder.glob("libmpi.so"))
     return {"MPI4PY_LIBMPI": str(found[0])} if found else {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, UsageError
 from autotune.publish.formats.base import Loading
 from autotune.publish.install import install, keep_edited, put, remove
 from autotune.publish.plan import Planned
@@ -67,8 +67,11 @@ def diff(one: Planned, library: Library) -> str:
 def publish(planned: Sequence[Planned], prober: Prober, say: Say) -> list[Published]:
     """Publish all files or none: the ones already in place are taken back when one fails.
 
-    Raises NotObeyed and WorkError; nothing that was there before is then changed.
+    Raises NotObeyed, WorkError and UsageError; nothing that was there before is then changed.
     """
+    for one in planned:
+        if why := one.fmt.harmful(prober.library):
+            raise UsageError(f"{one.fmt.name} is not written: {why}.")
     done: list[Published] = []
     try:
         for one in planned:

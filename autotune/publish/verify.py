@@ -14,6 +14,8 @@ from autotune.errors import UsageError
 from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import find
 from autotune.publish.formats.base import Loading
+from autotune.publish.formats.mpich import FILE as MPICH_FILE
+from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.header import Header
 from autotune.publish.install import read_text
 from autotune.publish.plan import series
@@ -130,7 +132,7 @@ def publications(states: Iterable[FileState]) -> dict[str, tuple[Evidence, Conte
         if state.header is None:
             continue
         evidence = state.header.evidence
-        content = _as_parameters(state.header.content, state.path)
+        content = _as_parameters(state.header, state.path)
         if evidence.source in found:
             before = found[evidence.source][1]
             groups = {
@@ -142,10 +144,13 @@ def publications(states: Iterable[FileState]) -> dict[str, tuple[Evidence, Conte
     return found
 
 
-def _as_parameters(content: Content, path: Path) -> Content:
+def _as_parameters(header: Header, path: Path) -> Content:
     """Rules are compared by naming their file."""
+    content = header.content
     if not content.rules:
         return content
+    if header.format == MpichJson.name:
+        return Content(content.groups).with_value("mca", MPICH_FILE, str(path))
     return Content(content.groups).with_value("mca", ENABLE, "1").with_value("mca", FILE, str(path))
 
 

@@ -1,7 +1,7 @@
-"""MPICH (Hydra): settings are MPIR_CVAR_* variables; what they become cannot be read from outside.
+"""MPICH (Hydra): settings are MPIR_CVAR_* variables; a run leaves no trace of what they became.
 
-MPICH aborts in MPI_Init on a bad value of the tuning files, but accepts unknown variables in
-silence; so every value is ``not observable`` here, and says so in each run.
+MPICH aborts in MPI_Init on a bad number, choice or tuning file, but accepts unknown variables and
+most text in silence; so every value is ``not observable`` here, and says so in each run.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.mpi.base import Adapter, Probe
+from runner.mpi.mpich_library import shared_library
 from runner.types import LaunchSpec, ReadBack
 
 _PREFIXES = ("MPIR_CVAR_", "MPICH_")
@@ -40,6 +41,11 @@ class Mpich(Adapter):
             for key, value in inherited.items()
             if not (spec.clean_env and key.startswith(_PREFIXES))
         }
+        # mpi4py would load the library beside its Python: under another MPI's launcher every rank
+        # is then a world of its own, and nothing here would notice.
+        own = shared_library(self.library)
+        if own is not None:
+            env.setdefault("MPI4PY_LIBMPI", str(own))
         env.update(spec.env)
         return env
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from autotune.config.cluster import Cluster
 from autotune.publish.content import Content, Evidence, Rule
 from autotune.publish.formats import Format
-from autotune.publish.formats.rules_json import MpichJson
+from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.install import Text
 from autotune.publish.plan import Planned, plan
 from autotune.publish.source import Proposal

@@ -8,11 +8,12 @@ from autotune.errors import UsageError
 from autotune.publish.formats.base import Canary, Format, Loading
 from autotune.publish.formats.mca_conf import SystemConf, UserConf
 from autotune.publish.formats.modules import Lmod, TclModule
+from autotune.publish.formats.mpich import MpichEnv, MpichJson
 from autotune.publish.formats.page import Page
 from autotune.publish.formats.prte_conf import PrteSystemConf, PrteUserConf
-from autotune.publish.formats.rules_json import MpichJson, RulesV3
+from autotune.publish.formats.rules_json import RulesV3
 from autotune.publish.formats.rules_text import RulesV1, RulesV2
-from autotune.publish.formats.shell import Csh, MpichEnv, Sh, Slurm
+from autotune.publish.formats.shell import Csh, Sh, Slurm
 from autotune.publish.formats.spack import Spack
 from autotune.publish.formats.tune import Tune
 

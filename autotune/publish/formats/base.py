@@ -20,6 +20,8 @@ POLICIES = {
     "rank_by": ("rmaps_base_ranking_policy", "rmaps_default_ranking_policy"),
 }
 """Placement as parameters: of Open MPI 4.1, and of PRRTE with 5.x."""
+HYDRA = {"map_by": "HYDRA_MAPPING", "bind_to": "HYDRA_BINDING"}
+"""Placement as variables of MPICH's launcher, which has no other order of ranks."""
 CANARY = "autotune-canary"
 """A value that no policy parameter takes: the job must not start."""
 
@@ -71,6 +73,10 @@ class Format(ABC):
             return f"it is for {self.family}; the library here is {library.family}"
         return None
 
+    def harmful(self, library: Library) -> str | None:
+        """Why a file made here would do harm even unproven; None where it would not."""
+        return None
+
     @abstractmethod
     def part(self, content: Content, library: Library) -> Content:
         """What of ``content`` this format can say."""
@@ -118,7 +124,9 @@ def variables(content: Content, library: Library) -> dict[str, str]:
     """Everything that environment variables can say, for this library's family and generation."""
     groups = content.groups
     if library.family == "mpich":
-        return dict(groups.get("mca", {})) | dict(groups.get("env", {}))
+        placed = groups.get("placement", {})
+        hydra = {HYDRA[name]: value for name, value in placed.items() if name in HYDRA}
+        return dict(groups.get("mca", {})) | hydra | dict(groups.get("env", {}))
     new = library.version_tuple >= (5,)
     runtime, pmix = ("PRTE_MCA_", "PMIX_MCA_") if new else ("OMPI_MCA_", "OMPI_MCA_")
     found = {f"OMPI_MCA_{n}": v for n, v in groups.get("mca", {}).items()}
@@ -126,6 +134,16 @@ def variables(content: Content, library: Library) -> dict[str, str]:
     found |= {f"{runtime}{n}": v for n, v in policies(content, library).items()}
     found |= {f"{pmix}{n}": v for n, v in groups.get("pmix", {}).items()}
     return found | dict(groups.get("env", {}))
+
+
+def hydra_canaries(content: Content) -> list[Canary]:
+    """For each number or choice of MPICH, and each placement, a word that stops the job.  Most
+    variables that hold text take any, and nothing shows them: they stay unseen."""
+    return [
+        Canary(content.with_value(group, name, CANARY), frozenset({(group, name)}))
+        for group in ("mca", "placement")
+        for name in content.groups.get(group, {})
+    ]
 
 
 def policy_canaries(content: Content) -> list[Canary]:

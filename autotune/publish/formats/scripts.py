@@ -11,7 +11,15 @@ from typing import ClassVar
 
 from autotune.errors import WorkError
 from autotune.publish.content import Content
-from autotune.publish.formats.base import Canary, Format, Loading, policy_canaries, variables
+from autotune.publish.formats.base import (
+    HYDRA,
+    Canary,
+    Format,
+    Loading,
+    hydra_canaries,
+    policy_canaries,
+    variables,
+)
 from runner.mpi.library import Library
 
 TIMEOUT_S = 20
@@ -25,8 +33,6 @@ class Script(Format):
 
     def unobeyed(self, library: Library) -> str | None:
         why = super().unobeyed(library)
-        if why is None and library.family == "mpich":
-            return "MPICH does not tell which variables it obeyed"
         if why is None and self.interpreter() is None:
             return f"none of {', '.join(self.interpreters)} is installed to read it"
         return why
@@ -35,7 +41,12 @@ class Script(Format):
         return next((p for name in self.interpreters if (p := shutil.which(name))), None)
 
     def part(self, content: Content, library: Library) -> Content:
-        return content.only("mca", "prte", "pmix", "placement", "env")
+        if library.family != "mpich":
+            return content.only("mca", "prte", "pmix", "placement", "env")
+        # What Hydra has no variable for is left over, so that the command says so.
+        placed = content.groups.get("placement", {})
+        unsaid = {("placement", name) for name in placed if name not in HYDRA}
+        return content.only("mca", "placement", "env").without(unsaid)
 
     def body(self, content: Content, library: Library) -> str:
         found = sorted(variables(content, library).items())
@@ -50,7 +61,7 @@ class Script(Format):
         """What loads the file at ``path`` and then prints the environment as ``env -0`` does."""
 
     def canaries(self, content: Content, library: Library) -> list[Canary]:
-        return policy_canaries(content)
+        return hydra_canaries(content) if library.family == "mpich" else policy_canaries(content)
 
     def staged(self, text: str, place: Path, library: Library) -> Loading:
         path = place / f"file{self.suffix}"

@@ -1,12 +1,10 @@
-"""Environment scripts: sh, csh, a Slurm job's lines, and MPICH's variables."""
+"""Environment scripts: sh, csh, and a Slurm job's lines."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from autotune.publish.content import Content
 from autotune.publish.formats.scripts import Script
-from runner.mpi.library import Library
 
 
 class Sh(Script):
@@ -46,21 +44,3 @@ class Slurm(Sh):
     name = "slurm"
     summary = "lines for a Slurm job script, before srun or mpirun"
     suffix = ".slurm.sh"
-
-
-class MpichEnv(Sh):
-    """MPICH and its derivatives; values cannot be read back from outside."""
-
-    name = "mpich-env"
-    summary = "environment script with MPIR_CVAR_ variables of MPICH"
-    suffix = ".mpich.sh"
-    family = "mpich"
-
-    def part(self, content: Content, library: Library) -> Content:
-        names = content.groups.get("mca", {})
-        own = {n: v for n, v in names.items() if n.startswith("MPIR_CVAR_")}
-        return Content({"mca": own} if own else {})
-
-    def body(self, content: Content, library: Library) -> str:
-        found = sorted(content.groups.get("mca", {}).items())
-        return "".join(self.line(name, value) for name, value in found)

@@ -1,0 +1,186 @@
+"""Files for MPICH: variables in a script, and its tree of collective algorithms as JSON.
+
+MPICH stops in MPI_Init on a value that it does not understand, but passes over a variable that it
+does not know.  The tree takes the place of the library's own and must be complete: a collective
+that is missing aborts every program that calls it (as measured with 5.0.2).  So the library's own
+tree is the base, and rules change branches of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from autotune.errors import UsageError
+from autotune.publish.content import Content, Rule
+from autotune.publish.formats.base import Canary, Loading
+from autotune.publish.formats.rules_text import RulesV1
+from autotune.publish.formats.shell import Sh
+from runner.mpi.library import Library
+from runner.mpi.mpich_library import Tree, builtin_tree
+
+FILE = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
+_ALGORITHM = re.compile(r"MPIR_[A-Za-z0-9_]{1,100}")
+_COLLECTIVE = re.compile(r"[a-z_]{1,40}")
+_INTRA, _INTER = "comm_type=intra", "comm_type=inter"
+_PARENT = "comm_hierarchy=parent"
+_OTHERWISE = {"comm_size=pow2": "comm_size=any", _PARENT: "comm_hierarchy=any"}
+"""Conditions on what an algorithm can do at all, and what the tree says for all other cases."""
+
+
+class MpichEnv(Sh):
+    """MPICH and its derivatives."""
+
+    name = "mpich-env"
+    summary = "environment script with MPIR_CVAR_ variables of MPICH"
+    suffix = ".mpich.sh"
+    family = "mpich"
+
+    def part(self, content: Content, library: Library) -> Content:
+        names = content.groups.get("mca", {})
+        own = {n: v for n, v in names.items() if n.startswith("MPIR_CVAR_")}
+        return Content({"mca": own} if own else {})
+
+    def body(self, content: Content, library: Library) -> str:
+        found = sorted(content.groups.get("mca", {}).items())
+        return "".join(self.line(name, value) for name, value in found)
+
+
+class MpichJson(RulesV1):
+    """MPICH's selection tree.  MPICH aborts in MPI_Init on a mistake in it."""
+
+    name = "mpich-json"
+    summary = "collective selection of MPICH (MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE)"
+    suffix = ".mpich.json"
+    family = "mpich"
+    comment = None
+
+    def unobeyed(self, library: Library) -> str | None:
+        if self.family != library.family:
+            return f"it is for {self.family}; the library here is {library.family}"
+        return self.harmful(library)
+
+    def harmful(self, library: Library) -> str | None:
+        if builtin_tree(library) is not None:
+            return None
+        return (
+            "the selection tree of MPICH was not found here, and a file without the rest of it "
+            "aborts every program that calls another collective"
+        )
+
+    def part(self, content: Content, library: Library) -> Content:
+        return Content(rules=tuple(r for r in content.rules if _ALGORITHM.match(r.algorithm)))
+
+    def body(self, content: Content, library: Library) -> str:
+        for rule in content.rules:
+            if not (
+                _ALGORITHM.fullmatch(rule.algorithm) and _COLLECTIVE.fullmatch(rule.collective)
+            ):
+                raise UsageError(
+                    f"the rule for {rule.collective} names the algorithm {rule.algorithm!r}; "
+                    "MPICH's are called MPIR_... (letters, digits, _)"
+                )
+        return json.dumps(changed(builtin_tree(library) or {}, content.rules), indent=1) + "\n"
+
+    def canaries(self, content: Content, library: Library) -> list[Canary]:
+        """For each collective an algorithm of another: MPICH loads it and aborts at the call."""
+        found = []
+        for name in dict.fromkeys(rule.collective for rule in content.rules):
+            other = "MPIR_Bcast_intra_binomial"
+            if name == "bcast":
+                other = "MPIR_Allreduce_intra_recursive_doubling"
+            kept = tuple(r for r in content.rules if r.collective != name)
+            rules = (*kept, Rule(name, 1, 0, other))
+            found.append(Canary(Content(rules=rules), frozenset({("rules", name)}), name, 3))
+        return found
+
+    def live(self, path: Path, library: Library) -> Loading:
+        return Loading({FILE: str(path.absolute())})
+
+
+def changed(tree: Tree, rules: tuple[Rule, ...]) -> Tree:
+    """``tree`` with the branches that ``rules`` speak of replaced; UsageError for a collective that
+    a tree (unless it is empty) does not have."""
+    result = dict(tree)
+    for name in dict.fromkeys(rule.collective for rule in rules):
+        key = f"collective={name}"
+        if tree and key not in tree:
+            known = ", ".join(sorted(k.partition("=")[2] for k in tree))
+            raise UsageError(f"this MPICH has no collective {name}; it has {known}")
+        before = tree.get(key, {})
+        own = [rule for rule in rules if rule.collective == name]
+        branch = {_INTRA: _by_size(own, before.get(_INTRA, before))}
+        if before:
+            branch[_INTER] = before.get(_INTER, before)
+        result[key] = branch
+    return result
+
+
+def _by_size(rules: list[Rule], before: Tree) -> Tree:
+    """A rule holds from its size on, a branch of the tree up to one: what is below the first rule
+    keeps the library's own choice."""
+    sets: dict[int, Tree] = {}
+    for size in sorted({rule.comm_size for rule in rules}):
+        entries = {r.message: _leaf(r, before) for r in rules if r.comm_size == size}
+        sets[size] = _upwards("avg_msg_size", entries, 0, before)
+    return _upwards("comm_size", sets, 1, before)
+
+
+def _upwards(word: str, entries: dict[int, Tree], least: int, before: Tree) -> Tree:
+    """Branches ``word<N`` in ascending order and ``word=any`` for the rest."""
+    starts = sorted(entries)
+    if starts == [least]:
+        return entries[least]
+    branches = [entries[start] for start in starts]
+    if starts[0] <= least:
+        starts = starts[1:]
+    elif before:
+        branches.insert(0, before)
+    else:
+        starts = starts[1:]
+    tree = {f"{word}<{end}": branch for end, branch in zip(starts, branches, strict=False)}
+    return tree | {f"{word}=any": branches[-1]}
+
+
+def _leaf(rule: Rule, before: Tree) -> Tree:
+    """The algorithm where it can be used, elsewhere the library's own choice.
+
+    Some algorithms abort or compute wrongly with, say, three ranks or an operation that does not
+    commute.  What one needs is read from the library's own tree: the conditions that stand above
+    it everywhere.  An algorithm that the tree does not use gets none.
+    """
+    leaf = {f"algorithm={rule.algorithm}": _parameters(rule.algorithm, before)}
+    places = [path for name, path, _ in _leaves(before) if name == rule.algorithm]
+    common = [c for c in places[0] if all(c in path for path in places)] if places else []
+    if rule.algorithm.endswith("_smp") and _PARENT not in common:
+        # It calls the same collective among the ranks of a node: without the condition, itself
+        # again without end.  The library's tree for allreduce leaves it out (never used there).
+        common.insert(0, _PARENT)
+    for condition in reversed(common):
+        name, _, value = condition.partition("=")
+        if condition in _OTHERWISE:
+            leaf = {condition: leaf, _OTHERWISE[condition]: before}
+        elif condition == "count<pow2":
+            leaf = {condition: leaf, "count=any": before}
+        elif condition == "count=any":
+            leaf = {"count<pow2": before, condition: leaf}
+        elif name.startswith("is_") and value in ("yes", "no"):
+            leaf = {condition: leaf, f"{name}={'no' if value == 'yes' else 'yes'}": before}
+    return leaf
+
+
+def _parameters(algorithm: str, before: Tree) -> Tree:
+    """As the library's own tree gives them: some hang without (barrier's k_dissemination)."""
+    return next((given for name, _, given in _leaves(before) if name == algorithm), {})
+
+
+def _leaves(tree: Tree, above: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...], Tree]]:
+    """(algorithm, conditions above it, its parameters) of every leaf."""
+    for key, below in tree.items():
+        word, _, value = key.partition("=")
+        if word == "algorithm":
+            yield value, above, below
+        else:
+            yield from _leaves(below, (*above, key))

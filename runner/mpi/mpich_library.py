@@ -1,0 +1,91 @@
+"""What one MPICH installation holds: its shared library, its selection tree, its variables.
+
+MPICH has no command that prints the tree by which it selects algorithms, and a file that replaces
+the tree must be complete: a collective that is missing aborts every program that calls it.  The
+tree is a constant of the shared library, as text; there it is read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from runner.mpi.library import Library
+
+Tree = dict[str, Any]
+TIMEOUT_S = 20
+_TREE = re.compile(rb'\{"collective=[^\0]{2,1000000}\0')
+_ALGORITHM = re.compile(r'"algorithm=(MPI[A-Z]+)_')
+_LINE = re.compile(
+    r"^\t(MPIR_CVAR_[A-Z0-9_]+) *=([^\t\n]*)\tSCOPE_[^\t\n]*\t[^\t\n]*\t(\w+)\t", re.MULTILINE
+)
+
+
+def shared_library(library: Library) -> Path | None:
+    """The ``libmpi`` that belongs to the launcher; None where it does not lie beside it."""
+    if library.family != "mpich":
+        return None
+    prefix = Path(library.bin).resolve().parent
+    # Distributions keep MPICH beside Open MPI, whose library has the name libmpi too: the ABI that
+    # MPICH and its derivatives share has the number 12.
+    for folder in (prefix / "lib", prefix / "lib64", *sorted(prefix.glob("lib/*-linux-gnu*"))):
+        for name in ("libmpich.so.12", "libmpi.so.12"):
+            if (folder / name).is_file():
+                return folder / name
+    return None
+
+
+def builtin_tree(library: Library) -> Tree | None:
+    """The tree by which this MPICH selects algorithms unless told otherwise; None: not found."""
+    path = shared_library(library)
+    return None if path is None else _read_tree(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _read_tree(path: Path, changed: int) -> Tree | None:
+    """Of the library's trees the one that names algorithms of the general layer alone; the others
+    choose between layers (compositions) or are for shared memory (MPIDI_POSIX)."""
+    for found in _TREE.finditer(path.read_bytes()):
+        text = found[0][:-1].decode(errors="replace")
+        if set(_ALGORITHM.findall(text)) != {"MPIR"} or '"composition=' in text:
+            continue
+        try:
+            tree = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(tree, dict):
+            return tree
+    return None
+
+
+def values_in_force(library: Library, environment: dict[str, str]) -> dict[str, str]:
+    """Numbers as ``mpivars``, a program of MPICH, finds them in a process with ``environment``.
+
+    Choices appear as their numbers.  For a variable that holds text the answer is "": MPI_T shows
+    its default whatever the environment says (seen with 5.0.2).  Empty where there is no
+    ``mpivars``, or it cannot start (MPICH aborts on a value that it does not understand).
+    """
+    command = Path(library.bin) / "mpivars"
+    if library.family != "mpich" or not command.is_file():
+        return {}
+    try:
+        done = subprocess.run(
+            [library.launcher, "-n", "1", str(command)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    if done.returncode:
+        return {}
+    found = _LINE.findall(done.stdout)
+    return {name: "" if kind == "MPI_CHAR" else value for name, value, kind in found}

@@ -1,0 +1,287 @@
+"""MPICH's files: the tree as text anywhere, and obeyed by a real MPICH where there is one.
+
+Set AUTOTUNE_MPICH to its directory (`pip install mpich` into an environment of its own is enough),
+or have its launcher on PATH.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.cli import main
+from autotune.config.cluster import load_cluster
+from autotune.errors import UsageError
+from autotune.publish.content import Content, Rule
+from autotune.publish.formats import Format, find
+from autotune.publish.formats.base import Loading
+from autotune.publish.formats.mpich import FILE, changed
+from autotune.publish.probe import Prober
+from autotune.publish.publishing import publish
+from autotune.publish.tune_file import NotObeyed
+from autotune.store import MpiInfo
+from runner.errors import RunnerError
+from runner.launch import Runner
+from runner.mpi.discover import adapter
+from runner.mpi.discover import find as find_mpi
+from runner.mpi.library import Library
+from runner.mpi.mpich_library import builtin_tree, shared_library, values_in_force
+from runner.types import LaunchSpec
+from tests.contract.format_samples import planned
+from tests.publish.conftest import MakeStudy
+
+BINOMIAL, RING = "MPIR_Bcast_intra_binomial", "MPIR_Bcast_intra_scatter_ring_allgather"
+POW2 = "MPIR_Allgather_intra_recursive_doubling"
+BASE: dict[str, Any] = {
+    "collective=bcast": {
+        "comm_type=intra": {f"algorithm={BINOMIAL}": {}},
+        "comm_type=inter": {"algorithm=MPIR_Bcast_inter_remote_send_local_bcast": {}},
+    },
+    "collective=allgather": {
+        "comm_type=intra": {
+            "comm_size=pow2": {f"algorithm={POW2}": {}},
+            "comm_size=any": {"algorithm=MPIR_Allgather_intra_ring": {}},
+        }
+    },
+    "collective=barrier": {
+        "comm_type=intra": {"algorithm=MPIR_Barrier_intra_k_dissemination": {"k=2": {}}}
+    },
+}
+ALLREDUCE = "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"
+
+
+def intra(*rules: Rule) -> Any:
+    return changed(BASE, rules)[f"collective={rules[0].collective}"]["comm_type=intra"]
+
+
+def test_the_rest_of_the_tree_stays() -> None:
+    tree = changed(BASE, (Rule("bcast", 1, 0, RING),))
+    assert tree["collective=allgather"] == BASE["collective=allgather"]
+    assert tree["collective=bcast"] == {
+        "comm_type=intra": {f"algorithm={RING}": {}},
+        "comm_type=inter": BASE["collective=bcast"]["comm_type=inter"],
+    }
+
+
+def test_a_rule_holds_from_its_sizes_on() -> None:
+    before = {f"algorithm={BINOMIAL}": {}}
+    found = intra(Rule("bcast", 4, 1024, RING), Rule("bcast", 8, 0, RING))
+    assert list(found) == ["comm_size<4", "comm_size<8", "comm_size=any"]
+    assert found["comm_size<4"] == before
+    assert found["comm_size<8"] == {
+        "avg_msg_size<1024": before,
+        "avg_msg_size=any": {f"algorithm={RING}": {}},
+    }
+    assert found["comm_size=any"] == {f"algorithm={RING}": {}}
+
+
+def test_an_algorithm_keeps_the_conditions_it_needs() -> None:
+    assert intra(Rule("allgather", 1, 0, POW2)) == {
+        "comm_size=pow2": {f"algorithm={POW2}": {}},
+        "comm_size=any": BASE["collective=allgather"]["comm_type=intra"],
+    }
+
+
+def test_an_algorithm_of_two_levels_does_not_call_itself() -> None:
+    found = intra(Rule("bcast", 1, 0, "MPIR_Bcast_intra_smp"))
+    assert found == {
+        "comm_hierarchy=parent": {"algorithm=MPIR_Bcast_intra_smp": {}},
+        "comm_hierarchy=any": {f"algorithm={BINOMIAL}": {}},
+    }
+
+
+def test_an_algorithm_keeps_its_parameters() -> None:
+    name = "MPIR_Barrier_intra_k_dissemination"
+    assert intra(Rule("barrier", 1, 0, name)) == {f"algorithm={name}": {"k=2": {}}}
+
+
+def test_a_collective_that_is_none_is_refused() -> None:
+    with pytest.raises(UsageError, match="no collective nonsense"):
+        changed(BASE, (Rule("nonsense", 1, 0, BINOMIAL),))
+
+
+def test_without_the_library_no_tree_is_claimed(tmp_path: Path) -> None:
+    absent = Library("mpich", "5.0.2", str(tmp_path), str(tmp_path / "mpirun"))
+    assert builtin_tree(absent) is None
+    assert "aborts every program" in (find("mpich-json").unobeyed(absent) or "")
+    assert find("mpich-json").harmful(absent)
+    assert values_in_force(absent, {}) == {}
+
+
+def test_an_incomplete_tree_is_not_written_even_unproven(tmp_path: Path) -> None:
+    absent = Library("mpich", "5.0.2", str(tmp_path), str(tmp_path / "mpirun"))
+    made = tmp_path / "tree.json"
+    one = planned(find("mpich-json"), made)
+    assert one.unobeyed
+    with pytest.raises(UsageError, match="is not written"):
+        publish([one], Prober(absent, load_cluster("local")), lambda _: None)
+    assert not made.exists()
+
+
+@pytest.fixture(scope="module")
+def mpich() -> Library:
+    try:
+        found = find_mpi(os.environ.get("AUTOTUNE_MPICH", "mpich"))
+    except RunnerError as problem:
+        pytest.skip(f"no MPICH (AUTOTUNE_MPICH, PATH): {str(problem).splitlines()[0]}")
+    if found.family != "mpich":
+        pytest.skip(f"AUTOTUNE_MPICH is {found.family}")
+    if shared_library(found) is None:
+        pytest.skip(f"the libmpi of {found.launcher} was not found beside it")
+    return found
+
+
+@pytest.fixture
+def prober(mpich: Library, home: Path) -> Iterator[Prober]:
+    with Prober(mpich, load_cluster("local")) as found:
+        yield found
+
+
+def prove(prober: Prober, fmt: Format, content: Content) -> str:
+    return prober.prove(fmt, content, lambda c: fmt.prologue + fmt.render(c, prober.library))
+
+
+def launch(prober: Prober, text: str, place: Path, operation: str, ranks: int) -> str:
+    """The state of a launch with ``text`` as MPICH's selection file."""
+    place.write_text(text)
+    fmt = find("mpich-json")
+    return prober.run(Loading({FILE: str(place)}), Content(), fmt, operation, ranks).state
+
+
+@pytest.mark.mpi
+class TestObeyed:
+    @pytest.mark.parametrize("name", ["mpich-env", "sh", "slurm", "tcl", "html"])
+    def test_variables_are_seen_in_force(self, prober: Prober, name: str) -> None:
+        fmt = find(name)
+        if fmt.unobeyed(prober.library):
+            pytest.skip(str(fmt.unobeyed(prober.library)))
+        values = {ALLREDUCE: "recursive_doubling", "MPIR_CVAR_CTXID_EAGER_SIZE": "3"}
+        assert "2 values seen" in prove(prober, fmt, Content({"mca": values}))
+
+    @pytest.mark.parametrize("value", ["knomial_2", "kary"])
+    def test_text_that_nothing_shows_is_refused(self, prober: Prober, value: str) -> None:
+        """MPICH takes any text here, and shows the default (kary) whatever was said."""
+        content = Content({"mca": {"MPIR_CVAR_BCAST_TREE_TYPE": value}})
+        with pytest.raises(NotObeyed, match="MPIR_CVAR_BCAST_TREE_TYPE"):
+            prove(prober, find("mpich-env"), content)
+
+    def test_text_whose_effect_stops_the_job_is_seen(self, prober: Prober, tmp_path: Path) -> None:
+        (tmp_path / "tree").write_text(json.dumps(builtin_tree(prober.library)))
+        content = Content({"mca": {FILE: str(tmp_path / "tree")}})
+        assert "1 values seen" in prove(prober, find("mpich-env"), content)
+
+    def test_a_variable_that_mpich_does_not_have_is_refused(self, prober: Prober) -> None:
+        """MPICH itself passes over it in silence."""
+        content = Content({"mca": {"MPIR_CVAR_NO_SUCH_THING": "1"}})
+        with pytest.raises(NotObeyed, match="has no variable MPIR_CVAR_NO_SUCH_THING"):
+            prove(prober, find("mpich-env"), content)
+
+    def test_a_value_that_mpich_does_not_take_is_refused(self, prober: Prober) -> None:
+        content = Content({"mca": {ALLREDUCE: "nonsense"}})
+        with pytest.raises(NotObeyed, match="does not run"):
+            prove(prober, find("mpich-env"), content)
+
+    def test_a_binding_is_said_and_seen(self, prober: Prober) -> None:
+        content = Content({"placement": {"bind_to": "core"}})
+        assert "HYDRA_BINDING='core'" in find("sh").render(content, prober.library)
+        assert "canaries acted" in prove(prober, find("sh"), content)
+
+    @pytest.mark.parametrize(
+        "rules",
+        [
+            (Rule("bcast", 1, 0, BINOMIAL),),
+            (Rule("bcast", 2, 4, BINOMIAL), Rule("allreduce", 1, 0, "MPIR_Allreduce_intra_smp")),
+            (Rule("barrier", 1, 0, "MPIR_Barrier_intra_k_dissemination"),),
+            (Rule("allgather", 1, 0, POW2),),
+        ],
+        ids=["one", "two", "parameter", "pow2"],
+    )
+    def test_a_tree_is_obeyed(self, prober: Prober, rules: tuple[Rule, ...]) -> None:
+        """A pow2-only algorithm must not stop the probe's three ranks."""
+        assert "canaries acted" in prove(prober, find("mpich-json"), Content(rules=rules))
+
+    def test_an_algorithm_that_mpich_does_not_have_is_refused(self, prober: Prober) -> None:
+        content = Content(rules=(Rule("bcast", 1, 0, "MPIR_Bcast_intra_nonsense"),))
+        with pytest.raises(NotObeyed, match="does not run"):
+            prove(prober, find("mpich-json"), content)
+
+    def test_the_canary_acts_at_its_own_collective_alone(
+        self, prober: Prober, tmp_path: Path
+    ) -> None:
+        fmt, place = find("mpich-json"), tmp_path / "tree"
+        content = Content(rules=(Rule("scan", 1, 0, "MPIR_Scan_intra_recursive_doubling"),))
+        (canary,) = fmt.canaries(content, prober.library)
+        text = fmt.render(canary.content, prober.library)
+        assert launch(prober, text, place, "alltoall", 3) == "ok"
+        assert launch(prober, text, place, "scan", 3) == "failed"
+
+    def test_an_incomplete_tree_would_stop_other_programs(
+        self, prober: Prober, tmp_path: Path
+    ) -> None:
+        """Why the whole tree is written; should MPICH mend it, this test says so."""
+        part = json.dumps(changed({}, (Rule("bcast", 1, 0, BINOMIAL),)))
+        assert launch(prober, part, tmp_path / "tree", "allreduce", 2) == "failed"
+
+
+@pytest.mark.mpi
+def test_ranks_of_a_python_program_are_one_world(
+    mpich: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The MPI beside this Python is another one, which would start each rank alone."""
+    monkeypatch.delenv("MPI4PY_LIBMPI", raising=False)
+    out = tmp_path / "out"
+    code = (
+        "from mpi4py import MPI; w = MPI.COMM_WORLD; "
+        f"w.rank or open({str(out)!r}, 'a').write(f'{{w.size}} {{MPI.get_vendor()[0]}}')"
+    )
+    with Runner(adapter(mpich), guard=False) as runner:
+        record = runner.run(LaunchSpec(program=(sys.executable, "-c", code), ranks=2))
+    assert record.state == "ok", record.stderr_tail
+    assert out.read_text() == "2 MPICH"
+
+
+@pytest.mark.mpi
+def test_published_found_in_force_and_undone(
+    mpich: Library,
+    home: Path,
+    make_study: MakeStudy,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = make_study({"mca": {ALLREDUCE: "smp"}}, mpi=MpiInfo("mpich", mpich.version))
+    given = ["--mpi", mpich.bin]
+    made = tmp_path / "site.sh"
+    words = ["publish", "--from", source, "-f", "mpich-env", "-o", str(made), *given]
+    assert main([*words, "--json", "-"]) == 0, capfd.readouterr().err
+    (file,) = json.loads(capfd.readouterr().out)["files"]
+    assert file["proven"] is True
+    assert f"export {ALLREDUCE}='smp'" in made.read_text()
+    assert main(["verify-published", "--no-compare", *given, "--json", "-"]) == 0
+    assert json.loads(capfd.readouterr().out)["files"][0]["in_force"] is True
+    assert main(["unpublish", str(made)]) == 0
+    assert not made.exists()
+
+
+def test_without_an_mpich_its_formats_need_unproven(
+    open_mpi: Library,
+    home: Path,
+    make_study: MakeStudy,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    source = make_study({"mca": {ALLREDUCE: "smp"}}, version=open_mpi.version)
+    made = tmp_path / "site.sh"
+    words = ["publish", "--from", source, "-f", "mpich-env", "-o", str(made)]
+    assert main(words) == 2
+    assert "it is for mpich; the library here is openmpi" in capfd.readouterr().err
+    assert not made.exists()
+    assert main([*words, "--unproven"]) == 0
+    assert "UNPROVEN:" in made.read_text()
