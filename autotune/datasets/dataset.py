@@ -12,6 +12,7 @@ import pandas as pd
 
 from autotune.datasets.card import CARD, Card, Cell, Kind, read_card
 from autotune.datasets.frozen import thawed, without_inactive
+from autotune.datasets.levels import ratios
 from autotune.datasets.shards import COLUMNS, SHARDS, read_shard
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
@@ -113,7 +114,7 @@ class Dataset:
             )
 
     def runs(self, cell: str | Cell | None = None) -> pd.DataFrame:
-        """Raw runs, one a row, with ``ratio`` = value_s / median default of their block.
+        """Raw runs, one a row, with ``ratio`` = value_s / the default's level in their block.
 
         Of a censored run it is a lower bound (its limit over that median), of one that failed,
         was altered or wrong it is infinite.
@@ -143,16 +144,6 @@ class Dataset:
             state = "ok" if good else str(states.drop("ok", errors="ignore").idxmax())
             rows.append((index, len(group), float(group["ratio"].median()), state))
         return pd.DataFrame(rows, columns=["index", "n", "ratio_median", "state"])
-
-
-def ratios(runs: pd.DataFrame) -> pd.Series[float]:
-    """The ratio of every run to the median default of its cell and block; see Dataset.runs."""
-    default = runs[(runs["setting"] == 0) & (runs["state"] == "ok")]
-    levels = default.groupby(["cell", "block"])["value_s"].median().rename("level")
-    level = runs.join(levels, on=["cell", "block"])["level"]
-    found = pd.Series(np.inf, index=runs.index, dtype=float)
-    found = found.mask(runs["state"] == "ok", runs["value_s"] / level)
-    return found.mask(runs["state"] == "censored", runs["limit_s"] / level)
 
 
 def load(place: str | Path) -> Dataset:

@@ -102,7 +102,8 @@ class Campaign:
         block = Block(self.plan, prepared.space, cell, number, self.dataset.settings(key), bench)
         indices = range(len(block.settings))
         # As it was cut when the cell was begun, whatever the plan's estimate is now.
-        cut = Size(cell.blocks // self.plan.passes, self.plan.passes)
+        passes = self.plan.passes(prepared.plan)
+        cut = Size(cell.blocks // passes, passes)
         block.run(
             of_block(self.plan, key, cut, number, indices, self.dataset.runs(key)),
             self.dataset.representatives(key),

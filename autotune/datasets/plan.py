@@ -20,6 +20,8 @@ class PlanCell(Model):
     """One cell to measure.
 
     ``space`` is a space as for ``--space``; ``levels`` narrows it to these parameters and levels.
+    ``runs``: of each setting of a grid, instead of the plan's: where there is much to gain, more
+    runs tell the best from the lucky.  It may be raised later; the cell is then continued.
     ``args`` replace those of the application's input.  ``run_s`` is what one run of the default
     was seen to take in wall seconds, start and end included: the planned time comes from it.
     """
@@ -34,6 +36,7 @@ class PlanCell(Model):
     note: str = ""
     space: str
     levels: dict[str, Any] | None = None
+    runs: int | None = Field(default=None, ge=1)
     run_s: float = Field(default=1.0, gt=0)
 
     @field_validator("levels")
@@ -45,7 +48,7 @@ class PlanCell(Model):
 
     def cell(self, facts: dict[str, int | float | str]) -> Cell:
         """The cell as the card lists it, before it is measured."""
-        words = self.model_dump(exclude={"space", "levels", "run_s"})
+        words = self.model_dump(exclude={"space", "levels", "run_s", "runs"})
         return Cell(**words, facts=facts)
 
 
@@ -87,10 +90,9 @@ class Plan(Model):
                 raise ValueError("the cells of an explore plan share one list: give one space")
         return self
 
-    @property
-    def passes(self) -> int:
+    def passes(self, cell: PlanCell) -> int:
         """How often the machine goes through a cell."""
-        return self.runs if self.kind == "grid" else 1 + self.more
+        return cell.runs or self.runs if self.kind == "grid" else 1 + self.more
 
     def chosen(self, keys: list[str]) -> list[PlanCell]:
         """The cells of these keys, all where none is given; raises UsageError for unknown ones."""

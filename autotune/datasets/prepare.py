@@ -73,7 +73,7 @@ def prepare(plan: Plan, cells: Sequence[PlanCell], resolve: Resolve) -> list[Pre
         if cell not in cells:
             continue
         settings = _grid(plan, cell, space) if plan.kind == "grid" else shared
-        cut = size(plan, len(settings) - 1, cell.run_s)
+        cut = size(plan, cell, len(settings) - 1)
         runs = planned_runs(plan, len(settings) - 1, cut)
         prepared.append(Prepared(cell, target, space, settings, cut, runs))
     return prepared
@@ -147,13 +147,26 @@ def start(
         planned_s=round(planned + (before.card.planned_s if before else 0.0), 1),
         measured_s=before.card.measured_s if before else 0.0,
         regenerate=regenerate,
-        cells=tuple(known.get(key) or now[key] for key in keys),
+        cells=tuple(_continued(known.get(key), now.get(key)) for key in keys),
     )
     spaces = {p.plan.key: p.space for p in added}
     settings = {p.plan.key: p.settings for p in added}
     if plan.kind == "explore" and prepared:
         settings = {ALL: prepared[0].settings}
     return create(folder, card, spaces, settings)
+
+
+def _continued(known: Cell | None, now: Cell | None) -> Cell:
+    """A cell as it was begun, with more blocks where the plan asks for more runs since.
+
+    The blocks there are stay what they were: a further pass only adds some behind them.
+    """
+    if known is None or now is None:
+        found = known or now
+        assert found is not None
+        return found
+    more = now.blocks > known.blocks and now.blocks % known.blocks == 0
+    return known.model_copy(update={"blocks": now.blocks}) if more else known
 
 
 def _cell(prepared: Prepared) -> Cell:
@@ -185,10 +198,15 @@ def _check(
             )
 
 
+def _times(plan: Plan) -> str:
+    counts = sorted({plan.passes(cell) for cell in plan.cells})
+    return " or ".join(map(str, counts))
+
+
 def protocol(plan: Plan) -> tuple[str, ...]:
     """How the runs are made, in words for the card."""
     how = (
-        f"every setting of the grid {plan.runs} times, once in each pass, in random order"
+        f"every setting of a grid {_times(plan)} times, once in each pass, in random order"
         if plan.kind == "grid"
         else f"{plan.settings} random settings once; then {plan.more} times more the best "
         f"{plan.best} and a random {plan.best} of the others of each cell"

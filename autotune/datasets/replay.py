@@ -11,8 +11,8 @@ from functools import cached_property
 from statistics import median
 
 import numpy as np
-from scipy import stats
 
+from autotune.datasets.beyond import Draw, beyond, faster_groups
 from autotune.datasets.dataset import Dataset
 from autotune.datasets.frozen import without_inactive
 from autotune.errors import UsageError
@@ -28,17 +28,6 @@ SPLITS = 40
 """Random halves over which the best setting is chosen and valued."""
 
 _STATES = {"ok": "ok", "censored": "censored"}
-
-
-@dataclass(frozen=True)
-class Draw:
-    """One answer: T / T_default, and the state as strategies know it (ok, censored, failed).
-
-    Of a censored run the ratio is a lower bound, of one that failed it is infinite.
-    """
-
-    ratio: float
-    state: str
 
 
 @dataclass(frozen=True)
@@ -147,6 +136,27 @@ class Landscape:
         half.complete = self.complete
         return half, held
 
+    def levelled(self) -> Landscape:
+        """A landscape in which nothing is faster than the default, with the noise of this one.
+
+        A few runs of each setting are never alike: drawn from again and again, the luckiest are
+        a gain that any proof finds.  So the settings that are not slower than the default share
+        all their runs; the slower ones, and those that fail, keep their own.
+        """
+        slower = self._beyond(1, ALPHA)
+        level = [
+            setting
+            for setting, drawn in self._draws.items()
+            if setting not in slower and all(draw.state == "ok" for draw in drawn)
+        ]
+        pool = [draw for setting in level for draw in self._draws[setting]]
+        draws = {s: pool if s in set(level) else drawn for s, drawn in self._draws.items()}
+        flat = object.__new__(Landscape)
+        flat._set(self.name, self.space, self.inactive, draws)
+        flat._blocks = {}
+        flat.complete = self.complete
+        return flat
+
     @cached_property
     def noise(self) -> float:
         """Robust standard deviation of the log ratio of one run, from the default's runs."""
@@ -173,46 +183,21 @@ class Landscape:
 
     @cached_property
     def null(self) -> bool:
-        """Whether no setting beats the default beyond noise (one-sided, 5 % for all together)."""
-        return not self.winners
+        """Whether nothing beats the default beyond noise (one-sided, 5 % for all together).
+
+        Half of that for the tests of single settings, half for those of all that share a level.
+        """
+        return not self.winners and not faster_groups(self._draws, ALPHA / 2)
 
     @cached_property
     def winners(self) -> list[Setting]:
-        """The settings that beat the default beyond noise, the best first.
+        """The settings that beat the default each by itself, the best first (Student's t, with
+        Bonferroni's correction for their number)."""
+        found = self._beyond(-1, ALPHA / 2 / max(len(self._draws) - 1, 1))
+        return sorted(found, key=lambda setting: (found[setting], setting.key))
 
-        The mean log ratio of a setting against the pooled scatter of repeated runs, Student's t,
-        with Bonferroni's correction for their number; the default's level of each block has an
-        error of its own, which all its runs share.
-        """
-        groups = {
-            s: [math.log(d.ratio) for d in drawn]
-            for s, drawn in self._draws.items()
-            if len(drawn) > 1 and all(d.state == "ok" for d in drawn)
-        }
-        squares = sum(float(np.var(logs)) * len(logs) for logs in groups.values())
-        freedom = sum(len(logs) - 1 for logs in groups.values())
-        if not freedom:
-            return []
-        variance = max(squares / freedom, self.noise**2)
-        bar = stats.t.ppf(1 - ALPHA / max(len(groups) - 1, 1), freedom)
-        found = []
-        for setting, logs in groups.items():
-            error = math.sqrt(variance * (1 / len(logs) + self._level_error(setting)))
-            if setting != DEFAULT and -float(np.mean(logs)) > bar * error:
-                found.append((float(np.mean(logs)), setting))
-        return [setting for _, setting in sorted(found, key=lambda item: (item[0], item[1].key))]
-
-    def _level_error(self, setting: Setting) -> float:
-        """Variance of the default's median level, in units of one run's, as it hits a setting."""
-        per_block: dict[int, int] = {}
-        for block in self._blocks.get(DEFAULT, []):
-            per_block[block] = per_block.get(block, 0) + 1
-        mine = set(self._blocks.get(setting, []))
-        if not mine:
-            return 0.5 * math.pi / max(len(self._draws[DEFAULT]), 1)
-        # The median of n normal values varies by pi/2 more than their mean.
-        errors = [0.5 * math.pi / max(per_block.get(block, 1), 1) for block in mine]
-        return sum(errors) / len(errors) ** 2
+    def _beyond(self, sign: int, alpha: float) -> dict[Setting, float]:
+        return beyond(self._draws, self._blocks, self.noise, sign, alpha)
 
 
 def _enough(drawn: list[Draw], runs: int) -> bool:

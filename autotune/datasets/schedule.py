@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from autotune.datasets.plan import BLOCK_S, Plan
+from autotune.datasets.plan import BLOCK_S, Plan, PlanCell
 from autotune.datasets.replay import BAD_RUNS
 
 DEFAULTS_FIRST = 3
@@ -29,17 +29,17 @@ class Size:
         return self.chunks * self.passes
 
 
-def size(plan: Plan, settings: int, run_s: float) -> Size:
-    """Blocks of at most ten minutes for ``settings`` (without the default) of ``run_s`` seconds."""
+def size(plan: Plan, cell: PlanCell, settings: int) -> Size:
+    """Blocks of at most ten minutes for a cell's ``settings`` (without the default)."""
     runs = settings * (1 + 1 / plan.default_every) + DEFAULTS_FIRST + 1
     # Slow settings take up to three times the default: a margin, not a bound.
-    return Size(max(1, math.ceil(runs * run_s * 1.25 / BLOCK_S)), plan.passes)
+    return Size(max(1, math.ceil(runs * cell.run_s * 1.25 / BLOCK_S)), plan.passes(cell))
 
 
 def planned_runs(plan: Plan, settings: int, cut: Size) -> int:
     """Launches of a cell, the default's included, where every setting runs well."""
     per_block = DEFAULTS_FIRST + 1
-    runs = settings * plan.runs
+    runs = settings * cut.passes
     if plan.kind == "explore":
         runs = settings + plan.more * min(2 * plan.best, settings)
     return round(runs * (1 + 1 / plan.default_every)) + per_block * cut.blocks

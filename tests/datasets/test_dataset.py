@@ -54,7 +54,10 @@ def test_ratios_are_to_the_default_of_the_block(grid: Dataset) -> None:
     for (_, block), group in runs.groupby(["cell", "block"]):
         level = group.loc[group["setting"] == 0, "value_s"].median()
         good = group[group["state"] == "ok"]
-        assert np.allclose(good["ratio"], good["value_s"] / level), block
+        # One level for all of a block, near the median of its few runs of the default.
+        levels = good["value_s"] / good["ratio"]
+        assert np.allclose(levels, levels.iloc[0])
+        assert levels.iloc[0] == pytest.approx(level, rel=0.04), block
     # Levels of the blocks differ by up to 4x; ratios do not know that.
     fast = runs[runs["setting"].map(lambda i: grid.settings("planted")[i].get("eager") == 65536)]
     assert fast.loc[fast["state"] == "ok", "ratio"].between(0.5, 0.72).all()
@@ -128,6 +131,28 @@ def test_unknown_names_are_told(grid: Dataset, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(grid.folder.parent)
     with pytest.raises(UsageError, match="no dataset 'grdi'"):
         load("grdi")
+
+
+def test_a_block_whose_default_runs_were_unlucky_is_not_three_times_as_fast(grid: Dataset) -> None:
+    """Some launches poll now and then and are three times as slow: most of a block's default runs
+    may be of that kind by chance.  The other settings know how fast the block was."""
+    from autotune.datasets import ratios
+
+    runs = grid.runs("planted")
+    before = ratios(runs)
+    unlucky = runs.index[(runs["setting"] == 0) & (runs["block"] == 1)][:5]
+    runs.loc[unlucky, "value_s"] *= 3
+    others = (runs["block"] == 1) & (runs["setting"] != 0) & (runs["state"] == "ok")
+    assert np.allclose(ratios(runs)[others], before[others], rtol=0.04)
+
+
+def test_a_single_block_has_its_own_default_only(grid: Dataset) -> None:
+    from autotune.datasets import ratios
+
+    runs = grid.runs("null")
+    one = runs[runs["block"] == 2]
+    level = one.loc[one["setting"] == 0, "value_s"].median()
+    assert np.allclose(ratios(one), one["value_s"] / level)
 
 
 def test_a_censored_default_level_is_not_invented(grid: Dataset) -> None:

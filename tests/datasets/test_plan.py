@@ -26,12 +26,16 @@ def plan(kind: str = "grid", **more: object) -> Plan:
     return Plan.model_validate({"kind": kind, "name": "p", "cells": [CELL], **more})
 
 
+def cell_of(run_s: float) -> PlanCell:
+    return PlanCell.model_validate({**CELL, "run_s": run_s})
+
+
 @given(st.integers(1, 256), st.floats(0.1, 30), st.integers(1, 4))
 def test_blocks_are_short_and_cover_every_setting_once_a_pass(
     count: int, run_s: float, runs: int
 ) -> None:
     given_plan = plan(runs=runs)
-    cut = size(given_plan, count, run_s)
+    cut = size(given_plan, cell_of(run_s), count)
     assert cut.blocks == cut.chunks * runs
     empty = _no_runs()
     for number in range(runs):
@@ -57,7 +61,7 @@ def test_what_ended_badly_twice_is_not_run_again(tmp_path: Path) -> None:
     bad = set(runs.loc[runs["state"] != "ok", "setting"])
     assert bad
     given_plan = plan(runs=3)
-    cut = size(given_plan, 10, 1.0)
+    cut = size(given_plan, cell_of(1.0), 10)
     indices = range(len(found.settings("c")))
     first = of_block(given_plan, "c", cut, 1, indices, runs[runs["block"] < 1])
     assert bad <= set(first)
@@ -68,7 +72,7 @@ def test_an_exploration_goes_on_with_the_best_and_some_others(tmp_path: Path) ->
     found: Dataset = make(tmp_path / "d", {"c": planted}, blocks=1)
     runs = found.runs("c")
     given_plan = plan("explore", best=3, more=2)
-    cut = size(given_plan, 10, 1.0)
+    cut = size(given_plan, cell_of(1.0), 10)
     indices = range(len(found.settings("c")))
     chosen = of_block(given_plan, "c", cut, 1, indices, runs)
     ranked = runs[(runs["state"] == "ok") & (runs["setting"] > 0)].sort_values("ratio")
@@ -79,7 +83,7 @@ def test_an_exploration_goes_on_with_the_best_and_some_others(tmp_path: Path) ->
 
 def test_the_order_is_random_and_repeatable() -> None:
     given_plan = plan()
-    cut = size(given_plan, 40, 0.1)
+    cut = size(given_plan, cell_of(0.1), 40)
     orders = [of_block(given_plan, "c", cut, b, range(41), _no_runs()) for b in (0, 1, 0)]
     assert orders[0] == orders[2]
     assert orders[0] != orders[1]
@@ -123,6 +127,25 @@ def test_a_narrowed_space_keeps_rules_about_what_was_left_out() -> None:
     assert narrow.names == ("low",)
     # "flag" is left out and off by default: "low" can do nothing.
     assert list(narrow.enumerate()) == [narrow.canonical({})]
+
+
+def test_the_list_of_an_explore_plan_does_not_depend_on_the_cells_that_are_named(
+    open_mpi: Library,
+) -> None:
+    from autotune.cli.options import load_app, load_cluster
+
+    two = {**CELL, "app": "jacobi3d", "input": "", "space": "openmpi", "key": "d", "ranks": 2}
+    known = plan("explore", settings=30, keep=0.3, cells=(two, {**two, "key": "e", "ranks": 4}))
+
+    def resolve(cell: PlanCell) -> Target:
+        return Target(load_app(cell.app), None, cell.ranks, load_cluster("local"), open_mpi, 2)
+
+    whole = prepare(known, known.chosen([]), resolve)
+    part = prepare(known, known.chosen(["e"]), resolve)
+    assert [p.plan.key for p in part] == ["e"]
+    assert part[0].settings == whole[0].settings == whole[1].settings
+    full = prepare(known.model_copy(update={"keep": 1.0}), known.chosen([]), resolve)
+    assert sum(map(len, whole[0].settings)) < 0.6 * sum(map(len, full[0].settings))
 
 
 @pytest.mark.parametrize("name", ["grid-node", "grid-testbed", "explore-node", "explore-testbed"])

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from autotune.datasets import Dataset, Landscape, load
@@ -79,6 +80,36 @@ def test_null_cells_are_null_nearly_always(tmp_path: Path) -> None:
     assert sum(not land.null for land in lands) <= 3
     # On the other half nothing is gained by the luck of the first.
     assert np.median([land.best.ratio for land in lands]) > 0.98
+
+
+def test_levelled_nothing_is_faster_and_cliffs_stay(grid: Dataset) -> None:
+    whole = Landscape(grid, "null")
+    flat = whole.levelled()
+    pool = flat.draws(DEFAULT)
+    assert len(pool) > 0.8 * sum(len(whole.draws(s)) for s in whole.settings)
+    level = [s for s in flat.settings if flat.draws(s) == pool]
+    assert len(level) > 0.8 * len(flat.settings)
+    cliffs = Landscape(grid, "planted").levelled()
+    slow = Setting({"eager": 1024})
+    assert cliffs.median(slow) > 1.5
+    assert all(d.state == "failed" for d in cliffs.draws(Setting({"flag": 1, "high": 2})))
+    best = Setting({"eager": 65536})
+    assert cliffs.draws(best) == cliffs.draws(DEFAULT)
+
+
+def test_headroom_is_seen_where_some_launches_are_three_times_as_slow(tmp_path: Path) -> None:
+    """The pooled variance hides it from Student; ranks of all that share the level do not care."""
+    found = make(tmp_path / "two", {"gain": planted, "null": nothing}, noise=0.02, seed=3)
+    for cell, null in (("gain", False), ("null", True)):
+        for block in range(3):
+            path = shard_path(found.folder, cell, block)
+            frame = pd.read_parquet(path)
+            slow = np.random.default_rng([block, null]).random(len(frame)) < 0.2
+            frame.loc[slow & (frame["state"] == "ok"), "value_s"] *= 3
+            frame.to_parquet(path)
+        land = Landscape(load(found.folder), cell)
+        assert land.null is null
+        assert not land.winners
 
 
 def test_an_incomplete_grid_says_so(grid: Dataset) -> None:

@@ -1,0 +1,100 @@
+"""Whether settings of a cell are faster, or slower, than its default by more than chance.
+
+Runs are noisy in two ways, so there are two tests.  Where the noise is about normal, Student's t on
+the log ratios of each setting is the more powerful, and says which setting it is.  Where one launch
+in five is three times as slow (it polls now and then; two ranks share a core by chance) the pooled
+variance drowns all that there is, and three runs of a setting say nothing by ranks alone: there all
+runs that share a level, or two, are held against the default's by their ranks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from autotune.space import DEFAULT, Setting
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One answer: T / T_default, and the state as strategies know it (ok, censored, failed).
+
+    Of a censored run the ratio is a lower bound, of one that failed it is infinite.
+    """
+
+    ratio: float
+    state: str
+
+
+def beyond(
+    draws: Mapping[Setting, Sequence[Draw]],
+    blocks: Mapping[Setting, Sequence[int]],
+    noise: float,
+    sign: int,
+    alpha: float,
+) -> dict[Setting, float]:
+    """Mean log ratio of the settings that are slower (``sign`` 1) or faster (-1) than the default.
+
+    One-sided at the level ``alpha`` each.  The pooled scatter of repeated runs counts, ``noise``
+    (of one log ratio) at least; ``blocks`` are those of each run: the default's level of a block
+    has an error of its own, which all its runs share.  Settings with a run that failed or was
+    stopped are not judged.
+    """
+    groups = {
+        setting: np.log([draw.ratio for draw in drawn])
+        for setting, drawn in draws.items()
+        if len(drawn) > 1 and all(draw.state == "ok" for draw in drawn)
+    }
+    freedom = sum(len(logs) - 1 for logs in groups.values())
+    if not freedom:
+        return {}
+    variance = sum(float(np.var(logs)) * len(logs) for logs in groups.values()) / freedom
+    bar = float(stats.t.ppf(1 - alpha, freedom)) * math.sqrt(max(variance, noise**2))
+    default_blocks = blocks.get(DEFAULT, [])
+    found = {}
+    for setting, logs in groups.items():
+        mine = set(blocks.get(setting, []))
+        error = math.sqrt(1 / len(logs) + _level_error(default_blocks, mine, len(draws[DEFAULT])))
+        mean = float(np.mean(logs))
+        if setting != DEFAULT and sign * mean > bar * error:
+            found[setting] = mean
+    return found
+
+
+def faster_groups(draws: Mapping[Setting, Sequence[Draw]], alpha: float) -> list[Setting]:
+    """Levels, alone or in pairs, whose settings are not all as slow as the default or slower.
+
+    All runs of the settings that hold them against the default's runs, by ranks (Mann and Whitney,
+    one-sided, ``alpha`` for all groups together); a run that failed or was stopped is the slowest.
+    """
+    default = [_rank(draw) for draw in draws[DEFAULT]]
+    groups: dict[Setting, list[float]] = {}
+    for setting, drawn in draws.items():
+        values = [_rank(draw) for draw in drawn]
+        for count in (1, 2):
+            for levels in itertools.combinations(setting.items(), count):
+                groups.setdefault(Setting(dict(levels)), []).extend(values)
+    found = []
+    for group, values in groups.items():
+        test = stats.mannwhitneyu(values, default, alternative="less", method="asymptotic")
+        if float(test.pvalue) < alpha / len(groups):
+            found.append((float(test.pvalue), group))
+    return [group for _, group in sorted(found, key=lambda item: (item[0], item[1].key))]
+
+
+def _rank(draw: Draw) -> float:
+    return draw.ratio if draw.state == "ok" else math.inf
+
+
+def _level_error(default_blocks: Sequence[int], mine: set[int], runs: int) -> float:
+    """Variance of the default's median level, in units of one run's, as it hits a setting."""
+    if not mine:
+        return 0.5 * math.pi / max(runs, 1)
+    # The median of n normal values varies by pi/2 more than their mean.
+    errors = [0.5 * math.pi / max(default_blocks.count(block), 1) for block in mine]
+    return sum(errors) / len(errors) ** 2
