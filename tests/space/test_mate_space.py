@@ -117,6 +117,27 @@ def test_what_is_ruled_out(text: str, rule: str) -> None:
     assert any(rule in problem for problem in space.violations(Setting.parse(text), grid=False))
 
 
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        # The largest face is 16 * 48 * 64 = 48 KiB.
+        ("variant=mate,workers=4", True),
+        ("variant=mate,workers=4,split=2", False),
+        ("variant=mate,workers=2,split=8", True),
+        # Cut along z that face stays; cut along x and y it shrinks.
+        ("variant=mate,workers=4,odf=2", True),
+        ("variant=mate,workers=4,odf=2,local_x=8", False),
+    ],
+)
+def test_short_messages_want_few_workers_in_a_process(text: str, allowed: bool) -> None:
+    """Rule 11.4 of our digest of Martin 2018 (appendix C)."""
+    setting = Setting.parse(text)
+    problems = mate(8, 64, 48, 32).violations(setting)
+    assert (problems == []) is allowed, problems
+    assert all("32 KiB" in problem for problem in problems)
+    assert mate(8).violations(setting) == []
+
+
 def test_workers_stay_on_one_node() -> None:
     space = mate(8, nodes=4)
     assert space.is_valid(Setting.parse("variant=mate,workers=2"))
