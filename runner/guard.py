@@ -59,12 +59,16 @@ class Culprit:
 
 @dataclass(frozen=True)
 class Foreign:
-    """Judgement of one window.  ``cpu_s`` is what others used, ``limit_s`` what is tolerated."""
+    """Judgement of one window.  ``cpu_s`` is what others used, ``limit_s`` what is tolerated.
+
+    ``steal_s`` is the part of ``cpu_s`` that the host of a virtual machine gave to others.
+    """
 
     cpu_s: float
     irq_s: float
     limit_s: float
     exceeded: bool
+    steal_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -208,9 +212,9 @@ def judge(before: CpuTimes, after: CpuTimes, own_cpu_s: float, wall_s: float) ->
     second would hide behind the program that it was stolen from.
     """
     others = max(0.0, after.busy_s - before.busy_s - own_cpu_s)
-    cpu = others + max(0.0, after.steal_s - before.steal_s)
-    limit = limit_s(wall_s, after.counters)
-    return Foreign(cpu, after.irq_s - before.irq_s, limit, cpu > limit)
+    stolen = max(0.0, after.steal_s - before.steal_s)
+    cpu, limit = others + stolen, limit_s(wall_s, after.counters)
+    return Foreign(cpu, after.irq_s - before.irq_s, limit, cpu > limit, stolen)
 
 
 def ran_outside(before: CpuTimes, after: CpuTimes, own_cpu_s: float, wall_s: float) -> bool:

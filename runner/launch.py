@@ -54,12 +54,13 @@ class Runner:
         self._confinement = Confinement(cpus)
         self._supervisor = Supervisor()
         self._scratch: Path | None = None
+        # Asked once: a machine that is renamed meanwhile is no other place to measure on.
+        self._nodes = os.environ.get("SLURM_JOB_NODELIST") or socket.gethostname()
 
     @property
     def place(self) -> str:
         """Nodes and CPUs of every run: figures of different places are never compared."""
-        nodes = os.environ.get("SLURM_JOB_NODELIST") or socket.gethostname()
-        return nodes if self._cpus is None else f"{nodes} cpus {text_of(self._cpus)}"
+        return self._nodes if self._cpus is None else f"{self._nodes} cpus {text_of(self._cpus)}"
 
     def __enter__(self) -> Runner:
         self._confinement.__enter__()

@@ -54,7 +54,7 @@ def classify(
         return "interrupted", "stopped by the user", None
     if result.timed_out:
         if loaded:
-            return "foreign_load", _load_words(result), None
+            return "foreign_load", load_words(result), None
         return "timeout", f"stopped at its time limit of {spec.timeout_s:g} s", None
     if result.exit_code != 0 or result.signal is not None:
         return _failure(result, probe, refusals)
@@ -75,7 +75,7 @@ def classify(
     if verified is False:
         return "unverified", f"the output did not match the verification {spec.verify!r}", False
     if loaded:
-        return "foreign_load", _load_words(result), verified
+        return "foreign_load", load_words(result), verified
     if spec.metric is not None and record.metric_s is None:
         return "no_metric", f"the output held no positive figure for {spec.metric!r}", verified
     return "ok", "", verified
@@ -119,8 +119,15 @@ def _mpi_problem(spec: LaunchSpec, probe: Probe) -> Outcome | None:
     return None
 
 
-def _load_words(result: ExecResult) -> str:
+def load_words(result: ExecResult) -> str:
+    """Why a run was rejected: who else used the machine, and how much."""
     foreign = result.foreign
+    if 2 * foreign.steal_s > foreign.cpu_s:
+        # Naming processes would send the reader after the wrong cause: nothing here did it.
+        return (
+            f"the host of this virtual machine took {foreign.steal_s:.2f} s of CPU time away "
+            f"during the run (steal); at most {foreign.limit_s:.2f} s are allowed"
+        )
     names = ", ".join(f"{c.name} {c.cpu_s:.2f} s" for c in result.culprits[:3])
     who = f" ({names})" if names else ""
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 import subprocess
 import threading
@@ -11,8 +12,21 @@ from pathlib import Path
 import pytest
 
 from runner.errors import RunnerError
+from runner.guard import Foreign
+from runner.outcome import load_words
 from runner.supervise import ExecRequest, StartError, Supervisor
 from tests.runner.supervising import FAST, MARK, eventually, marked, request, script, stubborn
+
+# hashlib lets the threads run at once.
+BURN = """
+import hashlib, threading
+data = bytes(1 << 20)
+def burn():
+    while True:
+        hashlib.sha256(data)
+for _ in range(4):
+    threading.Thread(target=burn).start()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -175,18 +189,29 @@ def test_the_tuner_sleeps_and_the_window_is_judged(supervisor: Supervisor) -> No
 
 
 def test_foreign_load_is_seen_and_named(supervisor: Supervisor) -> None:
-    """A process beside the run, not below it, burns CPU during all of it."""
-    burner = subprocess.Popen([*FAST, "while True: pass"])
+    """A process beside the run, not below it, burns CPU during all of it.
+
+    Its threads have it use more than other work of this machine: only the largest are named.
+    """
+    burner = subprocess.Popen([*FAST, BURN])
     try:
         result = supervisor.run(request("sleep", "1"))
         assert result.foreign.exceeded
         named = {culprit.pid: culprit.command for culprit in result.culprits}
-        assert "while True: pass" in named[burner.pid]
+        assert "hashlib" in named[burner.pid]
         declared = supervisor.run(request("sleep", "0.5", own_pids=(burner.pid,)))
         assert declared.declared_cpu_s > 0.05
     finally:
         burner.kill()
         burner.wait()
+
+
+def test_what_the_host_took_is_not_laid_at_the_door_of_processes(supervisor: Supervisor) -> None:
+    seen = supervisor.run(request("true"))
+    stolen = Foreign(2.0, 0.0, 0.1, True, steal_s=1.9)
+    assert "(steal)" in load_words(dataclasses.replace(seen, foreign=stolen))
+    busy = Foreign(2.0, 0.0, 0.1, True, steal_s=0.1)
+    assert "other processes used 2.00 s" in load_words(dataclasses.replace(seen, foreign=busy))
 
 
 def test_clean_environment_reaches_the_program(supervisor: Supervisor) -> None:
