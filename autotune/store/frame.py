@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from autotune.errors import UsageError
-from autotune.store.records import INTEGERS, to_columns
+from autotune.store.records import INTEGERS
 from autotune.store.text import clean, dump
 
 if TYPE_CHECKING:
-    from autotune.store.model import StoredRun, Study, Value
+    from autotune.store.model import Study, Value
     from autotune.store.store import Store
 
 PARAMETER = "param."
@@ -29,17 +28,18 @@ def runs_frame(store: Store, study_id: int) -> pd.DataFrame:
     """
     described = _described(store.get_study(study_id))
     settings = {trial.id: trial.setting for trial in store.trials(study_id)}
-    runs = store.runs(study_id)
-    if not runs:
+    columns = store.run_columns(study_id)
+    count = len(columns["run"])
+    if not count:
         raise UsageError(f"study {study_id} has no runs yet, there is nothing to tabulate")
-    frame = pd.DataFrame([described | _place(run) | _figures(run) for run in runs])
+    of_runs = [{} if trial is None else settings[trial] for trial in columns.pop("trial_id")]
+    data: dict[str, Any] = {name: [value] * count for name, value in described.items()} | columns
     for name in ("trial", "block", "position", *INTEGERS):
-        frame[name] = frame[name].astype("Int64")
-    frame["verified"] = frame["verified"].astype("boolean")
-    of_runs = [{} if run.trial_id is None else settings[run.trial_id] for run in runs]
+        data[name] = pd.array(data[name], dtype="Int64")
+    data["verified"] = pd.array(data["verified"], dtype="boolean")
     for name in sorted({name for setting in settings.values() for name in setting}):
-        frame[f"{PARAMETER}{clean(name)}"] = _column([setting.get(name) for setting in of_runs])
-    return frame
+        data[f"{PARAMETER}{clean(name)}"] = _column([setting.get(name) for setting in of_runs])
+    return pd.DataFrame(data)
 
 
 def _described(study: Study) -> dict[str, Any]:
@@ -58,22 +58,6 @@ def _described(study: Study) -> dict[str, Any]:
         "strategy": clean(key.strategy),
         "seed": key.seed,
     }
-
-
-def _place(run: StoredRun) -> dict[str, Any]:
-    return {
-        "run": run.order,
-        "trial": run.trial,
-        "setting": run.setting_key,
-        "phase": run.phase,
-        "block": run.block,
-        "position": run.position,
-    }
-
-
-def _figures(run: StoredRun) -> dict[str, Any]:
-    backs = {name: dataclasses.asdict(back) for name, back in run.record.read_back.items()}
-    return to_columns(run.record) | {"read_back": dump(backs)}
 
 
 def _column(values: Sequence[Value | None]) -> pd.Series[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _DEAD = frozenset("ZX")
@@ -28,14 +29,20 @@ class Process:
     def here(cls) -> Process:
         """The calling process (asked anew each time: a fork changes the answer)."""
         pid = os.getpid()
-        return cls(socket.gethostname(), _scope(), pid, _start(pid) or 0)
+        return cls(_host(), _scope(), pid, _start(pid) or 0)
 
     def surely_dead(self) -> bool:
         """True where this machine can tell that it ended; False too where nobody can tell."""
         if self.scope == _scope():
             return _start(self.pid) != self.start
         boot, here = self.scope.partition("/")[0], _scope().partition("/")[0]
-        return self.host == socket.gethostname() and boot != here  # this machine was restarted
+        return self.host == _host() and boot != here  # this machine was restarted
+
+
+@cache
+def _host() -> str:
+    """The name that this process began with: what it holds stays its own where that is changed."""
+    return socket.gethostname()
 
 
 def _scope() -> str:

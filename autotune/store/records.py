@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
-
-from sqlalchemy import RowMapping
 
 from autotune.store.text import clean, clean_or_none, dump, load
 from runner.types import ReadBack, RunRecord
@@ -36,7 +34,10 @@ _AS_THEY_ARE = (
     "world_size",
     "output_bytes",
 )
+_PLAIN = (*_TEXT, *_AS_THEY_ARE)
 INTEGERS = ("exit_code", "signal", "world_size", "output_bytes")
+COLUMNS = (*_TEXT, *_TIMES, *_AS_THEY_ARE, *_JSON, "value_s")
+"""Names of the columns that a record becomes."""
 
 
 def storable(record: RunRecord) -> RunRecord:
@@ -85,13 +86,14 @@ def read_back_rows(record: RunRecord) -> list[dict[str, Any]]:
     ]
 
 
-def from_columns(row: RowMapping, read_back: Iterable[RowMapping]) -> RunRecord:
-    """Inverse of :func:`to_columns` and :func:`read_back_rows` (rows in order of ``position``)."""
-    values: dict[str, Any] = {name: row[name] for name in (*_TEXT, *_AS_THEY_ARE)}
-    values.update((name, load(row[name])) for name in _JSON)
-    values.update((n, math.nan if row[n] is None else row[n]) for n in _TIMES)
-    backs = {
-        r["name"]: ReadBack(r["state"], r["requested"], r["effective"], r["source"])
-        for r in read_back
-    }
-    return RunRecord(read_back=backs, **values)
+def from_columns(row: Mapping[str, Any], read_back: Mapping[str, ReadBack]) -> RunRecord:
+    """Inverse of :func:`to_columns`; nothing of what it gives is shared with another record."""
+    values: dict[str, Any] = {name: row[name] for name in _PLAIN}
+    for name in _JSON:
+        text = row[name]
+        # Most are empty, and a study has many.
+        values[name] = [] if text == "[]" else {} if text == "{}" else load(text)
+    for name in _TIMES:
+        time = row[name]
+        values[name] = math.nan if time is None else time
+    return RunRecord(read_back=dict(read_back), **values)

@@ -6,12 +6,13 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from operator import itemgetter
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Integer,
-    RowMapping,
     bindparam,
     case,
     func,
@@ -20,10 +21,16 @@ from sqlalchemy import (
     select,
 )
 
+from autotune.store import backs, studies
 from autotune.store import schema as s
-from autotune.store import studies
 from autotune.store.model import DEFAULT_KEY, WARMUP, Best, StoredRun
-from autotune.store.records import from_columns, read_back_rows, storable, to_columns
+from autotune.store.records import (
+    COLUMNS,
+    from_columns,
+    read_back_rows,
+    storable,
+    to_columns,
+)
 from autotune.store.text import canonical, clean, load
 from autotune.store.trials import hash_of, unknown_trial
 from runner.types import RunRecord
@@ -72,9 +79,9 @@ def add(
         },
     )
     run_id = int(done.scalar_one())
-    backs = read_back_rows(record)
-    if backs:
-        connection.execute(_INSERT_READ_BACK, [{"run_id": run_id, **back} for back in backs])
+    rows = read_back_rows(record)
+    if rows:
+        connection.execute(_INSERT_READ_BACK, [{"run_id": run_id, **row} for row in rows])
     return run_id
 
 
@@ -117,6 +124,33 @@ def listing(
     return _load(connection, conditions)
 
 
+def table(connection: Connection, study_id: int) -> dict[str, list[Any]]:
+    """All runs of a study in order, column by column, ``read_back`` as JSON text.
+
+    No records are made on the way: a study may have a hundred thousand runs.
+    """
+    of_study = s.run.c.study_id == study_id
+    wanted = {
+        "run": s.run.c.number,
+        "trial": s.trial.c.number,
+        "setting": s.run.c.setting_key,
+        **{name: s.run.c[name] for name in ("phase", "block", "position", *COLUMNS)},
+        "trial_id": s.run.c.trial_id,
+        "read_back": s.run.c.id,
+    }
+    query = (
+        select(*(column.label(name) for name, column in wanted.items()))
+        .select_from(s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id))
+        .where(of_study)
+    )
+    rows = sorted(connection.execute(query).all(), key=itemgetter(0))
+    columns = dict(zip(wanted, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
+    columns = {name: columns.get(name, []) for name in wanted}
+    texts = backs.texts(connection, [of_study])
+    columns["read_back"] = [texts.get(number, "{}") for number in columns["read_back"]]
+    return columns
+
+
 def known(
     connection: Connection,
     context: str,
@@ -144,22 +178,18 @@ def _of_phase(phases: Collection[str]) -> ColumnElement[bool]:
 
 def _load(connection: Connection, conditions: list[ColumnElement[bool]]) -> list[StoredRun]:
     joined = s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id)
-    backs: dict[int, list[RowMapping]] = defaultdict(list)
-    query = (
-        select(s.run_read_back)
-        .select_from(joined.join(s.run_read_back, s.run_read_back.c.run_id == s.run.c.id))
-        .where(*conditions)
-        .order_by(s.run_read_back.c.position)
-    )
-    for row in connection.execute(query).mappings():
-        backs[row["run_id"]].append(row)
+    of_runs = backs.of_runs(connection, conditions)
     wide = select(s.run, s.trial.c.number.label("trial")).select_from(joined).where(*conditions)
-    # Sorted here: asked to sort, SQLite walks a whole study in order to find one setting.
-    found = [_to_run(row, backs[row["id"]]) for row in connection.execute(wide).mappings()]
+    done = connection.execute(wide)
+    names = list(done.keys())
+    # All at once: row by row takes a driver's call each.  Sorted here: asked to sort, SQLite walks
+    # a whole study in order to find one setting.
+    rows = [dict(zip(names, row, strict=True)) for row in done.all()]
+    found = [_to_run(row, of_runs.get(row["id"], {})) for row in rows]
     return sorted(found, key=lambda run: (run.study_id, run.order))
 
 
-def _to_run(row: RowMapping, backs: list[RowMapping]) -> StoredRun:
+def _to_run(row: Mapping[str, Any], read_back: backs.Backs) -> StoredRun:
     return StoredRun(
         id=row["id"],
         study_id=row["study_id"],
@@ -171,7 +201,7 @@ def _to_run(row: RowMapping, backs: list[RowMapping]) -> StoredRun:
         phase=row["phase"],
         block=row["block"],
         position=row["position"],
-        record=from_columns(row, backs),
+        record=from_columns(row, read_back),
     )
 
 
@@ -186,7 +216,7 @@ def best(
         ~_of_phase([WARMUP]) if phases is None else _of_phase(phases),
     )
     values: dict[str, list[float]] = defaultdict(list)
-    for setting, value in connection.execute(figures):
+    for setting, value in connection.execute(figures).all():
         if math.isfinite(value):
             values[setting].append(value)
     ranked = sorted((statistics.median(v), -len(v), setting) for setting, v in values.items())

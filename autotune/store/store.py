@@ -7,6 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from sqlalchemy import Connection
+
 from autotune.store import export, leases, migrate, runs, studies, trials
 from autotune.store.database import BUSY_TIMEOUT_S, Database
 from autotune.store.keys import StudyKey
@@ -120,17 +122,17 @@ class Store:
         study_id: int,
         setting: Mapping[str, Value],
         key: str,
-        attrs: Mapping[str, Any] | None,
-        expected: int,
+        attrs: Mapping[str, Any] | None = None,
+        most: int | None = None,
         origin: str = "search",
     ) -> Trial | None:
-        """As :meth:`add_trial`, with a lease, where the study still has ``expected`` trials.
+        """As :meth:`add_trial`, with a lease, where no trial of the study has this setting yet.
 
-        None where another worker was faster: what was asked of the strategy was asked without its
-        trial.  Leases are renewed by :meth:`beat`.
+        None where another worker was faster, or the study has ``most`` trials.  Leases are renewed
+        by :meth:`beat`.
         """
         with self._database.write() as connection:
-            if trials.count(connection, study_id) != expected:
+            if not trials.may_open(connection, study_id, key, most):
                 return None
             at = leases.now(connection, self._database.dialect)
             return trials.add(connection, study_id, setting, key, attrs or {}, origin, at)
@@ -175,10 +177,10 @@ class Store:
         with self._database.write() as connection:
             return trials.finish(connection, trial_id, state, estimate, attrs, reason)
 
-    def trials(self, study_id: int) -> list[Trial]:
-        """Every trial in the order of its number, running ones included."""
+    def trials(self, study_id: int, since: int = 0) -> list[Trial]:
+        """Trials from the number ``since`` on, in their order, running ones included."""
         with self._database.read() as connection:
-            return trials.listing(connection, study_id)
+            return trials.listing(connection, study_id, since)
 
     def recover(
         self, study_id: int, gone_hosts: Collection[str] = (), restarted: bool = True
@@ -191,9 +193,20 @@ class Store:
         cannot be seen: its trials are left alone unless the host is in ``gone_hosts``, or their
         lease has run out.  ``restarted`` False: this process's own are not left over.
         """
-        with self._database.write() as connection:
+
+        def left(connection: Connection) -> tuple[float, list[Trial]]:
             now = leases.now(connection, self._database.dialect)
-            return trials.recover(connection, study_id, gone_hosts, now, leases.LEASE_S, restarted)
+            before = now - leases.LEASE_S
+            return now, trials.left_over(connection, study_id, gone_hosts, before, restarted)
+
+        with self._database.read() as connection:
+            studies.get(connection, study_id)
+            if not left(connection)[1]:
+                return []  # By far the most looks of a worker: they hold up nobody.
+        with self._database.write() as connection:
+            studies.lock(connection, study_id)
+            now, found = left(connection)
+            return trials.take_over(connection, found, now)
 
     # runs
 
@@ -229,6 +242,11 @@ class Store:
                 order,
                 launched,
             )
+
+    def run_columns(self, study_id: int) -> dict[str, list[Any]]:
+        """All runs of a study in order as columns, for tables; lists and dictionaries as JSON."""
+        with self._database.read() as connection:
+            return runs.table(connection, study_id)
 
     def runs(
         self,

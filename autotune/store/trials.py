@@ -115,42 +115,57 @@ def unknown_trial(trial_id: int) -> UsageError:
     return UsageError(f"no trial with the id {trial_id} in this results database")
 
 
-def listing(connection: Connection, study_id: int) -> list[Trial]:
-    query = select(s.trial).where(s.trial.c.study_id == study_id).order_by(s.trial.c.number)
-    return [to_trial(row) for row in connection.execute(query)]
+def listing(
+    connection: Connection, study_id: int, since: int = 0, state: str | None = None
+) -> list[Trial]:
+    of_study = select(s.trial).where(s.trial.c.study_id == study_id, s.trial.c.number >= since)
+    query = of_study if state is None else of_study.where(s.trial.c.state == state)
+    return [to_trial(row) for row in connection.execute(query.order_by(s.trial.c.number))]
 
 
-def count(connection: Connection, study_id: int) -> int:
-    """How many trials a study has; locks it, so that none comes before the caller is done."""
+def may_open(connection: Connection, study_id: int, key: str, most: int | None) -> bool:
+    """Whether a setting has no trial yet and there are less than ``most``; locks the study, so
+    that this is true until the caller is done."""
     studies.lock(connection, study_id)
-    return int(connection.scalar(_NEXT, {"of_study": study_id}) or 0)
+    if most is not None and connection.scalar(_NEXT, {"of_study": study_id}) >= most:
+        return False
+    same = s.trial.c.setting_hash == hash_of(clean(key))
+    query = select(s.trial.c.id).where(s.trial.c.study_id == study_id, same).limit(1)
+    return connection.scalar(query) is None
 
 
-def recover(
+def left_over(
     connection: Connection,
     study_id: int,
     gone_hosts: Collection[str],
-    now: float,
-    lease_s: float,
+    expired_before: float,
     restarted: bool,
 ) -> list[Trial]:
-    """Take over the running trials whose process is gone or whose lease has run out; where this
-    process has ``restarted`` the study, its own too.  A lease begins anew with its new owner."""
-    studies.lock(connection, study_id)
+    """Running trials whose process is gone or whose lease was not renewed since; where this process
+    has ``restarted`` the study, its own too."""
     me = Process.here()
-    taken = []
-    for trial in listing(connection, study_id):
-        if trial.state != RUNNING:
-            continue
+    running = listing(connection, study_id, state=RUNNING)
+    # Every worker asks at every trial: each owner is looked up once.
+    dead = {owner for owner in {trial.owner for trial in running} if owner.surely_dead()}
+
+    def left(trial: Trial) -> bool:
         owner = trial.owner
         mine = owner == me and restarted
-        expired = owner != me and _stale(trial, now - lease_s)
-        if mine or owner.host in gone_hosts or owner.surely_dead() or expired:
-            values = owner_columns(me)
-            if trial.heartbeat_at is not None:
-                values["heartbeat_at"] = now
-            statement = update(s.trial).where(s.trial.c.id == trial.id).values(**values)
-            taken.append(to_trial(connection.execute(statement.returning(s.trial)).one()))
+        expired = owner != me and _stale(trial, expired_before)
+        return mine or owner.host in gone_hosts or owner in dead or expired
+
+    return [t for t in running if left(t)]
+
+
+def take_over(connection: Connection, trials: list[Trial], now: float) -> list[Trial]:
+    """Make running trials this process's own; a lease begins anew with its new owner."""
+    taken = []
+    for trial in trials:
+        values = owner_columns(Process.here())
+        if trial.heartbeat_at is not None:
+            values["heartbeat_at"] = now
+        statement = update(s.trial).where(s.trial.c.id == trial.id).values(**values)
+        taken.append(to_trial(connection.execute(statement.returning(s.trial)).one()))
     return taken
 
 

@@ -26,31 +26,47 @@ def move(store: Store, table: str, older_s: float = 0.0) -> None:
 class LeaseContract:
     """Mixed into the classes of the store's contract."""
 
-    def test_a_trial_is_claimed_by_who_knows_all_others(self, store: Store) -> None:
-        study = store.study(key())
-        first = store.claim_trial(study.id, {"a": 1}, "a=1", {"x": 1}, 0)
+    def test_a_setting_is_claimed_once(self, store: Store) -> None:
+        study, other = store.study(key()), store.study(key(seed=2))
+        first = store.claim_trial(study.id, {"a": 1}, "a=1", {"x": 1})
         assert first is not None
         assert (first.number, first.state, first.attrs) == (0, RUNNING, {"x": 1})
         assert first.heartbeat_at is not None
-        assert store.claim_trial(study.id, {"a": 2}, "a=2", {}, 0) is None
-        second = store.claim_trial(study.id, {"a": 2}, "a=2", {}, 1)
-        assert second is not None
+        assert store.claim_trial(study.id, {"a": 1}, "a=1") is None
+        assert store.claim_trial(other.id, {"a": 1}, "a=1") is not None
+        store.finish_trial(first.id, "failed", None)
+        assert store.claim_trial(study.id, {"a": 1}, "a=1") is None
+        assert store.claim_trial(study.id, {"a": 2}, "a=2") is not None
         assert [t.number for t in store.trials(study.id)] == [0, 1]
+        assert [t.number for t in store.trials(study.id, since=1)] == [1]
 
-    def test_of_many_claims_at_once_one_succeeds(self, store: Store, place: str) -> None:
+    def test_of_many_claims_of_a_setting_at_once_one_succeeds(
+        self, store: Store, place: str
+    ) -> None:
         study = store.study(key())
 
         def claim(number: int) -> bool:
             with Store.open(place) as own:
-                return own.claim_trial(study.id, {"a": number}, f"a={number}", {}, 0) is not None
+                return own.claim_trial(study.id, {"a": 1}, "a=1") is not None
 
         with ThreadPoolExecutor(6) as pool:
             assert sum(pool.map(claim, range(6))) == 1
         assert len(store.trials(study.id)) == 1
 
+    def test_no_more_trials_are_claimed_than_were_asked_for(self, store: Store, place: str) -> None:
+        study = store.study(key())
+
+        def claim(number: int) -> bool:
+            with Store.open(place) as own:
+                return own.claim_trial(study.id, {"a": number}, f"a={number}", most=4) is not None
+
+        with ThreadPoolExecutor(6) as pool:
+            assert sum(pool.map(claim, range(6))) == 4
+        assert [t.number for t in store.trials(study.id)] == [0, 1, 2, 3]
+
     def test_a_slow_worker_keeps_its_trial_and_a_dead_one_loses_it(self, store: Store) -> None:
         study = store.study(key())
-        store.claim_trial(study.id, {"a": 1}, "a=1", {}, 0)
+        store.claim_trial(study.id, {"a": 1}, "a=1")
         move(store, "trial", LEASE_S / 2)
         assert store.recover(study.id, restarted=False) == []
         move(store, "trial", LEASE_S)
@@ -58,9 +74,44 @@ class LeaseContract:
         assert [t.number for t in taken] == [0]
         assert store.recover(study.id, restarted=False) == []
 
+    def test_of_several_workers_one_takes_a_dead_ones_trial_with_all_it_has(
+        self, store: Store, place: str
+    ) -> None:
+        study = store.study(key())
+        made = store.claim_trial(study.id, {"a": 1}, "a=1", {"x": 1})
+        over = store.claim_trial(study.id, {"a": 2}, "a=2")
+        assert made is not None
+        assert over is not None
+        store.add_run(study.id, made.id, "search", 0, 0, RunRecord("ok", wall_s=1.5))
+        store.finish_trial(over.id, "ok", 0.9)
+        move(store, "trial", 2 * LEASE_S)
+        program = (
+            "import sys; from autotune.store import Store\n"
+            "with Store.open(sys.argv[1]) as s:\n"
+            "    print(len(s.recover(int(sys.argv[2]), restarted=False)), flush=True)\n"
+            "    sys.stdin.read()"  # Alive until all have looked: a dead one's is free again.
+        )
+        words = [sys.executable, "-c", program, place, str(study.id)]
+        workers = [
+            subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            for _ in range(3)
+        ]
+        try:
+            taken = [int(worker.stdout.readline()) for worker in workers if worker.stdout]
+        finally:
+            for worker in workers:
+                worker.communicate("")
+        assert sorted(taken) == [0, 0, 1]
+        repeated, finished = store.trials(study.id)
+        assert (repeated.state, repeated.attrs) == (RUNNING, {"x": 1})
+        assert [run.record.wall_s for run in store.runs(study.id, trial_id=made.id)] == [1.5]
+        assert (finished.state, finished.estimate, finished.owner.host) == ("ok", 0.9, "far")
+        # Nobody else may begin it meanwhile.
+        assert store.claim_trial(study.id, {"a": 1}, "a=1") is None
+
     def test_a_heartbeat_renews_what_the_process_holds(self, store: Store) -> None:
         study = store.study(key())
-        made = store.claim_trial(study.id, {"a": 1}, "a=1", {}, 0)
+        made = store.claim_trial(study.id, {"a": 1}, "a=1")
         store.add_trial(study.id, {"a": 2}, "a=2")  # No lease: nothing to renew.
         assert made is not None
         with store._database.write() as connection:

@@ -207,7 +207,7 @@ def test_from_version_1_to_2(version_1: str) -> None:
         assert left.heartbeat_at is None
         assert [t.number for t in store.recover(1, gone_hosts=("node1",))] == [1]
         store.finish_trial(left.id, "ok", 1.0)
-        assert store.claim_trial(1, {"a": 3}, "a=3", {}, 2) is not None
+        assert store.claim_trial(1, {"a": 3}, "a=3") is not None
         assert store.take_role(1, "finish")
         assert store.beat(1) == 2
         store.add_run(1, None, "default", 0, 0, ok(1.0, place="node1 cpus 0"))
