@@ -29,7 +29,7 @@ _BLAS = ThreadpoolController()
 class Belief:
     """What is believed before anything is measured; all in log ratios."""
 
-    total: float = 0.7
+    total: float = 0.5
     """Standard deviation of the effects of all parameters together: the more there are, the fewer
     of them matter."""
     stiffness: float = 2.0
@@ -42,6 +42,9 @@ class Belief:
     noise: float = 0.03
     noise_weight: float = 6.0
     """Standard deviation of one measured log ratio; how many runs that belief weighs."""
+    tail: float = 4.0
+    """Degrees of freedom of Student's t for runs slower than believed (0: normal): one launch in
+    five may be three times as slow, and must not speak against all the levels it was run with."""
     shared: float = 0.2
     """Correlation of the effects of any two levels of a parameter."""
     rounds: int = 4
@@ -135,8 +138,9 @@ class Additive:
             self._kernel.owner, weights=(self._hot.any(axis=0)), minlength=len(self.sizes)
         )
         ranks = np.clip(tried - self._kernel.optional, 0, self._kernel.ranks)
+        trust = np.ones(count)
         for turn in range(belief.rounds + 1):
-            inverse = self._solve(each)
+            inverse = self._solve(each, trust)
             if turn == belief.rounds:
                 break
             weights = self._weights
@@ -144,19 +148,25 @@ class Additive:
             moved -= np.einsum("ij,pij->p", inverse, each)
             seen = np.maximum(ranks * self.sizes + self.sizes**2 * moved, 0.0)
             self.sizes = (belief.stiffness * self._size + seen) / (belief.stiffness + ranks)
-            left = self.noise**2 * (weights @ weights)
-            left += self.noise * (count - self.noise * np.trace(inverse))
+            own = self.noise / trust
+            off = own * weights
+            squares = off**2 + own - own**2 * inverse.diagonal()
+            left = float(trust @ squares)
             self.noise = float(
                 (belief.noise_weight * belief.noise**2 + left) / (belief.noise_weight + count)
             )
+            if belief.tail:
+                slow = (belief.tail + 1) / (belief.tail + squares / self.noise)
+                trust = np.where(off > 0, np.minimum(slow, 1.0), 1.0)
 
-    def _solve(self, each: Floats) -> Floats:
+    def _solve(self, each: Floats, trust: Floats) -> Floats:
+        """Weights of the runs; ``trust`` divides the variance of each."""
         root = np.sqrt(self.sizes)
         single = np.einsum("p,pij->ij", self.sizes, each)
         pair = np.einsum("p,pij->ij", root, each) ** 2 - np.einsum("p,pij->ij", self.sizes, each**2)
         matrix = single + self._belief.pairs**2 / 2 * pair
         matrix += self._belief.drift_sd**2 * np.outer(self._changed, self._changed)
-        matrix[np.diag_indices_from(matrix)] += self.noise
+        matrix[np.diag_indices_from(matrix)] += self.noise / trust
         self._factor = cho_factor(matrix, lower=True)
         self._weights = cho_solve(self._factor, self._logs)
         return np.asarray(cho_solve(self._factor, np.eye(len(matrix))), dtype=np.float64)

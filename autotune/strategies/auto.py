@@ -30,6 +30,9 @@ class Auto(Strategy):
     """
 
     name = "auto"
+    # The model weighs a lucky run against all others that share a level with it, and a run of
+    # another promising setting tells it more than the same one again.  The race repeats later.
+    repeats = False
     summary = "learns which parameters matter and stops when more search is not worth its cost"
     options = table(
         Option(
@@ -102,6 +105,18 @@ class Auto(Strategy):
         if patience and dull > patience and len(ordered) >= int(self.values["least"]):
             return None
         return Proposal(self.codec.decode(fresh[top]), {"dull": dull})
+
+    def favourite(self) -> Setting | None:
+        """By the model: what every run of a level tells counts, not the setting's own run alone."""
+        codes, logs = self._data([self._seen[number] for number in sorted(self._seen)])
+        good = np.flatnonzero(logs < float(self.values["cliff"]))
+        if not good.size:
+            return None
+        means = Additive(self._kernel, self._belief, codes, logs).mean(codes[good])
+        best = int(np.argmin(means))
+        if means[best] >= 0 and self.space.is_valid(DEFAULT):
+            return None
+        return self.codec.decode(tuple(codes[good[best]].tolist()))
 
     def _screen(self) -> Setting | None:
         """Of many parameters, first two at a time at a random level, until each had its turn."""

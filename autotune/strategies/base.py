@@ -78,6 +78,8 @@ class Strategy(ABC):
     presets: ClassVar[dict[str, dict[str, OptionValue]]] = {}
     needs: ClassVar[tuple[str, ...]] = ()
     """Packages beyond those that autotune installs."""
+    repeats: ClassVar[bool] = True
+    """Whether a setting that looks best is run again at once, before the next is asked for."""
 
     def __init__(
         self,
@@ -130,6 +132,11 @@ class Strategy(ABC):
         """Take note of a trial that is under way, so that it is not proposed again."""
         self._note(observation.setting)
         self._learn_running(observation)
+
+    def favourite(self) -> Setting | None:
+        """Of the settings that were told, the one that the strategy believes to be fastest; None
+        where it believes that of the default, or has no belief of its own."""
+        return None
 
     def is_new(self, setting: Setting) -> bool:
         """Whether nothing that means the same was proposed or told before."""

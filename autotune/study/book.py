@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from autotune.space import Setting, Space
 from autotune.store import Store, Study
 from autotune.store import Trial as StoredTrial
 from autotune.study.ledger import SEARCH, Ledger, entry_of
-from autotune.study.search import OthersFaster, Trial
+from autotune.study.trial import OthersFaster, Trial
 
 EFFECTIVE = "effective"
 REUSED = "reused"
@@ -31,6 +32,8 @@ class StoreBook:
     reuse: bool = True
     shared: bool = False
     """Other workers open trials of the same study at the same time."""
+    most: int | None = None
+    """Trials that all workers together may open."""
     on_refresh: Callable[[], None] = lambda: None
     """Called before trials are read again: their runs are to be there before them."""
     trials: list[Trial] = field(default_factory=list)
@@ -42,25 +45,31 @@ class StoreBook:
 
         Trials that another living process measures stay its own.
         """
-        self._read({stored.number for stored in self.store.recover(self.study.id)})
-
-    def _read(self, mine: set[int]) -> None:
+        mine = {stored.number for stored in self.store.recover(self.study.id)}
         self.trials = []
-        for stored in self.store.trials(self.study.id):
+        self._read(mine)
+
+    def _read(self, mine: set[int]) -> bool:
+        """Read what may have changed: from the first trial not known to be over; whether it did."""
+        over = {t.number for t in self.trials if t.state != "running"}
+        first = next(number for number in itertools.count() if number not in over)
+        before = [t for t in self.trials if t.number >= first]
+        after = []
+        for stored in self.store.trials(self.study.id, since=first):
             self.ids[stored.number] = stored.id
             trial = trial_of(stored)
             trial.elsewhere = trial.state == "running" and trial.number not in mine
-            self.trials.append(trial)
+            after.append(trial)
+        self.trials = [t for t in self.trials if t.number < first] + after
+        return _seen(before) != _seen(after)
 
     def refresh(self) -> bool:
         """Trials of other workers; one whose worker is gone becomes this one's, to be repeated."""
         if not self.shared:
             return False
-        before = [(t.number, t.state, t.elsewhere) for t in self.trials]
         mine = {stored.number for stored in self.store.recover(self.study.id, restarted=False)}
         self.on_refresh()
-        self._read(mine)
-        return before != [(t.number, t.state, t.elsewhere) for t in self.trials]
+        return self._read(mine)
 
     @property
     def busy(self) -> bool:
@@ -70,7 +79,7 @@ class StoreBook:
     def open(self, setting: Setting, attrs: dict[str, object], origin: str) -> Trial:
         if self.shared:
             claimed = self.store.claim_trial(
-                self.study.id, setting.to_json(), setting.key, attrs, len(self.trials), origin
+                self.study.id, setting.to_json(), setting.key, attrs, self.most, origin
             )
             if claimed is None:
                 raise OthersFaster
@@ -115,6 +124,10 @@ class StoreBook:
         if study_id not in self._ledgers:
             self._ledgers[study_id] = ledger_of(self.store, study_id)
         return self._ledgers[study_id]
+
+
+def _seen(trials: list[Trial]) -> list[tuple[int, str, bool]]:
+    return [(t.number, t.state, t.elsewhere) for t in trials]
 
 
 def trial_of(stored: StoredTrial) -> Trial:

@@ -13,7 +13,7 @@ from typing import Any
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store, Study
-from autotune.strategies import Strategy, create
+from autotune.strategies import create
 from autotune.study.book import StoreBook
 from autotune.study.confirm import finite
 from autotune.study.events import Event, Watcher, silent
@@ -69,27 +69,23 @@ class Conductor:
 
     def run(self) -> Result:
         request = self.request
-
-        def make() -> Strategy:
-            return create(
-                request.strategy,
-                request.space,
-                seed=request.seed,
-                priors=request.priors,
-                options=request.options,
-            )
-
+        strategy = create(
+            request.strategy,
+            request.space,
+            seed=request.seed,
+            priors=request.priors,
+            options=request.options,
+        )
         self.bench.trial_ids = self.book.ids
         launched_before = self.bench.ledger.launched_s
         answer = carry_out(
             self.bench,
             self.book,
-            make(),
+            strategy,
             request.space,
             request.plan,
             request.seed,
             request.watch,
-            remake=make,
             may_finish=self._may_finish,
         )
         result = self.result(answer.search.ended_by)
@@ -189,6 +185,7 @@ class Conducting:
             self.request.space,
             reuse=not self.request.remeasure,
             shared=self.request.join,
+            most=self.request.plan.trials,
             on_refresh=pull,
         )
         book.load()

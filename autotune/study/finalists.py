@@ -49,6 +49,7 @@ class Selection:
         """At most ``plan.finalists`` settings that may well be faster than the default."""
         known = Race(self.search).run()
         hopeful = known.finalists(self.plan.finalists, self.plan.min_gain)
+        hopeful = with_favourite(hopeful, self.search.favourite)[: self.plan.finalists]
         if not hopeful:
             return Finalists()
         self.search.start_defaults()
@@ -138,6 +139,16 @@ def _groups(names: tuple[str, ...], pieces: int) -> list[tuple[str, ...]]:
         return [(name,) for name in names]
     size = -(-len(names) // (SINGLES * pieces))
     return [names[i : i + size] for i in range(0, len(names), size)]
+
+
+def with_favourite(hopeful: list[Setting], favourite: Setting | None) -> list[Setting]:
+    """What each setting's own runs speak for, led by what the strategy believes in.
+
+    Where nothing is worth a proof by the runs, the strategy's belief alone is none either.
+    """
+    if favourite is None or not hopeful:
+        return hopeful
+    return list(dict.fromkeys([favourite, *hopeful]))
 
 
 def is_missed(without: Pairs, min_gain: float) -> bool:

@@ -104,7 +104,9 @@ class Ledger:
             known.records.append(entry.record)
             known.orders.append(entry.order)
         block = self._blocks.setdefault(entry.phase, {}).setdefault(entry.block, {})
-        if any(other.record.place != entry.record.place for other in block.values()):
+        # All of a block are of one place, so one of them tells; the search is one large block.
+        other = next(iter(block.values()), None)
+        if other is not None and other.record.place != entry.record.place:
             block.clear()  # Begun elsewhere: a block is measured on one place.
         block[entry.key] = entry
 

@@ -22,9 +22,9 @@ class SearchPlan:
     alpha: float = 0.05
     min_gain: float = 0.02
     finalists: int = 3
-    default_every: int = 6
+    default_every: int = 8
     """Search runs between two runs of the default."""
-    first_defaults: int = 3
+    first_defaults: int = 2
     limit_factor: float = 3.0
     """A run longer than this multiple of the default is stopped and stored as censored."""
     limit_slack_s: float = 1.0
@@ -41,6 +41,12 @@ class SearchPlan:
     def extra_runs(self, settings: int) -> int:
         """Runs beyond the first of each of so many settings that search and race may use."""
         return max(math.ceil(self.race_share * settings), self.race_least)
+
+    @property
+    def least_runs(self) -> int:
+        """The smallest bound on runs under which one setting can be tried and proven."""
+        warming_up = 1
+        return warming_up + self.first_defaults + self.race_least + self.proof_runs(1) + 1
 
     def proof_runs(self, finalists: int) -> int:
         """Runs of the smallest proof of so many finalists."""

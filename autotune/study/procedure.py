@@ -14,7 +14,8 @@ from autotune.study.events import Watcher, silent
 from autotune.study.finalists import Finalists, Selection, is_missed
 from autotune.study.ledger import CONFIRM
 from autotune.study.plan import SearchPlan
-from autotune.study.search import Search, TrialBook
+from autotune.study.search import Search
+from autotune.study.trial import TrialBook
 
 
 class FinishedElsewhere(Exception):
@@ -39,17 +40,15 @@ def carry_out(
     plan: SearchPlan,
     seed: int,
     watch: Watcher = silent,
-    remake: Callable[[], Strategy] | None = None,
     may_finish: Callable[[], bool] = lambda: True,
 ) -> Answer:
     """Carry a study to its end, or on from where its ledger and trials stand.
 
-    With other workers on the same study ``remake`` makes a strategy that knows nothing yet, and
-    ``may_finish`` tells whether this one is to prove what all found.  Raises WorkError where the
-    default does not run, MachineBusy where the guard rejects all, FinishedElsewhere where another
-    worker proves.
+    With other workers on the same study ``may_finish`` tells whether this one is to prove what all
+    found.  Raises WorkError where the default does not run, MachineBusy where the guard rejects
+    all, FinishedElsewhere where another worker proves.
     """
-    search = Search(bench, book, strategy, space, plan, watch, remake)
+    search = Search(bench, book, strategy, space, plan, watch)
     search.run()
     if not may_finish():
         raise FinishedElsewhere

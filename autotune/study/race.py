@@ -15,7 +15,8 @@ from autotune.space import DEFAULT, Setting
 from autotune.stats import finalists, next_run, noise_of, ratio_to_default
 from autotune.study.events import PhaseStarted
 from autotune.study.ledger import DEFAULT_KEY, RACE, SEARCH, Entry
-from autotune.study.search import Search, Trial
+from autotune.study.search import Search
+from autotune.study.trial import Trial
 
 NOISE_RUNS = 6
 """Default runs without which the noise of one run cannot be told."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol
 
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting, Space
@@ -17,60 +15,12 @@ from autotune.study.budget import Budget
 from autotune.study.events import PhaseStarted, TrialEnded, Waiting, Watcher, silent
 from autotune.study.ledger import DEFAULT_KEY, DEFAULT_PHASE, SEARCH, WARMUP, Entry
 from autotune.study.plan import SearchPlan
+from autotune.study.trial import OthersFaster, Trial, TrialBook
 from runner.types import RunRecord
 
 NOTHING_LEFT = "the strategy has nothing left to try"
 POLL_S = 1.0
 """Between two looks at what other workers do."""
-
-
-@dataclass
-class Trial:
-    """A setting and what became of it; ``estimate`` is T / T_default, None where it has none.
-
-    ``effective`` is the setting without parameters whose component was not opened.
-    """
-
-    number: int
-    setting: Setting
-    effective: Setting
-    state: str = "running"
-    estimate: float | None = None
-    reason: str = ""
-    attrs: dict[str, object] = field(default_factory=dict)
-    reused: bool = False
-    elsewhere: bool = False
-    """Being measured by another process."""
-
-    def observation(self) -> Observation:
-        return Observation(self.number, self.setting, self.estimate, self.state, self.attrs)
-
-
-class TrialBook(Protocol):
-    """Where trials are kept."""
-
-    trials: list[Trial]
-
-    def open(self, setting: Setting, attrs: dict[str, object], origin: str) -> Trial: ...
-
-    def close(self, trial: Trial) -> None: ...
-
-    @property
-    def busy(self) -> bool:
-        """Whether another worker still measures a trial."""
-        ...
-
-    def refresh(self) -> bool:
-        """Take over what other workers did meanwhile; whether there was anything."""
-        ...
-
-    def known(self, setting: Setting) -> float | None:
-        """The ratio that an earlier study measured for this setting under the same conditions."""
-        ...
-
-
-class OthersFaster(Exception):
-    """Another worker opened a trial since the last refresh: ask again, knowing of it."""
 
 
 class Search:
@@ -84,10 +34,8 @@ class Search:
         space: Space,
         plan: SearchPlan,
         watch: Watcher = silent,
-        remake: Callable[[], Strategy] | None = None,
     ) -> None:
         self.bench = bench
-        self.remake = remake
         self.book = book
         self.strategy = strategy
         self.space = space
@@ -97,6 +45,8 @@ class Search:
         self.ended_by = ""
         self._inactive: set[str] = set()
         self._warm = False
+        self._told: set[int] = set()
+        self._last_told = -1
 
     @property
     def best(self) -> Trial | None:
@@ -104,18 +54,28 @@ class Search:
         done = [t for t in self.book.trials if t.state == "ok" and t.effective != DEFAULT]
         return min(done, key=lambda t: (t.estimate or 1.0, t.number), default=None)
 
+    @property
+    def favourite(self) -> Setting | None:
+        """What the strategy believes to be fastest, in the form that is launched."""
+        found = self.strategy.favourite()
+        if found is None:
+            return None
+        effective = self.space.canonical(found.without(*self._inactive))
+        known = any(t.effective == effective and t.state == "ok" for t in self.book.trials)
+        return effective if known and effective != DEFAULT else None
+
     def run(self) -> None:
         """Measure until an end is reached; ``ended_by`` says which one in words.
 
         Raises WorkError where the default itself does not run.
         """
-        open_trials = [t for t in self._restore() if not t.elsewhere]
+        open_trials = self._news()
         self.watch(PhaseStarted("search", "searching", self.plan.trials))
         while True:
             if open_trials:
                 trial = open_trials.pop(0)
             else:
-                if self.book.refresh() and (open_trials := self._anew()):
+                if self.book.refresh() and (open_trials := self._news()):
                     continue
                 if self._budget_spent():
                     return
@@ -126,32 +86,38 @@ class Search:
                 try:
                     trial = self.book.open(proposal.setting, dict(proposal.attrs), "search")
                 except OthersFaster:
-                    continue  # Their trial is learned of above.
+                    continue  # The strategy knows what it proposed, and asks for another.
             self._measure(trial)
-            self.strategy.tell(trial.observation())
+            self.strategy.tell(self._observation(trial))
 
-    def _restore(self) -> list[Trial]:
-        """Tell the strategy all trials; gives those that run."""
-        done = [t for t in self.book.trials if t.state != "running"]
-        self.strategy.restore([t.observation() for t in done])
-        running = [t for t in self.book.trials if t.state == "running"]
+    def _news(self) -> list[Trial]:
+        """Tell the strategy of trials it does not know; gives those that this process is to run:
+        begun before it was interrupted, or by a worker that is gone."""
+        fresh = [t for t in self.book.trials if t.number not in self._told]
+        running = [t for t in fresh if t.state == "running"]
+        self.strategy.restore([self._observation(t) for t in fresh if t.state != "running"])
         for trial in running:
             self.strategy.add_running(trial.observation())
-        return running
+        return [t for t in running if not t.elsewhere]
 
-    def _anew(self) -> list[Trial]:
-        """A strategy that knows what all workers know, in the order of the trials' numbers; gives
-        the trials that became this process's, because theirs is gone."""
-        if self.remake is not None:
-            self.strategy = self.remake()
-        return [t for t in self._restore() if not t.elsewhere]
+    def _observation(self, trial: Trial) -> Observation:
+        """An ended trial as the strategy is told of it, once.
+
+        With one worker, trials end in the order of their numbers.  With several they do not, and a
+        strategy that had to take in each at its place would begin anew all the time: there the
+        order in which this worker learns of them counts.
+        """
+        self._told.add(trial.number)
+        self._last_told = max(self._last_told + 1, trial.number)
+        return dataclasses.replace(trial.observation(), number=self._last_told)
 
     def wait_for_others(self) -> None:
         """Until no other worker measures a trial; those of dead ones are measured here."""
         while True:
             if self.book.refresh():
-                for trial in self._anew():
+                for trial in self._news():
                     self._measure(trial)
+                    self.strategy.tell(self._observation(trial))
             if not self.book.busy:
                 return
             self.watch(Waiting("waiting for the other workers' trials"))
@@ -271,7 +237,10 @@ class Search:
         trial.state = "ok"
 
     def _may_repeat(self) -> bool:
-        """Whether the race's allowance is less than half used: it must not be gone before it."""
+        """Whether the strategy wants it and the race's allowance is less than half used: it must
+        not be gone before the race."""
+        if not self.strategy.repeats:
+            return False
         entries = [e for e in self.bench.ledger.entries if e.kind == SEARCH and e.counts]
         used = len(entries) - len({e.trial for e in entries})
         return 2 * used < self.plan.extra_runs(len(self.book.trials))

@@ -13,7 +13,7 @@ import numpy as np
 
 from autotune.space import Setting
 from autotune.study.ledger import Entry, Ledger
-from autotune.study.search import Trial
+from autotune.study.trial import Trial
 from runner.types import ReadBack, RunRecord
 
 Model = Callable[[Setting, np.random.Generator], float | str]

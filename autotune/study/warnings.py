@@ -9,7 +9,7 @@ from autotune.stats import estimate
 from autotune.study.confirm import Confirmation
 from autotune.study.ledger import Ledger
 from autotune.study.procedure import disturbed
-from autotune.study.search import Trial
+from autotune.study.trial import Trial
 
 REJECTED_SHARE = 0.2
 
@@ -18,8 +18,8 @@ def study_warnings(ledger: Ledger, trials: list[Trial], proof: Confirmation | No
     """At most a handful of sentences, the most important first."""
     words = list(estimate(ledger.default_values()).warnings) if ledger.default_values() else []
     if proof is not None:
-        for decision in proof.decisions.values():
-            words += decision.comparison.warnings
+        for setting, decision in proof.decisions.items():
+            words += [f"{setting.key}: {said}" for said in decision.comparison.warnings]
         words += proof_warnings(proof)
         if proof.cut_short:
             words.append("the budget ended the confirmation before its last look")

@@ -11,6 +11,7 @@ import numpy as np
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import Observation, Proposal, Strategy
 from autotune.study.events import Event, TrialEnded
+from autotune.study.finalists import with_favourite
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import carry_out
 from autotune.study.race import Race, evidence
@@ -86,6 +87,14 @@ class Limited:
     def restore(self, observations: list[Observation]) -> None:
         """Nothing was stored."""
 
+    @property
+    def repeats(self) -> bool:
+        return self._strategy.repeats
+
+    def favourite(self) -> Setting | None:
+        """What the strategy itself believes in."""
+        return self._strategy.favourite()
+
 
 def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> Course:
     """Search ``land`` for so many search runs, with the plan that studies have by default."""
@@ -97,7 +106,7 @@ def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> Course:
     def note(event: Event | None = None) -> None:
         if event is None or isinstance(event, TrialEnded):
             known = evidence(bench.ledger.entries, book.trials)
-            hopeful = known.finalists(1, plan.min_gain)
+            hopeful = with_favourite(known.finalists(1, plan.min_gain), search.favourite)
             named = hopeful[0] if hopeful else DEFAULT
             own = sum(course.own_s)
             course.named.append((bench.ledger.search_runs, bench.ledger.launched_s + own, named))

@@ -85,8 +85,12 @@ def recorded(place: str, split: str | None = None) -> list[Case]:
 
 
 def _recorded_case(whole: Landscape) -> Case:
+    null = whole.null or whole.best.ratio >= 1.0
+    flat = whole.levelled() if null else None
+
     def land(seed: int) -> Land:
         half, held = whole.halves(seed)
+        half = flat or half
 
         def draw(setting: Setting, rng: np.random.Generator) -> tuple[float, str]:
             drawn = half.draw(setting, rng)
@@ -96,10 +100,9 @@ def _recorded_case(whole: Landscape) -> Case:
             return held[whole.effective(setting)]
 
         single = min((held[s] for s in held if len(s) <= 1), default=1.0)
-        null = whole.null or whole.best.ratio >= 1.0
         return Land(whole.name, whole.space, draw, truth, whole.best.ratio, single, null)
 
-    return Case(whole.name, whole.null or whole.best.ratio >= 1.0, land)
+    return Case(whole.name, null, land)
 
 
 def grid(seed: int, *, null: bool = False, noise: float = 0.03) -> Land:

@@ -1,6 +1,8 @@
-"""Strategies on real programs: what each would name after so many search runs, measured together.
+r"""Strategies on real programs: what each would name after so many search runs, measured together.
 
     python -m benchmarks.search.live [--runs 25] [--blocks 10] [--json FILE]
+    python -m benchmarks.search.live --cluster testbed --space openmpi+openmpi-tcp --programs \
+        jacobi3d:face:2 nas-is:W:4 nas-mg:W:4
 
 Every strategy searches each program on this machine, in turns by program, with the search phase and
 race of a study.  What they would name is then run interleaved with the default in blocks of random
@@ -27,6 +29,7 @@ from autotune.store import Store
 from autotune.strategies import Observation, Proposal, Strategy
 from autotune.study.book import StoreBook
 from autotune.study.events import TrialEnded
+from autotune.study.finalists import with_favourite
 from autotune.study.identity import study_key
 from autotune.study.ledger import Ledger
 from autotune.study.plan import SearchPlan
@@ -60,6 +63,13 @@ class Limited:
     def restore(self, observations: list[Observation]) -> None:
         """Nothing was stored."""
 
+    @property
+    def repeats(self) -> bool:
+        return self.strategy.repeats
+
+    def favourite(self) -> Setting | None:
+        return self.strategy.favourite()
+
 
 @dataclass
 class Course:
@@ -86,7 +96,8 @@ def search(
 
         def note(event: Any = None) -> None:
             if event is None or isinstance(event, TrialEnded):
-                hopeful = evidence(ledger.entries, book.trials).finalists(1, plan.min_gain)
+                known = evidence(ledger.entries, book.trials).finalists(1, plan.min_gain)
+                hopeful = with_favourite(known, running.favourite)
                 named = hopeful[0] if hopeful else DEFAULT
                 course.named.append((ledger.search_runs, ledger.launched_s, named))
 
@@ -121,7 +132,7 @@ def measure(
 def on(program: str, store: Store, given: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows of one program."""
     app, name, ranks = program.split(":")
-    words = TargetWords(None, app, name, int(ranks), "local", given.mpi, None, None, None)
+    words = TargetWords(None, app, name, int(ranks), given.cluster, given.mpi, None, None, None)
     target = words.resolve()
     space = space_for(target, given.space)
     courses = {}
@@ -161,6 +172,7 @@ def main() -> int:
     add("--strategies", nargs="+", default=list(STRATEGIES), metavar="NAME[:PRESET]")
     add("--peers", action="store_true", help="the peers that are installed, too")
     add("--space", default="openmpi")
+    add("--cluster", default="local", help="testbed: it must be up")
     add("--runs", type=int, default=25, help="search runs of each")
     add("--blocks", type=int, default=10, help="of the held-out measurement")
     add("--seed", type=int, default=0)

@@ -16,15 +16,21 @@ from autotune.study.simulated import SimulatedBench
 class ListStrategy:
     """Proposes the given settings in order, whatever it is told."""
 
+    repeats = True
+
     def __init__(self, settings: Sequence[Setting]) -> None:
         self.settings = list(settings)
         self.told: list[Any] = []
 
     def restore(self, observations: Sequence[Any]) -> None:
-        self.told = list(observations)
+        self.told.extend(observations)
 
     def add_running(self, observation: Any) -> None:
         """A list has no use for it."""
+
+    def favourite(self) -> Setting | None:
+        """A list believes nothing."""
+        return None
 
     def ask(self) -> Any:
         done = len(self.told)

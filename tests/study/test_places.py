@@ -7,7 +7,7 @@ import pytest
 from autotune.space import Setting
 from autotune.study.ledger import CONFIRM, DEFAULT_PHASE, SEARCH, Entry, Ledger
 from autotune.study.race import evidence
-from autotune.study.search import Trial
+from autotune.study.trial import Trial
 from runner.types import RunRecord
 
 ONE = Setting({"a": 1})

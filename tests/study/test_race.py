@@ -15,8 +15,8 @@ from autotune.study.ledger import Entry, Ledger
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import Answer, carry_out
 from autotune.study.race import Evidence, evidence
-from autotune.study.search import Trial
 from autotune.study.simulated import MemoryBook, SimulatedBench
+from autotune.study.trial import Trial
 from runner.types import RunRecord
 from tests.study.conftest import ListStrategy, bench, parameter
 

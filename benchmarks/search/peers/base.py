@@ -38,6 +38,7 @@ class Peer(Strategy):
 
     name: ClassVar[str] = "peer"
     summary: ClassVar[str] = "another tool"
+    repeats: ClassVar[bool] = False
 
     def __init__(
         self,
