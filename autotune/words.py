@@ -30,6 +30,11 @@ def seconds(value: float | None) -> str:
     return f"{int(value // 3600)} h {int(value % 3600 // 60)} min"
 
 
+def remaining(value: float) -> str:
+    """A time that is only estimated, in whole seconds: 9 s, 3 min 20 s."""
+    return f"{round(value)} s" if value < 99.5 else seconds(value)
+
+
 def percent(gain: float | None) -> str:
     """A gain with its sign: +8.3 %."""
     return "-" if gain is None else f"{gain * 100:+.1f} %"

@@ -12,7 +12,7 @@ from autotune.cli import options as o
 from autotune.cli.render import console, error_console, table, write_json, write_text
 from autotune.cli.train import From, Split
 from autotune.errors import UsageError
-from autotune.words import seconds
+from autotune.words import remaining
 
 if TYPE_CHECKING:
     from autotune.predict import Evaluation
@@ -91,7 +91,7 @@ class _Counting:
         left = ""
         if self._done:
             spent = time.monotonic() - self._began
-            left = f", about {seconds(spent / self._done * (total - self._done))} left"
+            left = f", about {remaining(spent / self._done * (total - self._done))} left"
         self._done += 1
         if not self._quiet:
             error_console().print(f"{words}{left}", markup=False)

@@ -28,7 +28,7 @@ from autotune.store import Store
 from autotune.study.duration import parse_duration
 from autotune.study.events import PhaseStarted, RunEnded, Waiting
 from autotune.study.target import Target
-from autotune.words import seconds
+from autotune.words import remaining, seconds
 from runner.mpi.discover import find
 
 
@@ -194,7 +194,7 @@ class ExploreProgress:
 
     def _left(self) -> str:
         left = self.left_s - (time.monotonic() - self._since)
-        return f"  about {seconds(round(left))} left in all" if left >= 1 else ""
+        return f"  about {remaining(left)} left in all" if left >= 1 else ""
 
     def _line(self, text: str) -> None:
         target = self._live.console if self._live is not None else self.console

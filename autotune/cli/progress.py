@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from autotune.study.events import Event, PhaseStarted, RunEnded, TrialEnded, Waiting
-from autotune.words import percent, seconds
+from autotune.words import percent, remaining
 
 PLAIN_EVERY = 10
 """Without a terminal every tenth trial is a line, besides every new best."""
@@ -97,7 +97,7 @@ class Progress:
         if self.budget_s:
             ends.append(self.budget_s - gone)
         left = min(ends, default=0.0)
-        return f"  about {seconds(round(left))} left" if left >= 1 else ""
+        return f"  about {remaining(left)} left" if left >= 1 else ""
 
     def _line(self, text: str) -> None:
         if self._live is None:

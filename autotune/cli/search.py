@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from autotune.cli import options as o
-from autotune.cli.outcome import print_result
+from autotune.cli.conducted import finish, study
 from autotune.cli.predict import predicted
-from autotune.cli.progress import Progress
-from autotune.cli.render import console, error_console, write_json
 from autotune.cli.scheduled import Crew, work
-from autotune.errors import AutotuneError, UsageError
-from autotune.publish import NotObeyed, write_tune_file
+from autotune.errors import UsageError
 from autotune.store import Store
 from autotune.strategies import names, resolve_options
-from autotune.study.conduct import FINISHED, Conducting, Conductor, Request, answer_of
+from autotune.study.conduct import Conducting, Request, answer_of
 from autotune.study.duration import parse_duration
 from autotune.study.moved import belong, follow
 from autotune.study.plan import SearchPlan
-from autotune.study.procedure import FinishedElsewhere
-from autotune.study.result import Result
-from autotune.words import percent
 
 DEFAULT_TRIALS = 100
 SEARCH = "Search"
@@ -216,7 +208,7 @@ def search(
             stored = answer_of(follow(opened, conducting.study), request.plan)
             if stored is None:
                 stored = work(crew, opened, store, conducting.study.id, request)
-            _finish(stored, json_out)
+            finish(stored, json_out)
             return
         study(request, opened, params_file, json_out)
 
@@ -263,118 +255,18 @@ def worker_words(
     return {"argv": line, "cwd": str(Path.cwd())}
 
 
-def study(request: Request, store: Store, params_file: Path | None, json_out: str | None) -> None:
-    """Conduct a study and print it; exit code by what became of it."""
-    quiet = json_out == "-"
-    progress = Progress(request.plan.trials, request.plan.budget_s, quiet)
-    request.watch = progress
-    conducting = Conducting(request, store)
-    if _known(conducting, json_out):
-        return
-    conductor: Conductor | None = None
-    try:
-        with conducting as conductor, progress:
-            if conducting.finished() is not None:  # While this one waited for the machine.
-                raise FinishedElsewhere
-            result = conductor.run()
-            _write_params(conductor, result, params_file)
-        store.set_result(conducting.study.id, result.status, result.to_json())
-    except FinishedElsewhere:
-        if not _known(conducting, json_out):
-            error_console().print(
-                "the search phase is over and another worker proves what was found: autotune "
-                f"status {conducting.study.hash[:12]}",
-                markup=False,
-                soft_wrap=True,
-            )
-        return
-    except KeyboardInterrupt:
-        if conductor is not None:
-            _interrupted(conductor, store, json_out)
-        raise
-    except AutotuneError:
-        if conductor is not None:
-            _stopped(conductor, store, "failed", None)
-        raise
-    finally:
-        if request.join:
-            store.drop_roles(conducting.study.id)
-    _finish(result, json_out)
-
-
-def _known(conducting: Conducting, json_out: str | None) -> bool:
-    """Print the result that is stored already, where there is one."""
-    stored = conducting.finished()
-    if stored is not None:
-        _finish(stored, json_out, "this study is finished; its stored result:")
-    return stored is not None
-
-
-def _stopped(conductor: Conductor, store: Store, status: str, result: Result | None) -> None:
-    """Store how a study stopped; a worker that stops leaves the answer of others as it is."""
-    study = conductor.study.id
-    if conductor.request.join and store.get_study(study).status in FINISHED:
-        return
-    store.set_result(study, status, None if result is None else result.to_json())
-
-
-def _finish(result: Result, json_out: str | None, note: str = "") -> None:
-    if json_out:
-        write_json(result.to_json(), json_out)
-    if json_out != "-":
-        if note:
-            console().print(note, markup=False)
-        print_result(result)
-
-
-def _write_params(conductor: Conductor, result: Result, path: Path | None) -> None:
-    """The parameter file of a proven setting; a file that is not obeyed becomes a warning."""
-    if result.status != "recommended" or result.gain is None or result.gain_ci is None:
-        return
-    request = conductor.request
-    place = path or Path(f"autotune-{_safe(result.app)}-{result.study[:8]}.conf")
-    low, high = result.gain_ci
-    where = (
-        f"for {result.app} on {result.ranks} ranks, {result.mpi['name']} {result.mpi['version']}, "
-        f"machine {result.machine}, cluster {result.cluster}"
-    )
-    proof = (
-        f"gain over the default {percent(result.gain)}, 95 % interval {percent(low)} to "
-        f"{percent(high)}, {result.confirmation_runs} confirmation runs; study {result.study}"
-    )
-    use = f"use: mpirun --tune {place.name} ...   undo: leave the option out"
-    evidence = [f"autotune: {result.recommended.key}", where, proof, use]
-    try:
-        written = write_tune_file(
-            place, request.target, request.space, result.recommended, evidence, conductor.runner
-        )
-    except NotObeyed as problem:
-        result.warnings.append(str(problem))
-        return
-    result.params_file = str(written) if written else None
-
-
-def _interrupted(conductor: Conductor, store: Store, json_out: str | None) -> None:
-    result = conductor.result("you stopped it")
-    _stopped(conductor, store, "interrupted", result)
-    if json_out:
-        write_json(result.to_json(), json_out)
-    error_console().print(
-        f"\nInterrupted; every finished run is kept ({result.search_runs} search runs, "
-        f"{result.confirmation_runs} confirmation runs).  Continue with:\n  {_this_command()}",
-        markup=False,
-    )
-
-
-def _this_command() -> str:
-    return shlex.join(["autotune", *sys.argv[1:]])
-
-
 def _plan(trials: int | None, budget: str | None, runs: int | None, min_gain: float) -> SearchPlan:
     seconds = None if budget is None else parse_duration(budget)
     if trials is None and seconds is None and runs is None:
         trials = DEFAULT_TRIALS
-    return SearchPlan(trials=trials, budget_s=seconds, max_runs=runs, min_gain=min_gain / 100)
+    plan = SearchPlan(trials=trials, budget_s=seconds, max_runs=runs, min_gain=min_gain / 100)
+    if runs is not None and runs < plan.least_runs:
+        raise UsageError(
+            f"--runs {runs} leaves nothing for the search: the default's runs and the proof of one "
+            f"setting take {plan.least_runs - 1} of them; give more, or another bound (--trials, "
+            "--budget)"
+        )
+    return plan
 
 
 def _pairs(words: list[str] | None) -> dict[str, str]:
@@ -385,7 +277,3 @@ def _pairs(words: list[str] | None) -> dict[str, str]:
             raise UsageError(f"-O {word!r} is not understood; expected NAME=VALUE")
         pairs[name.strip()] = value.strip()
     return pairs
-
-
-def _safe(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "._-" else "-" for c in name) or "program"

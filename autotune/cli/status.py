@@ -21,7 +21,7 @@ EVERY_S = 2.0
 def status(
     study: Annotated[
         str | None,
-        typer.Argument(metavar="[STUDY]", help="Default: the newest study."),
+        typer.Argument(metavar="STUDY", help="Default: the newest study."),
     ] = None,
     live: Annotated[bool, typer.Option("--live", help="Again and again until it is over.")] = False,
     store: StoreUrl = None,

@@ -35,7 +35,7 @@ PAIRS = 12
 def verify_published(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE...]", help="Default: all that you have published."),
+        typer.Argument(metavar="FILE...", help="Default: all that you have published."),
     ] = None,
     compare: Annotated[
         bool,

@@ -12,7 +12,8 @@ from autotune.anova.result import ClasswideResult, latest_result
 from autotune.anova.sources import read_table
 from autotune.collectives.result import CollectiveResult, latest
 from autotune.errors import UsageError
-from autotune.report.figures import Mark, boxes, dots, heat_map
+from autotune.report.figures import Mark, boxes, dots
+from autotune.report.heat import heat_map
 from autotune.report.levels import level_means
 from autotune.report.page import Copy, Section, Table
 from autotune.report.study import proof_ratios, study_section

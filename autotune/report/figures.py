@@ -24,14 +24,15 @@ COLOURS = (
     *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#7f7f7f"),
 )
 DASHES = ("-", "--", ":", "-.", (0, (5, 1)), (0, (1, 2)), (0, (3, 1, 1, 1)), (0, (8, 3)))
-_INK = "#010203"
+INK = "#010203"
 """Stands for the page's own colour while matplotlib draws."""
 _METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 _IDS = re.compile(r' id="[A-Za-z0-9.]+_\d+"')
 _WIDTH = 7.0
-_ABREAST = 3
+ABREAST = 3
 """Entries of a legend below a figure that fit beside each other."""
-_HATCHES = ("////", "....", "xxxx")
+DOTS = 500
+"""Values drawn for each box; of more, so many from the smallest to the largest."""
 _INKED = (
     *("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"),
     "grid.color",
@@ -47,7 +48,7 @@ _SETTINGS: dict[Any, Any] = {
     "figure.titleweight": "bold",
     "axes.axisbelow": True,
     "legend.frameon": False,
-    **dict.fromkeys(_INKED, _INK),
+    **dict.fromkeys(_INKED, INK),
     "grid.alpha": 0.15,
     "figure.facecolor": "none",
     "axes.facecolor": "none",
@@ -91,9 +92,9 @@ def drawing(title: str, x_name: str, y_name: str, height: float) -> Iterator[Dra
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()
         # Over the whole figure: long labels would leave a title over the axes no room.
-        figure.suptitle(_plain(title), x=0.01, ha="left")
-        axes.set_xlabel(_plain(x_name))
-        axes.set_ylabel(_plain(y_name))
+        figure.suptitle(plain(title), x=0.01, ha="left")
+        axes.set_xlabel(plain(x_name))
+        axes.set_ylabel(plain(y_name))
         made = Drawing(axes)
         yield made
         text = StringIO()
@@ -108,10 +109,10 @@ def _tidied(svg: str, title: str) -> str:
     head = re.sub(r'\s(width|height)="[^"]*"', "", head)
     head += f' role="img" aria-label={quoteattr(title)} color="black" style="background: white"'
     rest = _METADATA.sub("", _IDS.sub("", rest))
-    return f"{head}>{rest}".replace(_INK, "currentColor") + "\n"
+    return f"{head}>{rest}".replace(INK, "currentColor") + "\n"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Without mathematics: a dollar sign is a dollar sign."""
     return text.replace("$", r"\$")
 
@@ -119,9 +120,9 @@ def _plain(text: str) -> str:
 def dots(title: str, axis: str, marks: Sequence[Mark], reference: float = 0.0) -> str:
     """A dot with an interval per mark, and a dashed line at ``reference``."""
     with drawing(title, axis, "", _rows(len(marks))) as made:
-        made.axes.axvline(reference, color=_INK, linestyle="--", linewidth=1)
+        made.axes.axvline(reference, color=INK, linestyle="--", linewidth=1)
         for place, mark in enumerate(marks):
-            colour = MARKED if mark.marked else _INK
+            colour = MARKED if mark.marked else INK
             if math.isfinite(mark.value):
                 made.axes.plot(mark.value, place, "o", color=colour, markersize=6)
         _intervals(made.axes, marks)
@@ -132,9 +133,9 @@ def dots(title: str, axis: str, marks: Sequence[Mark], reference: float = 0.0) -
 def bars(title: str, axis: str, marks: Sequence[Mark]) -> str:
     """A bar from 0 per mark, with its interval."""
     with drawing(title, axis, "", _rows(len(marks))) as made:
-        made.axes.axvline(0.0, color=_INK, linewidth=1)
+        made.axes.axvline(0.0, color=INK, linewidth=1)
         for place, mark in enumerate(marks):
-            colour = MARKED if mark.marked else _INK
+            colour = MARKED if mark.marked else INK
             if math.isfinite(mark.value):
                 made.axes.barh(place, mark.value, height=0.6, color=colour, alpha=0.5)
         _intervals(made.axes, marks)
@@ -158,7 +159,7 @@ def _intervals(axes: Axes, marks: Sequence[Mark]) -> None:
         closed = math.isfinite(mark.lo), math.isfinite(mark.hi)
         if not any(closed):
             continue
-        colour = MARKED if mark.marked else _INK
+        colour = MARKED if mark.marked else INK
         span = (mark.lo if closed[0] else left, mark.hi if closed[1] else right)
         axes.plot(span, (place, place), color=colour, linewidth=1.5)
         if not all(closed):
@@ -167,14 +168,14 @@ def _intervals(axes: Axes, marks: Sequence[Mark]) -> None:
 
 
 def _labels(axes: Axes, marks: Sequence[Mark]) -> None:
-    axes.set_yticks(range(len(marks)), [_plain(mark.label) for mark in marks])
+    axes.set_yticks(range(len(marks)), [plain(mark.label) for mark in marks])
     axes.set_ylim(max(len(marks), 1) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")
     for place, mark in enumerate(marks):
         if mark.note:
             axes.annotate(
-                _plain(mark.note), (1.01, place), xycoords=("axes fraction", "data"), va="center"
+                plain(mark.note), (1.01, place), xycoords=("axes fraction", "data"), va="center"
             )
 
 
@@ -182,14 +183,14 @@ def curve(lines: Mapping[str, Mapping[int, Point]], title: str, x_name: str, y_n
     """A line with intervals per name over an axis of powers of two; a thin line marks 1."""
     with drawing(title, x_name, y_name, 4.0) as made:
         axes = made.axes
-        axes.axhline(1.0, color=_INK, linewidth=0.8)
+        axes.axhline(1.0, color=INK, linewidth=0.8)
         for number, (name, points) in enumerate(lines.items()):
             xs = sorted(points)
             values = [points[x][0] for x in xs]
             below = [max(points[x][0] - points[x][1], 0.0) for x in xs]
             above = [max(points[x][2] - points[x][0], 0.0) for x in xs]
             axes.errorbar(
-                xs, values, yerr=[below, above], label=_plain(name), marker="o", markersize=4,
+                xs, values, yerr=[below, above], label=plain(name), marker="o", markersize=4,
                 elinewidth=0.8, **_style(number),
             )  # fmt: skip
         every = sorted({x for points in lines.values() for x in points})
@@ -206,10 +207,10 @@ def steps(
 ) -> str:
     """What was the best so far, per name: steps through (x, value); a thin line marks 1."""
     with drawing(title, x_name, y_name, 3.2) as made:
-        made.axes.axhline(1.0, color=_INK, linewidth=0.8)
+        made.axes.axhline(1.0, color=INK, linewidth=0.8)
         for number, (name, points) in enumerate(lines.items()):
             made.axes.step(
-                *zip(*points, strict=True), where="post", label=_plain(name), **_style(number)
+                *zip(*points, strict=True), where="post", label=plain(name), **_style(number)
             )
         made.axes.grid(axis="y")
         if len(lines) > 1:
@@ -218,11 +219,15 @@ def steps(
 
 
 def boxes(title: str, axis: str, groups: Mapping[str, Sequence[float]], reference: float) -> str:
-    """A box per name with every value as a dot, and a dashed line at ``reference``."""
+    """A box per name with its values as dots, and a dashed line at ``reference``.
+
+    The box is that of all values.  Of more than ``DOTS`` so many are drawn, from the smallest to
+    the largest: a page with a hundred thousand dots is read by nobody.
+    """
     with drawing(title, axis, "", _rows(len(groups)) + 0.2) as made:
-        made.axes.axvline(reference, color=_INK, linestyle="--", linewidth=1)
+        made.axes.axvline(reference, color=INK, linestyle="--", linewidth=1)
         names = list(groups)
-        line = {"color": _INK}
+        line = {"color": INK}
         made.axes.boxplot(
             [list(groups[name]) for name in names],
             positions=range(len(names)), orientation="horizontal", showfliers=False, widths=0.5,
@@ -230,57 +235,17 @@ def boxes(title: str, axis: str, groups: Mapping[str, Sequence[float]], referenc
             medianprops={"color": MARKED, "linewidth": 2},
         )  # fmt: skip
         for place, name in enumerate(names):
-            values = groups[name]
-            made.axes.plot(values, [place] * len(values), ".", color=_INK, alpha=0.35, markersize=4)
+            values = _thinned(groups[name])
+            made.axes.plot(values, [place] * len(values), ".", color=INK, alpha=0.35, markersize=4)
         _labels(made.axes, [Mark(n, 0, 0, 0, f"n = {len(groups[n])}") for n in names])
     return made.svg
 
 
-def heat_map(
-    title: str,
-    x_name: str,
-    y_name: str,
-    columns: Sequence[str],
-    rows: Sequence[str],
-    kinds: Sequence[Sequence[str]],
-    words: Sequence[Sequence[str]],
-    neutral: str = "",
-) -> str:
-    """A cell per row and column, coloured by its kind, with its words in it.
-
-    The kind ``neutral`` stays grey; where colours come again, they are hatched.
-    """
-    from matplotlib.patches import Patch, Rectangle
-
-    order = [k for k in dict.fromkeys(kind for row in kinds for kind in row) if k != neutral]
-    looks = {kind: _look(number) for number, kind in enumerate(order)}
-    if any(neutral in row for row in kinds):
-        looks[neutral] = {"facecolor": _INK, "alpha": 0.08}
-    below = math.ceil(len(looks) / _ABREAST)
-    with drawing(title, x_name, y_name, 1.2 + 0.36 * len(rows) + 0.22 * below) as made:
-        axes = made.axes
-        for y, (kind_row, word_row) in enumerate(zip(kinds, words, strict=True)):
-            for x, (kind, word) in enumerate(zip(kind_row, word_row, strict=True)):
-                axes.add_patch(Rectangle((x, y), 1, 1, linewidth=0, **looks[kind]))
-                axes.text(x + 0.5, y + 0.5, _plain(word), ha="center", va="center", fontsize=7)
-        axes.set_xticks([x + 0.5 for x in range(len(columns))], list(columns), fontsize=7)
-        axes.set_yticks([y + 0.5 for y in range(len(rows))], list(rows))
-        axes.set_xlim(0, len(columns))
-        axes.set_ylim(len(rows), 0)
-        axes.tick_params(length=0)
-        axes.spines[:].set_visible(False)
-        handles = [Patch(label=_plain(kind), linewidth=0, **look) for kind, look in looks.items()]
-        axes.figure.legend(
-            handles=handles, loc="outside lower left", ncols=_ABREAST, handlelength=1.2
-        )
-    return made.svg
-
-
-def _look(number: int) -> dict[str, Any]:
-    """A colour, then the same colours hatched."""
-    again = number // len(COLOURS)
-    hatch = {"hatch": _HATCHES[(again - 1) % len(_HATCHES)], "edgecolor": _INK} if again else {}
-    return {"facecolor": COLOURS[number % len(COLOURS)], "alpha": 0.4, **hatch}
+def _thinned(values: Sequence[float]) -> Sequence[float]:
+    if len(values) <= DOTS:
+        return values
+    ordered = sorted(values)
+    return [ordered[round(i * (len(ordered) - 1) / (DOTS - 1))] for i in range(DOTS)]
 
 
 def _style(number: int) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from autotune.report.figures import boxes, steps
 from autotune.report.page import Copy, Section, Table
 from autotune.store import Store, StoredRun, Study, Trial
-from autotune.study.book import ledger_of
-from autotune.study.ledger import CONFIRM, DEFAULT_KEY, Ledger
+from autotune.study.ledger import CONFIRM, DEFAULT_KEY, Ledger, entry_of
 from autotune.study.result import Result
 from autotune.words import HEADLINES, interval, percent, seconds, spelled, verdict
 
@@ -20,7 +19,7 @@ SHOWN = 10
 def study_section(store: Store, study: Study, title: str | None = None) -> Section:
     """Verdict, proven setting, proof, course of the search, and where it was measured."""
     runs = store.runs(study.id)
-    ledger = ledger_of(store, study.id)
+    ledger = Ledger.of(entry_of(run) for run in runs)
     trials = store.trials(study.id)
     result = None
     if study.result is not None and "recommended" in study.result:

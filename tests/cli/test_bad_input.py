@@ -46,6 +46,11 @@ def test_nothing_to_run_and_too_much_to_run(cli: Cli) -> None:
     assert "not both" in refused(cli, "search", "--app", "jacobi3d", "--", "/bin/true")
 
 
+def test_a_budget_that_its_own_proof_needs(cli: Cli) -> None:
+    text = refused(cli, "search", "-n", "2", "--runs", "20", "--", "/bin/true")
+    assert "--runs 20 leaves nothing for the search" in text
+
+
 def test_a_missing_program(cli: Cli) -> None:
     assert "./nowhere" in refused(cli, "search", "--ranks", "2", "--", "./nowhere")
 

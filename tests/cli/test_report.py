@@ -13,8 +13,9 @@ from tests.cli.conftest import Cli
 @pytest.mark.mpi
 def test_pages_of_a_study_and_of_its_cluster(cli: Cli, library: object, work: Path) -> None:
     searched = cli(
-        *("search", "--app", "jacobi3d", "--input", "small", "--no-guard", "--store", "r.db"),
-        *("--strategy", "random", "--trials", "4", "--min-gain", "40", "--json", "result.json"),
+        *("search", "--app", "jacobi3d", "--input", "tiny", "--no-guard", "--store", "r.db"),
+        *("--strategy", "random", "--trials", "3", "--min-gain", "40", "--runs", "40"),
+        *("--json", "result.json"),
     )
     assert searched.code == 0, searched.err
     result = json.loads((work / "result.json").read_text())
@@ -26,7 +27,7 @@ def test_pages_of_a_study_and_of_its_cluster(cli: Cli, library: object, work: Pa
     assert f"{result['search_runs']} search runs" in page
     assert "jacobi3d" in page
     told = json.loads(cli("report", "--cluster", "local", "-o", "c.html", *words).out)
-    assert told["sections"] == ["What was measured", "jacobi3d small on 2 ranks"]
+    assert told["sections"] == ["What was measured", "jacobi3d tiny on 2 ranks"]
 
 
 def test_what_cannot_be(cli: Cli, work: Path) -> None:

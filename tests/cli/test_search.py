@@ -17,10 +17,10 @@ from autotune.store import Store
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.mpi
-# A gain of 40 % is never found here, so that these studies end without a long proof.
+# The times of so short a program scatter by more than 40 %: a gain may be seen, its proof is cut.
 QUICK = [
-    *("search", "--app", "jacobi3d", "--input", "small", "--no-guard", "--store", "r.db"),
-    *("--min-gain", "40"),
+    *("search", "--app", "jacobi3d", "--input", "tiny", "--no-guard", "--store", "r.db"),
+    *("--min-gain", "40", "--runs", "40"),
 ]
 
 
@@ -30,7 +30,7 @@ def test_a_search_from_beginning_to_end(cli: Cli, library: object, work: Path) -
     result = json.loads((work / "result.json").read_text())
     assert result["status"] in {"recommended", "keep_default", "inconclusive", "too_noisy"}
     assert result["trials"] == 3
-    assert result["default"]["n"] >= 3
+    assert result["default"]["n"] >= 2
     assert all(len(line) <= 80 for line in first.out.splitlines() if "mpirun" not in line)
 
     # Finished: the same command, or one that asks for less, prints what is stored.
@@ -52,7 +52,7 @@ def test_a_search_from_beginning_to_end(cli: Cli, library: object, work: Path) -
 
 
 def test_json_alone_on_standard_output(cli: Cli, library: object) -> None:
-    outcome = cli(*QUICK, "--strategy", "random", "--trials", "2", "--json", "-")
+    outcome = cli(*QUICK, "--strategy", "random", "--trials", "1", "--json", "-")
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["schema"] == "autotune-result-1"
 
@@ -76,23 +76,34 @@ def test_any_program_with_its_launcher_line(cli: Cli, library: object, work: Pat
 
 
 def test_interrupting_and_going_on(library: object, work: Path) -> None:
-    words = [sys.executable, "-m", "autotune", *QUICK, "--strategy", "random", "--trials", "40"]
+    # Always the same figure: nothing is to be proven when the search has ended.
+    (work / "p.py").write_text(
+        "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0: print('seconds 0.5')\n"
+    )
+    words = [sys.executable, "-m", "autotune", "search", "--no-guard", "--store", "r.db"]
+    words += ["--strategy", "random", "--metric", "seconds ([0-9.]+)"]
+    program = ["--", "mpirun", "-np", "2", sys.executable, "p.py"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(
-        words, cwd=work, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*words, "--trials", "40", *program],
+        cwd=work,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as tuner:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            time.sleep(0.5)
-            if (work / "r.db").exists() and _runs(work) >= 5:
+            time.sleep(0.2)
+            if (work / "r.db").exists() and _runs(work) >= 4:
                 break
         tuner.send_signal(signal.SIGINT)
         _, err = tuner.communicate(timeout=60)
     assert tuner.returncode == 130, err
     assert "Continue with" in err
     before = _runs(work)
-    assert before >= 5
-    shorter = [*words[:-1], "3"]
+    assert before >= 4
+    shorter = [*words, "--trials", "3", *program]
     done = subprocess.run(shorter, cwd=work, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     with Store.open(work / "r.db") as store:

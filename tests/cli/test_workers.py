@@ -27,9 +27,10 @@ from tests.servers import (
 
 pytestmark = pytest.mark.mpi
 NO_CLUSTER = missing_for_slurm() or missing_for_postgres()
+TRIALS = 8
 SEARCH = (
     *("search", "--app", "jacobi3d", "--input", "tiny", "--no-guard", "--strategy", "ga"),
-    *("--trials", "8", "--min-gain", "40"),
+    *("--trials", str(TRIALS), "--min-gain", "40", "--runs", "40"),
 )
 
 
@@ -60,9 +61,9 @@ def test_two_workers_share_a_study(cli: Cli, library: object, work: Path) -> Non
         trials = store.trials(found.id)
         runs = store.runs(found.id)
     assert found.result is not None
-    assert found.result["trials"] == 8
-    assert [t.number for t in trials] == list(range(8))
-    assert len({t.key for t in trials}) == 8
+    assert found.result["trials"] == TRIALS
+    assert [t.number for t in trials] == list(range(TRIALS))
+    assert len({t.key for t in trials}) == TRIALS
     assert all(t.state != "running" for t in trials)
     assert {t.owner.pid for t in trials} <= {first.pid, second.pid}
     assert [r.order for r in runs] == list(range(len(runs)))
@@ -87,7 +88,7 @@ def test_the_trial_of_a_killed_worker_is_taken_over(cli: Cli, library: object, w
     with Store.open("r.db") as store:
         trials = store.trials(known[0].id)
         assert store.get_study(known[0].id).result is not None
-    assert len(trials) == 8
+    assert len(trials) == TRIALS
     assert all(t.state != "running" for t in trials)
 
 
@@ -96,7 +97,7 @@ def test_workers_as_jobs_of_this_machine(cli: Cli, library: object, work: Path) 
         *SEARCH, "--scheduler", "local", "--workers", "2", "--store", "r.db", "--json", "r.json"
     )
     assert outcome.code == 0, outcome.err + "".join(p.read_text() for p in work.glob("*.log"))
-    assert json.loads((work / "r.json").read_text())["trials"] == 8
+    assert json.loads((work / "r.json").read_text())["trials"] == TRIALS
     again = cli(*SEARCH, "--scheduler", "local", "--workers", "2", "--store", "r.db")
     assert "jacobi3d" in again.out
 
@@ -108,7 +109,7 @@ def test_workers_as_jobs_of_slurm(
     """The one node takes the two jobs in turn; they share nothing but the database server."""
     monkeypatch.setenv("AUTOTUNE_LOCK_FILE", str(work / "lock"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-    words = (*SEARCH[:-4], "--trials", "6", "--min-gain", "40", "--runs", "40")
+    words = (*SEARCH[:-6], "--trials", "4", "--min-gain", "40", "--runs", "40")
     with slurm() as environment, postgres_server() as server, new_schema(server) as url:
         monkeypatch.setenv("SLURM_CONF", environment["SLURM_CONF"])
         outcome = cli(
@@ -123,7 +124,7 @@ def test_workers_as_jobs_of_slurm(
             study = store.find_study(result["study"])
             trials, runs = store.trials(study.id), store.runs(study.id)
         left = find("slurm").states([str(n) for n in range(1, 9)])
-    assert result["trials"] == len(trials) == 6
+    assert result["trials"] == len(trials) == 4
     assert all(t.state != "running" for t in trials)
     assert all(run.record.world_size is not None for run in runs if run.record.valid)
     assert {run.record.place for run in runs} == {socket.gethostname().partition(".")[0]}

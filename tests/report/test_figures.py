@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from autotune.report.figures import Mark, bars, boxes, curve, dots, heat_map, steps
+from autotune.report.figures import Mark, bars, boxes, curve, dots, steps
+from autotune.report.heat import heat_map
 
 SVG = "{http://www.w3.org/2000/svg}"
 MARKS = [
