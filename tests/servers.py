@@ -10,11 +10,15 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import make_url
+
+from runner.testbed.model import Testbed
+from runner.testbed.processes import TOKEN
 
 POSTGRES_VARIABLE = "AUTOTUNE_TEST_POSTGRES"
 _PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -121,34 +125,85 @@ def missing_for_slurm() -> str | None:
     return None if os.geteuid() == 0 else "Slurm's daemons need root here"
 
 
+@dataclass(frozen=True)
+class SlurmNode:
+    """A node of a Slurm; ``enter`` is put before what shall run there."""
+
+    name: str
+    address: str = "127.0.0.1"
+    cpus: int = os.cpu_count() or 1
+    enter: tuple[str, ...] = ()
+
+
 @contextmanager
 def slurm() -> Iterator[dict[str, str]]:
     """The environment in which Slurm's commands find a controller and one node on this machine."""
+    with _slurm([SlurmNode(_host())], "127.0.0.1") as environment:
+        yield environment
+
+
+@contextmanager
+def slurm_on_testbed(testbed: Testbed) -> Iterator[dict[str, str]]:
+    """The same with the nodes of a testbed: the controller is on the host, as on a login node."""
+    inside = (str(_found("nsenter")), "--net", "--uts", "--mount", "--ipc", "--target")
+    nodes = [
+        SlurmNode(
+            node.name, node.address, len(node.cpus),
+            (
+                # The token: what Slurm starts ends with the testbed.
+                *("env", f"{TOKEN}={testbed.token}"),
+                *("taskset", "-c", ",".join(map(str, node.cpus))),
+                *inside, str(node.process.pid), "--",
+            ),
+        )
+        for node in testbed.nodes
+    ]  # fmt: skip
+    with _slurm(nodes, _host_address(testbed)) as environment:
+        yield environment
+
+
+def _host() -> str:
+    return socket.gethostname().partition(".")[0]
+
+
+def _host_address(testbed: Testbed) -> str:
+    """The host's own address in the testbed's network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        asked.connect((testbed.nodes[0].address, 9))  # sends nothing, but chooses the way
+        return str(asked.getsockname()[0])
+
+
+@contextmanager
+def _slurm(nodes: Sequence[SlurmNode], control: str) -> Iterator[dict[str, str]]:
     place = Path(tempfile.mkdtemp(prefix="autotune-slurm-"))
     place.chmod(0o755)
-    host = socket.gethostname().partition(".")[0]
     conf = place / "slurm.conf"
+    names = ",".join(node.name for node in nodes)
     conf.write_text(
         "\n".join(
             [
-                "ClusterName=test", f"SlurmctldHost={host}(127.0.0.1)", "SlurmUser=root",
+                "ClusterName=test", f"SlurmctldHost={_host()}({control})", "SlurmUser=root",
                 "AuthType=auth/munge", f"AuthInfo=socket={place}/munge.socket",
                 "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none",
                 "SelectType=select/cons_tres", "SelectTypeParameters=CR_Core",
                 "SwitchType=switch/none", "MpiDefault=none", "ReturnToService=2",
-                f"StateSaveLocation={place}/state", f"SlurmdSpoolDir={place}/spool",
-                f"SlurmctldPidFile={place}/slurmctld.pid", f"SlurmdPidFile={place}/slurmd.pid",
-                f"SlurmctldLogFile={place}/slurmctld.log", f"SlurmdLogFile={place}/slurmd.log",
+                # A testbed's node has fewer CPUs than the machine that it is on.
+                "SlurmdParameters=config_overrides",
+                f"StateSaveLocation={place}/state", f"SlurmdSpoolDir={place}/spool-%n",
+                f"SlurmctldPidFile={place}/slurmctld.pid", f"SlurmdPidFile={place}/slurmd-%n.pid",
+                f"SlurmctldLogFile={place}/slurmctld.log", f"SlurmdLogFile={place}/slurmd-%n.log",
                 "SlurmctldPort=16817", "SlurmdPort=16818", "SchedulerParameters=bf_interval=1",
                 "InactiveLimit=0", "KillWait=5", "MinJobAge=300",
-                f"NodeName={host} NodeAddr=127.0.0.1 CPUs={os.cpu_count()} State=UNKNOWN",
-                f"PartitionName=all Nodes={host} Default=YES MaxTime=60 State=UP OverSubscribe=NO",
+                *(
+                    f"NodeName={node.name} NodeAddr={node.address} CPUs={node.cpus} State=UNKNOWN"
+                    for node in nodes
+                ),
+                f"PartitionName=all Nodes={names} Default=YES MaxTime=60 State=UP OverSubscribe=NO",
             ]
         )
         + "\n"
     )  # fmt: skip
     (place / "state").mkdir()
-    (place / "spool").mkdir()
     key = place / "munge.key"
     key.write_bytes(os.urandom(1024))
     environment = os.environ | {"SLURM_CONF": str(conf)}
@@ -160,8 +215,8 @@ def slurm() -> Iterator[dict[str, str]]:
     shutil.chown(place, "munge")
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(*words: str) -> None:
-        log = (place / f"{Path(words[0]).name}.out").open("wb")
+    def start(name: str, *words: str) -> None:
+        log = (place / f"{name}.out").open("wb")
         started.append(
             subprocess.Popen(
                 words, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
@@ -170,6 +225,7 @@ def slurm() -> Iterator[dict[str, str]]:
 
     try:
         start(
+            "munged",
             *as_user("munge"),
             *(str(_found("munged")), "--foreground", "--force"),
             *("--key-file", str(key), "--socket", f"{place}/munge.socket"),
@@ -178,9 +234,11 @@ def slurm() -> Iterator[dict[str, str]]:
         )
         _until(lambda: (place / "munge.socket").exists(), "munged")
         shutil.chown(place, "root")
-        start(str(_found("slurmctld")), "-D", "-f", str(conf))
-        start(str(_found("slurmd")), "-D", "-f", str(conf))
-        _until(lambda: b"idle" in _sinfo(environment), "Slurm's node")
+        start("slurmctld", str(_found("slurmctld")), "-D", "-f", str(conf))
+        for node in nodes:
+            daemon = (str(_found("slurmd")), "-D", "-f", str(conf), "-N", node.name)
+            start(f"slurmd-{node.name}", *node.enter, *daemon)
+        _until(lambda: _idle(environment) == len(nodes), f"Slurm's nodes ({place})")
         yield environment
     finally:
         for process in reversed(started):
@@ -193,9 +251,10 @@ def slurm() -> Iterator[dict[str, str]]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _sinfo(environment: dict[str, str]) -> bytes:
-    words = ["sinfo", "--noheader", "--format", "%T"]
-    return subprocess.run(words, env=environment, capture_output=True, check=False).stdout
+def _idle(environment: dict[str, str]) -> int:
+    words = ["sinfo", "--noheader", "--Node", "--format", "%T"]
+    said = subprocess.run(words, env=environment, capture_output=True, check=False).stdout
+    return said.split().count(b"idle")
 
 
 def _until(done: object, what: str) -> None:
