@@ -21,7 +21,7 @@ from autotune.study.identity import study_key
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import Answer, carry_out
 from autotune.study.result import Result, best_seen, count_runs, finalist_rows, judge_status
-from autotune.study.search import NOTHING_LEFT
+from autotune.study.search import BUDGET_SPENT, NOTHING_LEFT
 from autotune.study.session import Session
 from autotune.study.target import Target
 from autotune.study.warnings import study_warnings
@@ -208,6 +208,9 @@ def answer_of(study: Study, plan: SearchPlan) -> Result | None:
     more_trials = plan.trials is not None and plan.trials > done.trials
     more_time = plan.budget_s is not None and plan.budget_s > (done.budget_s or 0)
     more_runs = plan.max_runs is not None and plan.max_runs > (done.max_runs or 0)
+    # Under the same budget more trials would find it spent again.
+    bounded = plan.budget_s is not None or plan.max_runs is not None
+    more_trials = more_trials and not (bounded and done.ended_by == BUDGET_SPENT)
     if done.ended_by != NOTHING_LEFT and (more_trials or more_time or more_runs):
         return None
     return done

@@ -19,6 +19,7 @@ from autotune.study.trial import OthersFaster, Trial, TrialBook
 from runner.types import RunRecord
 
 NOTHING_LEFT = "the strategy has nothing left to try"
+BUDGET_SPENT = "the budget is spent, its reserve for the proof kept"
 POLL_S = 1.0
 """Between two looks at what other workers do."""
 
@@ -154,7 +155,7 @@ class Search:
             self.ended_by = f"{plan.trials} trials done"
             return True
         if not self.budget.affords(plan.race_least + plan.proof_runs(1)):
-            self.ended_by = "the budget is spent, its reserve for the proof kept"
+            self.ended_by = BUDGET_SPENT
             return True
         return False
 

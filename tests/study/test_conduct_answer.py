@@ -1,0 +1,42 @@
+"""When a stored result answers a request: more of what ended the study wants more work."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from autotune.space import DEFAULT
+from autotune.study.conduct import answer_of
+from autotune.study.plan import SearchPlan
+from autotune.study.result import Result
+from autotune.study.search import BUDGET_SPENT, NOTHING_LEFT
+
+
+def stored(ended_by: str) -> Any:
+    done = Result(
+        status="keep_default", recommended=DEFAULT, study="s", mpi={}, machine="", cluster="",
+        app="", ranks=2, strategy="ga", seed=0, ended_by=ended_by, trials=5, budget_s=None,
+        max_runs=40, inherited={},
+    )  # fmt: skip
+    return SimpleNamespace(result=done.to_json(), status=done.status)
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "change", "enough"),
+    [
+        (BUDGET_SPENT, {}, True),
+        (BUDGET_SPENT, {"max_runs": 60}, False),
+        (BUDGET_SPENT, {"max_runs": None}, False),
+        ("5 trials done", {}, False),
+        ("5 trials done", {"trials": 5}, True),
+        (NOTHING_LEFT, {"max_runs": 60}, True),
+    ],
+)
+def test_a_study_that_its_budget_ended_is_not_begun_again_for_more_trials(
+    ended_by: str, change: dict[str, Any], enough: bool
+) -> None:
+    plan = dataclasses.replace(SearchPlan(trials=8, max_runs=40), **change)
+    assert (answer_of(stored(ended_by), plan) is not None) is enough
