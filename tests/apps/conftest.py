@@ -56,7 +56,7 @@ def launch(library: Library) -> Launch:
                 env={**os.environ, **root, **(env or {})},
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=180,
             )
             if NOT_STARTED not in process.stderr:
                 break
