@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +11,7 @@ from autotune.space import load_space
 from runner.apps.cannon.matrices import Layout, a_entries, b_entries, make_layout, verify
 from runner.apps.cannon.options import parse
 from runner.apps.common_errors import AppUsageError
-from runner.mpi.library import Library
+from tests.apps.conftest import Launch
 
 ROOT = Path(__file__).parents[2]
 
@@ -127,13 +123,7 @@ def test_every_setting_of_its_space_is_a_layout() -> None:
 
 @pytest.mark.mpi
 @pytest.mark.parametrize("processes", [1, 2, 4, 6])
-def test_all_variants_give_every_bit(open_mpi: Library, processes: int) -> None:
-    launch = [open_mpi.launcher, "--bind-to", "none", "--oversubscribe", "-n", str(processes)]
-    launch += ["--mca", "btl", "self,sm,vader", sys.executable, "-m", "runner.apps.cannon"]
-    environment = os.environ | {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PYTHONPATH": str(ROOT),
-    }  # fmt: skip
+def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
     local = {1: 16, 2: 8, 4: 4, 6: 6}[processes]
     for words in (
         ["--variant", "mpi"],
@@ -142,9 +132,6 @@ def test_all_variants_give_every_bit(open_mpi: Library, processes: int) -> None:
         ["--variant", "mate", "--ranks-per-process", str(local), "--workers", "2",
          "--affinity", "none", "--repetitions", "2"],
     ):  # fmt: skip
-        done = subprocess.run(
-            [*launch, "--size", "48", *words],
-            capture_output=True, text=True, env=environment, timeout=60, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr + done.stdout
-        assert json.loads(done.stdout.strip().splitlines()[-1])["verified"] is True
+        done = launch(processes, "-m", "runner.apps.cannon", "--size", "48", *words)
+        assert done.code == 0, done.err + done.out
+        assert done.result["verified"] is True

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -19,7 +15,7 @@ from runner.apps.cloverleaf3d.problem import COUNT, FIELDS, reflection
 from runner.apps.cloverleaf3d.variant_mate import OnMate
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_layout import make_layout
-from runner.mpi.library import Library
+from tests.apps.conftest import Launch
 
 ROOT = Path(__file__).parents[2]
 SIZE, STEPS = (12, 10, 8), 4
@@ -111,13 +107,7 @@ def test_wrong_words(words: list[str]) -> None:
 
 @pytest.mark.mpi
 @pytest.mark.parametrize("processes", [1, 2, 4])
-def test_all_variants_give_every_bit(open_mpi: Library, processes: int) -> None:
-    launch = [open_mpi.launcher, "--bind-to", "none", "--oversubscribe", "-n", str(processes)]
-    launch += ["--mca", "btl", "self,sm,vader", sys.executable, "-m", "runner.apps.cloverleaf3d"]
-    environment = os.environ | {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PYTHONPATH": str(ROOT),
-    }  # fmt: skip
+def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
     for words in (
         ["--variant", "mpi"],
         ["--variant", "mate", "--ranks-per-process", "4", "--repetitions", "2"],
@@ -134,9 +124,15 @@ def test_all_variants_give_every_bit(open_mpi: Library, processes: int) -> None:
             "3",
         ],
     ):
-        done = subprocess.run(
-            [*launch, "--input", "tiny", "--verify", "full", *words],
-            capture_output=True, text=True, env=environment, timeout=60, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr + done.stdout
-        assert json.loads(done.stdout.strip().splitlines()[-1])["verified"] is True
+        done = launch(
+            processes,
+            "-m",
+            "runner.apps.cloverleaf3d",
+            "--input",
+            "tiny",
+            "--verify",
+            "full",
+            *words,
+        )
+        assert done.code == 0, done.err + done.out
+        assert done.result["verified"] is True

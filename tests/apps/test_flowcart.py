@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +13,7 @@ from runner.apps.flowcart.application import INPUTS, RESIDUALS, parse, residual_
 from runner.apps.flowcart.domain import program, serial
 from runner.apps.flowcart.mesh import CUT_WORK, LEVELS, Mesh, morton
 from runner.mate.balance import consecutive
-from runner.mpi.library import Library
+from tests.apps.conftest import Launch
 
 ROOT = Path(__file__).parents[2]
 
@@ -128,13 +124,7 @@ def test_its_space() -> None:
 
 @pytest.mark.mpi
 @pytest.mark.parametrize("processes", [1, 2, 3])
-def test_all_variants_give_every_bit(open_mpi: Library, processes: int) -> None:
-    launch = [open_mpi.launcher, "--bind-to", "none", "--oversubscribe", "-n", str(processes)]
-    launch += ["--mca", "btl", "self,sm,vader", sys.executable, "-m", "runner.apps.flowcart"]
-    environment = os.environ | {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PYTHONPATH": str(ROOT),
-    }  # fmt: skip
+def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
     for words in (
         ["--variant", "mpi"],
         ["--variant", "mate", "--ranks-per-process", "4", "--repetitions", "2"],
@@ -142,12 +132,10 @@ def test_all_variants_give_every_bit(open_mpi: Library, processes: int) -> None:
         ["--variant", "mate", "--ranks-per-process", "4", "--balance", "shuffle", "--workers",
          "2", "--affinity", "none"],
     ):  # fmt: skip
-        done = subprocess.run(
-            [*launch, "--input", "tiny", "--verify", "full", *words],
-            capture_output=True, text=True, env=environment, timeout=60, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr + done.stdout
-        result = json.loads(done.stdout.strip().splitlines()[-1])
-        assert result["verified"] is True
+        done = launch(
+            processes, "-m", "runner.apps.flowcart", "--input", "tiny", "--verify", "full", *words
+        )
+        assert done.code == 0, done.err + done.out
+        assert done.result["verified"] is True
         if "--balance" in words:
-            assert sum(result["rank_counts"]) == result["ranks"]
+            assert sum(done.result["rank_counts"]) == done.result["ranks"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -11,7 +10,7 @@ from runner.apps.cannon.matrices import Matrix, make_layout, verify
 from runner.apps.cannon.options import Options, parse
 from runner.apps.cannon.variant_mate import OnMate
 from runner.apps.cannon.variant_mpi import Flat
-from runner.apps.common_errors import AppUsageError
+from runner.apps.common_mated import helped, largest, told, typical
 from runner.apps.common_meter import Timed, breakdown
 from runner.apps.common_mpi import agree
 from runner.apps.common_report import json_line
@@ -35,9 +34,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
-    if options.help is not None:
-        if comm.rank == 0:
-            print(options.help, flush=True)
+    if helped(comm, options):
         return 0
     on_mate = options.variant == "mate"
     local = options.config.ranks_per_process if on_mate else None
@@ -48,13 +45,10 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
         solver = OnMate(comm, layout, options.config)
     else:
         solver = Flat(comm, layout, options.variant == "overlap")
-    startup_s = comm.allreduce(perf_counter() - begin, op=_max())
-    runs = [_timed(comm, solver, options) for _ in range(options.repetitions)]
-    seconds = [comm.allreduce(timed.elapsed, op=_max()) for timed in runs]
-    solver_s = statistics.median_low(seconds)
-    parts = breakdown(
-        comm, runs[seconds.index(solver_s)], solver_s, layout.local_count / options.config.workers
-    )
+    startup_s = largest(comm, perf_counter() - begin)
+    runs = [_timed(solver, options) for _ in range(options.repetitions)]
+    solver_s, middle, seconds = typical(comm, runs)
+    parts = breakdown(comm, middle, solver_s, layout.local_count / options.config.workers)
     wrong = verify(comm, layout, solver.c, options.iterations) if options.verify else None
     if comm.rank == 0:
         verified = None if wrong is None else not wrong
@@ -92,16 +86,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     return 1 if wrong else 0
 
 
-def _timed(comm: Any, solver: Solver, options: Options) -> Timed:
+def _timed(solver: Solver, options: Options) -> Timed:
     solver.reset()
-    try:
+    with told():
         return solver.solve(options.iterations)
-    except mate.ConfigError as error:
-        # Raised on all processes alike: more workers than CPUs, for example.
-        raise AppUsageError(str(error)) from None
-
-
-def _max() -> Any:
-    from mpi4py import MPI
-
-    return MPI.MAX

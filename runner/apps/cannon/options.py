@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner import mate
-from runner.apps.common_errors import AppError, AppUsageError
+from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import Shape, parse_shape
+from runner.apps.common_mated import MatedOptions, add_common, chosen_input, config_of, level_of
 from runner.apps.common_options import OptionParser, positive
-from runner.mate.options import add_arguments, from_arguments
 
 VARIANTS = ("mpi", "overlap", "mate")
 INPUTS = {
@@ -20,32 +19,19 @@ INPUTS = {
 """Rows, multiplications, what it is.  Multiples of 48: cut by 2, 3, 4, 6, 8, 12, 16."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """What a run does; ``help`` is the text to print."""
+@dataclass(frozen=True, kw_only=True)
+class Options(MatedOptions):
+    """What a run does."""
 
-    input: str | None
     size: int
     iterations: int
     grid: Shape | None
     verify: bool
-    repetitions: int
-    variant: str
-    config: mate.Config
-    help: str | None
-
-    @property
-    def thread_level(self) -> str:
-        """What MPI must be started with, in the words of mpi4py."""
-        return self.config.thread_level if self.variant == "mate" else "single"
 
 
 def thread_level(arguments: list[str]) -> str:
     """The thread level for a command line; a wrong one is told about once MPI runs."""
-    try:
-        return parse(arguments).thread_level
-    except AppError:
-        return "single"
+    return level_of(parse, arguments)
 
 
 def parse(arguments: list[str]) -> Options:
@@ -58,20 +44,11 @@ def parse(arguments: list[str]) -> Options:
     add("--iterations", type=positive, metavar="I", help="multiplications (default: the input's)")
     add("--grid", metavar="PxQ", help="processes in rows and columns (default: the squarest)")
     add("--verify", choices=("exact", "none"), default="exact", help="every bit of the product")
-    add("--repetitions", type=positive, default=1, metavar="K", help="solve K times")
-    add("--variant", choices=VARIANTS, default="mpi", help="how the ranks work together")
-    add_arguments(parser)
+    add_common(parser, VARIANTS)
     given = parser.parse_args(arguments)
-    if given.size is not None and given.input is not None:
-        raise AppUsageError(f"--input {given.input} and --size {given.size} exclude each other")
-    name = None if given.size is not None else given.input or "default"
-    if name is not None and name not in INPUTS:
-        raise AppUsageError(f"--input {name} is unknown; there are {', '.join(INPUTS)}")
+    name = chosen_input(INPUTS, given.input, ("--size", given.size))
     size, iterations = (given.size, 1) if name is None else INPUTS[name][:2]
-    try:
-        config = from_arguments(given)
-    except mate.MateError as error:
-        raise AppUsageError(str(error)) from None
+    config = config_of(given)
     if given.variant != "mate" and config.ranks_per_process > 1:
         raise AppUsageError(
             f"--workers and --ranks-per-process mean nothing to --variant {given.variant}"

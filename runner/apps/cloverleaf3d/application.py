@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -15,9 +14,9 @@ from runner.apps.cloverleaf3d.options import ENERGIES, Options, parse
 from runner.apps.cloverleaf3d.problem import DEPTH
 from runner.apps.cloverleaf3d.variant_mate import OnMate
 from runner.apps.cloverleaf3d.variant_mpi import Flat
-from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import show_shape
 from runner.apps.common_layout import make_layout
+from runner.apps.common_mated import helped, largest, told, typical
 from runner.apps.common_meter import Timed, breakdown
 from runner.apps.common_mpi import agree
 from runner.apps.common_report import json_line
@@ -42,9 +41,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
-    if options.help is not None:
-        if comm.rank == 0:
-            print(options.help, flush=True)
+    if helped(comm, options):
         return 0
     config = options.config
     layout = agree(
@@ -66,13 +63,11 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
         return OnMate(comm, layout, config)
 
     solver = agree(comm, set_up)
-    startup_s = comm.allreduce(perf_counter() - begin, op=_max())
+    startup_s = largest(comm, perf_counter() - begin)
     before = comm.allreduce(sum(block.mass() for block in solver.blocks))
     runs = [_timed(solver, options) for _ in range(options.repetitions)]
-    seconds = [comm.allreduce(timed.elapsed, op=_max()) for timed in runs]
-    solver_s = statistics.median_low(seconds)
-    odf = layout.local_count / config.workers
-    parts = breakdown(comm, runs[seconds.index(solver_s)], solver_s, odf)
+    solver_s, middle, seconds = typical(comm, runs)
+    parts = breakdown(comm, middle, solver_s, layout.local_count / config.workers)
     after = comm.allreduce(sum(block.mass() for block in solver.blocks))
     energy = comm.allreduce(sum(block.energy() for block in solver.blocks))
     wrong = _wrong(comm, options, solver, before, after, energy)
@@ -114,11 +109,8 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
 def _timed(solver: Solver, options: Options) -> Timed:
     for block in solver.blocks:
         block.reset()
-    try:
+    with told():
         return solver.solve(options.steps)
-    except mate.ConfigError as error:
-        # Raised on all processes alike: more workers than CPUs, for example.
-        raise AppUsageError(str(error)) from None
 
 
 def _wrong(
@@ -147,9 +139,3 @@ def _wrong(
     else:
         mine = ""
     return next((text for text in comm.allgather(mine) if text), "")
-
-
-def _max() -> Any:
-    from mpi4py import MPI
-
-    return MPI.MAX

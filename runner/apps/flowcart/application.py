@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -11,7 +10,18 @@ from typing import Any
 import numpy as np
 
 from runner import mate
-from runner.apps.common_errors import AppError, AppUsageError
+from runner.apps.common_errors import AppUsageError
+from runner.apps.common_mated import (
+    MatedOptions,
+    add_common,
+    chosen_input,
+    config_of,
+    helped,
+    largest,
+    level_of,
+    told,
+    typical,
+)
 from runner.apps.common_meter import Timed, breakdown
 from runner.apps.common_mpi import agree
 from runner.apps.common_options import OptionParser, positive
@@ -20,7 +30,6 @@ from runner.apps.flowcart.domain import Domain, serial
 from runner.apps.flowcart.mesh import Mesh
 from runner.apps.flowcart.solvers import BALANCES, Flat, OnMate
 from runner.mate.balance import imbalance
-from runner.mate.options import add_arguments, from_arguments
 
 VARIANTS = ("mpi", "mate")
 INPUTS = {
@@ -37,32 +46,19 @@ RESIDUALS = {
 """What a serial run leaves, by width and cycles (tests/apps/test_flowcart.py runs them)."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """What a run does; ``help`` is the text to print."""
+@dataclass(frozen=True, kw_only=True)
+class Options(MatedOptions):
+    """What a run does."""
 
-    input: str | None
     width: int
     cycles: int
     verify: str
-    repetitions: int
-    variant: str
     balance: str
-    config: mate.Config
-    help: str | None
-
-    @property
-    def thread_level(self) -> str:
-        """What MPI must be started with, in the words of mpi4py."""
-        return self.config.thread_level if self.variant == "mate" else "single"
 
 
 def thread_level(arguments: list[str]) -> str:
     """The thread level for a command line; a wrong one is told about once MPI runs."""
-    try:
-        return parse(arguments).thread_level
-    except AppError:
-        return "single"
+    return level_of(parse, arguments)
 
 
 def parse(arguments: list[str]) -> Options:
@@ -77,22 +73,13 @@ def parse(arguments: list[str]) -> Options:
     add("--cycles", type=positive, metavar="C", help="V-cycles (default: the input's, or 10)")
     add("--verify", choices=("residual", "full", "none"), default="residual",
         help="residual: the stored one; full: also every bit against a serial run")  # fmt: skip
-    add("--repetitions", type=positive, default=1, metavar="K", help="solve K times")
-    add("--variant", choices=VARIANTS, default="mpi", help="how the ranks work together")
     add("--balance", choices=BALANCES, default="none",
         help="who holds which ranks, from a short run before the clock starts")  # fmt: skip
-    add_arguments(parser)
+    add_common(parser, VARIANTS)
     given = parser.parse_args(arguments)
-    if given.width is not None and given.input is not None:
-        raise AppUsageError(f"--input {given.input} and --width {given.width} exclude each other")
-    name = None if given.width is not None else given.input or "default"
-    if name is not None and name not in INPUTS:
-        raise AppUsageError(f"--input {name} is unknown; there are {', '.join(INPUTS)}")
+    name = chosen_input(INPUTS, given.input, ("--width", given.width))
     width, cycles = (given.width, 10) if name is None else INPUTS[name][:2]
-    try:
-        config = from_arguments(given)
-    except mate.MateError as error:
-        raise AppUsageError(str(error)) from None
+    config = config_of(given)
     if given.variant != "mate" and (config.ranks_per_process > 1 or given.balance != "none"):
         raise AppUsageError(
             "--workers, --ranks-per-process and --balance mean nothing to --variant mpi"
@@ -118,9 +105,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
-    if options.help is not None:
-        if comm.rank == 0:
-            print(options.help, flush=True)
+    if helped(comm, options):
         return 0
     mesh = agree(comm, lambda: Mesh(options.width))
     config = options.config
@@ -128,17 +113,16 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     if options.variant == "mate":
         mate.world(config)  # Asks whether MPI granted the thread level.
         agree(comm, lambda: mesh.shares(comm.size * config.ranks_per_process))
-        solver = _on_mate(comm, mesh, options)
+        with told():
+            solver = OnMate(comm, mesh, config, options.balance)
     else:
         solver = agree(comm, lambda: Flat(comm, mesh))
-    startup_s = comm.allreduce(perf_counter() - begin, op=_max())
+    startup_s = largest(comm, perf_counter() - begin)
     runs = [_timed(solver, options) for _ in range(options.repetitions)]
-    seconds = [comm.allreduce(timed.elapsed, op=_max()) for timed in runs]
-    solver_s = statistics.median_low(seconds)
-    typical = runs[seconds.index(solver_s)]
+    solver_s, middle, seconds = typical(comm, runs)
     ranks = comm.size * config.ranks_per_process
-    parts = breakdown(comm, typical, solver_s, ranks / comm.size / config.workers)
-    cores = [c for own in comm.allgather([m.compute for m in typical.meters]) for c in own]
+    parts = breakdown(comm, middle, solver_s, config.ranks_per_process / config.workers)
+    cores = [c for own in comm.allgather([m.compute for m in middle.meters]) for c in own]
     cut = imbalance(cores, solver_s)
     left, before = residual(comm, mesh, solver.domains)
     wrong = _wrong(comm, mesh, options, solver.domains) or (
@@ -180,21 +164,11 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     return 1 if wrong else 0
 
 
-def _on_mate(comm: Any, mesh: Mesh, options: Options) -> OnMate:
-    try:
-        return OnMate(comm, mesh, options.config, options.balance)
-    except mate.ConfigError as error:
-        # Raised on all processes alike: more workers than CPUs, for example.
-        raise AppUsageError(str(error)) from None
-
-
 def _timed(solver: Flat | OnMate, options: Options) -> Timed:
     for domain in solver.domains:
         domain.reset()
-    try:
+    with told():
         return solver.solve(options.cycles)
-    except mate.ConfigError as error:
-        raise AppUsageError(str(error)) from None
 
 
 def _wrong(comm: Any, mesh: Mesh, options: Options, domains: list[Domain]) -> str:
@@ -243,9 +217,3 @@ def residual_is_wrong(width: int, cycles: int, left: float, before: float) -> st
     if abs(left - expected) <= 1e-9 * expected + 1e-13 * before:
         return ""
     return f"residual {left!r}, expected {expected!r}"
-
-
-def _max() -> Any:
-    from mpi4py import MPI
-
-    return MPI.MAX

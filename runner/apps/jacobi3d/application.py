@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from time import perf_counter
 from typing import Any
 
-from runner.apps.common_errors import AppUsageError
 from runner.apps.common_layout import Layout
+from runner.apps.common_mated import helped, largest, told, typical
 from runner.apps.common_meter import Timed, breakdown
 from runner.apps.common_mpi import agree
 from runner.apps.jacobi3d.inputs import stored_residual
@@ -21,7 +20,6 @@ from runner.apps.jacobi3d.verify import (
     global_residual,
     judge_residual,
 )
-from runner.mate import ConfigError
 
 
 def main(comm: Any, arguments: list[str], begin: float) -> int:
@@ -30,9 +28,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
-    if options.help is not None:
-        if comm.rank == 0:
-            print(options.help, flush=True)
+    if helped(comm, options):
         return 0
     masks, number = masks_on_node(comm) if options.variant == "threads" else ([], 0)
 
@@ -50,7 +46,6 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
 
 def _solve(comm: Any, options: Options, layout: Layout, solver: Solver, begin: float) -> Solved:
     """All repetitions; the first one that is not verified decides the verdict."""
-    seconds: list[float] = []
     repetitions: list[Timed] = []
     verdicts: list[Verdict] = []
     startup_s = 0.0
@@ -58,30 +53,18 @@ def _solve(comm: Any, options: Options, layout: Layout, solver: Solver, begin: f
         for block in solver.blocks:
             block.reset()
         at_start = global_residual(comm, solver.blocks)
-        startup_s = startup_s or comm.allreduce(perf_counter() - begin, op=_max())
-        timed = _timed(solver, options)
-        seconds.append(comm.allreduce(timed.elapsed, op=_max()))
-        repetitions.append(timed)
+        startup_s = startup_s or largest(comm, perf_counter() - begin)
+        repetitions.append(_timed(solver, options))
         verdicts.append(_verify(comm, options, solver, at_start))
     verdict = next((v for v in verdicts if v.verified is False), verdicts[-1])
-    solver_s = statistics.median_low(seconds)
-    typical = repetitions[seconds.index(solver_s)]
+    solver_s, middle, seconds = typical(comm, repetitions)
     odf = layout.local_count / options.config.workers
-    return Solved(seconds, solver_s, breakdown(comm, typical, solver_s, odf), verdict, startup_s)
+    return Solved(seconds, solver_s, breakdown(comm, middle, solver_s, odf), verdict, startup_s)
 
 
 def _timed(solver: Solver, options: Options) -> Timed:
-    try:
+    with told():
         return solver.solve(options.iterations)
-    except ConfigError as error:
-        # Raised on all processes alike: more workers than CPUs, for example.
-        raise AppUsageError(str(error)) from None
-
-
-def _max() -> Any:
-    from mpi4py import MPI
-
-    return MPI.MAX
 
 
 def _verify(comm: Any, options: Options, solver: Solver, at_start: float) -> Verdict:

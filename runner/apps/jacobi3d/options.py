@@ -7,17 +7,16 @@ from argparse import Namespace
 from dataclasses import dataclass
 
 from runner import mate
-from runner.apps.common_errors import AppError, AppUsageError
+from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import Shape, parse_shape
+from runner.apps.common_mated import MatedOptions, add_common, chosen_input, config_of, level_of
 from runner.apps.common_options import OptionParser, positive
 from runner.apps.jacobi3d.inputs import INPUTS
-from runner.mate.options import add_arguments, from_arguments
 
 MATED = ("over", "barrier", "mate")
 """The variants that run on the MATE runtime."""
 
 VARIANTS = ("mpi", "over", "overlap", "barrier", "threads", "mate")
-DEFAULT_INPUT = "default"
 DEFAULT_ITERATIONS = 100
 DEFAULT_BLOCK = 64
 
@@ -26,20 +25,15 @@ _USED = {"mpi": {"block_size"}, "overlap": _TILES, "threads": _TILES | {"workers
 """Switches of the runtime that mean something to the variants without it."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """What a run does; ``input`` is None for a size given by hand, ``help`` the text to print."""
+@dataclass(frozen=True, kw_only=True)
+class Options(MatedOptions):
+    """What a run does."""
 
-    input: str | None
     size: Shape
     iterations: int
     grid: Shape | None
     block: int
     verify: str
-    repetitions: int
-    variant: str
-    config: mate.Config
-    help: str | None
 
     @property
     def thread_level(self) -> str:
@@ -51,10 +45,7 @@ class Options:
 
 def thread_level(arguments: list[str]) -> str:
     """The thread level for a command line; a wrong one is told about once MPI runs."""
-    try:
-        return parse(arguments).thread_level
-    except AppError:
-        return "single"
+    return level_of(parse, arguments)
 
 
 def build_parser() -> OptionParser:
@@ -71,9 +62,7 @@ def build_parser() -> OptionParser:
         help=f"cache block in y and z (default: --block-size, {DEFAULT_BLOCK})")  # fmt: skip
     add("--verify", choices=("residual", "full", "none"), default="residual",
         help="full: every bit against a serial run")  # fmt: skip
-    add("--repetitions", type=positive, default=1, metavar="K", help="solve K times")
-    add("--variant", choices=VARIANTS, default="mpi", help="how the ranks work together")
-    add_arguments(parser)
+    add_common(parser, VARIANTS)
     return parser
 
 
@@ -99,23 +88,17 @@ def parse(arguments: list[str]) -> Options:
 
 def _problem(name: str | None, size: str | None) -> tuple[str | None, Shape, int]:
     """Name, size and iterations of the input, or of a size given by hand."""
-    if size is not None:
-        if name is not None:
-            raise AppUsageError(f"--input {name} and --size {size} exclude each other")
-        cube = size if "x" in size.lower() else f"{size}x{size}x{size}"
-        return None, parse_shape(cube, "--size", 3), DEFAULT_ITERATIONS
-    name = name or DEFAULT_INPUT
-    if name not in INPUTS:
-        raise AppUsageError(f"--input {name} is unknown; there are {', '.join(INPUTS)}")
-    return name, INPUTS[name].size, INPUTS[name].iterations
+    chosen = chosen_input(INPUTS, name, ("--size", size))
+    if chosen is not None:
+        return chosen, INPUTS[chosen].size, INPUTS[chosen].iterations
+    assert size is not None
+    cube = size if "x" in size.lower() else f"{size}x{size}x{size}"
+    return None, parse_shape(cube, "--size", 3), DEFAULT_ITERATIONS
 
 
 def _config(given: Namespace) -> mate.Config:
     """The runtime's configuration, checked for the variant; raises :class:`AppUsageError`."""
-    try:
-        config = from_arguments(given)
-    except mate.MateError as error:
-        raise AppUsageError(str(error)) from None
+    config = config_of(given)
     if config.rank_map is not None:
         raise AppUsageError(
             "--rank-map: Jacobi3D cuts its grid in equal shares, rank by rank; leave it out"

@@ -1,0 +1,116 @@
+"""What applications share that run as flat MPI and on MATE: options, timing of repetitions."""
+
+from __future__ import annotations
+
+import statistics
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from runner import mate
+from runner.apps.common_errors import AppError, AppUsageError
+from runner.apps.common_meter import Timed
+from runner.apps.common_options import OptionParser, positive
+from runner.mate.options import add_arguments, from_arguments
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatedOptions:
+    """``input`` is None for a size given by hand, ``help`` the text to print."""
+
+    input: str | None
+    repetitions: int
+    variant: str
+    config: mate.Config
+    help: str | None
+
+    @property
+    def thread_level(self) -> str:
+        """What MPI must be started with, in the words of mpi4py."""
+        return self.config.thread_level if self.variant == "mate" else "single"
+
+
+class Threaded(Protocol):
+    """Options that say how MPI must be started."""
+
+    @property
+    def thread_level(self) -> str: ...
+
+
+def level_of(parse: Callable[[list[str]], Threaded], arguments: list[str]) -> str:
+    """The thread level for a command line; a wrong one is told about once MPI runs."""
+    try:
+        return parse(arguments).thread_level
+    except AppError:
+        return "single"
+
+
+def add_common(parser: OptionParser, variants: Sequence[str]) -> None:
+    """The options that are the same everywhere; the runtime's own last."""
+    parser.add_argument(
+        "--repetitions", type=positive, default=1, metavar="K", help="solve K times"
+    )
+    parser.add_argument(
+        "--variant", choices=variants, default="mpi", help="how the ranks work together"
+    )
+    add_arguments(parser)
+
+
+def chosen_input(known: Iterable[str], name: str | None, size: tuple[str, Any]) -> str | None:
+    """The name of the input, "default" where nothing is said; None where a size is given.
+
+    ``size`` is its switch and its value.  Raises :class:`AppUsageError` for both, or another name.
+    """
+    switch, value = size
+    if value is not None:
+        if name is not None:
+            raise AppUsageError(f"--input {name} and {switch} {value} exclude each other")
+        return None
+    name = name or "default"
+    if name not in known:
+        raise AppUsageError(f"--input {name} is unknown; there are {', '.join(known)}")
+    return name
+
+
+def config_of(given: Namespace) -> mate.Config:
+    """The runtime's configuration; raises :class:`AppUsageError`."""
+    with told(mate.MateError):
+        return from_arguments(given)
+
+
+@contextmanager
+def told(kind: type[mate.MateError] = mate.ConfigError) -> Iterator[None]:
+    """What the runtime refuses is the user's error.
+
+    It is raised on all processes alike: more workers than CPUs, for example.
+    """
+    try:
+        yield
+    except kind as error:
+        raise AppUsageError(str(error)) from None
+
+
+def helped(comm: Any, options: MatedOptions) -> bool:
+    """Print the help on rank 0; whether it was asked for."""
+    if options.help is not None and comm.rank == 0:
+        print(options.help, flush=True)
+    return options.help is not None
+
+
+def largest(comm: Any, value: float) -> float:
+    """Over all processes, on each.  Collective."""
+    from mpi4py import MPI
+
+    return float(comm.allreduce(value, op=MPI.MAX))
+
+
+def typical(comm: Any, runs: Sequence[Timed]) -> tuple[float, Timed, list[float]]:
+    """Median of the repetitions (the lower of two), this process's part of it, and all of them.
+
+    Seconds of a repetition are those of its slowest process.  Collective.
+    """
+    seconds = [largest(comm, timed.elapsed) for timed in runs]
+    middle = statistics.median_low(seconds)
+    return middle, runs[seconds.index(middle)], seconds
