@@ -1,23 +1,13 @@
-"""One setting for a class of programs with its evidence: what ``autotune publish`` may rely on.
-
-Results are JSON files, one each, in ``$XDG_DATA_HOME/autotune/classwide``: they are small, made
-rarely, and carried to other machines by people.
-"""
+"""One setting for a class of programs with its evidence: what ``autotune publish`` may rely on."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import math
-import os
-import re
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
-from autotune.errors import UsageError
+from autotune.kept import Kept, content_id
 from autotune.space import Setting
 
 SCHEMA = "autotune-classwide-1"
@@ -26,7 +16,6 @@ Status = Literal["recommended", "keep_default", "unproven"]
 nothing to prove.  ``unproven``: chosen from recorded runs only; must not become anyone's default.
 """
 STATUSES: tuple[Status, ...] = ("recommended", "keep_default", "unproven")
-_ID = re.compile(r"[0-9a-f]{4,16}")
 
 
 @dataclass(frozen=True)
@@ -85,8 +74,7 @@ class ClasswideResult:
     @property
     def id(self) -> str:
         """12 hexadecimal digits over the whole content: the ID of ``classwide:ID``."""
-        text = json.dumps(self._content(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        return content_id(self._content())
 
     @property
     def proven(self) -> bool:
@@ -105,104 +93,19 @@ class ClasswideResult:
         """JSON types only, with the ``id``."""
         return {**self._content(), "id": self.id}
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any], origin: str = "the result") -> ClasswideResult:
-        """Inverse of :meth:`to_json`; ``origin`` names the file in messages.
 
-        Raises UsageError for another schema, a missing or unknown key, or an altered content.
-        """
-        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-            found = data.get("schema") if isinstance(data, dict) else None
-            raise UsageError(
-                f"{origin}: schema is {found!r}, expected {SCHEMA!r}: not a class-wide result, "
-                "or one of another version of autotune; make it again with autotune classwide"
-            )
-        plain = {k: v for k, v in data.items() if k not in ("schema", "id")}
-        try:
-            plain["setting"] = Setting(plain["setting"])
-            plain["evidence"] = tuple(ProgramEvidence(**row) for row in plain["evidence"])
-            for name in ("pruned", "warnings", "scores"):
-                plain[name] = tuple(plain[name])
-            result = cls(**plain)
-            own = result.id
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
-            raise UsageError(
-                f"{origin}: damaged or incomplete ({problem}); make it again with autotune "
-                "classwide"
-            ) from None
-        if result.status not in STATUSES:
-            raise UsageError(
-                f"{origin}: status is {result.status!r}, expected {', '.join(STATUSES)}"
-            )
-        if data.get("id") != own:
-            raise UsageError(
-                f"{origin}: its content does not belong to its id {data.get('id')!r}: it was "
-                "changed by hand or cut off; make it again with autotune classwide"
-            )
-        return result
+def _parse(data: dict[str, Any]) -> ClasswideResult:
+    if data["status"] not in STATUSES:
+        raise ValueError(f"status is {data['status']!r}, expected {', '.join(STATUSES)}")
+    evidence = tuple(ProgramEvidence(**row) for row in data["evidence"])
+    lists = {name: tuple(data[name]) for name in ("pruned", "warnings", "scores")}
+    return ClasswideResult(
+        **data | lists | {"setting": Setting(data["setting"]), "evidence": evidence}
+    )
 
 
-def results_folder() -> Path:
-    """Where class-wide results are kept."""
-    base = Path(os.environ.get("XDG_DATA_HOME", ""))
-    if not base.is_absolute():
-        base = Path.home() / ".local" / "share"
-    return base / "autotune" / "classwide"
-
-
-def save_result(result: ClasswideResult, folder: Path | None = None) -> Path:
-    """Write the result, whole or not at all; raises UsageError where that cannot be."""
-    place = folder or results_folder()
-    text = json.dumps(result.to_json(), indent=2) + "\n"
-    path = place / f"{result.id}.json"
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=place, prefix=".new.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).replace(path)
-    except OSError as problem:
-        raise UsageError(f"cannot write {path}: {problem.strerror}") from None
-    return path
-
-
-def read_result(path: Path) -> ClasswideResult:
-    """A result from a file; raises UsageError for one that cannot be read or is damaged."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as problem:
-        raise UsageError(f"cannot read the class-wide result {path}: {problem}") from None
-    return ClasswideResult.from_json(data, str(path))
-
-
-def find_result(wanted: str, folder: Path | None = None) -> ClasswideResult:
-    """The result whose id begins with ``wanted`` (4 hexadecimal digits at least).
-
-    Raises UsageError, listing what there is, where none or several fit.
-    """
-    place = folder or results_folder()
-    if not _ID.fullmatch(wanted):
-        raise UsageError(
-            f"classwide:{wanted} is no id of a class-wide result; expected 4 to 12 of the digits "
-            f"that autotune classwide printed (kept in {place})"
-        )
-    there = sorted(p for p in place.glob("*.json"))
-    fitting = [p for p in there if p.stem.startswith(wanted)]
-    if len(fitting) != 1:
-        words = "none begins so" if not fitting else f"{len(fitting)} begin so"
-        have = ", ".join(p.stem for p in there[-8:]) or "none yet"
-        raise UsageError(f"classwide:{wanted}: {words} in {place}; there are: {have}")
-    return read_result(fitting[0])
-
-
-def latest_result(
-    cluster: str, folder: Path | None = None, *, proven: bool = True
-) -> ClasswideResult | None:
-    """The newest result for a cluster, only proven ones unless told otherwise; None for none."""
-    place = folder or results_folder()
-    found = [read_result(path) for path in sorted(place.glob("*.json"))]
-    fitting = [r for r in found if r.cluster == cluster and (r.proven or not proven)]
-    return max(fitting, key=lambda r: (r.date, r.id), default=None)
+RESULTS = Kept("classwide", "class-wide result", SCHEMA, _parse)
+"""All that were found."""
 
 
 def _finite(value: Any) -> Any:

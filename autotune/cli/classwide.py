@@ -11,13 +11,14 @@ import typer
 
 from autotune.anova.classwide import Choice, choose
 from autotune.anova.prove import PRUNE_PAIRS, Program, Proof, Terms, check_programs, prove
-from autotune.anova.result import ClasswideResult, save_result
+from autotune.anova.result import RESULTS, ClasswideResult
 from autotune.anova.sources import dataset_table
 from autotune.anova.table import Table
 from autotune.cli import options as o
 from autotune.cli.anova import PRESETS, read_options
+from autotune.cli.classwide_words import print_classwide
 from autotune.cli.progress import Progress
-from autotune.cli.render import console, error_console, table, write_json
+from autotune.cli.render import console, error_console, write_json
 from autotune.datasets import Cell, Dataset, load
 from autotune.datasets.prepare import with_args
 from autotune.errors import UsageError
@@ -25,14 +26,7 @@ from autotune.space import DEFAULT
 from autotune.stats import Plan
 from autotune.store import Store
 from autotune.study.duration import parse_duration
-from autotune.words import percent
 from runner.machine import describe
-
-HEADLINES = {
-    "recommended": "A better setting for the class is proven.",
-    "keep_default": "Keep the default: nothing better is proven for the class.",
-    "unproven": "Chosen from recorded runs only: not proven, not to be published.",
-}
 
 
 def classwide(
@@ -136,11 +130,11 @@ def classwide(
                 error_console().print("interrupted; the same command goes on where it was")
                 raise
     result = _result(recorded, choice, proof, programs, cluster)
-    path = save_result(result)
+    path = RESULTS.save(result)
     if json_out:
         write_json(result.to_json(), json_out)
     if json_out != "-":
-        _print(result, choice, proof)
+        print_classwide(result, choice, proof)
         console().print(f"result classwide:{result.id}  ({path})", markup=False, soft_wrap=True)
 
 
@@ -253,58 +247,3 @@ def _result(
         pruned=proof.pruned,
         **shared,
     )
-
-
-def _print(result: ClasswideResult, choice: Choice, proof: Proof | None) -> None:
-    out = console()
-    rows = [
-        [
-            row.name,
-            f"{row.share:.0%}",
-            "-" if row.held_out is None else f"{row.held_out:.0%}",
-            f"{row.slower:.1f}".removesuffix(".0"),
-        ]
-        for row in choice.rows
-    ]
-    title = "share of the best known gain, on recorded runs"
-    columns = ["chosen by", ">share", ">programs left out", ">cells slower than default"]
-    out.print(table(title, columns, rows))
-    out.print(f"chosen: {choice.method} ({choice.why})", markup=False)
-    out.print(f"  {choice.setting.key.replace(',', ' ')}", markup=False)
-    if proof is not None:
-        _print_proof(proof)
-    out.print()
-    out.print(HEADLINES[result.status], style="bold", markup=False)
-    out.print(f"{result.why}", markup=False)
-    if result.gain is not None:
-        out.print(
-            f"mean gain {percent(result.gain)} ({percent(result.lo)} .. {percent(result.hi)}); "
-            f"held-out programs {percent(result.held_out_gain)}",
-            markup=False,
-        )
-    for name, value in result.setting.items():
-        out.print(f"  {name} = {value}", markup=False)
-    for warning in result.warnings:
-        out.print(f"note: {warning}", markup=False)
-
-
-def _print_proof(proof: Proof) -> None:
-    out = console()
-    if proof.pruned:
-        out.print(f"taken out, nothing became worse: {', '.join(proof.pruned)}", markup=False)
-    rows = [
-        [
-            f"{row.app} {row.input or ''}".strip() + (" (held out)" if row.held_out else ""),
-            str(row.ranks),
-            percent(row.gain),
-            f"{percent(row.lo)} .. {percent(row.hi)}",
-            str(row.pairs),
-            "open" if row.verdict == "continue" else row.verdict,
-        ]
-        for row in proof.evidence
-    ]
-    columns = ["program", ">ranks", ">gain", ">95 % interval", ">pairs", "verdict"]
-    if rows:
-        out.print(table("measured now, against the default", columns, rows))
-    if proof.cut_short:
-        out.print("the budget ended it; the same command with a larger one goes on", markup=False)

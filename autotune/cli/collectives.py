@@ -11,7 +11,7 @@ from autotune.cli.progress import Progress
 from autotune.cli.render import console, error_console, table, write_json
 from autotune.collectives.candidates import OPERATIONS
 from autotune.collectives.find import SIZES, Terms, find_tables, with_ranks
-from autotune.collectives.result import CollectiveResult, save
+from autotune.collectives.result import TABLES, CollectiveResult
 from autotune.errors import UsageError
 from autotune.store import Store
 from autotune.words import interval, percent
@@ -69,7 +69,7 @@ def collectives(
         except KeyboardInterrupt:
             error_console().print("interrupted; the same command goes on where it was")
             raise
-    path = save(result)
+    path = TABLES.save(result)
     if json_out:
         write_json(result.to_json(), json_out)
     if json_out != "-":

@@ -115,7 +115,7 @@ def trace(
             target = dataclasses.replace(target, app=app)
         features, _ = traced_features(target, guard=guard)
         place.mkdir(exist_ok=True)
-        features.save(path)
+        features.portable().save(path)
         done += 1
     have = sum((place / f"{cell.key}.json").is_file() for cell in found.cells)
     console().print(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from autotune.errors import UsageError
+from runner.whole import whole
 
 WIDTH = 80
 
@@ -55,12 +54,7 @@ def write_json(data: Any, target: str) -> None:
 def write_text(path: Path, text: str) -> None:
     """Replace a file in one step; raises UsageError where that place cannot be written."""
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent or Path(), prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)
-        Path(name).replace(path)
+        with whole(path) as part:
+            part.write_text(text, encoding="utf-8")
     except OSError as problem:
         raise UsageError(f"cannot write {path}: {problem.strerror}") from None

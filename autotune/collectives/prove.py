@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.space.parameter import Parameter
 from autotune.stats import compare
 from autotune.stats.exact import sign_rank
+from runner import places
 
 PAIRS = 12
 _ALPHA = 0.05
@@ -122,10 +122,7 @@ def _merged(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 
 def _folder() -> Path:
     """Where tables lie while they are proven."""
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not base.is_absolute():
-        base = Path.home() / ".cache"
-    return base / "autotune" / "collectives"
+    return places.cache("collectives")
 
 
 def write_rules(machine: Machine, entries: Sequence[Entry], place: Path) -> Path:

@@ -1,25 +1,18 @@
-"""Tables that were found, with their evidence: JSON files, one each, as class-wide results are."""
+"""Tables that were found, with their evidence."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
-import os
-import re
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from autotune.anova.result import results_folder
 from autotune.collectives.candidates import OPERATIONS
 from autotune.collectives.prove import SizeEvidence
-from autotune.errors import UsageError
+from autotune.kept import Kept, content_id
 from autotune.publish.content import Rule
 
 SCHEMA = "autotune-collectives-1"
-_ID = re.compile(r"[0-9a-f]{4,16}")
 
 
 @dataclass(frozen=True)
@@ -60,7 +53,7 @@ class CollectiveResult:
     @property
     def id(self) -> str:
         """12 hexadecimal digits over the whole content."""
-        return hashlib.sha256(json.dumps(self._content(), sort_keys=True).encode()).hexdigest()[:12]
+        return content_id(self._content())
 
     @property
     def proven(self) -> bool:
@@ -97,85 +90,21 @@ class CollectiveResult:
         """JSON types only, with the ``id``."""
         return {**self._content(), "id": self.id}
 
-    @classmethod
-    def from_json(cls, data: Any, origin: str) -> CollectiveResult:
-        """Inverse of :meth:`to_json`; raises UsageError for anything else, or altered content."""
-        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-            raise UsageError(
-                f"{origin} is no table of collectives (schema {SCHEMA!r}); make one with autotune "
-                "collectives"
-            )
-        try:
-            parts = tuple(
-                Part(
-                    **part
-                    | {
-                        "rules": tuple(Rule(**rule) for rule in part["rules"]),
-                        "evidence": tuple(SizeEvidence(**row) for row in part["evidence"]),
-                        "check": tuple(part["check"]),
-                    }
-                )
-                for part in data["parts"]
-            )
-            values = {k: v for k, v in data.items() if k not in ("schema", "id", "parts")}
-            result = cls(**values, parts=parts)
-        except (KeyError, TypeError, AttributeError) as problem:
-            raise UsageError(
-                f"{origin}: damaged or incomplete ({problem}); make it again"
-            ) from None
-        if data.get("id") != result.id:
-            raise UsageError(
-                f"{origin}: its content does not belong to its id {data.get('id')!r}: it was "
-                "changed by hand or cut off; make it again with autotune collectives"
-            )
-        return result
 
-
-def folder() -> Path:
-    """Where tables are kept."""
-    return results_folder().parent / "collectives"
-
-
-def save(result: CollectiveResult) -> Path:
-    """Write it, whole or not at all; raises UsageError where that cannot be."""
-    path = folder() / f"{result.id}.json"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(json.dumps(result.to_json(), indent=2) + "\n")
-        Path(name).replace(path)
-    except OSError as problem:
-        raise UsageError(f"cannot write {path}: {problem.strerror}") from None
-    return path
-
-
-def read(path: Path) -> CollectiveResult:
-    """A table from a file; raises UsageError for one that cannot be read."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as problem:
-        raise UsageError(f"cannot read the table of collectives {path}: {problem}") from None
-    return CollectiveResult.from_json(data, str(path))
-
-
-def find(wanted: str) -> CollectiveResult:
-    """The table whose id begins with ``wanted``; raises UsageError where none or several do."""
-    if not _ID.fullmatch(wanted):
-        raise UsageError(
-            f"collectives:{wanted} is no id of a table; expected 4 to 12 of the digits that "
-            f"autotune collectives printed (kept in {folder()})"
+def _parse(data: dict[str, Any]) -> CollectiveResult:
+    parts = tuple(
+        Part(
+            **part
+            | {
+                "rules": tuple(Rule(**rule) for rule in part["rules"]),
+                "evidence": tuple(SizeEvidence(**row) for row in part["evidence"]),
+                "check": tuple(part["check"]),
+            }
         )
-    there = sorted(folder().glob("*.json"))
-    fitting = [p for p in there if p.stem.startswith(wanted)]
-    if len(fitting) != 1:
-        words = "none begins so" if not fitting else f"{len(fitting)} begin so"
-        have = ", ".join(p.stem for p in there[-8:]) or "none yet"
-        raise UsageError(f"collectives:{wanted}: {words} in {folder()}; there are: {have}")
-    return read(fitting[0])
+        for part in data["parts"]
+    )
+    return CollectiveResult(**{k: v for k, v in data.items() if k != "parts"}, parts=parts)
 
 
-def latest(cluster: str) -> CollectiveResult | None:
-    """The newest table of a cluster."""
-    found = [r for r in map(read, sorted(folder().glob("*.json"))) if r.cluster == cluster]
-    return max(found, key=lambda r: (r.date, r.id), default=None)
+TABLES = Kept("collectives", "table of collectives", SCHEMA, _parse)
+"""All that were found."""

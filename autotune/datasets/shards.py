@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -15,6 +13,7 @@ import pyarrow.parquet as pq
 
 from autotune.errors import UsageError, WorkError
 from runner.types import RunRecord
+from runner.whole import whole
 
 State = Literal["ok", "censored", "failed", "altered", "wrong"]
 STATES: tuple[State, ...] = ("ok", "censored", "failed", "altered", "wrong")
@@ -75,11 +74,8 @@ def write_shard(folder: Path, rows: Sequence[Row]) -> Path:
     table = pa.Table.from_pylist([asdict(row) for row in rows], schema=SCHEMA)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        os.close(handle)
-        pq.write_table(table, name, compression="zstd")
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
+        with whole(path, 0o644) as part:
+            pq.write_table(table, part, compression="zstd")
     except OSError as problem:
         raise WorkError(f"cannot write {path}: {problem.strerror}") from None
     return path

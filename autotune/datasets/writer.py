@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,17 +10,13 @@ from autotune.datasets.dataset import ALL, SETTINGS, SPACES, Dataset, load, sett
 from autotune.datasets.frozen import frozen
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
+from runner.whole import write_whole
 
 
 def write_text(path: Path, text: str) -> None:
     """Replace a file in one step; raises UsageError where that place cannot be written."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
+        write_whole(path, text, mode=0o644)
     except OSError as problem:
         raise UsageError(f"cannot write {path}: {problem.strerror}") from None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -18,6 +17,7 @@ from autotune.predict.predictor import Predictor
 from autotune.predict.reading import mapping, number, settings, text, texts
 from autotune.predict.training import Trained
 from autotune.space import Setting
+from runner import places
 
 SCHEMA = "autotune-model-1"
 SHIPPED = "shipped.json"
@@ -88,8 +88,7 @@ def _versions() -> dict[str, str]:
 
 def default_place() -> Path:
     """Where ``autotune train`` puts a model and ``autotune predict`` looks first."""
-    home = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(home).expanduser() / "autotune" / "model.json"
+    return places.data("model.json")
 
 
 def find_model(place: str | None = None) -> Model:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import datetime
-import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.errors import UsageError, WorkError
 from autotune.publish.header import Header, read_header, untouched
+from runner.whole import whole
 
 BACKUP = ".before-autotune"
 SIDE = ".autotune"
@@ -111,16 +110,8 @@ def _write(path: Path, text: str) -> None:
     # A link (as /etc often has) stays one: what it points to is replaced.
     path = path.resolve()
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(mode)
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    with whole(path, mode) as part:
+        part.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
 
 
 def _read(path: Path) -> str:

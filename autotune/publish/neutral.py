@@ -22,6 +22,7 @@ from autotune.publish.header import Header, without_block
 from autotune.publish.install import read_text
 from autotune.publish.record import published
 from autotune.study.target import Surroundings
+from runner import places
 from runner.mpi.library import Library
 
 _PARAM_FILES = "OMPI_MCA_mca_base_param_files"
@@ -117,13 +118,10 @@ def _set_by(header: Header, library: Library, environment: Mapping[str, str]) ->
 
 def _place(texts: list[tuple[str, str]]) -> Path:
     """The same folder for the same texts: its name is part of nothing, but seen in messages."""
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not base.is_absolute():
-        base = Path.home() / ".cache"
     digest = hashlib.sha256(
         "\0".join(f"{n}\0{t}" for n, t in texts).encode(errors="surrogateescape")
     )
-    return base / "autotune" / "neutral" / digest.hexdigest()[:16]
+    return places.cache("neutral", digest.hexdigest()[:16])
 
 
 def _home(home: Path, real: Path, texts: Mapping[str, str]) -> Path:

@@ -6,19 +6,16 @@ The files themselves hold all that is needed; the list only finds them again.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 
 from autotune.errors import WorkError
+from runner import places
+from runner.whole import write_whole
 
 
 def record_path() -> Path:
     """``published.json`` beside the results database's usual place."""
-    base = Path(os.environ.get("XDG_DATA_HOME", ""))
-    if not base.is_absolute():
-        base = Path.home() / ".local" / "share"
-    return base / "autotune" / "published.json"
+    return places.data("published.json")
 
 
 def published() -> list[Path]:
@@ -53,10 +50,6 @@ def forget(path: Path) -> None:
 def _write(paths: list[Path]) -> None:
     place = record_path()
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=place.parent, prefix=".published.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(json.dumps([str(p) for p in paths], indent=1) + "\n")
-        Path(name).replace(place)
+        write_whole(place, json.dumps([str(p) for p in paths], indent=1) + "\n", mode=0o600)
     except OSError as problem:
         raise WorkError(f"cannot write {place}: {problem.strerror}") from None

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.anova.result import ClasswideResult, find_result, latest_result
-from autotune.collectives.result import CollectiveResult, find
+from autotune.anova.result import RESULTS, ClasswideResult
+from autotune.collectives.result import TABLES, CollectiveResult
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.publish.content import GROUPS, Content, Evidence
@@ -53,7 +53,7 @@ def read_source(
     if kind == "classwide" and colon:
         return _from_classwide(_classwide(ident, cluster.name), cluster, library)
     if kind == "collectives" and colon:
-        return _from_collectives(find(ident), cluster, library)
+        return _from_collectives(TABLES.find(ident), cluster, library)
     raise UsageError(
         f"--from {wanted!r} is not understood; expected study:ID (autotune studies), "
         "classwide:ID (autotune classwide) or collectives:ID (autotune collectives)"
@@ -157,8 +157,8 @@ def _common_doubts(evidence: Evidence, cluster: Cluster, library: Library) -> li
 
 def _classwide(ident: str, cluster: str) -> ClasswideResult:
     if ident:
-        return find_result(ident)
-    found = latest_result(cluster)
+        return RESULTS.find(ident)
+    found = RESULTS.latest(cluster, fits=lambda result: result.proven)
     if found is None:
         raise UsageError(
             f"there is no proven class-wide result for cluster {cluster}: make one with autotune "

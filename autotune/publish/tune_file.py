@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import os
-import tempfile
 from pathlib import Path
 
 from autotune.errors import WorkError
@@ -18,6 +16,7 @@ from autotune.space import Setting, Space
 from autotune.study.target import Target
 from runner.launch import Runner
 from runner.types import RunRecord
+from runner.whole import whole
 
 
 class NotObeyed(WorkError):
@@ -38,18 +37,11 @@ def write_tune_file(
         return None
     text = tune_text(values, evidence)
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        with os.fdopen(handle, "w", encoding="ascii", errors="replace") as file:
-            file.write(text)
+        with whole(path, 0o644) as staged:
+            staged.write_text(text, encoding="ascii", errors="replace")
+            _prove(staged, target, space, setting, values, runner)
     except OSError as problem:
         raise WorkError(f"cannot write the parameter file {path}: {problem.strerror}") from None
-    staged = Path(name)
-    try:
-        _prove(staged, target, space, setting, values, runner)
-        staged.chmod(0o644)
-        staged.replace(path)
-    finally:
-        staged.unlink(missing_ok=True)
     return path
 
 

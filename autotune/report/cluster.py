@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from autotune.anova.factors import judge
 from autotune.anova.response import respond
-from autotune.anova.result import ClasswideResult, latest_result
+from autotune.anova.result import RESULTS, ClasswideResult
 from autotune.anova.sources import read_table
-from autotune.collectives.result import CollectiveResult, latest
+from autotune.collectives.result import TABLES, CollectiveResult
 from autotune.errors import UsageError
 from autotune.report.figures import Mark, boxes, dots
 from autotune.report.heat import heat_map
@@ -43,8 +43,8 @@ def cluster_sections(store: Store, name: str, dataset: str | None) -> list[Secti
     Raises UsageError where nothing was measured on this cluster.
     """
     studies = answered(store, name)
-    result = latest_result(name, proven=False)
-    tables = latest(name)
+    result = RESULTS.latest(name)
+    tables = TABLES.latest(name)
     if not studies and result is None and tables is None and dataset is None:
         raise UsageError(
             f"there is no finished search on cluster {name} in {store.shown}, and no class-wide "

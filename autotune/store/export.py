@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from autotune.errors import UsageError, WorkError
+from runner.whole import whole
 
 if TYPE_CHECKING:
     from autotune.store.store import Store
@@ -28,19 +27,12 @@ def export(store: Store, study_id: int, to: str, path: Path, force: bool) -> Pat
     if path.exists() and not force:
         raise UsageError(f"{path} exists; choose another name or overwrite it with --force")
     store.get_study(study_id)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.touch()  # says whether a file can be made there, in words of the system
-        writer(store, study_id, part)
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        part.replace(path)
+        with whole(path) as part:
+            writer(store, study_id, part)
     except (OSError, SQLAlchemyError) as error:
         words = getattr(error, "strerror", None) or str(error)
         raise WorkError(f"cannot write {path}: {words}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink()
     return path
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from autotune.errors import UsageError
+from runner import places
 
 VARIABLE = "AUTOTUNE_STORE"
 _ELSEWHERE = f"choose another place with --store PATH or ${VARIABLE}"
@@ -38,7 +39,7 @@ def locate(text: str | None) -> Location:
 
     Raises UsageError for a URL that is not understood.
     """
-    text = text or os.environ.get(VARIABLE) or str(_default_path())
+    text = text or os.environ.get(VARIABLE) or str(places.data("results.db"))
     if "://" not in text:
         return _file(Path(text))
     try:
@@ -66,14 +67,6 @@ def _bad_url(text: str) -> str:
         f"{mask(text)} is not a results database; expected a path, sqlite:///PATH (four slashes "
         "for an absolute one) or postgresql://USER:PASSWORD@HOST/DATABASE"
     )
-
-
-def _default_path() -> Path:
-    """The XDG data directory; a relative XDG_DATA_HOME is to be ignored, says its specification."""
-    base = Path(os.environ.get("XDG_DATA_HOME", ""))
-    if not base.is_absolute():
-        base = Path("~/.local/share")
-    return base / "autotune" / "results.db"
 
 
 def _sqlite_url(url: URL) -> Location:

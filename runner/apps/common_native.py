@@ -33,7 +33,6 @@ import importlib.util
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +42,9 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
 
+from runner import places
 from runner.errors import RunnerError
+from runner.whole import whole
 
 _PYTHON_RUNTIME = ("Py", "_Py", "numba_", "NRT_")
 
@@ -121,7 +122,8 @@ def load(module: str) -> Kernels:
             code = _read(path)
             if code is None:
                 code = compile_kernels(module)
-                _write_atomically(path, code.to_bytes())
+                with whole(path) as part:
+                    part.write_bytes(code.to_bytes())
     except OSError as error:
         print(f"note: kernels are not kept, {path.parent}: {error.strerror}", file=sys.stderr)
         code = compile_kernels(module)
@@ -132,8 +134,7 @@ def cache_dir() -> Path:
     """``$NUMBA_CACHE_DIR/autotune``, else ``autotune/kernels`` in the user's cache directory."""
     if numba_dir := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(numba_dir) / "autotune"
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "autotune" / "kernels"
+    return places.cache("kernels")
 
 
 def compile_kernels(module: str) -> MachineCode:
@@ -231,18 +232,6 @@ def _read(path: Path) -> MachineCode | None:
         return MachineCode.from_bytes(path.read_bytes())
     except OSError:
         return None
-
-
-def _write_atomically(path: Path, data: bytes) -> None:
-    """A reader sees the old file or the whole new one, never a part."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(name).replace(path)
-    except OSError:
-        Path(name).unlink()
-        raise
 
 
 @contextlib.contextmanager

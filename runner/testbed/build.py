@@ -10,6 +10,7 @@ import tempfile
 from importlib import resources
 from pathlib import Path
 
+from runner import places
 from runner.errors import RunnerError
 
 FLAGS = ("-O2", "-std=gnu11")
@@ -17,8 +18,7 @@ FLAGS = ("-O2", "-std=gnu11")
 
 def cache_dir() -> Path:
     """``$XDG_CACHE_HOME/autotune/testbed``, or below ``~/.cache``."""
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "autotune" / "testbed"
+    return places.cache("testbed")
 
 
 def program() -> Path:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from runner import places
 from runner.errors import RunnerError
 from runner.testbed.model import Testbed, testbed_from_json, to_json
 from runner.testbed.processes import alive
@@ -27,8 +28,7 @@ def root() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and Path(runtime).is_dir():
         return Path(runtime) / "autotune-testbed"
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "autotune" / "testbeds"
+    return places.cache("testbeds")
 
 
 def directory(name: str) -> Path:

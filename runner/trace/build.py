@@ -15,6 +15,7 @@ from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
+from runner import places
 from runner.errors import RunnerError
 from runner.mpi.library import Library
 
@@ -29,8 +30,7 @@ class NoCompiler(RunnerError):
 
 def cache_dir() -> Path:
     """``$XDG_CACHE_HOME/autotune/trace``, or below ``~/.cache``."""
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "autotune" / "trace"
+    return places.cache("trace")
 
 
 def make_cache() -> Path:

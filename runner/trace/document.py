@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 from runner.errors import RunnerError
 from runner.trace.schema import FEATURE_NAMES, SCHEMA, SPECS
+from runner.whole import whole
 
 _SLACK = 1e-9
 _AGAIN = "Make it anew: autotune features -o FILE -- PROGRAM ARGS"
@@ -53,14 +54,17 @@ class Features:
     def save(self, path: Path | str) -> None:
         """Write the file, whole or not at all; FeaturesError where it cannot be written."""
         place = Path(path)
-        text = json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
-        part = place.with_name(f".{place.name}.{os.getpid()}")
         try:
-            part.write_text(text, encoding="utf-8")
-            part.replace(place)
+            with whole(place) as part:
+                text = json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
+                part.write_text(text, encoding="utf-8")
         except OSError as problem:
-            part.unlink(missing_ok=True)
             raise FeaturesError(f"cannot write {place}: {problem.strerror}") from None
+
+    def portable(self) -> Features:
+        """For others: without the places of this machine's files."""
+        words = tuple(Path(w).name if Path(w).is_absolute() else w for w in self.argv)
+        return dataclasses.replace(self, argv=words, cwd=".")
 
     def to_json(self) -> dict[str, Any]:
         """The content of the file, in JSON types."""

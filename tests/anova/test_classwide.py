@@ -13,12 +13,9 @@ from autotune.anova.classwide import choose
 from autotune.anova.factors import Options
 from autotune.anova.pooled import mean_gain
 from autotune.anova.result import (
+    RESULTS,
     ClasswideResult,
     ProgramEvidence,
-    find_result,
-    latest_result,
-    read_result,
-    save_result,
 )
 from autotune.anova.synthetic import Effect, no_effect, places, random_settings, table_of
 from autotune.anova.table import Place, Table
@@ -126,24 +123,24 @@ def result(**changes: object) -> ClasswideResult:
 
 def test_a_stored_result_comes_back_and_is_found_by_its_id(tmp_path: Path) -> None:
     one = result()
-    path = save_result(one, tmp_path)
-    back = find_result(one.id[:6], tmp_path)
+    path = RESULTS.save(one, tmp_path)
+    back = RESULTS.find(one.id[:6], tmp_path)
     assert back.id == one.id
     assert back.setting == one.setting
     assert back.evidence[0].hi is None
     assert back.proven
-    assert read_result(path).id == one.id
+    assert RESULTS.read(path).id == one.id
 
 
 def test_the_latest_proven_result_of_a_cluster(tmp_path: Path) -> None:
-    save_result(result(), tmp_path)
+    RESULTS.save(result(), tmp_path)
     newer = result(date="2026-02-01T00:00:00+00:00")
-    save_result(newer, tmp_path)
-    save_result(result(date="2026-03-01T00:00:00+00:00", status="unproven"), tmp_path)
-    found = latest_result("local", tmp_path)
+    RESULTS.save(newer, tmp_path)
+    RESULTS.save(result(date="2026-03-01T00:00:00+00:00", status="unproven"), tmp_path)
+    found = RESULTS.latest("local", tmp_path, lambda found: found.proven)
     assert found is not None
     assert found.id == newer.id
-    assert latest_result("elsewhere", tmp_path) is None
+    assert RESULTS.latest("elsewhere", tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -159,16 +156,16 @@ def test_the_latest_proven_result_of_a_cluster(tmp_path: Path) -> None:
 def test_a_result_that_was_meddled_with_is_refused(  # type: ignore[no-untyped-def]
     tmp_path: Path, change, words: str
 ) -> None:
-    path = save_result(result(), tmp_path)
+    path = RESULTS.save(result(), tmp_path)
     data = json.loads(path.read_text())
     change(data)
     path.write_text(json.dumps(data))
     with pytest.raises(UsageError, match=words):
-        read_result(path)
+        RESULTS.read(path)
 
 
 def test_ids_that_fit_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="none begins so"):
-        find_result("abcd", tmp_path)
+        RESULTS.find("abcd", tmp_path)
     with pytest.raises(UsageError, match="no id"):
-        find_result("../../etc", tmp_path)
+        RESULTS.find("../../etc", tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.anova.result import find_result
+from autotune.anova.result import RESULTS
 from autotune.anova.table import Place
 from tests.anova.conftest import TRUTH, write
 from tests.cli.conftest import Cli, cli
@@ -47,7 +47,7 @@ def test_classwide_without_runs_is_stored_as_unproven(cli: Cli, recorded: Path) 
     data = json.loads(Path("c.json").read_text())
     assert data["status"] == "unproven"
     assert data["setting"]["eager"] == 4
-    assert not find_result(data["id"]).proven
+    assert not RESULTS.find(data["id"]).proven
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_setting_is_proven_on_every_program(cli: Cli, work: Path, library: Lib
     assert data["status"] == "recommended", outcome.text
     assert data["gain"] == pytest.approx(1 / 0.72 - 1, rel=0.01)
     assert [row["held_out"] for row in data["evidence"]] == [False, True]
-    assert find_result(data["id"]).proven
+    assert RESULTS.find(data["id"]).proven
 
 
 @pytest.mark.mpi

@@ -11,7 +11,7 @@ import pytest
 from autotune.collectives.candidates import Entry
 from autotune.collectives.find import SIZES
 from autotune.collectives.prove import SizeEvidence, _kept, at, between, fewest_pairs
-from autotune.collectives.result import CollectiveResult, Part, find, latest, read, save
+from autotune.collectives.result import TABLES, CollectiveResult, Part
 from autotune.errors import UsageError
 from autotune.publish.content import Rule
 from autotune.space import DEFAULT, Setting
@@ -64,14 +64,14 @@ def result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> CollectiveResult:
 
 
 def test_a_result_survives_its_file(result: CollectiveResult) -> None:
-    path = save(result)
-    assert read(path) == find(result.id[:6]) == latest("local") == result
-    assert latest("elsewhere") is None
+    path = TABLES.save(result)
+    assert TABLES.read(path) == TABLES.find(result.id[:6]) == TABLES.latest("local") == result
+    assert TABLES.latest("elsewhere") is None
     data = json.loads(path.read_text())
     data["parts"][0]["rules"][1]["algorithm"] = "3"
     path.write_text(json.dumps(data))
     with pytest.raises(UsageError, match="does not belong"):
-        read(path)
+        TABLES.read(path)
 
 
 def test_beyond_what_was_measured_the_library_decides(result: CollectiveResult) -> None:
@@ -93,7 +93,7 @@ def test_a_proven_table_is_published_and_obeyed(
         machine=describe().fingerprint,
         mpi={"name": library.family, "version": library.version},
     )
-    save(proven)
+    TABLES.save(proven)
     words = ("publish", "--from", f"collectives:{proven.id}", "--format", "rules-v1")
     dry = cli(*words, "-o", "x.rules", "--dry-run")
     assert dry.code == 0, dry.err

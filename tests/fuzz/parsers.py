@@ -15,11 +15,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from autotune.anova.result import ClasswideResult, read_result
+from autotune.anova.result import RESULTS, ClasswideResult
 from autotune.cli.testbed_commands import parse_latency, parse_rate
 from autotune.collectives.prove import SizeEvidence
-from autotune.collectives.result import CollectiveResult, Part
-from autotune.collectives.result import read as read_collectives
+from autotune.collectives.result import TABLES, CollectiveResult, Part
 from autotune.config.app import App
 from autotune.config.cluster import Cluster
 from autotune.config.find import ConfigFile, find
@@ -48,7 +47,8 @@ from runner.mate.translate import translate
 from runner.mate.translate.pragmas import read as read_pragma
 from runner.micro.sizes import sizes
 from runner.mpi.ompi_info import parse as parse_ompi_info
-from runner.mpi.openmpi import parse_shown, read_parameter_file
+from runner.mpi.openmpi import parse_shown
+from runner.mpi.openmpi_files import read_parameter_file
 from runner.outcome import metric_of
 from runner.supervise._lines import LineScanner
 from runner.trace.counts import parse as parse_counts
@@ -169,8 +169,8 @@ PARSERS: dict[str, Parser] = {
     ),
     "features": Parser(_file(load_features), (FEATURES,), (RunnerError,), damaged_json),
     "counts": Parser(_file(parse_counts, "rank-0"), (counts_text(),), (RunnerError,)),
-    "class-wide result": Parser(_file(read_result), (CLASSWIDE,), damage=damaged_json),
-    "collectives": Parser(_file(read_collectives), (COLLECTIVES,), damage=damaged_json),
+    "class-wide result": Parser(_file(RESULTS.read), (CLASSWIDE,), damage=damaged_json),
+    "collectives": Parser(_file(TABLES.read), (COLLECTIVES,), damage=damaged_json),
     "model": Parser(_model, tuple(TEXTS.values()), damage=damaged_json),
     "published header": Parser(
         _header,

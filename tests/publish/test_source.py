@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autotune.anova.result import ClasswideResult, ProgramEvidence, save_result
+from autotune.anova.result import RESULTS, ClasswideResult, ProgramEvidence
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.publish.formats import find
@@ -144,7 +144,7 @@ def test_the_defaults_of_all_come_from_a_class_alone(store: Path, make_study: Ma
     with pytest.raises(UsageError, match="no proven class-wide result"):
         proposal(None, store)
     result = classwide()
-    save_result(result)
+    RESULTS.save(result)
     found = proposal(None, store)
     assert found.doubts == ()
     assert found.evidence.source == f"classwide:{result.id}"
@@ -155,6 +155,6 @@ def test_the_defaults_of_all_come_from_a_class_alone(store: Path, make_study: Ma
 
 def test_an_unproven_class_or_another_machine_is_a_doubt(store: Path) -> None:
     result = classwide(status="unproven", machine="0" * 16)
-    save_result(result)
+    RESULTS.save(result)
     doubts = proposal(f"classwide:{result.id}", store).doubts
     assert len(doubts) == 2

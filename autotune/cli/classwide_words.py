@@ -1,0 +1,71 @@
+"""What ``autotune classwide`` prints."""
+
+from __future__ import annotations
+
+from autotune.anova.classwide import Choice
+from autotune.anova.prove import Proof
+from autotune.anova.result import ClasswideResult
+from autotune.cli.render import console, table
+from autotune.words import percent
+
+HEADLINES = {
+    "recommended": "A better setting for the class is proven.",
+    "keep_default": "Keep the default: nothing better is proven for the class.",
+    "unproven": "Chosen from recorded runs only: not proven, not to be published.",
+}
+
+
+def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None) -> None:
+    """How it was chosen, its proof if there is one, and the answer."""
+    out = console()
+    rows = [
+        [
+            row.name,
+            f"{row.share:.0%}",
+            "-" if row.held_out is None else f"{row.held_out:.0%}",
+            f"{row.slower:.1f}".removesuffix(".0"),
+        ]
+        for row in choice.rows
+    ]
+    title = "share of the best known gain, on recorded runs"
+    columns = ["chosen by", ">share", ">programs left out", ">cells slower than default"]
+    out.print(table(title, columns, rows))
+    out.print(f"chosen: {choice.method} ({choice.why})", markup=False)
+    out.print(f"  {choice.setting.key.replace(',', ' ')}", markup=False)
+    if proof is not None:
+        _print_proof(proof)
+    out.print()
+    out.print(HEADLINES[result.status], style="bold", markup=False)
+    out.print(f"{result.why}", markup=False)
+    if result.gain is not None:
+        out.print(
+            f"mean gain {percent(result.gain)} ({percent(result.lo)} .. {percent(result.hi)}); "
+            f"held-out programs {percent(result.held_out_gain)}",
+            markup=False,
+        )
+    for name, value in result.setting.items():
+        out.print(f"  {name} = {value}", markup=False)
+    for warning in result.warnings:
+        out.print(f"note: {warning}", markup=False)
+
+
+def _print_proof(proof: Proof) -> None:
+    out = console()
+    if proof.pruned:
+        out.print(f"taken out, nothing became worse: {', '.join(proof.pruned)}", markup=False)
+    rows = [
+        [
+            f"{row.app} {row.input or ''}".strip() + (" (held out)" if row.held_out else ""),
+            str(row.ranks),
+            percent(row.gain),
+            f"{percent(row.lo)} .. {percent(row.hi)}",
+            str(row.pairs),
+            "open" if row.verdict == "continue" else row.verdict,
+        ]
+        for row in proof.evidence
+    ]
+    columns = ["program", ">ranks", ">gain", ">95 % interval", ">pairs", "verdict"]
+    if rows:
+        out.print(table("measured now, against the default", columns, rows))
+    if proof.cut_short:
+        out.print("the budget ended it; the same command with a larger one goes on", markup=False)
