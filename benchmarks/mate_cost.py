@@ -10,21 +10,17 @@ machine it is the steadier figure.  Goals are those of the project's issue on th
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from benchmarks.common import report
+from benchmarks.mate_messages import between_processes
 from runner import mate
 from runner.mate.timers import Clock
-from runner.mpi.discover import find
 
 GOALS = {
     "region_us": 3.0,
@@ -33,8 +29,6 @@ GOALS = {
     "idle_cpu_share": 0.05,
 }
 KERNEL_US = 200.0
-BATCH = 16
-"""Messages each way between two waits."""
 STENCIL = {
     "compute": ["pack*", "unpack*", "compute*@"],
     "receive": ["unpack*"],
@@ -166,119 +160,6 @@ def idle(seconds: float) -> float:
     return waited.waiting_cpu_s / waited.waiting_s
 
 
-def messages_to_itself(comm: Any, config: mate.Config, chunks: int) -> dict[str, list[list[float]]]:
-    """[wall, CPU] microseconds per message, plain and through the runtime, chunk by chunk in turn.
-
-    Nothing is waited for but the messages themselves, so the difference is the runtime's cost.
-    """
-    from mpi4py import MPI
-
-    direct = comm.Dup()
-    sent, got = np.zeros(1), [np.zeros(1) for _ in range(BATCH)]
-    figures: dict[str, list[list[float]]] = {"plain": [], "mate": []}
-    rounds = 20
-    scale = 1e6 / rounds / BATCH
-
-    def note(kind: str, wall: float, cpu: float) -> None:
-        spent = time.perf_counter() - wall, time.thread_time() - cpu
-        figures[kind].append([s * scale for s in spent])
-
-    async def main(ctx: mate.Context) -> None:
-        own = ctx.rank
-        for _ in range(chunks):
-            wall, cpu = time.perf_counter(), time.thread_time()
-            for _ in range(rounds):
-                requests = [direct.Irecv(b, own, n) for n, b in enumerate(got)]
-                requests += [direct.Isend(sent, own, n) for n in range(BATCH)]
-                while not MPI.Request.Testall(requests):
-                    pass
-            note("plain", wall, cpu)
-            wall, cpu = time.perf_counter(), time.thread_time()
-            for _ in range(rounds):
-                handles = [ctx.irecv(b, own, n) for n, b in enumerate(got)]
-                handles += [ctx.isend(sent, own, n) for n in range(BATCH)]
-                await ctx.waitall(handles)
-            note("mate", wall, cpu)
-
-    mate.run(main, config, comm=comm)
-    return figures
-
-
-def inside(repeats: int) -> None:
-    """The part under mpirun; process 0 prints one JSON object."""
-    config = mate.Config(workers=1, ranks_per_process=1)
-    comm = mate.world(config)
-    plain = [plain_messages(comm, 1000) for _ in range(repeats)]
-    mated = [mate_messages(comm, config, 1000) for _ in range(repeats)]
-    own = messages_to_itself(comm, config, 40 * repeats)
-    waiting = waiting_for_a_message(comm, config, 1.0)
-    if comm.rank == 0:
-        print(json.dumps({"plain": plain, "mate": mated, "own": own, "idle_mpi": waiting}))
-
-
-def plain_messages(comm: Any, rounds: int) -> tuple[float, float]:
-    """Wall and CPU microseconds per message (one sent and one received) of plain mpi4py."""
-    from mpi4py import MPI
-
-    comm, other = comm.Dup(), 1 - comm.rank
-    sent, got = np.zeros(1), [np.zeros(1) for _ in range(BATCH)]
-    comm.Barrier()
-    begin, cpu = time.perf_counter(), time.thread_time()
-    for _ in range(rounds):
-        requests = [comm.Irecv(b, other, n) for n, b in enumerate(got)]
-        requests += [comm.Isend(sent, other, n) for n in range(BATCH)]
-        MPI.Request.Waitall(requests)
-    scale = 1e6 / rounds / BATCH
-    return (time.perf_counter() - begin) * scale, (time.thread_time() - cpu) * scale
-
-
-def mate_messages(comm: Any, config: mate.Config, rounds: int) -> tuple[float, float]:
-    """The same through ranks."""
-    sent, got = np.zeros(1), [np.zeros(1) for _ in range(BATCH)]
-
-    async def main(ctx: mate.Context) -> tuple[float, float]:
-        other = 1 - ctx.rank
-        await ctx.barrier()
-        begin, cpu = time.perf_counter(), time.thread_time()
-        for _ in range(rounds):
-            requests = [ctx.irecv(b, other, n) for n, b in enumerate(got)]
-            requests += [ctx.isend(sent, other, n) for n in range(BATCH)]
-            await ctx.waitall(requests)
-        scale = 1e6 / rounds / BATCH
-        return (time.perf_counter() - begin) * scale, (time.thread_time() - cpu) * scale
-
-    ((wall, cpu),) = mate.run(main, config, comm=comm).results
-    return wall, cpu
-
-
-def waiting_for_a_message(comm: Any, config: mate.Config, seconds: float) -> float:
-    """CPU share of a worker all of whose ranks wait for another process."""
-
-    async def main(ctx: mate.Context) -> None:
-        if ctx.rank == 0:
-            await ctx.recv(np.zeros(1), 1)
-        else:
-            time.sleep(seconds)
-            await ctx.send(np.zeros(1), 0)
-
-    (times,) = mate.run(main, config, comm=comm).workers
-    return times.waiting_cpu_s / times.waiting_s if times.waiting_s else 0.0
-
-
-def outside(repeats: int) -> dict[str, Any]:
-    """Start :func:`inside` on two processes."""
-    words = [find().launcher, "-n", "2", "--mca", "pml", "ob1", "--mca", "btl", "self,sm,vader"]
-    words += [sys.executable, "-m", "benchmarks.mate_cost", "--inside", "--repeats", str(repeats)]
-    roots = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    done = subprocess.run(
-        words, capture_output=True, text=True, check=False, env={**os.environ, **roots}, timeout=300
-    )
-    if done.returncode:
-        sys.exit(f"mate_cost: mpirun failed\n{done.stderr}")
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
-
-
 def middle(samples: list[Any]) -> Any:
     """Median, field by field for dictionaries and pairs."""
     first = samples[0]
@@ -295,7 +176,7 @@ def measure(repeats: int) -> dict[str, Any]:
 
     work = kernel()
     many = len(os.sched_getaffinity(0)) > 1
-    messages = outside(repeats)
+    messages = between_processes(repeats)
     plain, mated, own = middle(messages["plain"]), middle(messages["mate"]), messages["own"]
     figures: dict[str, Any] = {
         "region_us 1 worker, 1 rank": often(lambda: regions(1, 1, 50_000)),
@@ -321,13 +202,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.inside:
-        inside(options.repeats)
-        return
-    from benchmarks.common import report
-
     report("mate_cost", {"goals": GOALS, **measure(options.repeats)}, options.json)
 
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from runner.cpuset import core_numbers, text_of
 from runner.mpi.base import Adapter, Probe
 from runner.mpi.library import Library
+from runner.mpi.openmpi_files import PARAM_FILES, parameter_files, read_parameter_file
 from runner.mpi.values import same_value
 from runner.types import LaunchSpec, ReadBack
 
 SHOW_FILE = "mca-params.txt"
 _SIZE = re.compile(r"\(out of a total of (\d+)\)")
 _ENV_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
-_PARAM_FILES = "OMPI_MCA_mca_base_param_files"
 _YIELD = "mpi_yield_when_idle"
 _WIDE = ("l1cache", "l2cache", "l3cache", "numa", "package", "socket")
 _HOSTS = {"--hostfile", "-hostfile", "--machinefile", "--host", "-host", "-H"}
@@ -152,7 +152,7 @@ class OpenMPI(Adapter):
             # Keeps the ranks from reading user and system parameter files.  5.0's launcher reads
             # the user's file all the same and hands the values down, so it gets another HOME;
             # the ranks get the real one back (command()).
-            env["OMPI_MCA_mca_base_param_files"] = "none"
+            env[PARAM_FILES] = "none"
             if self.prrte:
                 env["HOME"] = "/nonexistent"
         # Root has to say so twice; for anybody else the two variables mean nothing.
@@ -217,28 +217,7 @@ class OpenMPI(Adapter):
 
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         found = {k: v for k, v in environment.items() if k.startswith(_ENV_PREFIXES)}
-        home = Path(environment.get("HOME", "/nonexistent"))
-        etc = Path(environment.get("OPAL_SYSCONFDIR") or Path(self.library.bin).parent / "etc")
-        runtime_etc = Path(environment.get("PRTE_SYSCONFDIR") or etc)
-        runtime = ("prte", "pmix") if self.prrte else ()
-        user = home / ".openmpi" / "mca-params.conf"
-        files = [user, etc / "openmpi-mca-params.conf"]
-        info = self.library.params.get("mca_base_param_files")
-        if (named := environment.get(_PARAM_FILES)) is not None:
-            # The list takes the place of the library's own; 5.0's launcher reads the user's file
-            # all the same.
-            files = [user] if self.prrte else []
-            files += [Path(word) for word in named.split(",") if named != "none"]
-        elif info and "OPAL_SYSCONFDIR" not in environment:
-            # The user's own, first in it, is that of whoever asked ompi_info: another HOME, maybe.
-            files.append(Path(info.default.split(",")[-1]))
-        files += [etc / "openmpi-mca-params-override.conf"]
-        for part in runtime:
-            files += [
-                home / f".{part}" / "mca-params.conf",
-                runtime_etc / f"{part}-mca-params.conf",
-            ]
-        for path in dict.fromkeys(files):
+        for path in parameter_files(self.library, environment):
             for name, value in read_parameter_file(path).items():
                 found[f"{path}:{name}"] = value
         return found
@@ -280,20 +259,6 @@ def _world_size(counted: int | None, shown: dict[str, tuple[str, str]]) -> int |
     told it how many there are.  5.0 counts right."""
     told = shown.get("orte_ess_num_procs", ("", ""))[0]
     return int(told) if re.fullmatch("[0-9]{1,9}", told) else counted
-
-
-def read_parameter_file(path: Path) -> dict[str, str]:
-    """``name = value`` lines of an MCA parameter file; empty where there is no readable file."""
-    try:
-        text = path.read_text(errors="replace")
-    except OSError:
-        return {}
-    values = {}
-    for line in text.splitlines():
-        name, mark, value = line.partition("=")
-        if mark and not line.lstrip().startswith("#"):
-            values[name.strip()] = value.strip()
-    return values
 
 
 def _values_of(options: tuple[str, ...]) -> dict[str, str]:
