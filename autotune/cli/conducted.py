@@ -53,7 +53,7 @@ def study(request: Request, store: Store, params_file: Path | None, json_out: st
         raise
     finally:
         if request.join:
-            store.drop_roles(conducting.study.id)
+            store.release(conducting.study.id)
     finish(result, json_out)
 
 

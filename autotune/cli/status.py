@@ -64,7 +64,6 @@ def state_of(store: Store, study: Study) -> dict[str, Any]:
     ]
     done = [t for t in trials if t.estimate is not None and t.state == "ok"]
     best = min(done, key=lambda t: t.estimate or 1.0, default=None)
-    places = Counter(run.record.place or run.record.host for run in store.runs(study.id))
     return {
         "schema": "autotune-status-1",
         "study": now.hash[:12],
@@ -73,7 +72,7 @@ def state_of(store: Store, study: Study) -> dict[str, Any]:
         "running": running,
         "proving": store.role_holder(study.id, "finish"),
         "best": None if best is None else {"ratio": best.estimate, "setting": best.setting},
-        "runs_by_place": dict(places),
+        "runs_by_place": store.run_counts(study.id, "place"),
     }
 
 

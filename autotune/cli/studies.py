@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -61,9 +60,8 @@ def show(
     with Store.open(store) as opened:
         found = opened.find_study(study)
         best = opened.best(found.id, limit)
-        runs = opened.runs(found.id)
+        states = opened.run_counts(found.id, "state")
         trials = opened.trials(found.id)
-    states = Counter(run.record.state for run in runs)
     if json_out:
         data = {
             "study": found.hash,
@@ -101,7 +99,7 @@ def show(
     ]
     title = "fastest settings by median of all their runs (not a comparison: see gain above)"
     out.print(table(title, ["setting", ">median", ">raw", ">runs"], rows))
-    words = ", ".join(f"{count} {state}" for state, count in states.most_common())
+    words = ", ".join(f"{count} {state}" for state, count in states.items())
     out.print(f"runs: {words or 'none'}; status {found.status}", markup=False)
 
 

@@ -18,7 +18,7 @@ SHOWN = 10
 
 def study_section(store: Store, study: Study, title: str | None = None) -> Section:
     """Verdict, proven setting, proof, course of the search, and where it was measured."""
-    runs = store.runs(study.id)
+    runs = store.runs(study.id, brief=True)
     ledger = Ledger.of(entry_of(run) for run in runs)
     trials = store.trials(study.id)
     result = None

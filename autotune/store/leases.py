@@ -69,11 +69,18 @@ def role_holder(connection: Connection, dialect: Dialect, study_id: int, name: s
     return f"{row.owner_host}:{row.owner_pid}"
 
 
-def drop_roles(connection: Connection, study_id: int) -> None:
-    """Give up every role that this process holds."""
+def release(connection: Connection, dialect: Dialect, study_id: int) -> None:
+    """Give up every role that this process holds, and let the leases of its trials run out."""
     me = owner_columns(Process.here())
     connection.execute(
         s.role.delete()
         .where(s.role.c.study_id == study_id)
         .where(*(s.role.c[name] == value for name, value in me.items()))
+    )
+    connection.execute(
+        update(s.trial)
+        .where(s.trial.c.study_id == study_id, s.trial.c.state == RUNNING)
+        .where(s.trial.c.heartbeat_at.is_not(None))
+        .where(*(s.trial.c[name] == value for name, value in me.items()))
+        .values(heartbeat_at=now(connection, dialect) - LEASE_S - 1)
     )

@@ -38,6 +38,8 @@ _PLAIN = (*_TEXT, *_AS_THEY_ARE)
 INTEGERS = ("exit_code", "signal", "world_size", "output_bytes")
 COLUMNS = (*_TEXT, *_TIMES, *_AS_THEY_ARE, *_JSON, "value_s")
 """Names of the columns that a record becomes."""
+WIDE = ("stdout_tail", "stderr_tail", *_JSON)
+"""Those that are long, and say nothing of how fast a run was."""
 
 
 def storable(record: RunRecord) -> RunRecord:
@@ -87,12 +89,16 @@ def read_back_rows(record: RunRecord) -> list[dict[str, Any]]:
 
 
 def from_columns(row: Mapping[str, Any], read_back: Mapping[str, ReadBack]) -> RunRecord:
-    """Inverse of :func:`to_columns`; nothing of what it gives is shared with another record."""
-    values: dict[str, Any] = {name: row[name] for name in _PLAIN}
+    """Inverse of :func:`to_columns`; nothing of what it gives is shared with another record.
+
+    A row without the columns in ``WIDE`` gives a record in which they are empty.
+    """
+    values: dict[str, Any] = {name: row[name] for name in _PLAIN if name in row}
     for name in _JSON:
-        text = row[name]
+        text = row.get(name)
         # Most are empty, and a study has many.
-        values[name] = [] if text == "[]" else {} if text == "{}" else load(text)
+        if text is not None:
+            values[name] = [] if text == "[]" else {} if text == "{}" else load(text)
     for name in _TIMES:
         time = row[name]
         values[name] = math.nan if time is None else time

@@ -26,6 +26,7 @@ from autotune.store import schema as s
 from autotune.store.model import DEFAULT_KEY, WARMUP, Best, StoredRun
 from autotune.store.records import (
     COLUMNS,
+    WIDE,
     from_columns,
     read_back_rows,
     storable,
@@ -109,6 +110,7 @@ def listing(
     phases: Collection[str] | None,
     states: Collection[str] | None,
     after: int | None = None,
+    brief: bool = False,
 ) -> list[StoredRun]:
     conditions: list[ColumnElement[bool]] = [s.run.c.study_id == study_id]
     if trial_id is not None:
@@ -121,7 +123,17 @@ def listing(
         conditions.append(_of_phase(phases))
     if states is not None:
         conditions.append(s.run.c.state.in_(states))
-    return _load(connection, conditions)
+    return _load(connection, conditions, brief)
+
+
+def counts(connection: Connection, study_id: int, by: str) -> dict[str, int]:
+    """How many runs of a study there are by "state" or "place", the most first."""
+    column: ColumnElement[str] = s.run.c.state
+    if by == "place":
+        column = func.coalesce(func.nullif(s.run.c.place, ""), s.run.c.host)
+    query = select(column, func.count()).where(s.run.c.study_id == study_id).group_by(column)
+    found = [(str(name), int(count)) for name, count in connection.execute(query)]
+    return dict(sorted(found, key=lambda row: (-row[1], row[0])))
 
 
 def table(connection: Connection, study_id: int) -> dict[str, list[Any]]:
@@ -176,11 +188,14 @@ def _of_phase(phases: Collection[str]) -> ColumnElement[bool]:
     return or_(column.in_(phases), *rounds)
 
 
-def _load(connection: Connection, conditions: list[ColumnElement[bool]]) -> list[StoredRun]:
+def _load(
+    connection: Connection, conditions: list[ColumnElement[bool]], brief: bool = False
+) -> list[StoredRun]:
     joined = s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id)
-    of_runs = backs.of_runs(connection, conditions)
-    wide = select(s.run, s.trial.c.number.label("trial")).select_from(joined).where(*conditions)
-    done = connection.execute(wide)
+    of_runs = {} if brief else backs.of_runs(connection, conditions)
+    wanted = [column for column in s.run.c if not brief or column.name not in WIDE]
+    query = select(*wanted, s.trial.c.number.label("trial")).select_from(joined)
+    done = connection.execute(query.where(*conditions))
     names = list(done.keys())
     # All at once: row by row takes a driver's call each.  Sorted here: asked to sort, SQLite walks
     # a whole study in order to find one setting.

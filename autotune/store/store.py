@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
-from sqlalchemy import Connection
-
-from autotune.store import export, leases, migrate, runs, studies, trials
+from autotune.store import export, migrate, runs, studies, trials
 from autotune.store.database import BUSY_TIMEOUT_S, Database
 from autotune.store.keys import StudyKey
 from autotune.store.location import locate
 from autotune.store.model import Best, StoredRun, Study, StudySummary, Trial, Value
+from autotune.store.shared import Shared
 from runner.types import RunRecord
 
 
-class Store:
+class Store(Shared):
     """Every method is one transaction: what it returned is durable, what it refused left no trace.
 
     Methods raise UsageError for an unknown study or trial and WorkError where the database fails
@@ -26,7 +25,7 @@ class Store:
     """
 
     def __init__(self, database: Database, backup: Path | None = None) -> None:
-        self._database = database
+        super().__init__(database)
         self.backup = backup
         """Copy of the file made because opening moved it to a newer schema, else None."""
 
@@ -117,51 +116,6 @@ class Store:
         with self._database.write() as connection:
             return trials.add(connection, study_id, setting, key, attrs or {}, origin)
 
-    def claim_trial(
-        self,
-        study_id: int,
-        setting: Mapping[str, Value],
-        key: str,
-        attrs: Mapping[str, Any] | None = None,
-        most: int | None = None,
-        origin: str = "search",
-    ) -> Trial | None:
-        """As :meth:`add_trial`, with a lease, where no trial of the study has this setting yet.
-
-        None where another worker was faster, or the study has ``most`` trials.  Leases are renewed
-        by :meth:`beat`.
-        """
-        with self._database.write() as connection:
-            if not trials.may_open(connection, study_id, key, most):
-                return None
-            at = leases.now(connection, self._database.dialect)
-            return trials.add(connection, study_id, setting, key, attrs or {}, origin, at)
-
-    def beat(self, study_id: int) -> int:
-        """Say that this process lives: renews its leases in a study; gives their number."""
-        with self._database.write() as connection:
-            return leases.beat(connection, self._database.dialect, study_id)
-
-    def take_role(self, study_id: int, name: str) -> bool:
-        """Whether this process holds a role of the study from now on; one worker at a time does."""
-        with self._database.write() as connection:
-            return leases.take_role(connection, self._database.dialect, study_id, name)
-
-    def role_holder(self, study_id: int, name: str) -> str | None:
-        """``host:pid`` of who holds a role, None where nobody does or its lease has run out."""
-        with self._database.read() as connection:
-            return leases.role_holder(connection, self._database.dialect, study_id, name)
-
-    def clock(self) -> float:
-        """Seconds of the epoch by the database's own clock."""
-        with self._database.read() as connection:
-            return leases.now(connection, self._database.dialect)
-
-    def drop_roles(self, study_id: int) -> None:
-        """Give up the roles that this process holds."""
-        with self._database.write() as connection:
-            leases.drop_roles(connection, study_id)
-
     def finish_trial(
         self,
         trial_id: int,
@@ -181,32 +135,6 @@ class Store:
         """Trials from the number ``since`` on, in their order, running ones included."""
         with self._database.read() as connection:
             return trials.listing(connection, study_id, since)
-
-    def recover(
-        self, study_id: int, gone_hosts: Collection[str] = (), restarted: bool = True
-    ) -> list[Trial]:
-        """Take over the trials that a dead process left running, and return them to be repeated.
-
-        They stay "running", with their number, attributes and runs, and belong to this process now;
-        of two processes that recover at once only one gets each.  Trials of this very process count
-        as left over, so call this before the first trial is added.  A process on another host
-        cannot be seen: its trials are left alone unless the host is in ``gone_hosts``, or their
-        lease has run out.  ``restarted`` False: this process's own are not left over.
-        """
-
-        def left(connection: Connection) -> tuple[float, list[Trial]]:
-            now = leases.now(connection, self._database.dialect)
-            before = now - leases.LEASE_S
-            return now, trials.left_over(connection, study_id, gone_hosts, before, restarted)
-
-        with self._database.read() as connection:
-            studies.get(connection, study_id)
-            if not left(connection)[1]:
-                return []  # By far the most looks of a worker: they hold up nobody.
-        with self._database.write() as connection:
-            studies.lock(connection, study_id)
-            now, found = left(connection)
-            return trials.take_over(connection, found, now)
 
     # runs
 
@@ -257,13 +185,23 @@ class Store:
         phases: Collection[str] | None = None,
         states: Collection[str] | None = None,
         after: int | None = None,
+        brief: bool = False,
     ) -> list[StoredRun]:
         """Runs in the order they were made; phase "confirm" selects "confirm:60" too.
 
-        ``after``: only those whose ``order`` is greater.
+        ``after``: only those whose ``order`` is greater.  ``brief``: with the figures, but without
+        output, command, bindings, read-back and what was inherited, which are empty in them: a
+        large study is read many times faster so.
         """
         with self._database.read() as connection:
-            return runs.listing(connection, study_id, trial_id, setting_key, phases, states, after)
+            return runs.listing(
+                connection, study_id, trial_id, setting_key, phases, states, after, brief
+            )
+
+    def run_counts(self, study_id: int, by: Literal["state", "place"]) -> dict[str, int]:
+        """How many runs ended in each state, or were made in each place; the most first."""
+        with self._database.read() as connection:
+            return runs.counts(connection, study_id, by)
 
     def best(
         self, study_id: int, limit: int = 10, phases: Collection[str] | None = None

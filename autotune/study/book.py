@@ -19,7 +19,7 @@ REUSED = "reused"
 
 def ledger_of(store: Store, study_id: int, place: str | None = None) -> Ledger:
     """All runs of a stored study, as seen from a place."""
-    return Ledger.of((entry_of(run) for run in store.runs(study_id)), place)
+    return Ledger.of((entry_of(run) for run in store.runs(study_id, brief=True)), place)
 
 
 @dataclass

@@ -141,8 +141,19 @@ class LeaseContract:
         move(store, "role", LEASE_S + 1)
         assert store.role_holder(study.id, "finish") is None
         assert store.take_role(study.id, "finish")
-        store.drop_roles(study.id)
+        store.release(study.id)
         assert store.role_holder(study.id, "finish") is None
+
+    def test_who_leaves_is_not_waited_for(self, store: Store) -> None:
+        study, other = store.study(key()), store.study(key(seed=2))
+        left = store.claim_trial(study.id, {"a": 1}, "a=1")
+        store.add_trial(study.id, {"a": 2}, "a=2")  # No lease: it stays its owner's.
+        assert left is not None
+        assert store.claim_trial(other.id, {"a": 1}, "a=1") is not None
+        store.release(study.id)
+        move(store, "trial")  # As a worker on another host sees them.
+        assert [t.id for t in store.recover(study.id, restarted=False)] == [left.id]
+        assert store.recover(other.id, restarted=False) == []
 
     def test_a_role_of_a_dead_process_is_free(self, store: Store, place: str) -> None:
         study = store.study(key())

@@ -21,7 +21,7 @@ from sqlalchemy import text
 
 from autotune.errors import UsageError
 from autotune.store import RUNNING, Process, Store
-from autotune.store.records import storable
+from autotune.store.records import WIDE, storable
 from runner.types import ReadBack, RunRecord, to_json
 from tests.contract.store_samples import APP, MACHINE, MPI, key, ok
 
@@ -265,6 +265,16 @@ class StoreContract:
 
     # runs
 
+    def test_runs_are_counted(self, store: Store) -> None:
+        study, other = store.study(key()), store.study(key(seed=2))
+        for state, place, host in (("ok", "a", "h"), ("ok", "", "h"), ("timeout", "a", "h")):
+            record = RunRecord(state, place=place, host=host)  # type: ignore[arg-type]
+            store.add_run(study.id, None, "default", 0, 0, record)
+        store.add_run(other.id, None, "default", 0, 0, RunRecord("failed"))
+        assert store.run_counts(study.id, "state") == {"ok": 2, "timeout": 1}
+        assert store.run_counts(study.id, "place") == {"a": 2, "h": 1}
+        assert store.run_counts(store.study(key(seed=3)).id, "state") == {}
+
     def test_every_field_of_a_run_is_stored(self, store: Store) -> None:
         record, default = full_record(), RunRecord("ok")
         same = [
@@ -276,8 +286,11 @@ class StoreContract:
         study = store.study(key())
         store.add_run(study.id, None, "default", 1, 2, record)
         (found,) = store.runs(study.id)
+        (brief,) = store.runs(study.id, brief=True)
         assert found.record == record
         assert list(found.record.read_back) == ["z", "b", "a"]
+        left_out = {name: getattr(default, name) for name in (*WIDE, "read_back")}
+        assert brief.record == dataclasses.replace(record, **left_out)
 
     @settings(
         max_examples=60,
