@@ -41,7 +41,9 @@ def main() -> int:
         if given.synthetic:
             return gaps(names, given.seeds, given.json)
         cases = _cases(given)
-        standings, absent = take_part(names, cases, given.seeds, given.runs, given.proofs)
+        standings, absent = take_part(
+            names, cases, given.seeds, given.runs, given.proofs, given.jobs
+        )
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -99,6 +101,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--proofs", type=int, default=10, help="whole studies per null landscape")
     parser.add_argument("--landscapes", type=_positive, default=10, help="how many functions")
     parser.add_argument("--wide", action="store_true", help="functions of 25 parameters, too")
+    parser.add_argument("--jobs", type=_positive, default=1, help="processes (a core each)")
     parser.add_argument("--json", metavar="FILE", help="all figures")
     parser.add_argument("--picture", metavar="FILE.svg", help="share against runs and seconds")
     return parser

@@ -18,6 +18,7 @@ from autotune.study.race import Race, evidence
 from autotune.study.search import Search
 from autotune.study.simulated import MemoryBook, Model, SimulatedBench
 from benchmarks.search.landscapes import Land
+from benchmarks.search.limited import Limited
 
 MARKS = (10, 15, 25, 45, 100, 150)
 _BEYOND = 100.0
@@ -52,27 +53,28 @@ class Course:
         return reached
 
 
-class Limited:
-    """A strategy that is timed and stopped after so many search runs."""
+class Timed(Limited):
+    """Limited, timed, and stopped where it proposes known settings again and again."""
 
     def __init__(
         self, strategy: Strategy, bench: SimulatedBench, course: Course, runs: int
     ) -> None:
-        self._strategy, self._bench, self._course, self._runs = strategy, bench, course, runs
+        super().__init__(strategy, runs, lambda: bench.ledger.search_runs)
+        self._course = course
         self._repeated: dict[Setting, None] = {}
         self._stuck = 0
 
     def ask(self) -> Proposal | None:
-        """None where the runs are used up, or the strategy ended by itself."""
-        spent = self._bench.ledger.search_runs
-        if spent >= self._runs or self._stuck >= _REPEATED:
+        """None where the runs are used up, or the strategy ended by itself or is stuck."""
+        if self._stuck >= _REPEATED:
             return None
         began = time.perf_counter()
-        proposal = self._strategy.ask()
+        proposal = super().ask()
         self._course.own_s.append(time.perf_counter() - began)
         if proposal is None:
-            self._course.ended = spent
             self._course.own_s.pop()
+            if self.spent() < self._runs:
+                self._course.ended = self.spent()
             return None
         known = proposal.setting in self._repeated
         self._repeated[proposal.setting] = None
@@ -81,19 +83,8 @@ class Limited:
 
     def tell(self, observation: Observation) -> None:
         began = time.perf_counter()
-        self._strategy.tell(observation)
+        super().tell(observation)
         self._course.own_s[-1] += time.perf_counter() - began
-
-    def restore(self, observations: list[Observation]) -> None:
-        """Nothing was stored."""
-
-    @property
-    def repeats(self) -> bool:
-        return self._strategy.repeats
-
-    def favourite(self) -> Setting | None:
-        """What the strategy itself believes in."""
-        return self._strategy.favourite()
 
 
 def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> Course:
@@ -111,7 +102,7 @@ def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> Course:
             own = sum(course.own_s)
             course.named.append((bench.ledger.search_runs, bench.ledger.launched_s + own, named))
 
-    limited = Limited(strategy, bench, course, runs)
+    limited = Timed(strategy, bench, course, runs)
     search = Search(bench, book, limited, land.space, plan, note)  # type: ignore[arg-type]
     search.run()
     if course.ended is not None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import multiprocessing
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from autotune.errors import UsageError
-from autotune.space import Space
+from autotune.space import Setting, Space
 from autotune.strategies import Strategy, create, resolve_options
 from benchmarks.search.course import Course, follow, prove
 from benchmarks.search.landscapes import Case
@@ -57,7 +60,15 @@ def maker(name: str) -> Make:
     return lambda space, seed: create(base, space, seed=seed, options=options)
 
 
-def compete(name: str, cases: Sequence[Case], seeds: int, runs: int, proofs: int) -> Standing:
+Turn = tuple[str, Case, int, int, bool]
+"""Contestant, landscape, seed, search runs, and whether a whole study is wanted, too."""
+Figures = tuple[list[tuple[int, float, Setting]], list[float], int | None]
+"""What a :class:`Course` holds besides its landscape."""
+
+
+def compete(
+    name: str, cases: Sequence[Case], seeds: int, runs: int, proofs: int, jobs: int = 1
+) -> Standing:
     """All courses of one contestant; raises UsageError where it cannot take part."""
     make = maker(name)
     standing = Standing(name)
@@ -68,26 +79,29 @@ def compete(name: str, cases: Sequence[Case], seeds: int, runs: int, proofs: int
         cases = _spread(cases)
         seeds, runs = min(seeds, SLOW_SEEDS), min(runs, SLOW_RUNS)
     began = time.monotonic()
-    for number, case in enumerate(cases):
-        courses = []
-        for seed in range(seeds):
-            land = case.land(seed)
-            courses.append(follow(land, make(land.space, seed), seed, runs))
-        standing.courses[case.name] = courses
-        if case.null and not standing.slow:
-            _count_false(standing, case, make, proofs)
-        _show(name, number + 1, len(cases), time.monotonic() - began)
+    turns: list[Turn] = [
+        (name, case, seed, runs, case.null and not standing.slow and seed < proofs)
+        for case, seed in itertools.product(cases, range(seeds))
+    ]
+    with _played(turns, jobs) as played:
+        for (_, case, seed, _, proved), (figures, false) in zip(turns, played, strict=True):
+            courses = standing.courses.setdefault(case.name, [])
+            courses.append(Course(case.land(seed), *figures))
+            standing.false_names += false
+            standing.proofs += proved
+            if len(courses) == seeds:
+                _show(name, len(standing.courses), len(cases), time.monotonic() - began)
     return standing
 
 
 def take_part(
-    names: Sequence[str], cases: Sequence[Case], seeds: int, runs: int, proofs: int
+    names: Sequence[str], cases: Sequence[Case], seeds: int, runs: int, proofs: int, jobs: int = 1
 ) -> tuple[list[Standing], dict[str, str]]:
     """Everyone's standing; who could not take part, with the reason."""
     standings, absent = [], {}
     for name in names:
         try:
-            standings.append(compete(name, cases, seeds, runs, proofs))
+            standings.append(compete(name, cases, seeds, runs, proofs, jobs))
         except UsageError as error:
             if name not in peer_names():
                 raise
@@ -95,12 +109,30 @@ def take_part(
     return standings, absent
 
 
-def _count_false(standing: Standing, case: Case, make: Make, proofs: int) -> None:
-    for seed in range(proofs):
-        land = case.land(seed)
-        named = prove(land, make(land.space, seed), seed, PROOF_TRIALS)
-        standing.false_names += named is not None
-        standing.proofs += 1
+_turns: Sequence[Turn] = ()
+
+
+@contextmanager
+def _played(turns: Sequence[Turn], jobs: int) -> Iterator[Iterator[tuple[Figures, bool]]]:
+    """A course's figures and whether its study named falsely, in order, by so many processes.
+
+    They are forked, since a landscape is made of functions; only figures travel back.
+    """
+    global _turns
+    _turns = turns
+    if jobs == 1:
+        yield map(_play, range(len(turns)))
+        return
+    with multiprocessing.get_context("fork").Pool(jobs) as pool:
+        yield pool.imap(_play, range(len(turns)))
+
+
+def _play(number: int) -> tuple[Figures, bool]:
+    name, case, seed, runs, proved = _turns[number]
+    make, land = maker(name), case.land(seed)
+    course = follow(land, make(land.space, seed), seed, runs)
+    false = proved and prove(land, make(land.space, seed), seed, PROOF_TRIALS) is not None
+    return (course.named, course.own_s, course.ended), false
 
 
 def _spread(cases: Sequence[Case]) -> list[Case]:

@@ -26,12 +26,10 @@ from autotune.errors import AutotuneError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import compare
 from autotune.store import Store
-from autotune.strategies import Observation, Proposal, Strategy
 from autotune.study.book import StoreBook
 from autotune.study.events import TrialEnded
 from autotune.study.finalists import with_favourite
 from autotune.study.identity import study_key
-from autotune.study.ledger import Ledger
 from autotune.study.plan import SearchPlan
 from autotune.study.race import Race, evidence
 from autotune.study.search import Search
@@ -39,36 +37,12 @@ from autotune.study.session import Session
 from autotune.study.target import Target
 from benchmarks.common import report, table
 from benchmarks.search.field import maker
+from benchmarks.search.limited import Limited
 from benchmarks.search.peers import peer_names
 
 PROGRAMS = ("micro:pingpong-4k:2", "nas-is:W:4", "jacobi3d:halo:2")
 STRATEGIES = ("auto", "ga", "ga:thesis", "random")
 MARKS = (10, 15, 25, 45, 100)
-
-
-@dataclass
-class Limited:
-    """A strategy that is stopped after so many search runs."""
-
-    strategy: Strategy
-    ledger: Ledger
-    runs: int
-
-    def ask(self) -> Proposal | None:
-        return None if self.ledger.search_runs >= self.runs else self.strategy.ask()
-
-    def tell(self, observation: Observation) -> None:
-        self.strategy.tell(observation)
-
-    def restore(self, observations: list[Observation]) -> None:
-        """Nothing was stored."""
-
-    @property
-    def repeats(self) -> bool:
-        return self.strategy.repeats
-
-    def favourite(self) -> Setting | None:
-        return self.strategy.favourite()
 
 
 @dataclass
@@ -101,7 +75,7 @@ def search(
                 named = hopeful[0] if hopeful else DEFAULT
                 course.named.append((ledger.search_runs, ledger.launched_s, named))
 
-        limited = Limited(maker(name)(space, given.seed), ledger, given.runs)
+        limited = Limited(maker(name)(space, given.seed), given.runs, lambda: ledger.search_runs)
         running = Search(session.bench, book, limited, space, plan, note)  # type: ignore[arg-type]
         running.run()
         if ledger.search_runs < given.runs:
