@@ -21,6 +21,14 @@ settings.register_profile("autotune", deadline=None)
 settings.load_profile("autotune")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of several pytest processes (-n 2) one runs all that starts an MPI, a testbed or Slurm."""
+    for item in items:
+        names = set(getattr(item, "fixturenames", ()))
+        if item.get_closest_marker("mpi") or names & {"library", "open_mpi", "rights", "scheduler"}:
+            item.add_marker(pytest.mark.xdist_group("machine"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def machine_lock() -> Iterator[None]:
     """Tests are foreign load: they hold the lock shared, so that nothing is measured beside."""

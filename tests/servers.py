@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -11,7 +12,6 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def postgres_tool(name: str) -> str | None:
     )
 
 
-@contextmanager
+@contextlib.contextmanager
 def postgres() -> Iterator[str]:
     """The URL of a server of one's own, on a socket in a temporary folder.
 
@@ -70,7 +70,7 @@ def postgres() -> Iterator[str]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-@contextmanager
+@contextlib.contextmanager
 def new_schema(server: str) -> Iterator[str]:
     """The URL of an empty schema of a server, for a while."""
     import psycopg
@@ -87,7 +87,7 @@ def new_schema(server: str) -> Iterator[str]:
             connection.execute(f"DROP SCHEMA {schema} CASCADE")
 
 
-@contextmanager
+@contextlib.contextmanager
 def postgres_server() -> Iterator[str]:
     """The server that the environment names, else one of one's own."""
     if POSTGRES_VARIABLE in os.environ:
@@ -135,14 +135,14 @@ class SlurmNode:
     enter: tuple[str, ...] = ()
 
 
-@contextmanager
+@contextlib.contextmanager
 def slurm() -> Iterator[dict[str, str]]:
     """The environment in which Slurm's commands find a controller and one node on this machine."""
     with _slurm([SlurmNode(_host())], "127.0.0.1") as environment:
         yield environment
 
 
-@contextmanager
+@contextlib.contextmanager
 def slurm_on_testbed(testbed: Testbed) -> Iterator[dict[str, str]]:
     """The same with the nodes of a testbed: the controller is on the host, as on a login node."""
     inside = (str(_found("nsenter")), "--net", "--uts", "--mount", "--ipc", "--target")
@@ -162,6 +162,15 @@ def slurm_on_testbed(testbed: Testbed) -> Iterator[dict[str, str]]:
         yield environment
 
 
+def _free_ports(count: int) -> list[int]:
+    """Numbers that nobody listens on: another Slurm of these tests may be up."""
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in opened:
+            one.bind(("", 0))
+        return [int(one.getsockname()[1]) for one in opened]
+
+
 def _host() -> str:
     return socket.gethostname().partition(".")[0]
 
@@ -173,11 +182,12 @@ def _host_address(testbed: Testbed) -> str:
         return str(asked.getsockname()[0])
 
 
-@contextmanager
+@contextlib.contextmanager
 def _slurm(nodes: Sequence[SlurmNode], control: str) -> Iterator[dict[str, str]]:
     place = Path(tempfile.mkdtemp(prefix="autotune-slurm-"))
     place.chmod(0o755)
     conf = place / "slurm.conf"
+    ports = _free_ports(2)
     names = ",".join(node.name for node in nodes)
     conf.write_text(
         "\n".join(
@@ -192,7 +202,8 @@ def _slurm(nodes: Sequence[SlurmNode], control: str) -> Iterator[dict[str, str]]
                 f"StateSaveLocation={place}/state", f"SlurmdSpoolDir={place}/spool-%n",
                 f"SlurmctldPidFile={place}/slurmctld.pid", f"SlurmdPidFile={place}/slurmd-%n.pid",
                 f"SlurmctldLogFile={place}/slurmctld.log", f"SlurmdLogFile={place}/slurmd-%n.log",
-                "SlurmctldPort=16817", "SlurmdPort=16818", "SchedulerParameters=bf_interval=1",
+                f"SlurmctldPort={ports[0]}", f"SlurmdPort={ports[1]}",
+                "SchedulerParameters=bf_interval=1",
                 "InactiveLimit=0", "KillWait=5", "MinJobAge=300",
                 *(
                     f"NodeName={node.name} NodeAddr={node.address} CPUs={node.cpus} State=UNKNOWN"
@@ -258,7 +269,7 @@ def _idle(environment: dict[str, str]) -> int:
 
 
 def _until(done: object, what: str) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not done():  # type: ignore[operator]
         assert time.monotonic() < end, f"{what} did not start"
         time.sleep(0.1)

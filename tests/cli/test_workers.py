@@ -30,7 +30,7 @@ NO_CLUSTER = missing_for_slurm() or missing_for_postgres()
 TRIALS = 8
 SEARCH = (
     *("search", "--app", "jacobi3d", "--input", "tiny", "--no-guard", "--strategy", "ga"),
-    *("--trials", str(TRIALS), "--min-gain", "40", "--runs", "40"),
+    *("--trials", str(TRIALS), "--min-gain", "40", "--runs", "60"),
 )
 
 
@@ -92,6 +92,7 @@ def test_the_trial_of_a_killed_worker_is_taken_over(cli: Cli, library: object, w
     assert all(t.state != "running" for t in trials)
 
 
+@pytest.mark.slow
 def test_workers_as_jobs_of_this_machine(cli: Cli, library: object, work: Path) -> None:
     outcome = cli(
         *SEARCH, "--scheduler", "local", "--workers", "2", "--store", "r.db", "--json", "r.json"
@@ -109,7 +110,7 @@ def test_workers_as_jobs_of_slurm(
     """The one node takes the two jobs in turn; they share nothing but the database server."""
     monkeypatch.setenv("AUTOTUNE_LOCK_FILE", str(work / "lock"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-    words = (*SEARCH[:-6], "--trials", "4", "--min-gain", "40", "--runs", "40")
+    words = (*SEARCH[:-6], "--trials", "4", "--min-gain", "40", "--runs", "60")
     with slurm() as environment, postgres_server() as server, new_schema(server) as url:
         monkeypatch.setenv("SLURM_CONF", environment["SLURM_CONF"])
         outcome = cli(
