@@ -13,7 +13,9 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
 def test_there_are_notebooks() -> None:
-    assert {path.stem for path in NOTEBOOKS} >= {"ga_convergence", "mate_over_decomposition"}
+    assert {path.stem for path in NOTEBOOKS} >= {
+        *("random_exploration", "ga_convergence", "prediction", "anova", "mate_over_decomposition"),
+    }
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
