@@ -240,14 +240,17 @@ def refuse_nested_launch() -> None:
 
 
 def space_for(target: Target, name: str | None) -> Space:
-    """The space of that name for this target's MPI; the family's own by default.
+    """The space of that name for this target's MPI; the cluster's usual one by default.
 
     Raises UsageError for one whose options the program does not understand, or whose processes and
     workers do not fit into the target's ranks.
     """
     library: Library = target.library
     space = load_space(
-        name or library.family, library=library, facts=target.facts, app_facts=target.app_facts
+        name or target.cluster.space(library),
+        library=library,
+        facts=target.facts,
+        app_facts=target.app_facts,
     ).without(target.cluster.fixed)
     require_tunable(target.app, space.name, space.requires)
     require_room(space, target.ranks)

@@ -78,6 +78,8 @@ class Cluster(BaseModel):
     launch: tuple[Launch, ...] = ()
     fixed: dict[str, str] = Field(default_factory=dict)
     """Parameters that are not tuned here, each with the reason."""
+    spaces: dict[str, str] = Field(default_factory=dict)
+    """The space that is searched where none is named, by the MPI's family."""
     testbed: str | None = None
     """Name of the testbed (``autotune testbed up --name``) that this cluster is: what it has and
     how programs are started on it is then read from it."""
@@ -122,6 +124,15 @@ class Cluster(BaseModel):
     def cpu_set(self) -> frozenset[int] | None:
         """The CPUs to measure on; None: the whole machine."""
         return parse_cpus(self.cpus) if self.cpus else None
+
+    @property
+    def definition(self) -> str:
+        """All of it that figures depend on, as JSON."""
+        return self.model_dump_json(exclude_defaults=True, exclude={"spaces"})
+
+    def space(self, library: Library) -> str:
+        """What is searched where no space is named: the MPI's own, unless the definition says."""
+        return self.spaces.get(library.family, library.family)
 
     def options(self, library: Library) -> tuple[str, ...]:
         """The fixed launch options for ``library``: the testbed's, then those of the first entry

@@ -131,8 +131,7 @@ def _study_doubts(study: Study, cluster: Cluster) -> list[str]:
             f"it was measured on another machine ({there.cores} cores, {there.cpu_model}; here are "
             f"{here.cores} cores, {here.cpu_model})"
         )
-    definition = cluster.model_dump_json(exclude_defaults=True)
-    now = hashlib.sha256(definition.encode()).hexdigest()
+    now = hashlib.sha256(cluster.definition.encode()).hexdigest()
     if study.key.cluster == cluster.name and study.key.cluster_hash != now:
         doubts.append(
             f"the definition of cluster {cluster.name} (interconnect, nodes, launch options) is "

@@ -26,7 +26,6 @@ def study_key(
     inherited = target.inherited(adapter)
     program = target.program
     # Without what is at its default: a field that a later version adds leaves old studies known.
-    cluster = target.cluster.model_dump_json(exclude_defaults=True)
     return StudyKey(
         app=AppInfo(
             name=target.app.name,
@@ -52,7 +51,7 @@ def study_key(
         ),
         ranks=target.ranks,
         cluster=target.cluster.name,
-        cluster_hash=hashlib.sha256(cluster.encode()).hexdigest(),
+        cluster_hash=hashlib.sha256(target.cluster.definition.encode()).hexdigest(),
         space_name=space.name,
         space_hash=space.hash,
         strategy=strategy,
