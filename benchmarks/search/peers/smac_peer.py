@@ -9,6 +9,7 @@ import tempfile
 
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace
 from smac import HyperparameterOptimizationFacade, Scenario
+from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.runhistory.dataclasses import TrialValue
 
 from autotune.strategies._codec import Codes
@@ -39,8 +40,11 @@ class SMAC3(Peer):
             scenario, lambda config, seed=0: 0.0, overwrite=True, logging_level=logging.ERROR
         )
 
-    def draw(self) -> Codes:
-        self._info = self._smac.ask()
+    def draw(self) -> Codes | None:
+        try:
+            self._info = self._smac.ask()
+        except ConfigurationSpaceExhaustedException:
+            return None
         return tuple(int(self._info.config[name]) for name in self._names)
 
     def report(self, codes: Codes, loss: float) -> None:
