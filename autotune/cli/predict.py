@@ -18,6 +18,7 @@ from autotune.cli.predict_proof import (
 )
 from autotune.cli.predict_words import print_prediction, strange_here, to_json
 from autotune.cli.render import console, error_console, write_json
+from autotune.config.cluster import read_cluster
 from autotune.errors import UsageError, WorkError
 from autotune.space import Setting, Space
 from autotune.study.duration import parse_duration
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from runner.trace import Features
 
 CHECK = "Check"
+LOCAL = "local"
 
 
 def predict(
@@ -85,7 +87,15 @@ def predict(
         str | None,
         typer.Option("--space", metavar="NAME|FILE", help="Which parameters there are."),
     ] = None,
-    cluster: o.ClusterName = "local",
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="C",
+            help="Where it is to run; default: where it was traced.",
+            rich_help_panel=o.TARGET,
+        ),
+    ] = None,
     mpi: o.Mpi = None,
     metric: o.Metric = None,
     verify: o.Verify = None,
@@ -97,6 +107,7 @@ def predict(
 ) -> None:
     """Predict the setting of a program from one traced run, with what speaks for it."""
     from autotune.predict import find_model, usable
+    from autotune.predict.scaling import described
 
     features = read_features(features_file)
     known = find_model(model)
@@ -113,7 +124,7 @@ def predict(
         app,
         input_name,
         ranks or features.ranks,
-        cluster,
+        cluster or _traced_on(features),
         mpi,
         metric,
         verify,
@@ -135,8 +146,8 @@ def predict(
     )
     place = target_of(wanted, check)
     candidates = list(known.settings) if place is None else usable(known.settings, place.space)
-    named = known.predictor.name(features.values, candidates)
-    near = known.predictor.neighbours(features.values)
+    named = known.predictor.name(described(features), candidates)
+    near = known.predictor.neighbours(described(features))
     strange = strange_here(known, features, place is None)
     if json_out != "-":
         print_prediction(named, near, strange, features, known)
@@ -203,3 +214,12 @@ def _end(
         raise WorkError(proof.outcome.failed)
     if refused:
         raise WorkError(f"{params_file} not written: {refused}")
+
+
+def _traced_on(features: Features) -> str:
+    """The cluster that the features name, where it is known here by that name."""
+    name = features.cluster or LOCAL
+    try:
+        return LOCAL if "/" in name else read_cluster(name).name  # A path would be anybody's file.
+    except UsageError:
+        return LOCAL

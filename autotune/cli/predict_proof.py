@@ -11,7 +11,7 @@ from autotune.cli.outcome import print_comparison
 from autotune.cli.progress import Progress
 from autotune.cli.render import write_text
 from autotune.config.app import app_from_command
-from autotune.config.cluster import load_cluster
+from autotune.config.cluster import load_cluster, read_cluster
 from autotune.errors import UsageError
 from autotune.publish import NotObeyed, write_tune_file
 from autotune.publish.tune_file import tune_text
@@ -77,13 +77,14 @@ def target_of(wanted: Wanted, check: bool) -> Place | None:
         if wanted.words.mpi is not None:
             raise
         return None
-    cluster = load_cluster(wanted.words.cluster)
+    cluster = read_cluster(wanted.words.cluster)  # Nothing is run: a testbed may be down.
+    features = wanted.features
     facts = {
-        "ranks": wanted.features.ranks,
-        "cores": o.total_cores(cluster),
-        "nodes": cluster.nodes,
+        "ranks": features.ranks,
+        "cores": features.cores if cluster.testbed else o.total_cores(cluster),
+        "nodes": features.nodes if cluster.testbed else cluster.nodes,
     }
-    space = load_space(wanted.space or library.family, library=library, facts=facts)
+    space = load_space(wanted.space or cluster.space(library), library=library, facts=facts)
     return Place(library, space.without(cluster.fixed))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from autotune.errors import UsageError
 from autotune.predict.examples import Example, Floats
-from autotune.predict.scaling import SETS, Scaler
+from autotune.predict.scaling import SETS, Scaler, described
 from runner.trace import SPECS
 
 MOST = 6
@@ -54,7 +54,7 @@ def find_classes(examples: Sequence[Example], count: int | None = None) -> Class
     if count is not None and not 1 <= count <= total:
         raise UsageError(f"{count} classes of {total} cells cannot be; expected 1 to {total}")
     scaler = Scaler.fit(examples, SETS["full"])
-    points = np.array([scaler(e.features.values) for e in examples])
+    points = np.array([scaler(described(e.features)) for e in examples])
     best: tuple[Any, float | None] = (np.zeros(total, dtype=np.int_), None)
     tried = range(2, min(MOST, total - 1) + 1) if count is None else [count]
     for k in tried:
@@ -91,7 +91,7 @@ def _marks(
     for place in np.argsort(-apart, kind="stable")[:_NAMED]:
         name = scaler.names[int(place)]
         inside, outside = (
-            float(np.mean([examples[int(i)].features.values[name] for i in part]))
+            float(np.mean([described(examples[int(i)].features)[name] for i in part]))
             for part in (group, rest)
         )
         found.append((name, inside, outside))

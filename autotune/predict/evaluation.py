@@ -8,6 +8,7 @@ from typing import Any
 
 from autotune.predict.examples import Example, TrainingSet, means
 from autotune.predict.kinds import KINDS
+from autotune.predict.scaling import described
 from autotune.predict.score import Row, Verdict, judge, judge_random, row
 from autotune.predict.training import Group, Watch, by_program, silent, train
 from autotune.space import Setting
@@ -95,7 +96,7 @@ def _judge(
     for kind in kinds:
         predictor = train(kind, inside, defaults).predictor
         found[kind] = [
-            judge(e, _place(e, predictor.name(e.features.values, e.settings).setting))
+            judge(e, _place(e, predictor.name(described(e.features), e.settings).setting))
             for e in outside
         ]
     return found

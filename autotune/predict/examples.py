@@ -19,9 +19,9 @@ from runner.trace import Features
 
 Floats = NDArray[np.float64]
 
-SLOWEST = math.log(1.5)
-"""Log ratio that stands for everything slower, failures included: how bad a bad one is matters
-less than which one is best."""
+EXTREME = math.log(1.5)
+"""Log ratio that stands for everything slower, failures included, and its negative for everything
+faster: one program that is five times faster must not decide for all others."""
 LEAST_NOISE = 0.01
 """No default is believed to scatter less (as a log ratio): few runs can agree by chance."""
 
@@ -50,16 +50,19 @@ class Example:
 
     @cached_property
     def ratios(self) -> Floats:
-        """Median T / T_default of each setting; the default's is 1."""
-        medians = [statistics.median(r) if r else math.inf for r in self.runs]
+        """Median T / T_default of each setting; the default's is 1.
+
+        On a null cell none is below 1: what looks faster there is the luckiest of many.
+        """
+        medians = np.array([statistics.median(r) if r else math.inf for r in self.runs])
         medians[0] = 1.0
-        return np.array(medians, dtype=np.float64)
+        return np.maximum(medians, 1.0) if self.null else medians
 
     @cached_property
     def logs(self) -> Floats:
-        """Log of the ratios, cut off at SLOWEST."""
+        """Log of the ratios, cut off at EXTREME either way."""
         with np.errstate(divide="ignore"):
-            return np.asarray(np.minimum(np.log(self.ratios), SLOWEST), dtype=np.float64)
+            return np.clip(np.log(self.ratios), -EXTREME, EXTREME)
 
     @cached_property
     def noise(self) -> float:

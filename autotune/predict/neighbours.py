@@ -9,7 +9,7 @@ import numpy as np
 
 from autotune.predict.examples import Example, Floats, means
 from autotune.predict.reading import entry, floats, mapping, settings, whole
-from autotune.predict.scaling import SETS, Scaler
+from autotune.predict.scaling import SETS, Scaler, described
 from autotune.predict.scorer import Options, Scorer
 from autotune.predict.values import ValueCode, near_scores
 from autotune.space import Setting, Value
@@ -42,7 +42,7 @@ class Neighbours(Scorer):
         cls, examples: Sequence[Example], options: Options, defaults: Mapping[str, Value]
     ) -> Neighbours:
         scaler = Scaler.fit(examples, SETS[str(options["features"])])
-        points = np.array([scaler(e.features.values) for e in examples])
+        points = np.array([scaler(described(e.features)) for e in examples])
         return cls(scaler, points, [means([e]) for e in examples], int(options["k"]))
 
     def scores(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> Floats:
@@ -109,10 +109,10 @@ class ThesisNeighbours(Scorer):
         cls, examples: Sequence[Example], options: Options, defaults: Mapping[str, Value]
     ) -> ThesisNeighbours:
         scaler = Scaler.fit(examples, SETS["thesis"])
-        best = [int(e.logs.argmin()) for e in examples]
+        best = [int(e.ratios.argmin()) for e in examples]
         return cls(
             scaler,
-            np.array([scaler(e.features.values) for e in examples]),
+            np.array([scaler(described(e.features)) for e in examples]),
             tuple(e.settings[i] for e, i in zip(examples, best, strict=True)),
             np.array([e.logs[i] for e, i in zip(examples, best, strict=True)]),
             ValueCode.of([s for e in examples for s in e.settings], defaults),

@@ -17,7 +17,7 @@ from sklearn.neural_network import MLPRegressor
 
 from autotune.predict.examples import Example, Floats, distinct, means
 from autotune.predict.reading import floats, mapping, number, sequence, texts
-from autotune.predict.scaling import SETS, Scaler
+from autotune.predict.scaling import SETS, Scaler, described
 from autotune.predict.scorer import Options, Scorer
 from autotune.predict.values import ValueCode, near_scores
 from autotune.space import Setting, Value
@@ -107,7 +107,7 @@ class Network(Scorer):
         middle = np.array([overall[key] for key in common])
         # A program that did not run a setting says nothing: it gets the mean.
         targets = np.array([[t.get(key, overall[key]) for key in common] for t in tables]) - middle
-        inputs = np.array([scaler(e.features.values) for e in examples])
+        inputs = np.array([scaler(described(e.features)) for e in examples])
         alpha = float(options["alpha"])
         # At its natural scale (a few per cent) the penalty on weights would drown everything.
         size = max(float(targets.std()), 1e-6)
@@ -159,9 +159,9 @@ class ThesisNetwork(Scorer):
     ) -> ThesisNetwork:
         scaler = Scaler.fit(examples, SETS["thesis"])
         code = ValueCode.of([s for e in examples for s in e.settings], defaults)
-        best = [e.settings[int(e.logs.argmin())] for e in examples]
+        best = [e.settings[int(e.ratios.argmin())] for e in examples]
         layers = Layers.fit(
-            np.array([scaler(e.features.values) for e in examples]),
+            np.array([scaler(described(e.features)) for e in examples]),
             np.array([code.encode(s) for s in best]),
             solver="sgd",
             learning_rate_init=float(options["rate"]),

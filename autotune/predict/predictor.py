@@ -12,7 +12,7 @@ from scipy import stats
 
 from autotune.predict.examples import Example, Floats
 from autotune.predict.reading import floats, mapping, number, texts
-from autotune.predict.scaling import SETS, Scaler
+from autotune.predict.scaling import SETS, Scaler, described
 from autotune.predict.scorer import Scorer
 from autotune.space import DEFAULT, Setting
 
@@ -108,16 +108,16 @@ class Predictor:
     def build(
         cls, scorer: Scorer, examples: Sequence[Example], checks: Checks, careful: bool
     ) -> Predictor:
-        scaler = Scaler.fit(examples, SETS["thesis"])
-        best = [int(e.logs.argmin()) for e in examples]
+        scaler = Scaler.fit(examples, SETS["placed"])
+        best = [int(e.ratios.argmin()) for e in examples]
         bar = checks.threshold() if careful else 0.0
         return cls(
             scorer=scorer,
             scaler=scaler,
             cells=tuple(e.key for e in examples),
-            points=np.array([scaler(e.features.values) for e in examples]),
+            points=np.array([scaler(described(e.features)) for e in examples]),
             best=tuple(e.settings[i] for e, i in zip(examples, best, strict=True)),
-            gains=np.array([math.expm1(-e.logs[i]) for e, i in zip(examples, best, strict=True)]),
+            gains=np.array([1 / e.ratios[i] - 1 for e, i in zip(examples, best, strict=True)]),
             bar=bar,
             reach=float(checks.distance.max()) * _FAR,
             residuals=checks.residuals(bar),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autotune.predict.files import Model
+from autotune.predict.scaling import described
 from autotune.space import DEFAULT, Setting, Space
 from runner.trace import Features
 
@@ -31,7 +32,7 @@ def priors_for(features: Features, space: Space, model: Model, most: int = MOST)
     candidates = usable(fitting, space, grid=True)
     if not candidates:
         return []
-    scores = model.predictor.scorer.scores(features.values, candidates)
+    scores = model.predictor.scorer.scores(described(features), candidates)
     order = scores.argsort(kind="stable")
     return [candidates[i] for i in order[:most] if scores[i] < 0]
 

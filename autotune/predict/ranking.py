@@ -17,7 +17,7 @@ import numpy as np
 
 from autotune.predict.examples import Example, Floats, distinct
 from autotune.predict.reading import floats, mapping, number, settings
-from autotune.predict.scaling import SETS, Scaler
+from autotune.predict.scaling import SETS, Scaler, described
 from autotune.predict.scorer import Options, Scorer
 from autotune.space import DEFAULT, Setting, Value
 
@@ -145,6 +145,9 @@ class Ranking(Scorer):
         {"shared": 0.1, "ridge": 3.0, "features": "thesis"},
         {"shared": 0.5, "ridge": 0.3, "features": "full"},
         {"shared": 0.5, "ridge": 3.0, "features": "full"},
+        {"shared": 0.5, "ridge": 3.0, "features": "placed"},
+        {"shared": 0.1, "ridge": 3.0, "features": "placed"},
+        {"shared": 0.02, "ridge": 3.0, "features": "placed"},
         {"shared": 1.0, "ridge": 3.0, "features": "thesis"},
     )
 
@@ -172,7 +175,7 @@ class Ranking(Scorer):
         cls, examples: Sequence[Example], options: Options, defaults: Mapping[str, Value]
     ) -> Ranking:
         scaler = Scaler.fit(examples, SETS[str(options["features"])])
-        points = np.array([scaler(e.features.values) for e in examples])
+        points = np.array([scaler(described(e.features)) for e in examples])
         gaps = np.linalg.norm(points[:, None] - points[None], axis=2)
         apart = gaps[np.triu_indices(len(points), 1)]
         width = max(float(np.median(apart)), 1e-6)

@@ -10,15 +10,25 @@ import numpy as np
 
 from autotune.predict.examples import Example, Floats
 from autotune.predict.reading import floats, names
-from runner.trace import FEATURES, SPECS, THESIS_NAMES
+from runner.trace import FEATURES, SPECS, THESIS_NAMES, Features
 
+NODES = "nodes"
+"""Of the launch, not of the program; beside the features in what :func:`described` gives."""
 SETS: dict[str, tuple[str, ...]] = {
     "thesis": THESIS_NAMES,
     "full": tuple(f.name for f in FEATURES if f.group != "histogram"),
+    "placed": (*THESIS_NAMES, NODES),
 }
 """Sets of features by name.  Histograms are left out: 52 numbers would drown all others."""
+_WEIGHTS = {NODES: 3.0}
+"""What counts more than one of many: between nodes other parameters matter than on one."""
 
 _FLAT = 1e-9
+
+
+def described(features: Features) -> dict[str, float]:
+    """All that a model may know of a program: its features, and the nodes that it was traced on."""
+    return features.values | {NODES: float(features.nodes)}
 
 
 @dataclass(frozen=True)
@@ -35,13 +45,14 @@ class Scaler:
 
     @classmethod
     def fit(cls, examples: Sequence[Example], chosen: Sequence[str]) -> Scaler:
-        raw = np.array([_raw(e.features.values, chosen) for e in examples])
+        raw = np.array([_raw(described(e.features), chosen) for e in examples])
         deviation = raw.std(axis=0)
         return cls(tuple(chosen), raw.mean(axis=0), np.where(deviation > _FLAT, deviation, 1.0))
 
     def __call__(self, values: Mapping[str, float]) -> Floats:
         """The vector of a program; distances do not grow with the number of features."""
-        moved = (_raw(values, self.names) - self.mean) / self.scale
+        weights = [_WEIGHTS.get(name, 1.0) for name in self.names]
+        moved = (_raw(values, self.names) - self.mean) / self.scale * weights
         return np.asarray(moved / np.sqrt(len(self.names)), dtype=np.float64)
 
     def to_json(self) -> dict[str, Any]:
@@ -53,7 +64,7 @@ class Scaler:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Scaler:
-        known = names(data, "names", SPECS)
+        known = names(data, "names", {*SPECS, NODES})
         scale = floats(data, "scale", (len(known),))
         if (scale <= 0).any():
             raise ValueError("scale: expected numbers above 0")
@@ -62,5 +73,5 @@ class Scaler:
 
 def _raw(values: Mapping[str, float], chosen: Sequence[str]) -> Floats:
     raw = np.array([values[name] for name in chosen], dtype=np.float64)
-    logs = np.array([SPECS[name].scale == "log2" for name in chosen])
+    logs = np.array([name == NODES or SPECS[name].scale == "log2" for name in chosen])
     return np.where(logs, np.log2(1 + raw), raw)

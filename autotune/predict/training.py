@@ -10,7 +10,7 @@ import numpy as np
 from autotune.predict.examples import Example
 from autotune.predict.kinds import careful, find
 from autotune.predict.predictor import WRONG, Checks, Predictor
-from autotune.predict.scaling import SETS, Scaler
+from autotune.predict.scaling import SETS, Scaler, described
 from autotune.predict.scorer import Options, Scorer
 from autotune.space import Value
 
@@ -76,13 +76,13 @@ def check(
         if len(others) < 2:
             continue
         scorer = model.fit(others, options, defaults)
-        scaler = Scaler.fit(others, SETS["thesis"])
-        points = np.array([scaler(e.features.values) for e in others])
+        scaler = Scaler.fit(others, SETS["placed"])
+        points = np.array([scaler(described(e.features)) for e in others])
         for example in (e for e in examples if group(e) == left_out):
-            scores = scorer.scores(example.features.values, example.settings)
+            scores = scorer.scores(described(example.features), example.settings)
             scores[0] = 0.0
             at = int(scores.argmin())
-            distance = np.linalg.norm(points - scaler(example.features.values), axis=1).min()
+            distance = np.linalg.norm(points - scaler(described(example.features)), axis=1).min()
             slower = example.logs[at] > example.beyond_noise(at)
             rows.append((scores[at], example.logs[at], distance, float(slower)))
     if not rows:

@@ -23,6 +23,7 @@ from autotune.predict import (
     train,
     usable,
 )
+from autotune.predict.scaling import described
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from tests.predict.family import BIND, EAGER, LIMIT, SETTINGS, family, traced
 
@@ -47,7 +48,7 @@ def test_a_loaded_model_says_what_the_saved_one_said(kind: str, tmp_path: Path) 
     path.write_text(TEXTS[kind])
     loaded, fresh = load_model(path), made(kind)
     for size in (130.0, 2500.0, 15000.0):
-        values = traced(size).values
+        values = described(traced(size))
         assert loaded.predictor.name(values, SETTINGS) == fresh.predictor.name(values, SETTINGS)
     assert loaded.settings == fresh.settings
     assert loaded.about == fresh.about
@@ -97,7 +98,7 @@ def test_a_damaged_model_is_refused_or_still_a_model(kind: str, data: st.DataObj
         told = str(problem)
     else:
         told = "m.json autotune train"
-        assert model.predictor.name(traced(500.0).values, SETTINGS).setting in SETTINGS
+        assert model.predictor.name(described(traced(500.0)), SETTINGS).setting in SETTINGS
     assert told.startswith("m.json")
     assert "autotune train" in told
 

@@ -12,6 +12,7 @@ import pytest
 from autotune.predict import CHOICES, KINDS, THESIS, Example, TrainingSet, evaluate, ranking, train
 from autotune.predict.kinds import find
 from autotune.predict.predictor import SURE, Checks
+from autotune.predict.scaling import described
 from autotune.predict.score import judge, judge_random
 from autotune.predict.training import by_program, check
 from autotune.predict.values import ValueCode
@@ -25,7 +26,7 @@ FAMILY = family()
 @pytest.mark.parametrize("size", [150.0, 1800.0, 14000.0])
 def test_a_limit_that_follows_from_the_message_size_is_learned(kind: str, size: float) -> None:
     predictor = train(kind, FAMILY.examples).predictor
-    named = predictor.name(traced(size).values, SETTINGS)
+    named = predictor.name(described(traced(size)), SETTINGS)
     assert named.setting.get(LIMIT) == min(e for e in EAGER if e >= size)
     assert named.setting.get("bind_to") != "core"
 
@@ -33,14 +34,14 @@ def test_a_limit_that_follows_from_the_message_size_is_learned(kind: str, size: 
 def test_the_perceptron_learns_which_end_a_program_is_at() -> None:
     predictor = train("mlp", FAMILY.examples[::2]).predictor
     for size in (150.0, 14000.0):
-        named = predictor.name(traced(size).values, SETTINGS)
+        named = predictor.name(described(traced(size)), SETTINGS)
         assert truth(size, named.setting) < 0.8
 
 
 @pytest.mark.parametrize("kind", ["knn", "ranking"])
 def test_the_interval_holds_the_true_gain(kind: str) -> None:
     predictor = train(kind, FAMILY.examples).predictor
-    named = predictor.name(traced(150.0).values, SETTINGS)
+    named = predictor.name(described(traced(150.0)), SETTINGS)
     assert named.interval is not None
     assert named.gain is not None
     low, high = named.interval
@@ -51,14 +52,14 @@ def test_the_interval_holds_the_true_gain(kind: str) -> None:
 def test_one_neighbour_on_its_own_row_gives_its_own_setting() -> None:
     model = find("knn").fit(FAMILY.examples, {"k": 1, "features": "thesis"}, {})
     for e in FAMILY.examples:
-        scores = model.scores(e.features.values, e.settings)
+        scores = model.scores(described(e.features), e.settings)
         assert int(scores.argmin()) == int(e.logs.argmin())
 
 
 def test_three_identical_neighbours_give_their_setting() -> None:
     twins = [example(f"a{i}", 150.0) for i in range(3)] + [example("b", 20000.0)]
     model = find("knn-thesis").fit(twins, {"k": 3}, {})
-    scores = model.scores(traced(150.0).values, SETTINGS)
+    scores = model.scores(described(traced(150.0)), SETTINGS)
     assert SETTINGS[int(scores.argmin())] == twins[0].settings[int(twins[0].logs.argmin())]
 
 
@@ -72,13 +73,13 @@ def test_the_thesis_network_has_its_shape() -> None:
 def test_where_nothing_helps_the_default_is_named(kind: str) -> None:
     null = family(null=True).examples[::2]
     predictor = train(kind, null).predictor
-    assert all(predictor.name(e.features.values, SETTINGS).setting == DEFAULT for e in null)
+    assert all(predictor.name(described(e.features), SETTINGS).setting == DEFAULT for e in null)
 
 
 @pytest.mark.parametrize("kind", CHOICES)
 def test_a_program_unlike_all_others_gets_the_default_and_is_called_far(kind: str) -> None:
     predictor = train(kind, FAMILY.examples[::2]).predictor
-    named = predictor.name(traced(1e9, ranks=4000).values, SETTINGS)
+    named = predictor.name(described(traced(1e9, ranks=4000)), SETTINGS)
     assert named.far
     assert named.setting == DEFAULT
 
@@ -107,7 +108,7 @@ def test_no_row_of_a_program_is_in_its_own_training(monkeypatch: pytest.MonkeyPa
 
 def test_the_default_scores_zero_in_the_ranking_model_whatever_it_learned() -> None:
     model = find("ranking").fit(FAMILY.examples, dict(find("ranking").grid[0]), {})
-    assert model.scores(traced(150.0).values, [DEFAULT])[0] == pytest.approx(0.0, abs=1e-9)
+    assert model.scores(described(traced(150.0)), [DEFAULT])[0] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_ranking_model_ranks_a_setting_that_nobody_ran() -> None:
@@ -117,7 +118,7 @@ def test_the_ranking_model_ranks_a_setting_that_nobody_ran() -> None:
         keep = [i for i, s in enumerate(e.settings) if s != left]
         short.append(_only(e, keep))
     model = find("ranking").fit(short, dict(find("ranking").grid[0]), {})
-    good, bad = model.scores(traced(150.0).values, [left, Setting({LIMIT: 32768})])
+    good, bad = model.scores(described(traced(150.0)), [left, Setting({LIMIT: 32768})])
     assert good < -0.1 < bad
 
 
