@@ -33,6 +33,8 @@ from autotune.space import Setting
 from autotune.words import percent
 
 PRESETS = ("thesis", "careful")
+SIGN = 0.5
+"""Corrected p from which a parameter is only named among those without an effect."""
 SHOWN_PAIRS = 5
 SOURCE = "Dataset (name or folder) or study:ID."
 
@@ -174,6 +176,7 @@ def _print(
     out = console()
     for line in _headline(values, options, setting):
         out.print(line, markup=False, style="bold" if line.startswith("setting") else None)
+    ordered = sorted(factors, key=lambda f: (f.p_corrected, -f.omega2))
     rows = [
         [
             factor.name,
@@ -182,10 +185,15 @@ def _print(
             percent(factor.omega2).lstrip("+"),
             factor.why if factor.significant else "",
         ]
-        for factor in sorted(factors, key=lambda f: (f.p_corrected, -f.omega2))
+        for factor in ordered
+        if factor.significant or factor.p_corrected < SIGN
     ]
     title = "value to set; – no certain effect, = the default is best"
-    out.print(table(title, ["parameter", "value", ">p", ">explains", ""], rows))
+    if rows:
+        out.print(table(title, ["parameter", "value", ">p", ">explains", ""], rows))
+    rest = [f.name for f in ordered[len(rows) :]]
+    if rest:
+        out.print(f"no sign of an effect (p above {SIGN:g}): {', '.join(rest)}", markup=False)
     strong = [pair for pair in crossed if pair.significant][:SHOWN_PAIRS]
     if strong:
         rows = [
