@@ -91,6 +91,8 @@ def test_interrupting_and_going_on(library: object, work: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Ignored where a shell began the tests in the background, and it would be here, too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as tuner:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:

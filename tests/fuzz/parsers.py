@@ -27,6 +27,7 @@ from autotune.datasets.card import read_card
 from autotune.datasets.plan import Plan
 from autotune.errors import AutotuneError
 from autotune.predict.files import model_from_text
+from autotune.predict.scaling import described
 from autotune.publish.content import Rule
 from autotune.publish.formats.mca_conf import UserConf
 from autotune.publish.header import read_header
@@ -101,7 +102,7 @@ def _file(read: Callable[[Path], object], name: str = "document") -> Callable[[s
 
 def _model(text: str) -> object:
     model = model_from_text(text, "x")
-    return model.predictor.name(traced(500.0).values, SETTINGS)
+    return model.predictor.name(described(traced(500.0)), SETTINGS)
 
 
 def _header(text: str) -> object:
