@@ -191,9 +191,13 @@ def _print(
     title = "value to set; – no certain effect, = the default is best"
     if rows:
         out.print(table(title, ["parameter", "value", ">p", ">explains", ""], rows))
-    rest = [f.name for f in ordered[len(rows) :]]
-    if rest:
-        out.print(f"no sign of an effect (p above {SIGN:g}): {', '.join(rest)}", markup=False)
+    named: dict[str, list[str]] = {}
+    for factor in ordered[len(rows) :]:
+        judged = sum(level.judged for level in factor.levels) > 1
+        words = f"no sign of an effect (p from {SIGN:g} on)" if judged else "not judged"
+        named.setdefault(words, []).append(factor.name)
+    for words, names in named.items():
+        out.print(f"{words}: {', '.join(names)}", markup=False)
     strong = [pair for pair in crossed if pair.significant][:SHOWN_PAIRS]
     if strong:
         rows = [

@@ -98,7 +98,9 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--synthetic", action="store_true", help="the ten-parameter function")
     parser.add_argument("--seeds", type=_positive, default=50)
     parser.add_argument("--runs", type=_positive, default=MARKS[-1], help="search runs")
-    parser.add_argument("--proofs", type=int, default=10, help="whole studies per null landscape")
+    parser.add_argument(
+        "--proofs", type=int, default=10, help="whole studies per null landscape, --seeds at most"
+    )
     parser.add_argument("--landscapes", type=_positive, default=10, help="how many functions")
     parser.add_argument("--wide", action="store_true", help="functions of 25 parameters, too")
     parser.add_argument("--jobs", type=_positive, default=1, help="processes (a core each)")

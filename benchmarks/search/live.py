@@ -1,8 +1,7 @@
-r"""Strategies on real programs: what each would name after so many search runs, measured together.
+"""Strategies on real programs: what each would name after so many search runs, measured together.
 
     python -m benchmarks.search.live [--runs 25] [--blocks 10] [--json FILE]
-    python -m benchmarks.search.live --cluster testbed --space openmpi+openmpi-tcp --programs \
-        jacobi3d:face:2 nas-is:W:4 nas-mg:W:4
+    python -m benchmarks.search.live --cluster testbed --programs jacobi3d:face:2 nas-is:W:4
 
 Every strategy searches each program on this machine, in turns by program, with the search phase and
 race of a study.  What they would name is then run interleaved with the default in blocks of random
@@ -145,7 +144,7 @@ def main() -> int:
     add("--programs", nargs="+", default=list(PROGRAMS), metavar="APP:INPUT:RANKS")
     add("--strategies", nargs="+", default=list(STRATEGIES), metavar="NAME[:PRESET]")
     add("--peers", action="store_true", help="the peers that are installed, too")
-    add("--space", default="openmpi")
+    add("--space", help="default: the cluster's usual one")
     add("--cluster", default="local", help="testbed: it must be up")
     add("--runs", type=int, default=25, help="search runs of each")
     add("--blocks", type=int, default=10, help="of the held-out measurement")

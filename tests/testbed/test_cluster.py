@@ -76,7 +76,7 @@ def test_oversubscribed_ranks_use_every_node(
 ) -> None:
     ranks = 2 * sum(len(node.cpus) for node in bed.nodes)
     if ranks > 8:
-        pytest.skip(f"{ranks} ranks are too many for a test")
+        pytest.skip(f"{ranks} ranks, twice the CPUs of this machine, are too many for a test")
     spec = LaunchSpec(
         program=(sys.executable, "-c", WHO),
         ranks=ranks,
