@@ -68,7 +68,8 @@ def explore(
     folder = out or FOLDER / known.name
     library = prepared[0].target.library
     words = f"{library.family} {library.version}"
-    dataset = start(known, prepared, folder, f"autotune explore {shlex.quote(plan)}", words)
+    regenerate = ["autotune", "explore", plan, *(["-o", f"{out}"] if out else [])]
+    dataset = start(known, prepared, folder, shlex.join(regenerate), words)
     with Store.open(store) as opened, ExploreProgress(json_out == "-") as progress:
         campaign = Campaign(known, prepared, dataset, opened, progress, guard, budget_s)
         progress.left_s = campaign.left_s()

@@ -112,6 +112,7 @@ def start(
 ) -> Dataset:
     """The dataset's folder: made where it is new, else checked and given the new cells.
 
+    It is named as the folder, so that the runs of one plan on two machines are told apart.
     Raises UsageError where the folder holds something that this plan does not continue.
     """
     machine = describe()
@@ -129,7 +130,7 @@ def start(
     planned = sum(p.planned_s for p in added)
     card = Card(
         schema=1,
-        name=plan.name,
+        name=folder.resolve().name,
         kind=plan.kind,
         title=plan.title,
         why=plan.why,
@@ -179,7 +180,7 @@ def _check(
 ) -> None:
     hint = "give another folder with -o"
     card = before.card
-    if (card.name, card.kind) != (plan.name, plan.kind):
+    if (card.title, card.kind) != (plan.title, plan.kind):
         raise UsageError(
             f"{before.folder} is the {card.kind} dataset {card.name}, the plan is the {plan.kind} "
             f"{plan.name}; {hint}"

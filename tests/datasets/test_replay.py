@@ -55,8 +55,9 @@ def test_halves_share_no_run(grid: Dataset) -> None:
         if len(land.draws(setting)) == 3:
             mine = half.draws(setting)
             assert len(mine) == 2
-            if mine[0].state == "ok":
-                assert held[setting] not in [draw.ratio for draw in mine]
+            # Each run is on one side, once; two runs may well have the same ratio.
+            ratios = sorted([*(draw.ratio for draw in mine), held[setting]])
+            assert ratios == sorted(draw.ratio for draw in land.draws(setting))
     again, held_again = land.halves(3)
     assert held_again == held
     assert again.draws(DEFAULT) == half.draws(DEFAULT)
