@@ -31,7 +31,8 @@ from sqlalchemy import insert
 from autotune.report.study import study_section
 from autotune.space import Parameter, Setting, Space
 from autotune.store import Store, schema
-from autotune.store.records import read_back_rows, to_columns
+from autotune.store.backs import keep
+from autotune.store.records import to_columns
 from autotune.store.trials import hash_of
 from autotune.strategies import create
 from autotune.strategies.options import OptionValue
@@ -172,7 +173,7 @@ def fill(store: Store, study_id: int, runs: int) -> None:
     """Runs of 5,000 settings as a study stores them, many to a statement: one at a time, 100,000
     runs take minutes, and how long a run takes to store is ``store_speed``'s business."""
     for start in range(0, runs, 2000):
-        rows, backs = [], []
+        rows, outcomes = [], []
         for number in range(start, min(start + 2000, runs)):
             key = DEFAULT_KEY if number % 20 == 0 else Setting(setting_of(number % 5000)).key
             record = record_of(number)
@@ -180,14 +181,11 @@ def fill(store: Store, study_id: int, runs: int) -> None:
             phase = DEFAULT_PHASE if key == DEFAULT_KEY else SEARCH
             place = {"phase": phase, "block": 0, "position": 0, "setting_hash": hash_of(key)}
             rows.append({**of_study, **place, **to_columns(record)})
-            backs.append(read_back_rows(record))
+            outcomes.append(record.read_back)
         with store._database.write() as connection:
-            made = insert(schema.run).returning(schema.run.c.id, sort_by_parameter_order=True)
-            ids = connection.execute(made, rows).scalars()
-            of_runs = [
-                {"run_id": n, **row} for n, back in zip(ids, backs, strict=True) for row in back
-            ]
-            connection.execute(insert(schema.run_read_back), of_runs)
+            for row, outcome in zip(rows, outcomes, strict=True):
+                row["read_back_id"] = keep(connection, outcome)
+            connection.execute(insert(schema.run), rows)
     with store._database.write() as connection:
         # A server does so by itself within a minute of such a load.
         connection.exec_driver_sql("ANALYZE")

@@ -11,15 +11,28 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
-from sqlalchemy import Connection, Double, inspect, select
+from sqlalchemy import Connection, Double, bindparam, inspect, select, update
 
 from autotune.errors import UsageError
+from autotune.store.backs import keep
 from autotune.store.database import Database
 from autotune.store.dialect import Dialect
-from autotune.store.schema import PRODUCT, SCHEMA_VERSION, meta, metadata, role
-from autotune.store.views import VIEWS, create_views
+from autotune.store.schema import (
+    PRODUCT,
+    SCHEMA_VERSION,
+    meta,
+    metadata,
+    read_back,
+    read_back_value,
+    role,
+    run,
+)
+from autotune.store.views import READABLE, create_views
+from runner.types import ReadBack
 
 Step = Callable[[Connection, Dialect], None]
 
@@ -36,8 +49,29 @@ def _to_2(connection: Connection, dialect: Dialect) -> None:
     connection.exec_driver_sql("ALTER TABLE run ADD COLUMN place TEXT NOT NULL DEFAULT ''")
     connection.exec_driver_sql("ALTER TABLE study ADD COLUMN request TEXT")
     role.create(connection)
-    for view in VIEWS:
+
+
+def _to_3(connection: Connection, dialect: Dialect) -> None:
+    """Equal outcomes of reading back are kept once: ``run_read_back`` becomes a view."""
+    for view in READABLE:
         connection.exec_driver_sql(f"DROP VIEW {view}")
+    for table in (read_back, read_back_value):
+        table.create(connection)
+    connection.exec_driver_sql(
+        "ALTER TABLE run ADD COLUMN read_back_id INTEGER REFERENCES read_back (id)"
+    )
+    rows = connection.exec_driver_sql(
+        "SELECT run_id, name, state, requested, effective, source FROM run_read_back"
+        " ORDER BY run_id, position"
+    ).all()
+    pointers = [
+        {"run": run_id, "outcome": keep(connection, {name: ReadBack(*b) for _, name, *b in some})}
+        for run_id, some in groupby(rows, key=itemgetter(0))
+    ]
+    if pointers:
+        point = update(run).where(run.c.id == bindparam("run"))
+        connection.execute(point.values(read_back_id=bindparam("outcome")), pointers)
+    connection.exec_driver_sql("DROP TABLE run_read_back")
     create_views(connection, dialect)
 
 
@@ -50,7 +84,7 @@ class Schema:
     steps: Mapping[int, Step] = field(default_factory=dict)
 
 
-CURRENT = Schema(SCHEMA_VERSION, _create_current, {2: _to_2})
+CURRENT = Schema(SCHEMA_VERSION, _create_current, {2: _to_2, 3: _to_3})
 
 
 def prepare(database: Database, schema: Schema = CURRENT) -> Path | None:

@@ -73,21 +73,6 @@ def to_columns(record: RunRecord) -> dict[str, Any]:
     return columns
 
 
-def read_back_rows(record: RunRecord) -> list[dict[str, Any]]:
-    """Rows of ``run_read_back`` without their run, in the order of the record."""
-    return [
-        {
-            "name": name,
-            "position": position,
-            "state": back.state,
-            "requested": back.requested,
-            "effective": back.effective,
-            "source": back.source,
-        }
-        for position, (name, back) in enumerate(record.read_back.items())
-    ]
-
-
 def from_columns(row: Mapping[str, Any], read_back: Mapping[str, ReadBack]) -> RunRecord:
     """Inverse of :func:`to_columns`; nothing of what it gives is shared with another record.
 

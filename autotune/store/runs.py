@@ -28,7 +28,6 @@ from autotune.store.records import (
     COLUMNS,
     WIDE,
     from_columns,
-    read_back_rows,
     storable,
     to_columns,
 )
@@ -44,7 +43,6 @@ _NEXT = select(func.coalesce(func.max(s.run.c.number) + 1, 0)).where(_OF_STUDY).
 _WANTED = bindparam("wanted", type_=Integer)
 _NUMBER = case((_NEXT > _WANTED, _NEXT), else_=_WANTED)
 _INSERT = insert(s.run).values(number=_NUMBER).returning(s.run.c.id)
-_INSERT_READ_BACK = insert(s.run_read_back)
 _KEY_OF_TRIAL = select(s.trial.c.setting_key).where(s.trial.c.id == bindparam("trial"))
 
 
@@ -77,13 +75,10 @@ def add(
             "block": block,
             "position": position,
             **to_columns(record),
+            "read_back_id": backs.keep(connection, record.read_back),
         },
     )
-    run_id = int(done.scalar_one())
-    rows = read_back_rows(record)
-    if rows:
-        connection.execute(_INSERT_READ_BACK, [{"run_id": run_id, **row} for row in rows])
-    return run_id
+    return int(done.scalar_one())
 
 
 def _setting_key(connection: Connection, trial_id: int | None, given: str | None) -> str:
@@ -148,7 +143,7 @@ def table(connection: Connection, study_id: int) -> dict[str, list[Any]]:
         "setting": s.run.c.setting_key,
         **{name: s.run.c[name] for name in ("phase", "block", "position", *COLUMNS)},
         "trial_id": s.run.c.trial_id,
-        "read_back": s.run.c.id,
+        "read_back": s.run.c.read_back_id,
     }
     query = (
         select(*(column.label(name) for name, column in wanted.items()))
@@ -192,7 +187,6 @@ def _load(
     connection: Connection, conditions: list[ColumnElement[bool]], brief: bool = False
 ) -> list[StoredRun]:
     joined = s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id)
-    of_runs = {} if brief else backs.of_runs(connection, conditions)
     wanted = [column for column in s.run.c if not brief or column.name not in WIDE]
     query = select(*wanted, s.trial.c.number.label("trial")).select_from(joined)
     done = connection.execute(query.where(*conditions))
@@ -200,7 +194,9 @@ def _load(
     # All at once: row by row takes a driver's call each.  Sorted here: asked to sort, SQLite walks
     # a whole study in order to find one setting.
     rows = [dict(zip(names, row, strict=True)) for row in done.all()]
-    found = [_to_run(row, of_runs.get(row["id"], {})) for row in rows]
+    # Asked last: a run that another worker stores meanwhile has its outcome then, too.
+    outcomes = {} if brief else backs.of_runs(connection, conditions)
+    found = [_to_run(row, outcomes.get(row["read_back_id"], {})) for row in rows]
     return sorted(found, key=lambda run: (run.study_id, run.order))
 
 

@@ -1,4 +1,4 @@
-"""The tables, version 2.  docs/database.md explains them to people.
+"""The tables, version 3.  docs/database.md explains them to people.
 
 Only types and constraints that SQLite and PostgreSQL share.  Lists and dictionaries are JSON in
 text columns.  Long text is never indexed (PostgreSQL limits an index entry to 2.7 kB): settings are
@@ -24,7 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 PRODUCT = "mpi-autotune"
 
 metadata = MetaData()
@@ -150,6 +150,27 @@ trial_value = Table(
     sqlite_with_rowid=False,  # the key is the row: half the size
 )
 
+read_back = Table(
+    "read_back",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("hash", String(64), nullable=False, unique=True),
+)
+"""What was read back of a run, all of it; equal outcomes are one row."""
+
+read_back_value = Table(
+    "read_back_value",
+    metadata,
+    Column("read_back_id", Integer, ForeignKey("read_back.id"), primary_key=True),
+    Column("name", String(255), primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("state", String(32), nullable=False),
+    Column("requested", Text, nullable=False),
+    Column("effective", Text),
+    Column("source", Text),
+    sqlite_with_rowid=False,
+)
+
 run = Table(
     "run",
     metadata,
@@ -189,23 +210,11 @@ run = Table(
     Column("extra", Text, nullable=False),  # JSON
     Column("stdout_tail", Text, nullable=False),
     Column("stderr_tail", Text, nullable=False),
+    Column("read_back_id", Integer, ForeignKey("read_back.id")),
     UniqueConstraint("study_id", "number"),
     # A run of a trial belongs to the study of that trial; a run of the default has no trial.
     ForeignKeyConstraint(["trial_id", "study_id"], ["trial.id", "trial.study_id"]),
     Index("run_trial", "trial_id"),
     # Everything that "the best settings of a study" reads: the wide rows are not touched.
     Index("run_figures", "study_id", "setting_hash", "state", "phase", "value_s"),
-)
-
-run_read_back = Table(
-    "run_read_back",
-    metadata,
-    Column("run_id", Integer, ForeignKey("run.id"), primary_key=True),
-    Column("name", String(255), primary_key=True),
-    Column("position", Integer, nullable=False),
-    Column("state", String(32), nullable=False),
-    Column("requested", Text, nullable=False),
-    Column("effective", Text),
-    Column("source", Text),
-    sqlite_with_rowid=False,
 )

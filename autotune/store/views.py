@@ -45,8 +45,8 @@ SELECT run.study_id AS study, app.name AS app, study.ranks AS ranks, mpi.family 
   {started} AS started, run.cpu_s AS cpu_s, run.foreign_cpu_s AS foreign_cpu_s,
   run.foreign_limit_s AS foreign_limit_s, run.load1 AS load1, run.world_size AS world_size,
   run.host AS host, run.place AS place,
-  (SELECT count(*) FROM run_read_back WHERE run_read_back.run_id = run.id
-    AND run_read_back.state IN ('altered', 'unknown')) AS not_in_force
+  (SELECT count(*) FROM read_back_value AS value WHERE value.read_back_id = run.read_back_id
+    AND value.state IN ('altered', 'unknown')) AS not_in_force
 FROM run
 JOIN study ON study.id = run.study_id
 JOIN app ON app.id = study.app_id
@@ -54,11 +54,19 @@ JOIN mpi ON mpi.id = study.mpi_id
 LEFT JOIN trial ON trial.id = run.trial_id
 """
 
+_READ_BACK = """
+CREATE VIEW run_read_back AS
+SELECT run.id AS run_id, value.name AS name, value.position AS position, value.state AS state,
+  value.requested AS requested, value.effective AS effective, value.source AS source
+FROM run
+JOIN read_back_value AS value ON value.read_back_id = run.read_back_id
+"""
 
-VIEWS = ("studies_readable", "trials_readable", "runs_readable")
+READABLE = ("studies_readable", "trials_readable", "runs_readable")
+VIEWS = (*READABLE, "run_read_back")
 
 
 def create_views(connection: Connection, dialect: Dialect) -> None:
     started = dialect.iso_time("run.started_at")
-    for statement in (_STUDIES, _TRIALS, _RUNS.format(started=started)):
+    for statement in (_STUDIES, _TRIALS, _RUNS.format(started=started), _READ_BACK):
         connection.exec_driver_sql(statement)

@@ -190,7 +190,7 @@ def shape(store: Store) -> dict[str, list[tuple[str, str, bool]]]:
         }
 
 
-def test_from_version_1_to_2(version_1: str) -> None:
+def test_from_version_1(version_1: str) -> None:
     with Store.open(version_1) as store:
         assert (store.backup is None) == version_1.startswith("postgresql")
         study = store.study(key())
@@ -213,10 +213,16 @@ def test_from_version_1_to_2(version_1: str) -> None:
         store.add_run(1, None, "default", 0, 0, ok(1.0, place="node1 cpus 0"))
         assert [run.record.place for run in store.runs(1)] == ["", "", "node1 cpus 0"]
         store.set_request(1, {"argv": []})
+        # An outcome as that of an old run is not kept twice.
+        store.add_run(1, None, "default", 0, 1, ok(1.0, read_back=read_back))
         found = shape(store)
         with store._database.read() as connection:
             places = connection.execute(text("SELECT place FROM runs_readable")).scalars()
             assert set(places) == {"", "node1 cpus 0"}
+            read = text("SELECT run_id, name, state, requested, effective FROM run_read_back")
+            rows = [tuple(row) for row in connection.execute(read)]
+            assert [row[1:] for row in rows] == [("a", "in force", "1", "1")] * 2
+            assert connection.execute(text("SELECT count(*) FROM read_back")).scalar_one() == 1
     with Store.open(version_1) as store:
         assert store.backup is None
         assert len(store.trials(1)) == 3
@@ -234,13 +240,12 @@ def test_a_migrated_database_is_as_a_new_one(version_1: str, tmp_path: Path) -> 
         assert shape(moved) == expected
 
 
-def test_the_schema_of_version_2_is_what_was_published(tmp_path: Path) -> None:
+def test_the_schema_of_version_3_is_what_was_published(tmp_path: Path) -> None:
     """A change of tables needs a new version and a step; then this test names that version."""
     place = tmp_path / "results.db"
     Store.open(place).close()
-    assert SCHEMA_VERSION == 2
-    tables = ("meta", "machine", "mpi", "app", "study", "trial", "role", "trial_value", "run")
-    found = {table: len(columns(place, table)) for table in (*tables, "run_read_back")}
+    assert SCHEMA_VERSION == 3
+    found = {table.name: len(columns(place, table.name)) for table in metadata.sorted_tables}
     assert found == {
         "meta": 2,
         "machine": 7,
@@ -250,8 +255,9 @@ def test_the_schema_of_version_2_is_what_was_published(tmp_path: Path) -> None:
         "trial": 18,
         "role": 7,
         "trial_value": 4,
-        "run": 36,
-        "run_read_back": 7,
+        "read_back": 2,
+        "read_back_value": 7,
+        "run": 37,
     }
 
 
