@@ -9,6 +9,7 @@ change, usually a loss, is learned too.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,8 @@ class Belief:
     noise: float = 0.03
     noise_weight: float = 6.0
     """Standard deviation of one measured log ratio; how many runs that belief weighs."""
+    noises: tuple[float, ...] = (0.01, 0.02, 0.04, 0.08, 0.16, 0.3)
+    """Standard deviations that are compared."""
     tail: float = 4.0
     """Degrees of freedom of Student's t for runs slower than believed (0: normal): one launch in
     five may be three times as slow, and must not speak against all the levels it was run with."""
@@ -91,10 +94,32 @@ class Kernel:
         return np.array(parts)
 
 
-class Additive:
-    """Fitted to ``codes`` (settings, parameters) and ``logs``, their measured log ratios."""
+@dataclass(frozen=True)
+class _Fit:
+    """At one noise (a variance, like ``sizes``): ``evidence`` is its log probability."""
 
-    def __init__(self, kernel: Kernel, belief: Belief, codes: Matrix, logs: Floats) -> None:
+    evidence: float
+    noise: float
+    sizes: Floats
+    factor: tuple[Floats, bool]
+    weights: Floats
+
+
+class Additive:
+    """Fitted to ``codes`` (settings, parameters) and ``logs``, their measured log ratios.
+
+    ``scatter`` is what repeated runs of one setting tell of the noise: a variance and its degrees
+    of freedom.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        belief: Belief,
+        codes: Matrix,
+        logs: Floats,
+        scatter: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
         self._kernel = kernel
         self._belief = belief
         self._hot = kernel.one_hot(codes)
@@ -106,8 +131,14 @@ class Additive:
         if not len(codes):
             return
         self._logs = logs - belief.drift * self._changed
+        each = kernel.each(self._hot)
         with one_thread():
-            self._fit(kernel.each(self._hot))
+            # With few runs, noise passes for pairs that go together and the other way round: from
+            # one start the fit stays where it began, so several levels of noise are compared.
+            fits = [self._fitted(each, noise, scatter) for noise in belief.noises]
+            best = max(fits, key=lambda fit: fit.evidence)
+            self.noise, self.sizes = best.noise, best.sizes
+            self._factor, self._weights = best.factor, best.weights
 
     def predict(self, codes: Matrix) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the true log ratio of each setting."""
@@ -130,46 +161,48 @@ class Additive:
         with one_thread():
             return np.asarray(mean + self._covariance(hot, changed) @ self._weights)
 
-    def _fit(self, each: Floats) -> None:
-        """Expectation and maximisation: how large each parameter's effects are, and the noise."""
+    def _fitted(self, each: Floats, noise: float, scatter: tuple[float, float]) -> _Fit:
+        """Expectation and maximisation at one noise: how large each parameter's effects are."""
         belief, count = self._belief, len(self._logs)
         # Levels that were never tried say nothing about how large the effects are.
         tried = np.bincount(
             self._kernel.owner, weights=(self._hot.any(axis=0)), minlength=len(self.sizes)
         )
         ranks = np.clip(tried - self._kernel.optional, 0, self._kernel.ranks)
-        trust = np.ones(count)
+        sizes, own, trust = self.sizes, noise**2, np.ones(count)
         for turn in range(belief.rounds + 1):
-            inverse = self._solve(each, trust)
+            factor, weights, inverse = self._solved(each, sizes, own / trust)
             if turn == belief.rounds:
                 break
-            weights = self._weights
             moved = np.einsum("i,pij,j->p", weights, each, weights)
             moved -= np.einsum("ij,pij->p", inverse, each)
-            seen = np.maximum(ranks * self.sizes + self.sizes**2 * moved, 0.0)
-            self.sizes = (belief.stiffness * self._size + seen) / (belief.stiffness + ranks)
-            own = self.noise / trust
-            off = own * weights
-            squares = off**2 + own - own**2 * inverse.diagonal()
-            left = float(trust @ squares)
-            self.noise = float(
-                (belief.noise_weight * belief.noise**2 + left) / (belief.noise_weight + count)
-            )
+            seen = np.maximum(ranks * sizes + sizes**2 * moved, 0.0)
+            sizes = (belief.stiffness * self._size + seen) / (belief.stiffness + ranks)
             if belief.tail:
-                slow = (belief.tail + 1) / (belief.tail + squares / self.noise)
+                each_own = own / trust
+                off = each_own * weights
+                squares = off**2 + each_own - each_own**2 * inverse.diagonal()
+                slow = (belief.tail + 1) / (belief.tail + squares / own)
                 trust = np.where(off > 0, np.minimum(slow, 1.0), 1.0)
+        evidence = -float(self._logs @ weights) / 2 - float(np.log(factor[0].diagonal()).sum())
+        for weight, variance in ((belief.noise_weight, belief.noise**2), scatter[::-1]):
+            evidence -= weight / 2 * (math.log(own) + variance / own)
+        shrink = belief.stiffness / 2 * (np.log(sizes) + self._size / sizes)
+        return _Fit(evidence - float(shrink.sum()), own, sizes, factor, weights)
 
-    def _solve(self, each: Floats, trust: Floats) -> Floats:
-        """Weights of the runs; ``trust`` divides the variance of each."""
-        root = np.sqrt(self.sizes)
-        single = np.einsum("p,pij->ij", self.sizes, each)
-        pair = np.einsum("p,pij->ij", root, each) ** 2 - np.einsum("p,pij->ij", self.sizes, each**2)
+    def _solved(
+        self, each: Floats, sizes: Floats, own: Floats
+    ) -> tuple[tuple[Floats, bool], Floats, Floats]:
+        """The factor, the weights of the runs and the inverse; ``own``: each run's variance."""
+        root = np.sqrt(sizes)
+        single = np.einsum("p,pij->ij", sizes, each)
+        pair = np.einsum("p,pij->ij", root, each) ** 2 - np.einsum("p,pij->ij", sizes, each**2)
         matrix = single + self._belief.pairs**2 / 2 * pair
         matrix += self._belief.drift_sd**2 * np.outer(self._changed, self._changed)
-        matrix[np.diag_indices_from(matrix)] += self.noise / trust
-        self._factor = cho_factor(matrix, lower=True)
-        self._weights = cho_solve(self._factor, self._logs)
-        return np.asarray(cho_solve(self._factor, np.eye(len(matrix))), dtype=np.float64)
+        matrix[np.diag_indices_from(matrix)] += own
+        factor = cho_factor(matrix, lower=True)
+        inverse = cho_solve(factor, np.eye(len(matrix)))
+        return factor, np.asarray(inverse @ self._logs), np.asarray(inverse)
 
     def _covariance(self, hot: Floats, changed: Floats) -> Floats:
         """Between new settings (rows) and those measured (columns)."""

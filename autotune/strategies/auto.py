@@ -12,7 +12,7 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.strategies._additive import Additive, Belief, Floats, Kernel, Matrix
 from autotune.strategies._codec import Codes
 from autotune.strategies._pool import Pool
-from autotune.strategies.base import Observation, Proposal, Strategy
+from autotune.strategies.base import SCATTER, Observation, Proposal, Strategy
 from autotune.strategies.options import Option, OptionValue, table
 
 _KEPT = 150
@@ -83,7 +83,7 @@ class Auto(Strategy):
         if screening is not None:
             return Proposal(screening, {"dull": 0})
         codes, logs = self._data(ordered)
-        model = Additive(self._kernel, self._belief, codes, logs)
+        model = self._model(ordered, codes, logs)
         best = self._best(model, codes)
 
         def score(rows: Matrix) -> Floats:
@@ -108,11 +108,12 @@ class Auto(Strategy):
 
     def favourite(self) -> Setting | None:
         """By the model: what every run of a level tells counts, not the setting's own run alone."""
-        codes, logs = self._data([self._seen[number] for number in sorted(self._seen)])
+        ordered = [self._seen[number] for number in sorted(self._seen)]
+        codes, logs = self._data(ordered)
         good = np.flatnonzero(logs < float(self.values["cliff"]))
         if not good.size:
             return None
-        means = Additive(self._kernel, self._belief, codes, logs).mean(codes[good])
+        means = self._model(ordered, codes, logs).mean(codes[good])
         best = int(np.argmin(means))
         if means[best] >= 0 and self.space.is_valid(DEFAULT):
             return None
@@ -158,6 +159,14 @@ class Auto(Strategy):
         logs = [max(min(math.log(r), cliff), -cliff * 4) for r in ratios.values()]
         shape = (len(ratios), len(self.codec.sizes))
         return np.array(list(ratios), dtype=np.intp).reshape(shape), np.array(logs)
+
+    def _model(self, ordered: Sequence[Observation], codes: Matrix, logs: Floats) -> Additive:
+        """The default's own runs tell how noisy the program is before any setting is repeated."""
+        told = ordered[-1].attrs.get(SCATTER) if ordered else None
+        scatter = (0.0, 0.0)
+        if isinstance(told, list | tuple) and len(told) == 2:
+            scatter = (min(float(told[0]), float(self.values["cliff"]) ** 2), float(told[1]))
+        return Additive(self._kernel, self._belief, codes, logs, scatter)
 
     def _best(self, model: Additive, codes: Matrix) -> float:
         """The smallest log ratio believed of anything measured, the default's 0 included."""

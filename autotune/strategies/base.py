@@ -18,6 +18,9 @@ from autotune.strategies.options import Option, OptionValue, complete
 STATES = ("ok", "failed", "censored", "running", "pruned")
 INACTIVE = "inactive"
 """Key in an observation's attributes: names of parameters that were seen to do nothing here."""
+SCATTER = "scatter"
+"""Key in an observation's attributes: how the default's own runs scattered so far, as the variance
+of one log time and its degrees of freedom."""
 
 _SEEDS = 2**64
 

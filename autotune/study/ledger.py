@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from autotune.stats import DefaultLevel
 from autotune.stats.blocks import NEAREST
@@ -128,6 +130,15 @@ class Ledger:
             every = [known.records for known in self._defaults.values()]
             return every[0] if len(every) == 1 else [r for records in every for r in records]
         return self._defaults.get(self.place, _Defaults()).records
+
+    def default_scatter(self) -> tuple[float, int]:
+        """Variance of one log time of the default, and its degrees of freedom.
+
+        From neighbours in the order, so that a machine that gets slower is not noise.
+        """
+        logs = [math.log(value) for value in self.default_values()]
+        steps = [after - before for before, after in pairwise(logs)]
+        return sum(step * step for step in steps) / 2 / max(len(steps), 1), len(steps)
 
     def ratio(self, entry: Entry) -> float | None:
         """T / T_default of one run against the default runs around it; None where it has none.

@@ -9,7 +9,7 @@ import time
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import time_limit
-from autotune.strategies import Observation, Strategy
+from autotune.strategies import SCATTER, Observation, Strategy
 from autotune.study.bench import Bench
 from autotune.study.budget import Budget
 from autotune.study.events import PhaseStarted, TrialEnded, Waiting, Watcher, silent
@@ -181,6 +181,8 @@ class Search:
         else:
             self.start_defaults()
             self._run_until_decided(trial)
+        variance, freedom = self.bench.ledger.default_scatter()
+        trial.attrs[SCATTER] = [round(variance, 8), freedom]
         self.book.close(trial)
         best = self.best
         self.watch(

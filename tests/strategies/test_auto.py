@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from autotune.space import Parameter, Setting, Space
-from autotune.strategies import Observation, create
+from autotune.strategies import SCATTER, Observation, create
 from autotune.strategies._additive import Additive, Belief, Kernel
 from autotune.strategies._codec import Codec
 from autotune.strategies._pool import Pool
@@ -127,3 +127,25 @@ def test_asks_the_same_after_the_same_history() -> None:
     proposal = again.ask()
     assert proposal is not None
     assert proposal.setting == told[13].setting
+
+
+def test_where_the_default_scatters_less_is_believed_and_more_is_tried() -> None:
+    noise = np.random.default_rng(0).normal(0, 0.15, 400)
+
+    def looked_at(scatter: float) -> tuple[int, float]:
+        strategy = create("auto", SPACE, seed=3)
+        for number in range(200):
+            proposal = strategy.ask()
+            if proposal is None:
+                break
+            attrs = {**proposal.attrs, SCATTER: [scatter**2, 8]}
+            ratio = math.exp(float(noise[number]))
+            strategy.tell(Observation(number, proposal.setting, ratio, "ok", attrs))
+        told = [strategy._seen[n] for n in sorted(strategy._seen)]  # type: ignore[attr-defined]
+        codes, logs = strategy._data(told)  # type: ignore[attr-defined]
+        model = strategy._model(told, codes, logs)  # type: ignore[attr-defined]
+        return len(told), float(-model.mean(codes).min())
+
+    trusting, careful = looked_at(0.01), looked_at(0.15)
+    assert careful[0] > trusting[0]
+    assert careful[1] < trusting[1]

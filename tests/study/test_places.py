@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from autotune.space import Setting
@@ -62,3 +64,14 @@ def test_a_block_that_was_begun_elsewhere_begins_anew() -> None:
         ledger.add(entry(order, key, 1.0, place, phase=f"{CONFIRM}:1"))
     block = ledger.blocks(f"{CONFIRM}:1")[0]
     assert {key: e.record.place for key, e in block.items()} == {"a=1": "b", "default": "b"}
+
+
+def test_scatter_is_of_neighbours_a_slower_machine_is_not_noise() -> None:
+    slower = [entry(n, "default", 1.1**n, "here") for n in range(12)]
+    variance, freedom = Ledger.of(slower, "here").default_scatter()
+    assert freedom == 11
+    assert variance == pytest.approx(math.log(1.1) ** 2 / 2)
+    assert Ledger.of(slower[:1], "here").default_scatter() == (0.0, 0)
+    apart = [entry(n, "default", math.exp(0.1 * (-1) ** n), "here") for n in range(40)]
+    # Each step is twice the deviation: 0.1 either way is a variance of 0.02 by neighbours.
+    assert Ledger.of(apart, "here").default_scatter()[0] == pytest.approx(0.02)
