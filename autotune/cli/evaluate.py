@@ -33,7 +33,7 @@ def predict(
         typer.Option(
             "--leave-out",
             metavar="WHAT",
-            help="program, or (does it carry over?) cluster or ranks.",
+            help="program, or (does it carry over?) cluster, ranks or machine.",
         ),
     ] = "program",
     models: Annotated[

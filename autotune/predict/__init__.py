@@ -13,7 +13,7 @@ from autotune.predict.files import (
 from autotune.predict.kinds import CHOICES, KINDS, THESIS
 from autotune.predict.predictor import Named, Neighbour, Predictor
 from autotune.predict.priors import priors_for, usable
-from autotune.predict.sources import training_set
+from autotune.predict.sources import features_of, training_set
 from autotune.predict.training import Trained, train
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "TrainingSet",
     "default_place",
     "evaluate",
+    "features_of",
     "find_model",
     "load_model",
     "model_from_text",

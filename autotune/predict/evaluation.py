@@ -17,9 +17,10 @@ GROUPS: dict[str, Group] = {
     "program": by_program,
     "cluster": lambda e: e.cluster,
     "ranks": lambda e: e.ranks,
+    "machine": lambda e: e.machine,
 }
-"""What is left out at a time.  Between clusters and rank counts the same program may be on both
-sides: the question there is whether what was learned carries over."""
+"""What is left out at a time.  Between clusters, rank counts and machines the same program may be
+on both sides: the question there is whether what was learned carries over."""
 
 ClassWide = Callable[[Sequence[Example]], Setting]
 

@@ -10,6 +10,8 @@ from autotune.space import DEFAULT, Setting, Space
 from runner.trace import Features
 
 MOST = 3
+LISTED = 1500
+"""Combinations up to which all settings of a space are scored."""
 
 
 def usable(settings: Sequence[Setting], space: Space, *, grid: bool = False) -> list[Setting]:
@@ -26,10 +28,12 @@ def priors_for(features: Features, space: Space, model: Model, most: int = MOST)
 
     A search measures what it tries, so no certainty is asked for: every setting expected to be
     faster than the default counts.  Parameters that the space does not have, and values off its
-    grid, are left out of a setting before it is scored.
+    grid, are left out of a setting before it is scored.  Of a small space all settings are scored,
+    too: a model that knows their parameters has an opinion of combinations that nobody ran.
     """
     fitting = [_within(setting, space) for setting in model.settings]
-    candidates = usable(fitting, space, grid=True)
+    own = list(space.enumerate()) if space.combinations() <= LISTED else []
+    candidates = usable([*fitting, *own], space, grid=True)
     if not candidates:
         return []
     scores = model.predictor.scorer.scores(described(features), candidates)

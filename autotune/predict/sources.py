@@ -53,7 +53,7 @@ def _example(dataset: Dataset, cell: Cell, several: bool) -> Example | str:
     space = dataset.space(cell)
     if space.requires or any(p.target in _OF_THE_PROGRAM for p in space):
         return f"{where} is left out: its parameters are the program's own"
-    features = _features(dataset, cell, where)
+    features = features_of(dataset, cell)
     if features is None:
         return (
             f"{where} is left out: no {FEATURES}/{cell.key}.json in {dataset.folder} "
@@ -84,7 +84,8 @@ def _example(dataset: Dataset, cell: Cell, several: bool) -> Example | str:
     )
 
 
-def _features(dataset: Dataset, cell: Cell, where: str) -> Features | None:
+def features_of(dataset: Dataset, cell: Cell) -> Features | None:
+    """What was traced of the cell's launch; None where it was not.  Raises UsageError."""
     path = dataset.folder / FEATURES / f"{cell.key}.json"
     if not path.is_file():
         return None
@@ -94,7 +95,7 @@ def _features(dataset: Dataset, cell: Cell, where: str) -> Features | None:
         raise UsageError(str(problem)) from None
     if features.ranks != cell.ranks:
         raise UsageError(
-            f"{path}: ranks is {features.ranks}, the card says {cell.ranks} for cell {where}; "
+            f"{path}: ranks is {features.ranks}, the card says {cell.ranks} for cell {cell.key}; "
             "trace the cell's own launch again"
         )
     return features

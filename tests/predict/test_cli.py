@@ -134,7 +134,7 @@ def test_evaluation_as_table_picture_and_json(cli: Cli, recorded: Recorded) -> N
         (("train", "--from", "x", "--model", "ranking", "--preset", "thesis"), "knn or mlp"),
         (("train", "--from", "x", "--preset", "best"), "only thesis"),
         (("evaluate", "predict"), "--from DATASET"),
-        (("evaluate", "predict", "--from", "x", "--leave-out", "y"), "program, cluster, ranks"),
+        (("evaluate", "predict", "--from", "x", "--leave-out", "y"), "cluster, ranks, machine"),
         (("evaluate", "predict", "--from", "x", "--model", "y"), "knn-thesis"),
         (("predict", "FEATURES", "--", "ls"), "--check"),
         (("predict", "FEATURES", "--run-recorded"), "--check"),
