@@ -20,7 +20,8 @@ from pathlib import Path
 from autotune.errors import UsageError
 from benchmarks.common import report
 from benchmarks.search.course import MARKS
-from benchmarks.search.field import take_part
+from benchmarks.search.field import TRACED, take_part
+from benchmarks.search.foresight import foresight
 from benchmarks.search.landscapes import Case, fixed, grid, recorded, wide
 from benchmarks.search.peers import peer_names
 from benchmarks.search.picture import draw
@@ -37,6 +38,8 @@ def main() -> int:
     given = _arguments().parse_args()
     logging.disable(logging.WARNING)  # Peers tell every trial.
     names = [*given.strategies, *(peer_names() if given.peers else ())]
+    if given.traced:
+        names.insert(1, f"auto{TRACED}")
     try:
         if given.synthetic:
             return gaps(names, given.seeds, given.json)
@@ -67,7 +70,12 @@ def main() -> int:
 
 def _cases(given: argparse.Namespace) -> list[Case]:
     if given.dataset:
-        return [case for name in given.dataset for case in recorded(name, given.split)]
+        foresee = foresight(given.traced) if given.traced else None
+        found = recorded(given.dataset, given.split, foresee)
+        blurred = [case.name for case in found if case.blurred]
+        if blurred:
+            print(f"left out, noisier than half of their gain: {', '.join(blurred)}\n")
+        return [case for case in found if not case.blurred]
     first = REPORTED if given.split in (None, "report") else 0
     found = []
     numbers = range(first, first + 1000)
@@ -92,6 +100,12 @@ def _arguments() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--dataset", nargs="+", help="recorded grids, by name or folder")
+    parser.add_argument(
+        "--traced",
+        nargs="+",
+        metavar="DATASET",
+        help="recordings that auto+traced has a model of, the program itself left out",
+    )
     parser.add_argument("--split", choices=["design", "report"], help="which half; default: all")
     parser.add_argument("--strategies", nargs="+", default=list(OURS), metavar="NAME[:PRESET]")
     parser.add_argument("--peers", action="store_true", help="the peers that are installed, too")

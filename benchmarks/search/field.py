@@ -23,7 +23,9 @@ SLOW_MS = 20.0
 SLOW_SEEDS, SLOW_RUNS, SLOW_CASES = 10, 50, 4
 PROOF_TRIALS = 25
 
-Make = Callable[[Space, int], Strategy]
+Make = Callable[[Space, int, Sequence[Setting]], Strategy]
+TRACED = "+traced"
+"""Behind a contestant's name: it tries first what one traced run lets a model predict."""
 
 
 @dataclass
@@ -47,16 +49,21 @@ class Standing:
 
 
 def maker(name: str) -> Make:
-    """How to make a contestant: ``NAME`` or ``NAME:PRESET`` of ours, or a peer's name.
+    """How to make a contestant: ``NAME``, ``NAME:PRESET`` or ``NAME+traced`` of ours, or a peer.
 
     Raises UsageError for a wrong name, or a peer that is not installed.
     """
     if name in peer_names():
         kind = find_peer(name)
-        return lambda space, seed: kind(space, seed=seed)
-    base, _, preset = name.partition(":")
+        return lambda space, seed, priors: kind(space, seed=seed)
+    traced = name.endswith(TRACED)
+    base, _, preset = name.removesuffix(TRACED).partition(":")
     options = resolve_options(base, {}, preset or None)
-    return lambda space, seed: create(base, space, seed=seed, options=options)
+
+    def make(space: Space, seed: int, priors: Sequence[Setting]) -> Strategy:
+        return create(base, space, seed=seed, options=options, priors=priors if traced else ())
+
+    return make
 
 
 Turn = tuple[str, Case, int, int, bool]
@@ -72,7 +79,8 @@ def compete(
     make = maker(name)
     standing = Standing(name)
     if name in peer_names():
-        trial = follow(cases[0].land(0), make(cases[0].land(0).space, 0), 0, SLOW_RUNS)
+        land = cases[0].land(0)
+        trial = follow(land, make(land.space, 0, ()), 0, SLOW_RUNS)
         standing.slow = 1e3 * float(np.mean(trial.own_s or [0.0])) > SLOW_MS
     if standing.slow:
         cases = _spread(cases)
@@ -129,8 +137,11 @@ def _played(turns: Sequence[Turn], jobs: int) -> Iterator[Iterator[tuple[Figures
 def _play(number: int) -> tuple[Figures, bool]:
     name, case, seed, runs, proved = _turns[number]
     make, land = maker(name), case.land(seed)
-    course = follow(land, make(land.space, seed), seed, runs)
-    false = proved and prove(land, make(land.space, seed), seed, PROOF_TRIALS) is not None
+    course = follow(land, make(land.space, seed, land.priors), seed, runs)
+    false = False
+    if proved:
+        fresh = make(land.space, seed, land.priors)
+        false = prove(land, fresh, seed, PROOF_TRIALS) is not None
     return (course.named, course.own_s, course.ended), false
 
 

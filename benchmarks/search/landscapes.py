@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import statistics
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from autotune.datasets import load
+from autotune.datasets import Cell, Dataset, load
 from autotune.datasets.replay import Landscape
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space
@@ -18,7 +19,11 @@ from benchmarks.search_synthetic import mpi
 Draw = Callable[[Setting, np.random.Generator], tuple[float, str]]
 """One run: its ratio to the default, and ``ok`` or the state that it ends in."""
 
+Foresee = Callable[[Dataset, Cell, Space], tuple[Setting, ...]]
+"""Settings to try first on a cell, from what is known of other programs."""
+
 _MOST = 256
+_HALVES = 30
 _FASTER = 0.99
 """A null landscape has no setting below this ratio."""
 
@@ -27,7 +32,9 @@ _FASTER = 0.99
 class Land:
     """``truth`` is the held-out ratio T / T_default of a setting (infinite: it does not run).
 
-    ``best`` is OPUB's ratio, ``single`` that of the best setting that names one parameter only.
+    ``best`` is OPUB's ratio, ``single`` that of the best setting that names one parameter only,
+    ``seen`` that of the setting that looks best when all runs that can be drawn are known.
+    ``priors`` are what a model of other programs predicts, for those who ask for it.
     """
 
     name: str
@@ -38,6 +45,8 @@ class Land:
     single: float
     null: bool
     default_s: float = 1.0
+    seen: float = math.nan
+    priors: tuple[Setting, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.null and self.best >= 1.0:
@@ -55,11 +64,18 @@ class Land:
 
 @dataclass(frozen=True)
 class Case:
-    """A landscape as each seed sees it: of a recorded one another half of the runs is held out."""
+    """A landscape as each seed sees it: of a recorded one another half of the runs is held out.
+
+    ``quality`` is how well it was recorded: runs a point, and less noise of one.  ``blurred``:
+    there is a gain, but what is held out scatters by more than half of it, so that a share of
+    it would be noise.
+    """
 
     name: str
     null: bool
     land: Callable[[int], Land]
+    quality: tuple[float, float] = (math.inf, 0.0)
+    blurred: bool = False
 
 
 def fixed(land: Land) -> Case:
@@ -67,26 +83,37 @@ def fixed(land: Land) -> Case:
     return Case(land.name, land.null, lambda seed: land)
 
 
-def recorded(place: str, split: str | None = None) -> list[Case]:
-    """The complete cells of a dataset (a name or a folder), or those of one split of it.
+def recorded(
+    places: Sequence[str], split: str | None = None, foresee: Foresee | None = None
+) -> list[Case]:
+    """The complete cells of datasets (names or folders), or those of one split of them.
 
-    Raises UsageError for a dataset that cannot be read or has no such cell.
+    Of a cell that several have, the recording with the most runs a point counts, of equal ones
+    the less noisy.  Raises UsageError for a dataset that cannot be read or has no such cell.
     """
-    dataset = load(place)
-    cells = [c for c in dataset.cells if split in (None, c.split)]
-    lands = [landscape for c in cells if (landscape := Landscape(dataset, c.key)).complete]
-    if not lands:
-        raise UsageError(
-            f"dataset {place} has no complete cell"
-            + (f" of the split {split!r}" if split else "")
-            + ": finish its measurement, or name another dataset or split"
-        )
-    return [_recorded_case(landscape) for landscape in lands]
+    found: dict[str, Case] = {}
+    for place in places:
+        dataset = load(place)
+        cells = [c for c in dataset.cells if split in (None, c.split)]
+        lands = [(c, land) for c in cells if (land := Landscape(dataset, c.key)).complete]
+        if not lands:
+            raise UsageError(
+                f"dataset {place} has no complete cell"
+                + (f" of the split {split!r}" if split else "")
+                + ": finish its measurement, or name another dataset or split"
+            )
+        for cell, landscape in lands:
+            priors = foresee(dataset, cell, landscape.space) if foresee else ()
+            case = _recorded_case(landscape, priors)
+            if cell.key not in found or case.quality > found[cell.key].quality:
+                found[cell.key] = case
+    return list(found.values())
 
 
-def _recorded_case(whole: Landscape) -> Case:
+def _recorded_case(whole: Landscape, priors: tuple[Setting, ...]) -> Case:
     null = whole.null or whole.best.ratio >= 1.0
     flat = whole.levelled() if null else None
+    counts = [len(whole.draws(s)) for s in whole.settings]
 
     def land(seed: int) -> Land:
         half, held = whole.halves(seed)
@@ -99,10 +126,23 @@ def _recorded_case(whole: Landscape) -> Case:
         def truth(setting: Setting) -> float:
             return held[whole.effective(setting)]
 
-        single = min((held[s] for s in held if len(s) <= 1), default=1.0)
-        return Land(whole.name, whole.space, draw, truth, whole.best.ratio, single, null)
+        # Chosen on the one half, valued on the other, as everybody's choice is.
+        alone = [s for s in half.settings if len(s) <= 1]
+        single = held[min(alone, key=half.median)] if alone else 1.0
+        seen = held[min(half.settings, key=half.median)]
+        best = whole.best.ratio
+        return Land(
+            whole.name, whole.space, draw, truth, best, single, null, seen=seen, priors=priors
+        )
 
-    return Case(whole.name, null, land)
+    quality = (float(statistics.median(counts)), -whole.noise)
+    return Case(whole.name, null, land, quality, not null and _blurred(whole))
+
+
+def _blurred(whole: Landscape) -> bool:
+    values = [whole.halves(seed)[1][whole.best.setting] for seed in range(_HALVES)]
+    scatter = float(np.std(np.log(values))) if all(map(math.isfinite, values)) else math.inf
+    return scatter > -math.log(whole.best.ratio) / 2
 
 
 def grid(seed: int, *, null: bool = False, noise: float = 0.03) -> Land:

@@ -74,7 +74,8 @@ def search(
                 named = hopeful[0] if hopeful else DEFAULT
                 course.named.append((ledger.search_runs, ledger.launched_s, named))
 
-        limited = Limited(maker(name)(space, given.seed), given.runs, lambda: ledger.search_runs)
+        strategy = maker(name)(space, given.seed, ())
+        limited = Limited(strategy, given.runs, lambda: ledger.search_runs)
         running = Search(session.bench, book, limited, space, plan, note)  # type: ignore[arg-type]
         running.run()
         if ledger.search_runs < given.runs:

@@ -47,7 +47,7 @@ def gaps(names: Sequence[str], seeds: int, json: str | None) -> int:
 
 
 def _course(land: Land, make: Make, seed: int) -> list[float]:
-    strategy = make(land.space, seed)
+    strategy = make(land.space, seed, ())
     best, named = 1.0, DEFAULT
     found = []
     for number in range(MARKS[-1]):

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
-from autotune.space import DEFAULT
+from autotune.datasets import load
+from autotune.space import DEFAULT, Setting
 from autotune.strategies import create
 from benchmarks.search.__main__ import main
 from benchmarks.search.course import follow
-from benchmarks.search.landscapes import grid
+from benchmarks.search.field import maker
+from benchmarks.search.foresight import foresight
+from benchmarks.search.landscapes import grid, recorded
 from benchmarks.search.peers import find_peer
+from tests.datasets.conftest import make, nothing, planted
+from tests.predict.recorded import record
 
 
 def test_shares_are_of_the_best_gain() -> None:
@@ -57,3 +63,42 @@ def test_a_wrong_strategy_is_refused(
     monkeypatch.setattr(sys, "argv", ["search", "--strategies", "gaa", "--landscapes", "1"])
     assert main() == 2
     assert "did you mean ga" in capsys.readouterr().err
+
+
+def test_of_two_recordings_the_one_with_more_runs_counts(tmp_path: Path) -> None:
+    for name, blocks in (("three", 3), ("nine", 9)):
+        make(tmp_path / name, {"planted": planted, "null": nothing}, blocks=blocks)
+    cases = recorded([str(tmp_path / "three"), str(tmp_path / "nine")])
+    assert [case.name for case in cases] == ["nine/planted", "nine/null"]
+    assert [case.null for case in cases] == [False, True]
+    assert not any(case.blurred for case in cases)
+    land = cases[0].land(0)
+    assert (1 / land.seen - 1) / (1 / land.best - 1) == pytest.approx(1, abs=0.15)
+
+
+def test_a_gain_that_the_noise_hides_is_no_scale_for_shares(tmp_path: Path) -> None:
+    def little(setting: Setting) -> float:
+        return 0.9 if setting.get("eager") == 65536 else 1.0
+
+    make(tmp_path / "noisy", {"little": little}, noise=0.15, blocks=9)
+    make(tmp_path / "quiet", {"little": little}, noise=0.01, blocks=9)
+    assert [case.blurred for case in recorded([str(tmp_path / "noisy")])] == [True]
+    assert [case.blurred for case in recorded([str(tmp_path / "quiet")])] == [False]
+
+
+def test_a_traced_contestant_begins_with_what_is_predicted() -> None:
+    land = grid(3)
+    prior = next(s for s in land.space.enumerate() if len(s) == 2)
+    for name, first in (("auto+traced", True), ("auto", False)):
+        proposal = maker(name)(land.space, 1, (prior,)).ask()
+        assert proposal is not None
+        assert (proposal.setting == prior) == first
+
+
+def test_foresight_leaves_the_program_out(tmp_path: Path) -> None:
+    record(tmp_path / "toy")
+    dataset = load(tmp_path / "toy")
+    cell = dataset.cells[0]
+    settings = foresight([str(tmp_path / "toy")])(dataset, cell, dataset.space(cell))
+    assert len(settings) <= 3
+    assert all(not dataset.space(cell).violations(setting) for setting in settings)

@@ -1,0 +1,33 @@
+"""What one traced run of a program lets a model of the *other* programs say of its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from autotune.datasets import Cell, Dataset
+from autotune.predict import Model, features_of, model_of, priors_for, train, training_set
+from autotune.space import Setting, Space
+from benchmarks.search.landscapes import Foresee
+
+KIND = "ranking"
+
+
+def foresight(sources: Sequence[str]) -> Foresee:
+    """Priors as ``autotune search --features`` has them; no run of the program is learned from.
+
+    A cell that was not traced has none.  Raises UsageError where the recordings are too few.
+    """
+    data = training_set(sources)
+
+    @cache
+    def without(app: str) -> Model:
+        others = replace(data, examples=tuple(e for e in data.examples if e.app != app))
+        return model_of(train(KIND, others.examples, others.defaults), others, {})
+
+    def foresee(dataset: Dataset, cell: Cell, space: Space) -> tuple[Setting, ...]:
+        features = features_of(dataset, cell)
+        return () if features is None else tuple(priors_for(features, space, without(cell.app)))
+
+    return foresee
