@@ -74,7 +74,9 @@ def report(name: str, figures: dict[str, Any], out: str | None) -> None:
     }
     width = max(len(key) for key in data)
     for key, value in data.items():
-        print(f"{key:<{width}}  {value}")
+        # Whole tables and what lies deeper were printed as such; here they would be unreadable.
+        if not (isinstance(value, list | dict) and len(f"{value}") > 400):
+            print(f"{key:<{width}}  {value}")
     if out:
         Path(out).write_text(json.dumps(data, indent=2) + "\n")
 

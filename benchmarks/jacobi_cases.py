@@ -26,6 +26,7 @@ CURVES = ("over", "barrier", "mate")
 SIDE_BY_SIDE = 4
 """The over-decomposition factor (and the number of tiles) in the comparison of all variants."""
 BREAKDOWN = ("compute_s", "mpi_s", "buffering_s", "waiting_s", "other_s", "end_s", "compute_cpu_s")
+POLLING = "mpi_event_tick_rate"
 QUIET_S = 60.0
 GIVE_UP = 20
 """Rejections of one run in a row after which the machine is too busy."""
@@ -79,12 +80,16 @@ def cases(cores: int, workers: int, factors: Sequence[int]) -> list[Case]:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A flat program's setting, the space that says how it is launched, and ``others``: the part of
-    it under which the other variants run."""
+    """A flat program's setting, and the space that says how it is launched."""
 
     space: Space | None = None
     setting: Setting = DEFAULT
-    others: Setting = DEFAULT
+
+    @property
+    def others(self) -> Setting:
+        """The part of it under which the other variants run: how often TCP is looked at is no
+        question of over-decomposition, so what the tuner says of it holds for all."""
+        return Setting({name: value for name, value in self.setting.items() if name == POLLING})
 
     def of(self, case: Case) -> Setting:
         """The setting of one case; the flat program also runs as it is by default."""

@@ -1,12 +1,16 @@
 """MATE's other applications against flat MPI: Cannon, the hydrodynamics step, uneven multigrid.
 
-    python -m benchmarks.mate_apps [--where node testbed] [--apps cannon] [--blocks 7] [--json F]
+    python -m benchmarks.mate_apps [--where node testbed] [--apps cannon:small] [--blocks 7]
+        [--tuned cannon=btl_tcp_eager_limit=262144,mpi_event_tick_rate=1] [--json F]
 
 Each application's layouts run in blocks of random order on the same cores: two processes of one
 worker and one of two (node), two processes on two nodes (testbed, which must be up; say which with
---where).  Speed-up is flat MPI's time over the layout's, with a 95 % interval; author-style is
-factor 4 with workers = cores.  For Cannon also the curve over the size of the matrix, for the
-multigrid what uneven work costs with each balancer.  Needs a machine without other work.
+--where).  A layout is named by processes x workers x ranks a process.  Speed-up is flat MPI's time
+over the layout's, with a 95 % interval; author-style is factor 4 with workers = cores.  For Cannon
+also the curve over the size of the matrix, for the multigrid what uneven work costs with each
+balancer.  --tuned names what a search found for the flat program (space openmpi-tcp): it
+then runs under it, too, and the others under its part that says how often TCP is looked at.
+Needs a machine without other work.
 """
 
 from __future__ import annotations
@@ -19,11 +23,14 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.cli.options import TargetWords
+from autotune.cli.options import TargetWords, space_for
+from autotune.space import DEFAULT, Setting
+from autotune.study.target import Target
 from benchmarks.common import report, table
-from benchmarks.jacobi_cases import Bench, against_flat, measure, middle, ratio, seconds
+from benchmarks.jacobi_cases import Bench, Tuned, against_flat, measure, middle, ratio, seconds
 from runner.launch import Runner
 from runner.mpi.discover import adapter
+from runner.types import RunRecord
 
 
 @dataclass(frozen=True)
@@ -49,8 +56,7 @@ def flat() -> Layout:
 def on_mate(processes: int, ranks: int, *words: str) -> Layout:
     """Two cores: two processes of one worker, or one of two."""
     workers = 2 // processes
-    extra = " ".join(word.lstrip("-") for word in words)
-    label = f"mate {processes}x{workers}, {ranks} ranks a process{', ' if extra else ''}{extra}"
+    label = " ".join([f"mate {processes}x{workers}x{ranks}", *words[1:]])
     said = ("--variant", "mate", "--workers", str(workers), "--ranks-per-process", str(ranks))
     return Layout(label, processes, workers, (*said, *words))
 
@@ -73,13 +79,27 @@ def layouts(app: str, where: str) -> list[Layout]:
     return found
 
 
-def run(app: str, name: str, where: str, every: list[Layout], given: Any) -> list[dict[str, Any]]:
+def tuned_of(app: str, target: Target, given: Any) -> Tuned:
+    """What ``--tuned`` says of an application."""
+    found = dict(text.split("=", 1) for text in given.tuned)
+    if app not in found:
+        return Tuned()
+    space = space_for(target, "openmpi-tcp")
+    return Tuned(space, space.canonical(Setting.parse(found[app])))
+
+
+def run(app: str, name: str, where: str, given: Any) -> list[dict[str, Any]]:
     """The table of one application and input."""
     cluster = "testbed" if where == "testbed" else "local"
     target = TargetWords(None, app, name, 2, cluster, given.mpi, None, None, 120).resolve()
     own = target.cluster.own_processes
+    every, tuned = layouts(app, where), tuned_of(app, target, given)
+    best_flat = every[0]
+    if tuned.setting != DEFAULT:
+        best_flat = dataclasses.replace(every[0], label="mpi, tuned", tuned=True)
+        every.insert(1, best_flat)
     with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:
-        bench = Bench(runner, target)
+        bench = Bench(runner, target, tuned)
         found = measure(bench, every, given.blocks, given.minutes)  # type: ignore[arg-type]
     rows = []
     for layout in every:
@@ -93,8 +113,9 @@ def run(app: str, name: str, where: str, every: list[Layout], given: Any) -> lis
             "solver_s": f"{statistics.median(seconds(runs)):.4f}",
             "speed-up": f"{1 / value:.2f}",
             "95 %": f"{1 / high:.2f}..{1 / low:.2f}",
+            **({} if best_flat is every[0] else over(found[best_flat], runs)),  # type: ignore[index]
             "waiting": f"{middle(runs, 'waiting_s'):.3f}",
-            "compute CPU": f"{middle(runs, 'compute_cpu_s'):.3f}",
+            "CPU": f"{middle(runs, 'compute_cpu_s'):.3f}",
         }
         if app == "flowcart":
             row["uneven"] = f"{middle(runs, 'core_imbalance'):.1%}"
@@ -102,6 +123,12 @@ def run(app: str, name: str, where: str, every: list[Layout], given: Any) -> lis
     print(f"\n{app} {name}, {where}; {bench.rejected} runs rejected")
     table([{k: v for k, v in row.items() if k not in ("app", "input", "where")} for row in rows])
     return rows
+
+
+def over(tuned: list[RunRecord], runs: list[RunRecord]) -> dict[str, str]:
+    """Speed-up over tuned flat MPI, and its interval."""
+    value, low, high = ratio(against_flat(tuned, runs))
+    return {"over tuned": f"{1 / value:.2f}", "its 95 %": f"{1 / high:.2f}..{1 / low:.2f}"}
 
 
 def sizes(where: str, given: Any) -> list[dict[str, Any]]:
@@ -134,7 +161,7 @@ def sizes(where: str, given: Any) -> list[dict[str, Any]]:
                     "95 %": f"{1 / high:.2f}..{1 / low:.2f}",
                 }
             )
-    print(f"\ncannon over its size, {where}: mate 2x1, 8 ranks a process, over flat MPI")
+    print(f"\ncannon over its size, {where}: mate 2x1x8 over flat MPI")
     table(rows)
     return rows
 
@@ -149,7 +176,9 @@ def main() -> int:
     )
     add = parser.add_argument
     add("--where", nargs="+", choices=["node", "testbed"], default=["node"])
-    add("--apps", nargs="+", choices=list(INPUTS), default=list(INPUTS))
+    apps = [f"{app}:{name}" for app, name in INPUTS.items()]
+    add("--apps", nargs="+", metavar="APP[:INPUT]", default=apps, help=" ".join(apps))
+    add("--tuned", nargs="+", metavar="APP=SETTING", default=[], help="flat MPI's, as found before")
     add("--blocks", type=int, default=7)
     add("--minutes", type=float, default=5.0, help="for each table: begin no block after that")
     add("--no-sizes", dest="sizes", action="store_false", help="not the curve of Cannon")
@@ -161,9 +190,9 @@ def main() -> int:
     rows: list[dict[str, Any]] = []
     curves = {}
     for where in given.where:
-        for app in given.apps:
-            rows += run(app, INPUTS[app], where, layouts(app, where), given)
-        if "cannon" in given.apps and given.sizes:
+        for app, _, name in (text.partition(":") for text in given.apps):
+            rows += run(app, name or INPUTS[app], where, given)
+        if any(text.startswith("cannon") for text in given.apps) and given.sizes:
             curves[where] = sizes(where, given)
     print(f"\n{time.monotonic() - began:.0f} s in all", file=sys.stderr)
     report("mate_apps", {"rows": rows, "sizes": curves}, given.json)

@@ -66,9 +66,6 @@ levels = [2]
 [parameters.mpi_event_tick_rate]
 levels = [1]
 """
-POLLING = "mpi_event_tick_rate"
-"""How often TCP is looked at is no question of over-decomposition: what the tuner says of it for
-flat MPI holds for every variant."""
 FASTER, CUT, INFLATED, LINE = 1.17, 0.74, 1.10, 0.05
 """Targets: speed-up at the first share, waiting cut, computation's CPU time, the delay line's."""
 
@@ -220,8 +217,6 @@ def at_share(share: float, known: list[Point], given: argparse.Namespace) -> dic
         tuned, how = tune(given.input, given.trials, given.guard)
     print(f"\nflat MPI waits {point.waiting:.0%} at {point.latency_s * 1e3:.2f} ms; tuned: {how}")
     every = cases(NODES, 1, given.factors)
-    polling = {key: value for key, value in tuned.setting.items() if key == POLLING}
-    tuned = dataclasses.replace(tuned, others=Setting(polling) if polling else DEFAULT)
     flats = [every[0]]
     if tuned.setting != DEFAULT:
         flats.append(dataclasses.replace(every[0], tuned=True))

@@ -89,7 +89,9 @@ def test_cycles_converge() -> None:
     assert sum(ghosts for *_, ghosts in program()) >= 12
 
 
-@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize(
+    "name", [*(n for n in INPUTS if n != "large"), pytest.param("large", marks=pytest.mark.slow)]
+)
 def test_the_stored_residuals_are_those_of_a_serial_run(name: str) -> None:
     width, cycles, _ = INPUTS[name]
     mesh = Mesh(width)

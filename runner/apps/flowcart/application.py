@@ -36,12 +36,14 @@ INPUTS = {
     "tiny": (16, 2, "16 cubed, 2 cycles: for tests"),
     "small": (32, 60, "32 cubed, 60 cycles: messages of some kB"),
     "default": (64, 100, "64 cubed, 100 cycles: about a second on two cores"),
+    "large": (128, 25, "128 cubed, 25 cycles: work far longer than messages"),
 }
 """Width, cycles, what it is."""
 RESIDUALS = {
     (16, 2): 0.2624129409002466,
     (32, 60): 3.1147315189286814e-10,
     (64, 100): 4.294505294914143e-06,
+    (128, 25): 0.010227760991541159,
 }
 """What a serial run leaves, by width and cycles (tests/apps/test_flowcart.py runs them)."""
 
