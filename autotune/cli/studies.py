@@ -124,6 +124,9 @@ def export(
         typer.Option("-o", "--out", metavar="FILE", help="Default: autotune-STUDY.FORMAT here."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    output: Annotated[
+        bool, typer.Option("--output", help="csv, parquet: also what the programs printed.")
+    ] = False,
     store: StoreUrl = None,
 ) -> None:
     """Write all runs of a study to a file (optuna: a storage that optuna-dashboard opens)."""
@@ -133,5 +136,5 @@ def export(
     with Store.open(store) as opened:
         found = opened.find_study(study)
         path = out or Path(f"autotune-{found.hash[:8]}.{endings[to]}")
-        written = opened.export(found.id, to, path, force)
+        written = opened.export(found.id, to, path, force, output)
     console().print(f"wrote {written}", markup=False)

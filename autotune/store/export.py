@@ -14,10 +14,10 @@ from runner.whole import whole
 if TYPE_CHECKING:
     from autotune.store.store import Store
 
-Writer = Callable[["Store", int, Path], None]
+Writer = Callable[["Store", int, Path, bool], None]
 
 
-def export(store: Store, study_id: int, to: str, path: Path, force: bool) -> Path:
+def export(store: Store, study_id: int, to: str, path: Path, force: bool, output: bool) -> Path:
     """See :meth:`Store.export`."""
     writer = WRITERS.get(to)
     if writer is None:
@@ -29,7 +29,7 @@ def export(store: Store, study_id: int, to: str, path: Path, force: bool) -> Pat
     store.get_study(study_id)
     try:
         with whole(path) as part:
-            writer(store, study_id, part)
+            writer(store, study_id, part, output)
     except (OSError, SQLAlchemyError) as error:
         words = getattr(error, "strerror", None) or str(error)
         raise WorkError(f"cannot write {path}: {words}") from error
@@ -39,23 +39,23 @@ def export(store: Store, study_id: int, to: str, path: Path, force: bool) -> Pat
 # pandas and optuna take long to import, and only an export needs them here.
 
 
-def _csv(store: Store, study_id: int, path: Path) -> None:
+def _csv(store: Store, study_id: int, path: Path, output: bool) -> None:
     from pyarrow import Table, csv
 
     from autotune.store.frame import runs_frame
 
     # Ten times as fast as pandas' own writer: a hundred thousand runs are 400 MB of text.
-    table = Table.from_pandas(runs_frame(store, study_id), preserve_index=False)
+    table = Table.from_pandas(runs_frame(store, study_id, output), preserve_index=False)
     csv.write_csv(table, path)
 
 
-def _parquet(store: Store, study_id: int, path: Path) -> None:
+def _parquet(store: Store, study_id: int, path: Path, output: bool) -> None:
     from autotune.store.frame import runs_frame
 
-    runs_frame(store, study_id).to_parquet(path, index=False)
+    runs_frame(store, study_id, output).to_parquet(path, index=False)
 
 
-def _optuna(store: Store, study_id: int, path: Path) -> None:
+def _optuna(store: Store, study_id: int, path: Path, output: bool) -> None:
     from autotune.store.optuna_file import write
 
     write(store, study_id, path)

@@ -19,16 +19,17 @@ PARAMETER = "param."
 """Prefix of the columns that hold the values of the trial's setting."""
 
 
-def runs_frame(store: Store, study_id: int) -> pd.DataFrame:
+def runs_frame(store: Store, study_id: int, output: bool = False) -> pd.DataFrame:
     """One row per run in order, with the study's description and its trial's values as columns.
 
     A parameter that is not set is empty; lists and dictionaries are JSON text.  ``setting`` is what
-    was launched, which may leave out parameters of the trial that proved inactive.
+    was launched, which may leave out parameters of the trial that proved inactive.  ``output``:
+    with what the programs printed.
     Raises UsageError for an unknown study and one without runs.
     """
     described = _described(store.get_study(study_id))
     settings = {trial.id: trial.setting for trial in store.trials(study_id)}
-    columns = store.run_columns(study_id)
+    columns = store.run_columns(study_id, output)
     count = len(columns["run"])
     if not count:
         raise UsageError(f"study {study_id} has no runs yet, there is nothing to tabulate")

@@ -38,7 +38,9 @@ _PLAIN = (*_TEXT, *_AS_THEY_ARE)
 INTEGERS = ("exit_code", "signal", "world_size", "output_bytes")
 COLUMNS = (*_TEXT, *_TIMES, *_AS_THEY_ARE, *_JSON, "value_s")
 """Names of the columns that a record becomes."""
-WIDE = ("stdout_tail", "stderr_tail", *_JSON)
+OUTPUT = ("stdout_tail", "stderr_tail")
+"""What the program printed, 2 kB a run and more."""
+WIDE = (*OUTPUT, *_JSON)
 """Those that are long, and say nothing of how fast a run was."""
 
 

@@ -26,6 +26,7 @@ from autotune.store import schema as s
 from autotune.store.model import DEFAULT_KEY, WARMUP, Best, StoredRun
 from autotune.store.records import (
     COLUMNS,
+    OUTPUT,
     WIDE,
     from_columns,
     storable,
@@ -131,17 +132,19 @@ def counts(connection: Connection, study_id: int, by: str) -> dict[str, int]:
     return dict(sorted(found, key=lambda row: (-row[1], row[0])))
 
 
-def table(connection: Connection, study_id: int) -> dict[str, list[Any]]:
+def table(connection: Connection, study_id: int, output: bool) -> dict[str, list[Any]]:
     """All runs of a study in order, column by column, ``read_back`` as JSON text.
 
-    No records are made on the way: a study may have a hundred thousand runs.
+    ``output``: with what the programs printed, by far the most of it.  No records are made on the
+    way: a study may have a hundred thousand runs.
     """
     of_study = s.run.c.study_id == study_id
+    kept = [name for name in COLUMNS if output or name not in OUTPUT]
     wanted = {
         "run": s.run.c.number,
         "trial": s.trial.c.number,
         "setting": s.run.c.setting_key,
-        **{name: s.run.c[name] for name in ("phase", "block", "position", *COLUMNS)},
+        **{name: s.run.c[name] for name in ("phase", "block", "position", *kept)},
         "trial_id": s.run.c.trial_id,
         "read_back": s.run.c.read_back_id,
     }

@@ -171,10 +171,13 @@ class Store(Shared):
                 launched,
             )
 
-    def run_columns(self, study_id: int) -> dict[str, list[Any]]:
-        """All runs of a study in order as columns, for tables; lists and dictionaries as JSON."""
+    def run_columns(self, study_id: int, output: bool = False) -> dict[str, list[Any]]:
+        """All runs of a study in order as columns, for tables; lists and dictionaries as JSON.
+
+        ``output``: with what the programs printed (``stdout_tail``, ``stderr_tail``).
+        """
         with self._database.read() as connection:
-            return runs.table(connection, study_id)
+            return runs.table(connection, study_id, output)
 
     def runs(
         self,
@@ -229,10 +232,13 @@ class Store(Shared):
         with self._database.read() as connection:
             return runs.known(connection, context, setting_key, other_than, launched)
 
-    def export(self, study_id: int, to: str, path: str | Path, force: bool = False) -> Path:
+    def export(
+        self, study_id: int, to: str, path: str | Path, force: bool = False, output: bool = False
+    ) -> Path:
         """Write a study to a file: ``to`` is "csv" or "parquet" (one row per run) or "optuna".
 
+        ``output``: with what the programs printed, which is most of a large study's bytes.
         An Optuna file is a storage that optuna-dashboard opens.  The file appears whole or not at
         all.  Raises UsageError for an unknown format, or a file that exists without ``force``.
         """
-        return export.export(self, study_id, to, Path(path), force)
+        return export.export(self, study_id, to, Path(path), force, output)

@@ -73,6 +73,19 @@ def test_raw_runs(store: Store, study: Study, tmp_path: Path, to: str) -> None:
         assert str(frame["param.eager"].dtype) == "Int64"
 
 
+@pytest.mark.parametrize("to", ["csv", "parquet"])
+def test_what_programs_printed_only_where_it_is_asked_for(
+    store: Store, study: Study, tmp_path: Path, to: str
+) -> None:
+    store.add_run(study.id, None, "default", 0, 9, ok(1.0, stdout_tail="printed"))
+    read = pd.read_csv if to == "csv" else pd.read_parquet
+    plain = read(store.export(study.id, to, tmp_path / f"plain.{to}"))
+    full = read(store.export(study.id, to, tmp_path / f"full.{to}", output=True))
+    assert set(full.columns) - set(plain.columns) == {"stdout_tail", "stderr_tail"}
+    assert "printed" in set(full["stdout_tail"])
+    assert list(full["value_s"]) == list(plain["value_s"])
+
+
 def test_optuna_opens_the_file(store: Store, study: Study, tmp_path: Path) -> None:
     path = store.export(study.id, "optuna", tmp_path / "study.db")
     storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
