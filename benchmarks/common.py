@@ -69,7 +69,7 @@ def report(name: str, figures: dict[str, Any], out: str | None) -> None:
         "date": f"{datetime.date.today()}",
         "machine": f"{machine.cpu_model}, {machine.cores} cores",
         "commit": commit or "unknown",
-        "command": " ".join(["python -m", f"benchmarks.{Path(sys.argv[0]).stem}", *sys.argv[1:]]),
+        "command": " ".join(["python -m", _module(), *sys.argv[1:]]),
         **figures,
     }
     width = max(len(key) for key in data)
@@ -79,6 +79,13 @@ def report(name: str, figures: dict[str, Any], out: str | None) -> None:
             print(f"{key:<{width}}  {value}")
     if out:
         Path(out).write_text(json.dumps(data, indent=2) + "\n")
+
+
+def _module() -> str:
+    """What ``python -m`` was given, packages included."""
+    spec = sys.modules["__main__"].__spec__
+    named = spec.name if spec else f"benchmarks.{Path(sys.argv[0]).stem}"
+    return named.removesuffix(".__main__")
 
 
 @dataclass(frozen=True)

@@ -69,10 +69,14 @@ class Cell(Model):
 
 
 class Card(Model):
-    """The whole card.  Times in seconds; ``protocol`` are words for people."""
+    """The whole card.  Times in seconds; ``protocol`` are words for people.
+
+    ``plan`` is the name of what was measured, empty where it is the dataset's own.
+    """
 
     schema_: int = Field(default=SCHEMA, alias="schema")
     name: str
+    plan: str = ""
     kind: Kind
     title: str = ""
     why: str = ""

@@ -131,6 +131,7 @@ def start(
     card = Card(
         schema=1,
         name=folder.resolve().name,
+        plan=plan.name,
         kind=plan.kind,
         title=plan.title,
         why=plan.why,
@@ -180,10 +181,10 @@ def _check(
 ) -> None:
     hint = "give another folder with -o"
     card = before.card
-    if (card.title, card.kind) != (plan.title, plan.kind):
+    if (card.plan or card.name, card.kind) != (plan.name, plan.kind):
         raise UsageError(
-            f"{before.folder} is the {card.kind} dataset {card.name}, the plan is the {plan.kind} "
-            f"{plan.name}; {hint}"
+            f"{before.folder} is the {card.kind} dataset of {card.plan or card.name}, the plan is "
+            f"the {plan.kind} {plan.name}; {hint}"
         )
     if card.machine.fingerprint != fingerprint or card.mpi != mpi:
         raise UsageError(

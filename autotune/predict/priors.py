@@ -11,7 +11,7 @@ from runner.trace import Features
 
 MOST = 3
 LISTED = 1500
-"""Combinations up to which all settings of a space are scored."""
+"""Settings of a space up to which all are scored."""
 
 
 def usable(settings: Sequence[Setting], space: Space, *, grid: bool = False) -> list[Setting]:
@@ -32,8 +32,7 @@ def priors_for(features: Features, space: Space, model: Model, most: int = MOST)
     too: a model that knows their parameters has an opinion of combinations that nobody ran.
     """
     fitting = [_within(setting, space) for setting in model.settings]
-    own = list(space.enumerate()) if space.combinations() <= LISTED else []
-    candidates = usable([*fitting, *own], space, grid=True)
+    candidates = usable([*fitting, *(space.listed(LISTED) or ())], space, grid=True)
     if not candidates:
         return []
     scores = model.predictor.scorer.scores(described(features), candidates)

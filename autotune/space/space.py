@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from autotune.space.words import Argument
 
 _TRIES = 200
 """Independent draws before :meth:`Space.sample` starts repairing one."""
+_RARE = 20
+"""Combinations for each valid setting beyond which listing these takes long."""
 
 
 @dataclass(frozen=True)
@@ -211,6 +214,14 @@ class Space:
     def enumerate(self) -> Iterator[Setting]:
         """Every distinct canonical valid setting, lazily and in a fixed order, default first."""
         return valid_settings(self)
+
+    def listed(self, most: int) -> list[Setting] | None:
+        """All of :meth:`enumerate`, or None where they are more than ``most``, or so rare among the
+        combinations that to look for them takes long."""
+        if self.combinations() > _RARE * most:
+            return None
+        found = list(islice(self.enumerate(), most + 1))
+        return None if len(found) > most else found
 
     def sample(self, rng: np.random.Generator) -> Setting:
         """A random valid canonical setting: each parameter uniformly over its choices.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, text
 
@@ -17,10 +18,11 @@ from autotune.store.text import dump
 from runner.types import ReadBack
 
 Backs = dict[str, ReadBack]
-_VALUE = s.read_back_value.c
 _ID = select(s.read_back.c.id).where(s.read_back.c.hash == bindparam("hash"))
-# Understood by SQLite and PostgreSQL; of two processes that meet, the second waits and finds it.
-_ADD = text("INSERT INTO read_back (hash) VALUES (:hash) ON CONFLICT (hash) DO NOTHING")
+# Understood by SQLite and PostgreSQL; of two processes that meet, the second waits and gets none.
+_ADD = text(
+    "INSERT INTO read_back (hash) VALUES (:hash) ON CONFLICT (hash) DO NOTHING RETURNING id"
+)
 
 
 def keep(connection: Connection, backs: Mapping[str, ReadBack]) -> int | None:
@@ -29,36 +31,24 @@ def keep(connection: Connection, backs: Mapping[str, ReadBack]) -> int | None:
         return None
     rows = [(name, *dataclasses.astuple(back)) for name, back in backs.items()]
     wanted = {"hash": hashlib.sha256(dump(rows).encode()).hexdigest()}
-    known = connection.scalar(_ID, wanted)
-    if known is not None:
-        return int(known)
-    new = connection.execute(_ADD, wanted).rowcount == 1
-    found = int(connection.execute(_ID, wanted).scalar_one())
-    if new:
-        columns = ("name", "state", "requested", "effective", "source")
+    known: int | None = connection.scalar(_ID, wanted)
+    if known is None and (known := connection.scalar(_ADD, wanted)) is not None:
         values = [
-            {"read_back_id": found, "position": at, **dict(zip(columns, row, strict=True))}
-            for at, row in enumerate(rows)
+            {"read_back_id": known, "position": at, "name": name, **dataclasses.asdict(back)}
+            for at, (name, back) in enumerate(backs.items())
         ]
         connection.execute(insert(s.read_back_value), values)
-    return found
+    return known if known is not None else int(connection.execute(_ID, wanted).scalar_one())
 
 
 def of_runs(connection: Connection, conditions: Sequence[ColumnElement[bool]]) -> dict[int, Backs]:
     """The outcomes of the runs that meet the conditions, by ``run.read_back_id``."""
     wanted = select(s.run.c.read_back_id).where(*conditions)
-    query = select(
-        _VALUE.read_back_id,
-        _VALUE.position,
-        _VALUE.name,
-        _VALUE.state,
-        _VALUE.requested,
-        _VALUE.effective,
-        _VALUE.source,
-    ).where(_VALUE.read_back_id.in_(wanted))
+    query = select(s.read_back_value).where(s.read_back_value.c.read_back_id.in_(wanted))
     found: dict[int, Backs] = {}
     # Sorted here: a set in the order of its positions is a dictionary in the order it was told.
-    for number, _, name, *back in sorted(connection.execute(query).all(), key=lambda row: row[:2]):
+    rows = sorted(connection.execute(query).all(), key=itemgetter(0, 2))
+    for number, name, _, *back in rows:
         found.setdefault(number, {})[name] = ReadBack(*back)
     return found
 

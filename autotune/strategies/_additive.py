@@ -132,10 +132,13 @@ class Additive:
             return
         self._logs = logs - belief.drift * self._changed
         each = kernel.each(self._hot)
+        # Levels that were never tried say nothing about how large the effects are.
+        tried = np.bincount(kernel.owner, self._hot.any(axis=0), len(kernel.starts))
+        ranks = np.clip(tried - kernel.optional, 0, kernel.ranks)
         with one_thread():
             # With few runs, noise passes for pairs that go together and the other way round: from
             # one start the fit stays where it began, so several levels of noise are compared.
-            fits = [self._fitted(each, noise, scatter) for noise in belief.noises]
+            fits = [self._fitted(each, ranks, noise, scatter) for noise in belief.noises]
             best = max(fits, key=lambda fit: fit.evidence)
             self.noise, self.sizes = best.noise, best.sizes
             self._factor, self._weights = best.factor, best.weights
@@ -161,19 +164,17 @@ class Additive:
         with one_thread():
             return np.asarray(mean + self._covariance(hot, changed) @ self._weights)
 
-    def _fitted(self, each: Floats, noise: float, scatter: tuple[float, float]) -> _Fit:
-        """Expectation and maximisation at one noise: how large each parameter's effects are."""
-        belief, count = self._belief, len(self._logs)
-        # Levels that were never tried say nothing about how large the effects are.
-        tried = np.bincount(
-            self._kernel.owner, weights=(self._hot.any(axis=0)), minlength=len(self.sizes)
-        )
-        ranks = np.clip(tried - self._kernel.optional, 0, self._kernel.ranks)
-        sizes, own, trust = self.sizes, noise**2, np.ones(count)
-        for turn in range(belief.rounds + 1):
-            factor, weights, inverse = self._solved(each, sizes, own / trust)
-            if turn == belief.rounds:
-                break
+    def _fitted(
+        self, each: Floats, ranks: NDArray[Any], noise: float, scatter: tuple[float, float]
+    ) -> _Fit:
+        """Expectation and maximisation at one noise: how large each parameter's effects are.
+
+        ``ranks``: how many of its levels, the default's apart, were tried.
+        """
+        belief = self._belief
+        sizes, own, trust = self.sizes, noise**2, np.ones(len(self._logs))
+        factor, weights, inverse = self._solved(each, sizes, own / trust)
+        for _ in range(belief.rounds):
             moved = np.einsum("i,pij,j->p", weights, each, weights)
             moved -= np.einsum("ij,pij->p", inverse, each)
             seen = np.maximum(ranks * sizes + sizes**2 * moved, 0.0)
@@ -184,6 +185,7 @@ class Additive:
                 squares = off**2 + each_own - each_own**2 * inverse.diagonal()
                 slow = (belief.tail + 1) / (belief.tail + squares / own)
                 trust = np.where(off > 0, np.minimum(slow, 1.0), 1.0)
+            factor, weights, inverse = self._solved(each, sizes, own / trust)
         evidence = -float(self._logs @ weights) / 2 - float(np.log(factor[0].diagonal()).sum())
         for weight, variance in ((belief.noise_weight, belief.noise**2), scatter[::-1]):
             evidence -= weight / 2 * (math.log(own) + variance / own)

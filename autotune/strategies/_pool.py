@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,9 +95,7 @@ class Pool:
 
 def _list_all(space: Space, codec: Codec) -> list[Codes] | None:
     """Every setting, or None where they are many (or rare among the raw combinations)."""
-    if space.combinations() > 20 * LISTED:
-        return None
-    found = list(islice(space.enumerate(), LISTED + 1))
-    if len(found) > LISTED:
+    found = space.listed(LISTED)
+    if found is None:
         return None
     return [codes for setting in found if (codes := codec.encode(setting)) is not None]

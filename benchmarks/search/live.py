@@ -124,7 +124,7 @@ def on(program: str, store: Store, given: argparse.Namespace) -> list[dict[str, 
     for strategy, at in named.items():
         row: dict[str, Any] = {"program": program, "strategy": strategy}
         for mark, setting in at.items():
-            row[f"T_best/T at {mark}"] = round(best / medians[setting], 3)
+            row[f"at {mark}"] = round(best / medians[setting], 3)
         last = at[marks[-1]]
         row["names"] = str(last)
         if last != DEFAULT and all(map(math.isfinite, seen[last])):
@@ -132,7 +132,7 @@ def on(program: str, store: Store, given: argparse.Namespace) -> list[dict[str, 
             row["gain"] = f"{found.gain:+.1%} ({found.lo:+.1%}..{found.hi:+.1%})"
         rows.append(row)
     shown = {"program": program, "strategy": "default", "names": "default"}
-    rows.append(shown | {f"T_best/T at {m}": round(best / medians[DEFAULT], 3) for m in marks})
+    rows.append(shown | {f"at {m}": round(best / medians[DEFAULT], 3) for m in marks})
     return rows
 
 

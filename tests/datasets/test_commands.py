@@ -66,6 +66,25 @@ def test_measures_continues_and_exports(
     assert result["runs"] == 10
 
 
+@pytest.mark.mpi
+def test_another_folder_is_another_dataset_of_the_same_plan(
+    plan: Path, open_mpi: object, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["explore", str(plan), "--no-guard", "-o", "datasets/elsewhere"]
+    assert main([*words, "--budget", "1s"]) == 0
+    card = load("elsewhere").card
+    assert (card.name, card.plan) == ("elsewhere", "tiny")
+    assert card.regenerate.endswith("-o datasets/elsewhere")
+    assert main(words) == 0
+    assert len(load("elsewhere").runs("pp")) == 10
+    # The plan of another dataset does not continue it, whatever its title is.
+    plan.write_text(plan.read_text().replace('name = "tiny"', 'name = "other"'))
+    assert main(words) == 2
+    assert "dataset of tiny, the plan is the grid other" in capfd.readouterr().err.replace(
+        "\n", " "
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.mpi
 def test_traced_cells_fall_into_classes(
