@@ -39,7 +39,7 @@ def train(
         ),
     ] = None,
     model: Annotated[
-        str, typer.Option("--model", metavar="M", help="auto, knn, mlp or ranking.")
+        str, typer.Option("--model", metavar="M", help="auto, knn, mlp, ranking or exposure.")
     ] = "auto",
     preset: Annotated[
         str | None,

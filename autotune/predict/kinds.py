@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from autotune.predict.exposed import Exposed
 from autotune.predict.neighbours import Neighbours, ThesisNeighbours
 from autotune.predict.network import Network, ThesisNetwork
 from autotune.predict.ranking import Ranking
 from autotune.predict.scorer import Scorer
 
 KINDS: dict[str, type[Scorer]] = {
-    kind.kind: kind for kind in (Neighbours, ThesisNeighbours, Network, ThesisNetwork, Ranking)
+    kind.kind: kind
+    for kind in (Neighbours, ThesisNeighbours, Network, ThesisNetwork, Ranking, Exposed)
 }
-CHOICES = (Neighbours.kind, Network.kind, Ranking.kind)
+CHOICES = (Neighbours.kind, Network.kind, Ranking.kind, Exposed.kind)
 """Models that cross-validation chooses from when none is asked for."""
 THESIS = {Neighbours.kind: ThesisNeighbours.kind, Network.kind: ThesisNetwork.kind}
 """What ``--preset thesis`` makes of a model."""

@@ -130,7 +130,7 @@ def test_evaluation_as_table_picture_and_json(cli: Cli, recorded: Recorded) -> N
     [
         (("train",), "--from DATASET"),
         (("train", "--from", "nowhere"), "no dataset 'nowhere'"),
-        (("train", "--from", "x", "--model", "forest"), "auto, knn, mlp, ranking"),
+        (("train", "--from", "x", "--model", "forest"), "auto, knn, mlp, ranking, exposure"),
         (("train", "--from", "x", "--model", "ranking", "--preset", "thesis"), "knn or mlp"),
         (("train", "--from", "x", "--preset", "best"), "only thesis"),
         (("evaluate", "predict"), "--from DATASET"),
