@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from autotune.store.text import clean, clean_or_none, dump, load
@@ -75,18 +76,32 @@ def to_columns(record: RunRecord) -> dict[str, Any]:
     return columns
 
 
-def from_columns(row: Mapping[str, Any], read_back: Mapping[str, ReadBack]) -> RunRecord:
-    """Inverse of :func:`to_columns`; nothing of what it gives is shared with another record.
+class Rows:
+    """Inverse of :func:`to_columns` for rows with the columns of these names, in their order.
 
-    A row without the columns in ``WIDE`` gives a record in which they are empty.
+    Nothing of what it gives is shared with another record.  Without the columns in ``WIDE`` it
+    gives records in which they are empty.
     """
-    values: dict[str, Any] = {name: row[name] for name in _PLAIN if name in row}
-    for name in _JSON:
-        text = row.get(name)
-        # Most are empty, and a study has many.
-        if text is not None:
-            values[name] = [] if text == "[]" else {} if text == "{}" else load(text)
-    for name in _TIMES:
-        time = row[name]
-        values[name] = math.nan if time is None else time
-    return RunRecord(read_back=dict(read_back), **values)
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = [name for name in (*_PLAIN, *_TIMES, *_JSON) if name in names]
+        self._pick = itemgetter(*map(list(names).index, self._names))
+        self._json = [name for name in _JSON if name in names]
+        self._parsed: dict[str, Any] = {"[]": [], "{}": {}}
+
+    def __call__(self, row: Sequence[Any], read_back: Mapping[str, ReadBack]) -> RunRecord:
+        values: dict[str, Any] = dict(zip(self._names, self._pick(row), strict=True))
+        for name in _TIMES:
+            if values[name] is None:
+                values[name] = math.nan
+        parsed = self._parsed
+        for name in self._json:
+            text = values[name]
+            if name == "extra":  # The program's own figures: another text in each run, and nested.
+                values[name] = {} if text == "{}" else load(text)
+                continue
+            known = parsed.get(text)
+            if known is None:
+                known = parsed[text] = load(text)
+            values[name] = known.copy()
+        return RunRecord(read_back=dict(read_back), **values)

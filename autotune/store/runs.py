@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
@@ -28,7 +30,7 @@ from autotune.store.records import (
     COLUMNS,
     OUTPUT,
     WIDE,
-    from_columns,
+    Rows,
     storable,
     to_columns,
 )
@@ -44,6 +46,11 @@ _NEXT = select(func.coalesce(func.max(s.run.c.number) + 1, 0)).where(_OF_STUDY).
 _WANTED = bindparam("wanted", type_=Integer)
 _NUMBER = case((_NEXT > _WANTED, _NEXT), else_=_WANTED)
 _INSERT = insert(s.run).values(number=_NUMBER).returning(s.run.c.id)
+_PLACE = (
+    *("id", "study_id", "trial_id", "trial", "number"),
+    *("setting_key", "launched", "phase", "block", "position"),
+)
+"""Of a stored run, in the order of its fields."""
 _KEY_OF_TRIAL = select(s.trial.c.setting_key).where(s.trial.c.id == bindparam("trial"))
 
 
@@ -153,11 +160,12 @@ def table(connection: Connection, study_id: int, output: bool) -> dict[str, list
         .select_from(s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id))
         .where(of_study)
     )
-    rows = sorted(connection.execute(query).all(), key=itemgetter(0))
-    columns = dict(zip(wanted, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
-    columns = {name: columns.get(name, []) for name in wanted}
-    texts = backs.texts(connection, [of_study])
-    columns["read_back"] = [texts.get(number, "{}") for number in columns["read_back"]]
+    with _all_kept():
+        rows = sorted(connection.execute(query).all(), key=itemgetter(0))
+        columns = dict(zip(wanted, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
+        columns = {name: columns.get(name, []) for name in wanted}
+        texts = backs.texts(connection, [of_study])
+        columns["read_back"] = [texts.get(number, "{}") for number in columns["read_back"]]
     return columns
 
 
@@ -194,29 +202,35 @@ def _load(
     query = select(*wanted, s.trial.c.number.label("trial")).select_from(joined)
     done = connection.execute(query.where(*conditions))
     names = list(done.keys())
-    # All at once: row by row takes a driver's call each.  Sorted here: asked to sort, SQLite walks
-    # a whole study in order to find one setting.
-    rows = [dict(zip(names, row, strict=True)) for row in done.all()]
-    # Asked last: a run that another worker stores meanwhile has its outcome then, too.
-    outcomes = {} if brief else backs.of_runs(connection, conditions)
-    found = [_to_run(row, outcomes.get(row["read_back_id"], {})) for row in rows]
-    return sorted(found, key=lambda run: (run.study_id, run.order))
+    place, back = itemgetter(*map(names.index, _PLACE)), names.index("read_back_id")
+    order = itemgetter(names.index("study_id"), names.index("number"))
+    records = Rows(names)
+    with _all_kept():
+        # All at once: row by row takes a driver's call each.  Sorted here: asked to sort, SQLite
+        # walks a whole study in order to find one setting.
+        rows = sorted(done.all(), key=order)
+        # Asked last: a run that another worker stores meanwhile has its outcome then, too.
+        outcomes = {} if brief else backs.of_runs(connection, conditions)
+        return [_to_run(place(row), records(row, outcomes.get(row[back], {}))) for row in rows]
 
 
-def _to_run(row: Mapping[str, Any], read_back: backs.Backs) -> StoredRun:
+def _to_run(place: Sequence[Any], record: RunRecord) -> StoredRun:
+    number, study, trial_id, trial, order, key, launched, phase, block, position = place
     return StoredRun(
-        id=row["id"],
-        study_id=row["study_id"],
-        trial_id=row["trial_id"],
-        trial=row["trial"],
-        order=row["number"],
-        setting_key=row["setting_key"],
-        launched=load(row["launched"]),
-        phase=row["phase"],
-        block=row["block"],
-        position=row["position"],
-        record=from_columns(row, read_back),
+        number, study, trial_id, trial, order, key, load(launched), phase, block, position, record
     )
+
+
+@contextmanager
+def _all_kept() -> Iterator[None]:
+    """Very many objects are made here, and none is garbage: looking for some takes a third."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def best(
