@@ -23,8 +23,27 @@ CLOSE = 1.1
 """...and not slower than the default by more than this."""
 MOST = 4
 FINAL = 3
+SHARE = 0.3
+"""Of a full grid's measurements, at most so many are taken; unless, with one candidate or few
+sizes, the first round and one look at each size's best need more."""
+SECOND = 0.6
+"""Share of what the first round leaves of them for the second; the last has the rest."""
 CHANGE = 0.03
 """What another entry in the table costs, in logarithm of time at one size."""
+
+
+Wish = tuple[int, float, Setting, int]
+"""Rank of a candidate at a size, its ratio there, the candidate, and a size to measure it at."""
+
+
+def first(wishes: Sequence[Wish], most: int) -> dict[Setting, list[int]]:
+    """The best-ranked ``most`` measurements, each once: every size's best before a second best."""
+    ordered = sorted(wishes, key=lambda wish: (*wish[:2], wish[2].key, wish[3]))
+    wanted = list(dict.fromkeys((candidate, size) for _, _, candidate, size in ordered))
+    jobs: dict[Setting, list[int]] = {}
+    for candidate, size in wanted[: max(most, 0)]:
+        jobs.setdefault(candidate, []).append(size)
+    return {candidate: sorted(sizes) for candidate, sizes in jobs.items()}
 
 
 @dataclass
@@ -48,24 +67,26 @@ class Tournament:
 
     def run(self) -> None:
         """Three rounds: all coarsely, survivors on all sizes near those they are good at, the best
-        of each size once more."""
+        of each size once more; of both the better ones first, as far as :data:`SHARE` goes."""
         coarse = [*self.sizes[::COARSE]]
         if self.sizes[-1] not in coarse:
             coarse.append(self.sizes[-1])
         self._round(dict.fromkeys(self.candidates, coarse))
-        near: dict[Setting, set[int]] = {}
+        near: list[Wish] = []
         for place, size in enumerate(coarse):
             low = coarse[place - 1] if place else size
             high = coarse[place + 1] if place + 1 < len(coarse) else size
-            between = {s for s in self.sizes if low < s < high or s == size}
-            for candidate in self._best(size, MOST):
-                near.setdefault(candidate, set()).update(between)
-        self._round({candidate: sorted(sizes) for candidate, sizes in near.items()})
-        last: dict[Setting, list[int]] = {}
-        for size in self.sizes:
-            for candidate in self._best(size, FINAL):
-                last.setdefault(candidate, []).append(size)
-        self._round(last)
+            between = [s for s in self.sizes if low < s < high or s == size]
+            for rank, candidate in enumerate(self._best(size, MOST)):
+                near += [(rank, self.ratio(candidate, size), candidate, s) for s in between]
+        left = int(SHARE * self.grid) - self.points
+        self._round(first(near, max(int(SECOND * left), len(self.sizes))))
+        last = [
+            (rank, self.ratio(candidate, size), candidate, size)
+            for size in self.sizes
+            for rank, candidate in enumerate(self._best(size, FINAL))
+        ]
+        self._round(first(last, int(SHARE * self.grid) - self.points))
 
     def _round(self, jobs: Jobs) -> None:
         if not jobs:

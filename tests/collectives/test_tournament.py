@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from autotune.collectives.candidates import Entry
 from autotune.collectives.find import SIZES
-from autotune.collectives.tournament import CHANGE, Jobs, Tournament, pruned
+from autotune.collectives.tournament import CHANGE, SHARE, Jobs, Tournament, pruned
 from autotune.space import DEFAULT, Setting
 
 
@@ -62,9 +62,10 @@ class Landscape:
         return sum(math.log(min(self.truth(s, size) for s in every)) for size in SIZES) / len(SIZES)
 
 
+@pytest.mark.parametrize("count", [9, 20])
 @pytest.mark.parametrize("seed", range(12))
-def test_nearly_the_best_table_in_less_than_a_third_of_the_grid(seed: int) -> None:
-    land = Landscape(seed, 20, 0.03)
+def test_nearly_the_best_table_in_less_than_a_third_of_the_grid(seed: int, count: int) -> None:
+    land = Landscape(seed, count, 0.03)
     search = Tournament(list(land.curves), SIZES, land.measure)
     search.run()
     table = search.table()
@@ -77,6 +78,22 @@ def test_nearly_the_best_table_in_less_than_a_third_of_the_grid(seed: int) -> No
              for z in SIZES]  # fmt: skip
     assert len(table) <= len(pruned(SIZES, choices, price)) + 2
     assert [e.size for e in table] == sorted({e.size for e in table})
+
+
+@given(st.integers(1, 8), st.integers(1, 8), st.integers(0, 9))
+def test_never_more_measurements_than_said(count: int, sizes: int, seed: int) -> None:
+    """Whatever stays close to the best everywhere, and however few sizes there are."""
+    draw = random.Random(seed)
+    asked: list[int] = []
+
+    def measure(jobs: Jobs) -> Mapping[Setting, Mapping[int, float]]:
+        assert all(len(set(sizes)) == len(sizes) for sizes in jobs.values())
+        asked.append(sum(map(len, jobs.values())))
+        return {s: {z: draw.uniform(0.8, 0.9) for z in sizes} for s, sizes in jobs.items()}
+
+    search = Tournament([named(n) for n in range(count)], [2**z for z in range(sizes)], measure)
+    search.run()
+    assert sum(asked) == search.points <= max(asked[0] + sizes, SHARE * search.grid)
 
 
 @pytest.mark.parametrize("seed", range(8))
