@@ -62,6 +62,14 @@ def test_too_many_ranks() -> None:
         Mesh(16).shares(65)
 
 
+def test_the_cost_of_cut_cells_can_be_said() -> None:
+    mesh = Mesh(16, 7)
+    assert set(np.unique(mesh.levels[0].work)) == {0, 7}
+    assert parse(["--input", "heavy"]).cut_work == 2 * CUT_WORK
+    assert parse(["--input", "tiny", "--cut-work", "7"]).cut_work == 7
+    assert parse(["--width", "16"]).cut_work == CUT_WORK
+
+
 def test_work_is_uneven_and_can_be_dealt_out() -> None:
     """What the balancer promises before anything is measured: work by cells, 16 ranks, 2 shares."""
     mesh = Mesh(32)
@@ -90,11 +98,12 @@ def test_cycles_converge() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [*(n for n in INPUTS if n != "large"), pytest.param("large", marks=pytest.mark.slow)]
+    "name",
+    [n if INPUTS[n][0] < 128 else pytest.param(n, marks=pytest.mark.slow) for n in INPUTS],
 )
 def test_the_stored_residuals_are_those_of_a_serial_run(name: str) -> None:
-    width, cycles, _ = INPUTS[name]
-    mesh = Mesh(width)
+    width, cycles, cut_work, _ = INPUTS[name]
+    mesh = Mesh(width, cut_work)
     level = mesh.levels[0]
     values = np.append(serial(mesh, cycles), 0.0)
     right = ((np.arange(level.count) * 37) % 101 - 50) / 64.0
@@ -109,7 +118,7 @@ def test_the_stored_residuals_are_those_of_a_serial_run(name: str) -> None:
 
 @pytest.mark.parametrize(
     "words", [["--input", "x"], ["--balance", "shuffle"], ["--workers", "2"], ["--width", "0"],
-              ["--variant", "mate", "--local-grid", "2x1x1"]],
+              ["--cut-work", "0"], ["--variant", "mate", "--local-grid", "2x1x1"]],
 )  # fmt: skip
 def test_wrong_words(words: list[str]) -> None:
     with pytest.raises(AppUsageError):

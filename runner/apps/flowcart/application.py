@@ -27,18 +27,25 @@ from runner.apps.common_mpi import agree
 from runner.apps.common_options import OptionParser, positive
 from runner.apps.common_report import json_line
 from runner.apps.flowcart.domain import Domain, serial
-from runner.apps.flowcart.mesh import Mesh
+from runner.apps.flowcart.mesh import CUT_WORK, Mesh
 from runner.apps.flowcart.solvers import BALANCES, Flat, OnMate
 from runner.mate.balance import imbalance
 
 VARIANTS = ("mpi", "mate")
 INPUTS = {
-    "tiny": (16, 2, "16 cubed, 2 cycles: for tests"),
-    "small": (32, 60, "32 cubed, 60 cycles: messages of some kB"),
-    "default": (64, 100, "64 cubed, 100 cycles: about a second on two cores"),
-    "large": (128, 25, "128 cubed, 25 cycles: work far longer than messages"),
+    "tiny": (16, 2, CUT_WORK, "16 cubed, 2 cycles: for tests"),
+    "small": (32, 60, CUT_WORK, "32 cubed, 60 cycles: messages of some kB"),
+    "default": (64, 100, CUT_WORK, "64 cubed, 100 cycles: about a second on two cores"),
+    "large": (128, 25, CUT_WORK, "128 cubed, 25 cycles: work far longer than messages"),
+    # Half as many of its cells are cut as at 64 cubed, so each costs twice as much.
+    "heavy": (
+        128,
+        25,
+        2 * CUT_WORK,
+        "as large, cut cells cost twice as much: as uneven as default",
+    ),
 }
-"""Width, cycles, what it is."""
+"""Width, cycles, extra work of a cut cell, what it is."""
 RESIDUALS = {
     (16, 2): 0.2624129409002466,
     (32, 60): 3.1147315189286814e-10,
@@ -53,6 +60,7 @@ class Options(MatedOptions):
     """What a run does."""
 
     width: int
+    cut_work: int
     cycles: int
     verify: str
     balance: str
@@ -68,10 +76,16 @@ def parse(arguments: list[str]) -> Options:
     parser = OptionParser(
         "python -m runner.apps.flowcart", "Multigrid on a mesh with cut cells: uneven work."
     )
-    known = ", ".join(f"{name} ({words})" for name, (_, _, words) in INPUTS.items())
+    known = ", ".join(f"{name} ({words})" for name, (*_, words) in INPUTS.items())
     add = parser.add_argument
     add("--input", metavar="NAME", help=f"one of: {known}")
     add("--width", type=positive, metavar="N", help="cells along each side, instead of --input")
+    add(
+        "--cut-work",
+        type=positive,
+        metavar="STEPS",
+        help=f"extra work in each update of a cut cell (default: the input's, or {CUT_WORK})",
+    )
     add("--cycles", type=positive, metavar="C", help="V-cycles (default: the input's, or 10)")
     add("--verify", choices=("residual", "full", "none"), default="residual",
         help="residual: the stored one; full: also every bit against a serial run")  # fmt: skip
@@ -80,7 +94,7 @@ def parse(arguments: list[str]) -> Options:
     add_common(parser, VARIANTS)
     given = parser.parse_args(arguments)
     name = chosen_input(INPUTS, given.input, ("--width", given.width))
-    width, cycles = (given.width, 10) if name is None else INPUTS[name][:2]
+    width, cycles, cut_work = (given.width, 10, CUT_WORK) if name is None else INPUTS[name][:3]
     config = config_of(given)
     if given.variant != "mate" and (config.ranks_per_process > 1 or given.balance != "none"):
         raise AppUsageError(
@@ -91,6 +105,7 @@ def parse(arguments: list[str]) -> Options:
     return Options(
         input=name,
         width=width,
+        cut_work=given.cut_work or cut_work,
         cycles=given.cycles or cycles,
         verify=given.verify,
         repetitions=given.repetitions,
@@ -109,7 +124,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     options = agree(comm, lambda: parse(arguments))
     if helped(comm, options):
         return 0
-    mesh = agree(comm, lambda: Mesh(options.width))
+    mesh = agree(comm, lambda: Mesh(options.width, options.cut_work))
     config = options.config
     solver: Flat | OnMate
     if options.variant == "mate":
@@ -147,6 +162,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
             "balance": options.balance,
             "input": options.input,
             "width": options.width,
+            "cut_work": options.cut_work,
             "cycles": options.cycles,
             "processes": comm.size,
             "ranks": ranks,

@@ -51,9 +51,13 @@ class Level:
 
 @dataclass(frozen=True)
 class Mesh:
-    """``width`` cubed cells, those inside the solid left out; level 0 is the finest."""
+    """``width`` cubed cells, those inside the solid left out; level 0 is the finest.
+
+    ``cut_work``: steps of extra work in each update of a cut cell.
+    """
 
     width: int
+    cut_work: int = CUT_WORK
 
     def __post_init__(self) -> None:
         least = 4 * 2 ** (LEVELS - 1)
@@ -83,7 +87,7 @@ class Mesh:
             neighbours = _neighbours(coordinates, ids)
             work = np.zeros(len(coordinates), dtype=np.int64)
             if depth == 0:
-                work[self._cut(grid)[x, y, z]] = CUT_WORK
+                work[self._cut(grid)[x, y, z]] = self.cut_work
             made.append(Level(len(grid), coordinates, neighbours, parents, work))
         return made
 
