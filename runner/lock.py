@@ -73,10 +73,14 @@ def inherited() -> Mode | None:
     return None
 
 
+class BusyError(RunnerError):
+    """Somebody else had the lock for as long as was waited."""
+
+
 class MachineLock:
     """Context manager.  ``mode`` is ``"exclusive"`` (measuring) or ``"shared"`` (tests, builds).
 
-    ``wait_s``: longest wait, None for ever; then :class:`RunnerError` names the holder.
+    ``wait_s``: longest wait, None for ever; then :class:`BusyError` names the holder.
     ``on_wait(holder)`` is called once if there is a wait.  Under an inherited lock nothing is
     taken, also not exclusively under a shared one (that is how tests measure): ask
     :func:`inherited`.
@@ -163,7 +167,7 @@ class MachineLock:
         self._told = True
         if self._wait_s is not None and time.monotonic() - self._start >= self._wait_s:
             use = self.mode + (f" use of CPUs {text_of(self.cpus)}" if self.cpus else " use")
-            raise RunnerError(
+            raise BusyError(
                 f"the machine lock {lock_path()} is held by {holder()}; waited "
                 f"{self._wait_s:g} s for {use}; wait for its end or end it"
             )

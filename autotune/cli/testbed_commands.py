@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from contextlib import nullcontext
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -14,7 +14,7 @@ from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError
 from autotune.words import percent, seconds
 from runner import testbed as tb
-from runner.lock import MachineLock
+from runner.lock import BusyError, MachineLock
 
 testbed = typer.Typer(
     help="A small cluster on this machine: network namespaces and a delay line (needs root).",
@@ -76,7 +76,8 @@ def up(
 ) -> None:
     """Bring a testbed up; one that is up with the same properties stays as it is."""
     asked = (parse_latency(latency), parse_rate(rate))
-    with _alone():
+    with ExitStack() as turn:
+        _taken(turn, waiting=True)
         found = tb.up(name, nodes, *asked, mtu, cores)
     if json_out:
         write_json(tb.to_json(found), json_out)
@@ -96,8 +97,14 @@ def status(
         str | None, typer.Option("--name", metavar="NAME", help="Only this one.")
     ] = None,
     measure: Annotated[
-        bool, typer.Option("--measure/--no-measure", help="Measure what it can be trusted for.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--measure/--no-measure",
+            help="Measure what it can be trusted for. Default: unless something else is measured "
+            "now; --measure waits for its end.",
+            show_default=False,
+        ),
+    ] = None,
     json_out: JsonOut = None,
 ) -> None:
     """Say what is up, and measure round trip, bandwidth and what the delay line costs.
@@ -105,8 +112,9 @@ def status(
     Exit code 1 if a testbed is broken, or the one asked for by name is not up.
     """
     wanted = [name] if name else tb.names()
-    with _alone() if measure else nullcontext():
-        seen = [tb.status(one, measure) for one in wanted]
+    with ExitStack() as turn:
+        measured = measure is not False and _taken(turn, waiting=bool(measure))
+        seen = [tb.status(one, measured) for one in wanted]
     if json_out:
         write_json([tb.to_json(one) for one in seen], json_out)
     if json_out != "-":
@@ -158,13 +166,21 @@ def run(
         raise typer.Exit(1)
 
 
-def _alone() -> MachineLock:
-    """The machine lock: measuring a testbed disturbs a measurement, and is disturbed by one."""
+def _taken(turn: ExitStack, waiting: bool) -> bool:
+    """Takes the machine lock: measuring a testbed disturbs a measurement, and is disturbed by one.
+
+    False, and said, where somebody else has it and it is not worth ``waiting`` for.
+    """
 
     def say(holder: str) -> None:
-        print(f"waiting for {holder}", file=sys.stderr, flush=True)
+        words = "waiting for" if waiting else "not measured, --measure waits for"
+        print(f"{words} {holder}", file=sys.stderr, flush=True)
 
-    return MachineLock("exclusive", on_wait=say)
+    try:
+        turn.enter_context(MachineLock("exclusive", None if waiting else 0.0, say))
+    except BusyError:
+        return False
+    return True
 
 
 def _properties(found: tb.Testbed) -> str:

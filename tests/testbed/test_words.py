@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from autotune.config.cluster import load_cluster, read_cluster
 from autotune.errors import UsageError
 from runner import testbed as tb
 from runner.errors import RunnerError
+from runner.lock import VARIABLE, MachineLock
 from runner.mpi.library import Library
 from runner.mpi.openmpi import SHOW_FILE, OpenMPI
 from runner.testbed import needs, state
@@ -37,6 +41,23 @@ def test_latency(text: str, wanted: float) -> None:
 )
 def test_rate(text: str, wanted: int) -> None:
     assert parse_rate(text) == wanted
+
+
+def test_status_does_not_wait_for_a_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTOTUNE_LOCK_FILE", str(tmp_path / "lock"))
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with MachineLock("exclusive"):
+        outside = {name: text for name, text in os.environ.items() if name != VARIABLE}
+        outside["XDG_CACHE_HOME"] = str(tmp_path)  # Whatever is up here is none of its business.
+        command = [sys.executable, "-m", "autotune", "testbed", "status", "--json", "-"]
+        done = subprocess.run(
+            command, env=outside, capture_output=True, text=True, timeout=60, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == []
+    assert f"not measured, --measure waits for pid {os.getpid()}" in done.stderr
 
 
 @pytest.mark.parametrize("text", ["", "1", "ms", "-1ms", "1min", "1ms2", "fast"])
