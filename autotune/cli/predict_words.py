@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +44,10 @@ def print_prediction(
     if len(named.setting) and named.gain is not None and named.interval is not None:
         low, high = (percent(end) if end < 100 else "?" for end in named.interval)
         out.print(f"Predicted for {what} on {features.ranks} ranks:", style="bold", markup=False)
-        for name, value in named.setting.to_json().items():
-            out.print(f"  {name} = {value}", markup=False)
+        lines = {name: f"  {name} = {value}" for name, value in named.setting.to_json().items()}
+        width = max(map(len, lines.values()))
+        for name, line in lines.items():
+            out.print(f"{line:{width}}{_why(named, name)}", markup=False)
         out.print(
             f"expected gain {percent(named.gain)}, 95 % of such programs {low} to {high}; "
             "predicted, not proven",
@@ -77,6 +80,15 @@ def print_prediction(
         out.print(f"note: {'; '.join(strange)}", markup=False)
 
 
+def _why(named: Named, name: str) -> str:
+    """What the model expects of one parameter, "" where it cannot tell."""
+    if name not in named.why:
+        return ""
+    effect = named.why[name]
+    share = f"{100 * effect.touched:.0f} %"
+    return f"  acts on {share} of the run: {percent(math.expm1(effect.log))} time"
+
+
 def to_json(
     named: Named, near: list[Neighbour], strange: list[str], features: Features, model: Model
 ) -> dict[str, Any]:
@@ -92,6 +104,10 @@ def to_json(
         "best_scored": named.best.to_json(),
         "best_scored_gain": named.best_gain,
         "unsure": named.unsure or None,
+        "why": {
+            name: {"share_of_run_time": effect.touched, "time": math.exp(effect.log)}
+            for name, effect in named.why.items()
+        },
         "distance": named.distance,
         "reach": model.predictor.reach,
         "far": named.far,

@@ -21,7 +21,7 @@ from autotune.predict.examples import Example, Floats, distinct
 from autotune.predict.exposure import Exposure
 from autotune.predict.reading import floats, mapping, number, sequence
 from autotune.predict.scaling import described
-from autotune.predict.scorer import Options, Scorer
+from autotune.predict.scorer import Effect, Options, Scorer
 from autotune.space import Setting, Value
 
 PARTS = tuple(
@@ -109,6 +109,16 @@ class Exposed(Scorer):
         sums = [np.sum([known[p] for p in s.items()] or [(0.0, 0.0)], axis=0) for s in candidates]
         means, variances = np.array(sums).reshape(-1, 2).T
         return np.asarray(means + self._caution * np.sqrt(variances), dtype=np.float64)
+
+    def why(self, values: Mapping[str, float], setting: Setting) -> dict[str, Effect]:
+        exposure, effects = Exposure(values), self._effects
+        found = {}
+        for name, value in setting.items():
+            amounts = _amounts(exposure, name, value, self._defaults)
+            known = [(effects.columns.get(column), amount) for column, amount in amounts]
+            log = sum(amount * effects.means[at] for at, amount in known if at is not None)
+            found[name] = Effect(min(1.0, sum(exposure.to(name))), float(log))
+        return found
 
     def to_json(self) -> dict[str, Any]:
         parameters: dict[str, dict[str, list[Any]]] = defaultdict(dict)

@@ -23,10 +23,11 @@ _CLASS = {
 """Feature with the share of the communication time; n-to-n for the rest."""
 _SPREAD = ("alltoall", "scatter")
 """What a rank hands to these is cut into one part for each rank."""
-_OPERATION = re.compile(
-    rf"^coll_[a-z0-9]+_({'|'.join(sorted(COLLECTIVES, key=len, reverse=True))}|barrier)"
-)
-_LIMIT = re.compile(r"_(eager_limit|rndv_eager_limit|max_send_size|threshold)$")
+_NAMES = "|".join([*sorted(COLLECTIVES, key=len, reverse=True), "barrier"])
+_OPERATION = re.compile(rf"^(?:coll_[a-z0-9]+|mpir_cvar)_({_NAMES})", re.IGNORECASE)
+"""Open MPI's and MPICH's."""
+_LIMIT = re.compile(r"(?<!_rndv)_(eager_limit|eager_threshold|max_send_size)$", re.IGNORECASE)
+"""Names of limits on the bytes of one message or one piece of it."""
 _LATENCY = 16384.0
 """A message costs as much as these bytes before its first byte is sent."""
 LARGE = 13
@@ -61,23 +62,23 @@ class Exposure:
 
     def large(self, parameter: str) -> float:
         """1 where the parameter's collective moves long messages, 0 where short ones."""
-        found = _OPERATION.match(parameter)
-        if found is None or found[1] == "barrier":
+        operation = _operation(parameter)
+        if operation in ("", "barrier"):
             return 0.0
-        return 1.0 if self._each(found[1]) >= 2**LARGE else 0.0
+        return 1.0 if self._each(operation) >= 2**LARGE else 0.0
 
     def _there(self, parameter: str) -> float:
         """Whether the network or the memory that it is about is between any ranks."""
         if self.nodes > 1:
+            # How many of the messages stay within a node is not traced.
             return 0.5 if parameter.startswith(("btl_sm", "btl_vader", "smsc")) else 1.0
         return 0.0 if parameter.startswith(("btl_tcp", "coll_han")) else 1.0
 
     def _parts(self, parameter: str) -> tuple[float, float]:
         """Of the communication time."""
-        found = _OPERATION.match(parameter)
-        if found is not None:
-            barrier = found[1] == "barrier"
-            return 0.0, self.values["sync_share"] if barrier else self._operations[found[1]]
+        if operation := _operation(parameter):
+            barrier = operation == "barrier"
+            return 0.0, self.values["sync_share"] if barrier else self._operations[operation]
         coll = self.values["coll_share"] + self.values["sync_share"]
         if parameter.startswith("coll_"):
             return 0.0, coll
@@ -117,3 +118,9 @@ class Exposure:
         """Bytes of one message of the collective."""
         ranks = self.values["ranks"] if operation in _SPREAD else 1.0
         return self.values[f"{operation}_bytes"] / max(ranks, 1.0)
+
+
+def _operation(parameter: str) -> str:
+    """The collective that it is about, or ""."""
+    found = _OPERATION.match(parameter)
+    return found[1].lower() if found else ""

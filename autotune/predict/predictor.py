@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy import stats
 from autotune.predict.examples import Example, Floats
 from autotune.predict.reading import floats, mapping, number, texts
 from autotune.predict.scaling import SETS, Scaler, described
-from autotune.predict.scorer import Scorer
+from autotune.predict.scorer import Effect, Scorer
 from autotune.space import DEFAULT, Setting
 
 SURE = math.log(1.02)
@@ -62,7 +62,8 @@ class Named:
     """The answer for one program.
 
     ``gain`` and ``interval`` (95 %, for this one program) are those of ``setting``, None for the
-    default; ``unsure`` says why the default is named although ``best`` scored better.
+    default; ``unsure`` says why the default is named although ``best`` scored better; ``why`` what
+    is expected of each parameter of ``best``, where the model can tell.
     """
 
     setting: Setting
@@ -73,6 +74,7 @@ class Named:
     distance: float
     far: bool
     unsure: str
+    why: Mapping[str, Effect] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,7 @@ class Predictor:
             distance=distance,
             far=far,
             unsure=unsure,
+            why=self.scorer.why(values, listed[at]),
         )
 
     def _unsure(self, gain: float, far: bool) -> str:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from autotune.predict.examples import Example, Floats
 from autotune.space import Setting, Value
 
 Options = Mapping[str, float | str]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Of one parameter: the share of the run time that it acts on, and its log(T / T_default)."""
+
+    touched: float
+    log: float
 
 
 class Scorer(ABC):
@@ -33,6 +42,10 @@ class Scorer(ABC):
 
         Lower is better; a candidate about which nothing is known, like the default, has 0.
         """
+
+    def why(self, values: Mapping[str, float], setting: Setting) -> dict[str, Effect]:
+        """What each of its parameters is expected to do; nothing where the model cannot tell."""
+        return {}
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:

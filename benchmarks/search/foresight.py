@@ -11,7 +11,7 @@ from autotune.predict import Model, features_of, model_of, priors_for, train, tr
 from autotune.space import Setting, Space
 from benchmarks.search.landscapes import Foresee
 
-KIND = "ranking"
+KIND = "exposure"
 
 
 def foresight(sources: Sequence[str]) -> Foresee:

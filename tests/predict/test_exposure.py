@@ -93,6 +93,7 @@ def test_what_a_program_never_does_cannot_be_touched() -> None:
     assert loud.to(BCAST) == pytest.approx((0.0, 0.3))
     assert loud.to("coll_tuned_allreduce_algorithm") == (0.0, 0.0)
     assert loud.to("map_by") == pytest.approx((0.2, 0.3))
+    assert loud.to("MPIR_CVAR_BCAST_INTRA_ALGORITHM") == loud.to(BCAST)
     assert (loud.large(BCAST), loud.large("coll_tuned_barrier_algorithm")) == (1.0, 0.0)
 
 
@@ -109,7 +110,8 @@ def test_a_limit_moves_messages_between_its_old_and_its_new_value() -> None:
     assert exposure.crossing(TCP, 524288, 65536) == 0.5
     assert exposure.crossing(TCP, 65536, 65536) == 0.0
     assert exposure.crossing(TCP, 262144, 524288) == 0.0
-    assert exposure.crossing("btl_tcp_links", 1, 524288) == 0.0
+    for name in ("btl_tcp_links", "btl_tcp_rndv_eager_limit", "btl_sm_fbox_threshold"):
+        assert exposure.crossing(name, 1, 524288) == 0.0
     # A rank hands the parts for all of them to an all-to-all: each message is one of them.
     values = exposure.values | {"alltoall_calls": 5.0, "alltoall_bytes": 4 * 100000.0}
     values |= {"n_to_n_share": 1.0, "p2p_share": 0.0, "coll_share": 1.0}
@@ -158,6 +160,19 @@ def test_the_default_scores_zero_and_what_nobody_ran_is_doubted() -> None:
     here = described(program(0.5, 2**17, nodes=1))
     assert model.scores(here, [Setting({TCP: 524288})])[0] == 0.0
     assert len(model.scores(values, [])) == 0
+
+
+def test_it_says_what_it_expects_of_each_parameter() -> None:
+    predictor = train("exposure", CELLS, DEFAULTS).predictor
+    named = predictor.name(described(program(0.4, 2**17, 0.1)), SETTINGS)
+    assert named.setting == Setting({TCP: 524288, BCAST: 6})
+    assert named.why[TCP].touched == pytest.approx(0.5)
+    assert named.why[BCAST].touched == pytest.approx(0.1)
+    assert -0.4 < named.why[TCP].log < -0.1 < named.why[BCAST].log < 0
+    assert (
+        train("knn", CELLS, DEFAULTS).predictor.name(described(program(0.4, 2**17)), SETTINGS).why
+        == {}
+    )
 
 
 @pytest.mark.parametrize(

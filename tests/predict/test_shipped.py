@@ -11,7 +11,8 @@ from autotune.predict import find_model, training_set
 from tests.cli.conftest import Cli
 
 DATASETS = Path(__file__).parents[2] / "datasets"
-SOURCES = ("explore-testbed", "grid-testbed")
+SOURCES = tuple(sorted(place.name for place in DATASETS.iterdir() if place.is_dir()))
+"""All that are shipped."""
 
 
 def test_it_is_made_from_the_recorded_runs() -> None:
