@@ -11,7 +11,6 @@ import typer
 from autotune.cli.options import ClusterName, JsonOut, Mpi, StoreUrl, check_writable
 from autotune.cli.render import console, error_console, table, write_json
 from autotune.config.cluster import load_cluster
-from autotune.errors import UsageError
 from autotune.publish import formats
 from autotune.publish.header import gain_words
 from autotune.publish.plan import Planned, plan
@@ -41,7 +40,10 @@ def publish(
     format_names: Annotated[
         list[str] | None,
         typer.Option(
-            "--format", "-f", metavar="F", help="May be repeated; --formats lists them all."
+            "--format",
+            "-f",
+            metavar="F",
+            help="May be repeated; --formats lists them all. Default: the user's own files.",
         ),
     ] = None,
     list_formats: Annotated[
@@ -71,14 +73,16 @@ def publish(
     if list_formats:
         _list(library, json_out)
         return
-    if not format_names:
-        raise UsageError("which format?  --format NAME (autotune publish --formats lists them)")
     if json_out not in (None, "-"):
         check_writable(Path(str(json_out)))
-    chosen = [formats.find(name) for name in dict.fromkeys(format_names)]
+    chosen = [formats.find(name) for name in dict.fromkeys(format_names or ())]
     place = load_cluster(cluster)
     with Store.open(store) as opened:
         proposal = read_source(source, place, library, opened, force)
+    if not format_names:
+        chosen = formats.usual(proposal.content, library)
+        said = " ".join(f"--format {fmt.name}" for fmt in chosen)
+        error_console().print(f"for this user alone: {said} (--formats lists all)", markup=False)
     planned = plan(proposal, chosen, place, library, out, force=force, unproven=unproven)
     if dry_run or show_diff:
         _preview(planned, library, show_diff, json_out)

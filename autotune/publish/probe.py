@@ -42,6 +42,9 @@ class Prober:
         self.library = library
         self.cluster = cluster
         self.runner = Runner(adapter(library), guard=False, cpus=cluster.cpu_set)
+        # Two ranks on each node: else nothing is sent through its memory, and nothing of that is
+        # in force.
+        self._fewest = 2 * cluster.nodes
         self._places = tempfile.TemporaryDirectory(prefix="autotune-publish-")
 
     def __enter__(self) -> Prober:
@@ -84,7 +87,7 @@ class Prober:
 
     def check(self, fmt: Format, content: Content, loading: Loading) -> None:
         """See a file in place obeyed; raises NotObeyed."""
-        ranks = 3 if content.rules else 2
+        ranks = 3 if content.rules else 0
         self._read_back(self.run(loading, content, fmt, "allreduce", ranks), fmt, content)
         self._loaded(fmt, loading, content)
         self._told(fmt, loading, content)
@@ -96,6 +99,8 @@ class Prober:
         expected = expected_values(fmt, content, self.library)
         placed = bool(content.groups.get("placement"))
         cores = self.cluster.cores or self.cluster.cores_per_node or describe().cores
+        # Rules are for numbers of ranks.
+        ranks = ranks if content.rules else max(ranks, self._fewest)
         # A mapping on the command line would overrule the one that is to be seen.
         ranks = min(ranks, cores) if placed else ranks
         words = _fixed(self.cluster.options(self.library), set(expected), placed)

@@ -23,7 +23,7 @@ def _place(open_mpi: Library, home: Path, work: Path, store: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["publish"], "which format?"),
+        (["publish"], "no proven class-wide result"),
         (["publish", "-f", "tuen"], "did you mean tune?"),
         (["publish", "-f", "tune"], "no proven class-wide result"),
         (["publish", "-f", "tune", "--from", "study:abcdef"], "no study"),

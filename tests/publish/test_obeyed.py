@@ -11,7 +11,7 @@ import pytest
 from autotune.cli import main
 from autotune.config.cluster import load_cluster
 from autotune.publish.content import Content, Rule
-from autotune.publish.formats import Format, find
+from autotune.publish.formats import Format, find, usual
 from autotune.publish.probe import Prober
 from autotune.publish.tune_file import NotObeyed
 from runner.launch import Runner
@@ -166,3 +166,37 @@ def test_ctrl_c_during_a_launch_leaves_everything_as_it_was(
     assert "Traceback" not in capfd.readouterr().err
     assert [p for p in home.rglob("*") if p.is_file()] == [conf]
     assert conf.read_text() == "btl_tcp_links = 1\n"
+
+
+def test_two_ranks_are_probed_on_each_node(
+    open_mpi: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one a node, shared memory would not be used, and nothing about it in force."""
+    specs: list[LaunchSpec] = []
+    place = load_cluster("local").model_copy(update={"nodes": 2, "cores_per_node": 1})
+    with Prober(open_mpi, place) as prober:
+
+        def seen(spec: LaunchSpec) -> RunRecord:
+            specs.append(spec)
+            return RunRecord("ok")
+
+        monkeypatch.setattr(prober.runner, "run", seen)
+        tune = find("tune")
+        content = Content({"mca": {"btl_sm_eager_limit": "8192"}})
+        loading = tune.staged(tune.render(content, open_mpi), tmp_path, open_mpi)
+        prober.run(loading, content, tune, "allreduce", 2)
+        rule = Rule("bcast", 2, 0, "1")
+        prober.run(loading, Content(rules=(rule,)), find("rules-v1"), "bcast", 3)
+    assert [spec.ranks for spec in specs] == [4, 3]
+
+
+def test_without_a_format_the_user_s_own_files_hold_everything(open_mpi: Library) -> None:
+    def named(content: Content) -> list[str]:
+        return [fmt.name for fmt in usual(content, open_mpi)]
+
+    values = {"mca": {"coll_tuned_bcast_algorithm": "6"}}
+    assert named(Content(values)) == ["openmpi-user"]
+    assert named(Content(rules=(Rule("bcast", 2, 0, "1"),))) == ["rules-v1", "openmpi-user"]
+    placed = Content({"placement": {"map_by": "node"}} | values)
+    both = ["openmpi-user", "prte-user"] if open_mpi.version_tuple >= (5,) else ["openmpi-user"]
+    assert named(placed) == both

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 
 from autotune.errors import UsageError
+from autotune.publish.content import Content
 from autotune.publish.formats.base import Canary, Format, Loading
 from autotune.publish.formats.mca_conf import SystemConf, UserConf
 from autotune.publish.formats.modules import Lmod, TclModule
@@ -16,6 +17,7 @@ from autotune.publish.formats.rules_text import RulesV1, RulesV2
 from autotune.publish.formats.shell import Csh, Sh, Slurm
 from autotune.publish.formats.spack import Spack
 from autotune.publish.formats.tune import Tune
+from runner.mpi.library import Library
 
 ALL: tuple[Format, ...] = (
     UserConf(),
@@ -53,4 +55,20 @@ def find(name: str) -> Format:
     raise UsageError(f"--format {name!r} is not known{hint}\nThere are: {', '.join(names())}")
 
 
-__all__ = ["ALL", "Canary", "Format", "Loading", "find", "names"]
+def usual(content: Content, library: Library) -> list[Format]:
+    """What is published where no format is asked for: the user's own files that together hold all
+    that can be said in such files."""
+    rules = bool(content.rules)
+    if library.family == "mpich":
+        wanted: list[tuple[Format, bool]] = [(MpichJson(), rules), (MpichEnv(), rules)]
+    else:
+        wanted = [(RulesV1(), rules), (UserConf(), rules), (PrteUserConf(), False)]
+    return [
+        fmt
+        for fmt, needed in wanted
+        # A table of rules in a setting's own values stays with them: they are obeyed as they are.
+        if needed or (not isinstance(fmt, RulesV1) and fmt.part(content, library).names)
+    ]
+
+
+__all__ = ["ALL", "Canary", "Format", "Loading", "find", "names", "usual"]
