@@ -63,7 +63,7 @@ def on_mate(processes: int, ranks: int, *words: str) -> Layout:
 
 def layouts(app: str, where: str) -> list[Layout]:
     """Flat MPI first, then the author's style, then others."""
-    counts = {"cannon": (8, 18, 32), "cloverleaf3d": (4, 2, 8), "flowcart": (4, 8, 16)}[app]
+    counts = {"cannon": (8, 18, 32), "cloverleaf3d": (4, 2, 8), "flowcart": (2, 3, 4, 8, 16)}[app]
     shapes = [2] if where == "testbed" else [2, 1]
     found = [flat()]
     if app == "cannon":
@@ -93,7 +93,9 @@ def run(app: str, name: str, where: str, given: Any) -> list[dict[str, Any]]:
     cluster = "testbed" if where == "testbed" else "local"
     target = TargetWords(None, app, name, 2, cluster, given.mpi, None, None, 120).resolve()
     own = target.cluster.own_processes
-    every, tuned = layouts(app, where), tuned_of(app, target, given)
+    tuned = tuned_of(app, target, given)
+    flat_mpi, *others = layouts(app, where)
+    every = [flat_mpi, *(o for o in others if not given.layouts or o.name in given.layouts)]
     best_flat = every[0]
     if tuned.setting != DEFAULT:
         best_flat = dataclasses.replace(every[0], label="mpi, tuned", tuned=True)
@@ -178,6 +180,7 @@ def main() -> int:
     add("--where", nargs="+", choices=["node", "testbed"], default=["node"])
     apps = [f"{app}:{name}" for app, name in INPUTS.items()]
     add("--apps", nargs="+", metavar="APP[:INPUT]", default=apps, help=" ".join(apps))
+    add("--layouts", nargs="+", metavar="NAME", help="only these beside flat MPI, as in the tables")
     add("--tuned", nargs="+", metavar="APP=SETTING", default=[], help="flat MPI's, as found before")
     add("--blocks", type=int, default=7)
     add("--minutes", type=float, default=5.0, help="for each table: begin no block after that")
