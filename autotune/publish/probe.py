@@ -42,9 +42,9 @@ class Prober:
         self.library = library
         self.cluster = cluster
         self.runner = Runner(adapter(library), guard=False, cpus=cluster.cpu_set)
-        # Two ranks on each node: else nothing is sent through its memory, and nothing of that is
-        # in force.
-        self._fewest = 2 * cluster.nodes
+        # Two ranks on each of two nodes: with one, nothing is sent through a node's memory, and
+        # nothing about that is in force.
+        self._fewest = 2 * min(cluster.nodes, 2)
         self._places = tempfile.TemporaryDirectory(prefix="autotune-publish-")
 
     def __enter__(self) -> Prober:

@@ -10,6 +10,7 @@ import pytest
 
 from autotune.cli import main
 from autotune.config.cluster import load_cluster
+from autotune.errors import UsageError
 from autotune.publish.content import Content, Rule
 from autotune.publish.formats import Format, find, usual
 from autotune.publish.probe import Prober
@@ -200,3 +201,5 @@ def test_without_a_format_the_user_s_own_files_hold_everything(open_mpi: Library
     placed = Content({"placement": {"map_by": "node"}} | values)
     both = ["openmpi-user", "prte-user"] if open_mpi.version_tuple >= (5,) else ["openmpi-user"]
     assert named(placed) == both
+    with pytest.raises(UsageError, match="OMP_NUM_THREADS"):
+        usual(Content({"env": {"OMP_NUM_THREADS": "1"}}), open_mpi)

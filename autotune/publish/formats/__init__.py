@@ -57,18 +57,25 @@ def find(name: str) -> Format:
 
 def usual(content: Content, library: Library) -> list[Format]:
     """What is published where no format is asked for: the user's own files that together hold all
-    that can be said in such files."""
+    that can be said in such files.  Raises UsageError where nothing can."""
     rules = bool(content.rules)
     if library.family == "mpich":
         wanted: list[tuple[Format, bool]] = [(MpichJson(), rules), (MpichEnv(), rules)]
     else:
         wanted = [(RulesV1(), rules), (UserConf(), rules), (PrteUserConf(), False)]
-    return [
+    chosen = [
         fmt
         for fmt, needed in wanted
         # A table of rules in a setting's own values stays with them: they are obeyed as they are.
         if needed or (not isinstance(fmt, RulesV1) and fmt.part(content, library).names)
     ]
+    if not chosen:
+        raise UsageError(
+            f"the setting has nothing that {library.family}'s own files can say: "
+            f"{', '.join(sorted(name for _, name in content.names)) or 'it is the default'}.\n"
+            "Choose with --format NAME (autotune publish --formats lists them), such as sh"
+        )
+    return chosen
 
 
 __all__ = ["ALL", "Canary", "Format", "Loading", "find", "names", "usual"]
