@@ -54,9 +54,9 @@ def _with_levels(parameter: Parameter, spec: object, where: str) -> Parameter:
         levels = tuple(dict.fromkeys(parameter.normalise(level) for level in parse_levels(spec)))
     except UsageError as problem:
         raise UsageError(f"{where}: {problem}") from None
-    wrong = [p for level in levels if (p := parameter.problem(level, grid=False))]
-    if wrong:
-        raise UsageError(f"{where}: a value {wrong[0]}")
+    for level in levels:
+        if wrong := parameter.problem(level, grid=False):
+            raise UsageError(f"{where}: {level!r} {wrong}")
     return replace(parameter, levels=levels)
 
 

@@ -85,11 +85,11 @@ class Parameter:
             return None
         if grid:
             return f"is not among its levels ({self.describe_levels()})"
-        if isinstance(value, str) != self.is_text:
-            return f"must be {'a word' if self.is_text else 'a number'}"
-        if self.enum and not isinstance(value, str) and value not in self.enum:
+        if self.enum and not self.is_text and value not in self.enum:
             legal = ", ".join(f"{number} {name}" for number, name in self.enum.items())
             return f"is not a value the library knows ({legal})"
+        if isinstance(value, str) != self.is_text:
+            return f"must be {'a word' if self.is_text else 'a number'}"
         return None
 
     def describe_levels(self) -> str:

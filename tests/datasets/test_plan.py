@@ -118,7 +118,9 @@ def test_levels_are_checked(open_mpi: Library) -> None:
     space = load_space("openmpi", library=open_mpi, facts={"ranks": 2, "cores": 2, "nodes": 1})
     with pytest.raises(UsageError, match="did you mean"):
         narrowed(space, {"btl_sm_eager_limi": ["8k"]}, "plan p, cell c")
-    with pytest.raises(UsageError, match=r"levels\.coll_tuned_bcast_algorithm: a value"):
+    with pytest.raises(
+        UsageError, match=r"bcast_algorithm: 'chainn' is not .*\(0 ignore, .*2 chain"
+    ):
         narrowed(space, {"coll_tuned_bcast_algorithm": ["chainn"]}, "plan p, cell c")
 
 
@@ -168,7 +170,9 @@ def test_shipped_plans_can_be_prepared(name: str, open_mpi: Library) -> None:
         assert len(set(p.settings)) == len(p.settings)
         assert all(p.space.is_valid(setting) for setting in p.settings[1:])
     splits = [p.plan.split for p in prepared]
-    assert abs(splits.count("design") - splits.count("report")) <= 1
+    # Designed on one half; whatever is recorded later may only make the other half larger.
+    assert splits.count("design") <= splits.count("report") + 1
+    assert {"design", "report"} == set(splits)
 
 
 def test_grids_that_are_too_large_are_refused(open_mpi: Library) -> None:
