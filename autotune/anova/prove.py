@@ -17,12 +17,8 @@ from autotune.errors import UsageError, WorkError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import MIN_GAIN, Plan
 from autotune.store import Store
-from autotune.study.compare import (
-    BudgetTooSmall,
-    ComparisonOutcome,
-    ComparisonRequest,
-    compare_settings,
-)
+from autotune.study.budget import BudgetTooSmall
+from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher, silent
 from autotune.study.target import Target
 

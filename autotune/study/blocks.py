@@ -155,6 +155,12 @@ class Pairs:
     clock: bool = False
     """The figures are wall times, not a program's own figure."""
 
+    def head(self, count: int) -> Pairs:
+        """The first so many."""
+        return Pairs(
+            self.reference[:count], self.candidate[:count], self.censored[:count], self.clock
+        )
+
     @property
     def ratios(self) -> list[float]:
         """candidate / reference of each block, a censored one infinite."""

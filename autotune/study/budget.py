@@ -5,7 +5,12 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
+from autotune.errors import WorkError
 from autotune.study.ledger import Ledger
+
+
+class BudgetTooSmall(WorkError):
+    """What was asked for cannot be had, not even in part, for the budget that was given."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,11 @@ class Budget:
             else max(self.seconds, ledger.launched_s + self.cost_s(runs)),
             None if self.runs is None else max(self.runs, len(ledger.entries) + runs),
         )
+
+    @property
+    def left_s(self) -> float | None:
+        """Machine seconds that are left, none below zero; None where they are not bounded."""
+        return None if self.seconds is None else max(self.seconds - self.ledger.launched_s, 0.0)
 
     def affords(self, runs: int) -> bool:
         """Whether so many more runs, about as long as the default's, fit in."""

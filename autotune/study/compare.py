@@ -6,13 +6,12 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
-from autotune.errors import WorkError
 from autotune.space import Setting, Space
 from autotune.stats import Decision, NoBlocks, Plan, comparison_words
 from autotune.store import Store
 from autotune.study.bench import MachineBench
 from autotune.study.blocks import Blocks
-from autotune.study.budget import Budget
+from autotune.study.budget import Budget, BudgetTooSmall
 from autotune.study.confirm import Confirmation, confirm_blocks, finite
 from autotune.study.events import Watcher, silent
 from autotune.study.identity import study_key
@@ -93,10 +92,6 @@ def _median(values: list[float]) -> float | None:
     return statistics.median(values) if values else None
 
 
-class BudgetTooSmall(WorkError):
-    """Nothing can be said of no pair at all."""
-
-
 def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutcome:
     """Run interleaved pairs until the plan decides or the budget is spent.
 
@@ -126,7 +121,7 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
             raise BudgetTooSmall(
                 "the budget ended before one pair was measured; give more --budget or --runs"
             ) from None
-        outcome = _outcome(request, bench, blocks, proof, on.study.hash[:12])
+        outcome = outcome_of(request, bench, blocks, proof, on.study.hash[:12])
         store.set_result(on.study.id, proof.decisions[request.second].outcome, outcome.to_json())
     return outcome
 
@@ -138,14 +133,17 @@ def _round(ledger: Ledger, remeasure: bool) -> int:
     return last + 1 if remeasure and rounds else last
 
 
-def _outcome(
+def outcome_of(
     request: ComparisonRequest,
     bench: MachineBench,
     blocks: Blocks,
     proof: Confirmation,
     study: str,
 ) -> ComparisonOutcome:
-    pairs = blocks.pairs(request.second)
+    """What the proof came to, in figures."""
+    decision = proof.decisions[request.second]
+    # Blocks behind the look that decided are of no figure: all that is told has one yardstick.
+    pairs = blocks.pairs(request.second).head(decision.comparison.n)
     phases = (blocks.phase, blocks.again.phase)
     entries = [e for e in bench.ledger.entries if e.phase in phases]
     # Kept runs of an earlier round say nothing about this one.
@@ -157,7 +155,7 @@ def _outcome(
         failed = f"B never ran: {counted[-1].record.state}: {counted[-1].record.reason}"
     return ComparisonOutcome(
         study=study,
-        decision=proof.decisions[request.second],
+        decision=decision,
         first_s=pairs.reference,
         second_s=[c for c, cut in zip(pairs.candidate, pairs.censored, strict=True) if not cut],
         runs=len(entries),

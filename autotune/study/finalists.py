@@ -52,7 +52,7 @@ class Selection:
         hopeful = with_favourite(hopeful, self.search.favourite)[: self.plan.finalists]
         if not hopeful:
             return Finalists()
-        self.search.start_defaults()
+        self.search.defaults.start()
         leader = hopeful[0]
         start = known.simplest_like(leader, self.plan.min_gain)
         slim = self._prune(start, self._prune_blocks(known.noise))

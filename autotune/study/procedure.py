@@ -58,7 +58,7 @@ def carry_out(
     finalists = Selection(search, seed, round_name).choose()
     proof = None
     if finalists.settings:
-        search.start_defaults()
+        search.defaults.start()
         proof = confirm(
             bench,
             finalists.settings,

@@ -156,7 +156,7 @@ class Race:
                 break
             if not began:
                 self.search.watch(PhaseStarted(RACE, "racing the promising", self._left(known)))
-                self.search.start_defaults(NOISE_RUNS)
+                self.search.defaults.start(NOISE_RUNS)
                 began = True
             self._measure(setting, trials)
             known = evidence(self.bench.ledger.entries, trials)
@@ -169,7 +169,7 @@ class Race:
 
     def _measure(self, setting: Setting, trials: list[Trial]) -> None:
         trial = next(t for t in trials if t.effective == setting and t.state != "running")
-        self.search.default_if_due()
+        self.search.defaults.run_if_due()
         number = sum(e.trial == trial.number for e in self.bench.ledger.entries)
         self.bench.run(
             setting, RACE, trial=trial.number, block=number, timeout_s=self.search.limit_s

@@ -6,14 +6,14 @@ import dataclasses
 import statistics
 import time
 
-from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import time_limit
 from autotune.strategies import SCATTER, Observation, Strategy
 from autotune.study.bench import Bench
 from autotune.study.budget import Budget
+from autotune.study.defaults import Defaults
 from autotune.study.events import PhaseStarted, TrialEnded, Waiting, Watcher, silent
-from autotune.study.ledger import DEFAULT_KEY, DEFAULT_PHASE, SEARCH, WARMUP, Entry
+from autotune.study.ledger import SEARCH
 from autotune.study.plan import SearchPlan
 from autotune.study.trial import OthersFaster, Trial, TrialBook
 from runner.types import RunRecord
@@ -43,9 +43,9 @@ class Search:
         self.plan = plan
         self.watch = watch
         self.budget = Budget(bench.ledger, plan.budget_s, plan.max_runs)
+        self.defaults = Defaults(bench, plan, self.budget)
         self.ended_by = ""
         self._inactive: set[str] = set()
-        self._warm = False
         self._told: set[int] = set()
         self._last_told = -1
 
@@ -68,7 +68,8 @@ class Search:
     def run(self) -> None:
         """Measure until an end is reached; ``ended_by`` says which one in words.
 
-        Raises WorkError where the default itself does not run.
+        Raises WorkError where the default itself does not run, BudgetTooSmall where the budget
+        cannot hold one setting and its proof.
         """
         open_trials = self._news()
         self.watch(PhaseStarted("search", "searching", self.plan.trials))
@@ -124,31 +125,6 @@ class Search:
             self.watch(Waiting("waiting for the other workers' trials"))
             time.sleep(POLL_S)
 
-    def start_defaults(self, enough: int | None = None) -> None:
-        """Warm up once per process; make sure that ``enough`` default runs exist to compare with.
-
-        ``enough`` is the plan's number where left out.
-        """
-        wanted = self.plan.first_defaults if enough is None else enough
-        missing = wanted - len(self.bench.ledger.default_values())
-        if not self._warm:
-            self._warm = True
-            self._default(WARMUP)
-            # One near the runs to come, however many were made before the study was interrupted.
-            missing = max(missing, 1)
-        for _ in range(missing):
-            self._default(DEFAULT_PHASE)
-
-    def _default(self, phase: str) -> Entry:
-        entry = self.bench.run(DEFAULT, phase)
-        if not (entry.record.valid or entry.censored):
-            # Launchers fail to start now and then on a busy machine; a program that does not run
-            # fails again.
-            entry = self.bench.run(DEFAULT, phase)
-        if not entry.record.valid:
-            raise WorkError(_default_fails(entry.record))
-        return entry
-
     def _budget_spent(self) -> bool:
         plan = self.plan
         if plan.trials is not None and len(self.book.trials) >= plan.trials:
@@ -179,7 +155,7 @@ class Search:
         if known is not None:
             trial.estimate, trial.state, trial.reused = known[0], known[1], True
         else:
-            self.start_defaults()
+            self.defaults.start()
             self._run_until_decided(trial)
         variance, freedom = self.bench.ledger.default_scatter()
         trial.attrs[SCATTER] = [round(variance, 8), freedom]
@@ -216,7 +192,7 @@ class Search:
         ratios: list[float] = []
         most = self.plan.promising_runs if self._may_repeat() else 1
         while len(ratios) < most:
-            self.default_if_due()
+            self.defaults.run_if_due()
             entry = self.bench.run(
                 trial.effective,
                 SEARCH,
@@ -248,16 +224,6 @@ class Search:
         used = len(entries) - len({e.trial for e in entries})
         return 2 * used < self.plan.extra_runs(len(self.book.trials))
 
-    def default_if_due(self) -> None:
-        """Run the default again where the last of its runs lies too many runs back."""
-        since = 0
-        for entry in reversed(self.bench.ledger.entries):
-            if entry.key == DEFAULT_KEY and entry.counts:
-                break
-            since += entry.counts
-        if since >= self.plan.default_every:
-            self._default(DEFAULT_PHASE)
-
     def _learn_inactive(self, record: RunRecord, trial: Trial) -> None:
         """A parameter whose component is never opened is never launched again in this study.
 
@@ -272,13 +238,3 @@ class Search:
         if not moved:
             self._inactive |= idle
             trial.attrs["inactive"] = sorted(idle)
-
-
-def _default_fails(record: RunRecord) -> str:
-    tail = record.stderr_tail.strip().splitlines()[-5:]
-    shown = "\n".join(f"  | {line}" for line in tail)
-    return (
-        f"the program does not run with the default setting: {record.state}: {record.reason}.\n"
-        "Nothing can be compared with it.  The command was:\n"
-        f"  {' '.join(record.command)}\n" + (f"Its last words:\n{shown}" if shown else "")
-    ).rstrip()

@@ -1,0 +1,103 @@
+"""The default's runs of a search: what every other run is compared with."""
+
+from __future__ import annotations
+
+from autotune.errors import WorkError
+from autotune.space import DEFAULT
+from autotune.study.bench import Bench
+from autotune.study.budget import Budget, BudgetTooSmall
+from autotune.study.ledger import DEFAULT_KEY, DEFAULT_PHASE, WARMUP, Entry
+from autotune.study.plan import SearchPlan
+from autotune.words import seconds
+from runner.types import RunRecord
+
+
+class Defaults:
+    """Makes the runs of the default that a search needs, when it needs them.
+
+    The first of them tell how long a run takes: a budget that could never hold one setting and its
+    proof ends the search there, and is never overdrawn by them.
+    """
+
+    def __init__(self, bench: Bench, plan: SearchPlan, budget: Budget) -> None:
+        self.bench = bench
+        self.plan = plan
+        self.budget = budget
+        self._warm = False
+
+    def start(self, enough: int | None = None) -> None:
+        """Warm up once per process; make sure that ``enough`` runs exist to compare with.
+
+        ``enough`` is the plan's number where left out.  Raises WorkError where the default does
+        not run, BudgetTooSmall where a search cannot be had for the budget.
+        """
+        wanted = self.plan.first_defaults if enough is None else enough
+        missing = wanted - len(self.bench.ledger.default_values())
+        if not self._warm:
+            self._warm = True
+            self._run(WARMUP)
+            # One near the runs to come, however many were made before the study was interrupted.
+            missing = max(missing, 1)
+        for _ in range(missing):
+            self._run(DEFAULT_PHASE)
+            self._check_budget()
+
+    def run_if_due(self) -> None:
+        """Run the default again where the last of its runs lies too many runs back."""
+        since = 0
+        for entry in reversed(self.bench.ledger.entries):
+            if entry.key == DEFAULT_KEY and entry.counts:
+                break
+            since += entry.counts
+        if since >= self.plan.default_every:
+            self._run(DEFAULT_PHASE)
+
+    def _run(self, phase: str) -> Entry:
+        entry = self._launch(phase)
+        if not (entry.record.valid or entry.censored):
+            # Launchers fail to start now and then on a busy machine; a program that does not run
+            # fails again.
+            entry = self._launch(phase)
+        if not entry.record.valid:
+            raise WorkError(_default_fails(entry.record))
+        return entry
+
+    def _launch(self, phase: str) -> Entry:
+        """One run; before any is known it may not take longer than the budget."""
+        limit = None if self.bench.ledger.default_records() else self.budget.left_s
+        entry = None if limit == 0 else self.bench.run(DEFAULT, phase, timeout_s=limit)
+        if entry is None or (limit and entry.censored and entry.record.wall_s >= limit):
+            raise BudgetTooSmall(
+                f"the budget of {seconds(self.plan.budget_s)} ended before the default had run "
+                f"twice: a search needs at least {self.plan.least_runs} runs (warming up, the "
+                "default, one setting and its proof).\n"
+                f"{_REMEDY}"
+            )
+        return entry
+
+    def _check_budget(self) -> None:
+        least = self.budget.cost_s(self.plan.least_runs)
+        if self.plan.budget_s is not None and self.plan.budget_s < least:
+            run_s = self.budget.cost_s(1)
+            raise BudgetTooSmall(
+                f"a budget of {seconds(self.plan.budget_s)} cannot hold a search here: one run "
+                f"takes about {seconds(run_s)}, and at least {self.plan.least_runs} are needed "
+                "(warming up, the default, one setting and its proof): about "
+                f"{seconds(least)}.\n{_REMEDY}"
+            )
+
+
+_REMEDY = (
+    "Give more (--budget), or a smaller input (--input).  Nothing is lost: the same command with a "
+    "larger budget goes on."
+)
+
+
+def _default_fails(record: RunRecord) -> str:
+    tail = record.stderr_tail.strip().splitlines()[-5:]
+    shown = "\n".join(f"  | {line}" for line in tail)
+    return (
+        f"the program does not run with the default setting: {record.state}: {record.reason}.\n"
+        "Nothing can be compared with it.  The command was:\n"
+        f"  {' '.join(record.command)}\n" + (f"Its last words:\n{shown}" if shown else "")
+    ).rstrip()
