@@ -17,11 +17,13 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
+from autotune.datasets import load
 from autotune.errors import UsageError
 from benchmarks.common import report
 from benchmarks.search.course import MARKS
-from benchmarks.search.field import TRACED, take_part
+from benchmarks.search.field import TRACED, Rules, take_part
 from benchmarks.search.foresight import foresight
+from benchmarks.search.kept import Kept
 from benchmarks.search.landscapes import Case, fixed, grid, recorded, wide
 from benchmarks.search.peers import peer_names
 from benchmarks.search.picture import draw
@@ -44,14 +46,12 @@ def main() -> int:
         if given.synthetic:
             return gaps(names, given.seeds, given.json)
         cases = _cases(given)
-        standings, absent = take_part(
-            names, cases, given.seeds, given.runs, given.proofs, given.jobs
-        )
+        standings, absent = take_part(names, cases, _rules(given))
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("interrupted; nothing is kept: the same command begins anew", file=sys.stderr)
+        print("interrupted; the same command goes on with who is left", file=sys.stderr)
         return 130
     known = {s.name: figures(s, cases, given.runs) for s in standings}
     apart = pairs(standings, cases)
@@ -62,7 +62,8 @@ def main() -> int:
         print("pictures:", *draw(standings, given.runs, Path(given.picture)))
     if given.json:
         lands = [case.name for case in cases]
-        data = {"landscapes": lands, "contestants": known, "pairs": apart, "absent": absent}
+        ahead = {name: seen.to_json() for name, seen in apart.items()}
+        data = {"landscapes": lands, "contestants": known, "pairs": ahead, "absent": absent}
         with redirect_stdout(StringIO()):  # The tables above say the same, readably.
             report("search", {**data, "load": os.getloadavg()[0], "seeds": given.seeds}, given.json)
     return 0
@@ -85,6 +86,18 @@ def _cases(given: argparse.Namespace) -> list[Case]:
     if given.wide:
         found += [fixed(wide(i)) for i in numbers[: given.landscapes // 2]]
     return found
+
+
+def _rules(given: argparse.Namespace) -> Rules:
+    """How much everyone plays; what was played is kept by all that it follows from."""
+    follows_from = {
+        key: value
+        for key, value in vars(given).items()
+        if key not in ("strategies", "peers", "jobs", "json", "picture", "anew")
+    }
+    recordings = [load(name).folder for name in [*(given.dataset or ()), *(given.traced or ())]]
+    kept = Kept.of(recordings, follows_from, given.anew)
+    return Rules(given.seeds, given.runs, given.proofs, given.jobs, kept)
 
 
 def _positive(text: str) -> int:
@@ -118,6 +131,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--landscapes", type=_positive, default=10, help="how many functions")
     parser.add_argument("--wide", action="store_true", help="functions of 25 parameters, too")
     parser.add_argument("--jobs", type=_positive, default=1, help="processes (a core each)")
+    parser.add_argument("--anew", action="store_true", help="play again what was played before")
     parser.add_argument("--json", metavar="FILE", help="all figures")
     parser.add_argument("--picture", metavar="FILE.svg", help="share against runs and seconds")
     return parser

@@ -6,7 +6,7 @@ import itertools
 import multiprocessing
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,12 +15,13 @@ import numpy as np
 from autotune.space import Setting, Space
 from autotune.strategies import Strategy, create, resolve_options
 from benchmarks.search.course import Course, follow, prove
+from benchmarks.search.kept import Figures, Kept
 from benchmarks.search.landscapes import Case
 from benchmarks.search.peers import find_peer, peer_names
 
 SLOW_MS = 20.0
-"""A peer that takes longer per trial is given 10 seeds, 50 runs and 4 landscapes."""
-SLOW_SEEDS, SLOW_RUNS, SLOW_CASES = 10, 50, 4
+"""A peer that takes longer per trial is given 10 seeds and 50 runs, and no null landscapes."""
+SLOW_SEEDS, SLOW_RUNS = 10, 50
 PROOF_TRIALS = 25
 
 Make = Callable[[Space, int, Sequence[Setting]], Strategy]
@@ -68,47 +69,61 @@ def maker(name: str) -> Make:
 
 Turn = tuple[str, Case, int, int, bool]
 """Contestant, landscape, seed, search runs, and whether a whole study is wanted, too."""
-Figures = tuple[list[tuple[int, float, Setting]], list[float], int | None]
-"""What a :class:`Course` holds besides its landscape."""
 
 
-def compete(
-    name: str, cases: Sequence[Case], seeds: int, runs: int, proofs: int, jobs: int = 1
-) -> Standing:
+@dataclass(frozen=True)
+class Rules:
+    """``seeds`` searches of ``runs`` search runs on each landscape, ``proofs`` whole studies on
+    each null one, by ``jobs`` processes."""
+
+    seeds: int
+    runs: int
+    proofs: int
+    jobs: int = 1
+    kept: Kept | None = None
+
+
+def compete(name: str, cases: Sequence[Case], rules: Rules) -> Standing:
     """All courses of one contestant; raises UsageError where it cannot take part."""
     make = maker(name)
+    seeds, runs = rules.seeds, rules.runs
     standing = Standing(name)
     if name in peer_names():
         land = cases[0].land(0)
-        trial = follow(land, make(land.space, 0, ()), 0, SLOW_RUNS)
+        trial = follow(land, make(land.space, 0, ()), 0, runs)
         standing.slow = 1e3 * float(np.mean(trial.own_s or [0.0])) > SLOW_MS
     if standing.slow:
-        cases = _spread(cases)
+        cases = [case for case in cases if not case.null]
         seeds, runs = min(seeds, SLOW_SEEDS), min(runs, SLOW_RUNS)
     began = time.monotonic()
     turns: list[Turn] = [
-        (name, case, seed, runs, case.null and not standing.slow and seed < proofs)
+        (name, case, seed, runs, case.null and not standing.slow and seed < rules.proofs)
         for case, seed in itertools.product(cases, range(seeds))
     ]
-    with _played(turns, jobs) as played:
+    known = rules.kept.read(name, len(turns)) if rules.kept else None
+    done = []
+    with _played(turns, rules.jobs, known) as played:
         for (_, case, seed, _, proved), (figures, false) in zip(turns, played, strict=True):
+            done.append((figures, false))
             courses = standing.courses.setdefault(case.name, [])
             courses.append(Course(case.land(seed), *figures))
             standing.false_names += false
             standing.proofs += proved
             if len(courses) == seeds:
                 _show(name, len(standing.courses), len(cases), time.monotonic() - began)
+    if rules.kept and known is None:
+        rules.kept.write(name, done)
     return standing
 
 
 def take_part(
-    names: Sequence[str], cases: Sequence[Case], seeds: int, runs: int, proofs: int, jobs: int = 1
+    names: Sequence[str], cases: Sequence[Case], rules: Rules
 ) -> tuple[list[Standing], dict[str, str]]:
     """Everyone's standing; who could not take part, with the reason."""
     standings, absent = [], {}
     for name in names:
         try:
-            standings.append(compete(name, cases, seeds, runs, proofs, jobs))
+            standings.append(compete(name, cases, rules))
         except Exception as error:  # Whatever a peer raises: the others' hours are not lost by it.
             if name not in peer_names():
                 raise
@@ -120,11 +135,17 @@ _turns: Sequence[Turn] = ()
 
 
 @contextmanager
-def _played(turns: Sequence[Turn], jobs: int) -> Iterator[Iterator[tuple[Figures, bool]]]:
-    """A course's figures and whether its study named falsely, in order, by so many processes.
+def _played(
+    turns: Sequence[Turn], jobs: int, known: Iterable[tuple[Figures, bool]] | None
+) -> Iterator[Iterable[tuple[Figures, bool]]]:
+    """A course's figures and whether its study named falsely, in order: what is ``known``, or
+    played by so many processes.
 
     They are forked, since a landscape is made of functions; only figures travel back.
     """
+    if known is not None:
+        yield known
+        return
     global _turns
     _turns = turns
     if jobs == 1:
@@ -143,11 +164,6 @@ def _play(number: int) -> tuple[Figures, bool]:
         fresh = make(land.space, seed, land.priors)
         false = prove(land, fresh, seed, PROOF_TRIALS) is not None
     return (course.named, course.own_s, course.ended), false
-
-
-def _spread(cases: Sequence[Case]) -> list[Case]:
-    """Four landscapes with something to gain (all there are, where they are fewer)."""
-    return [case for case in cases if not case.null][:SLOW_CASES]
 
 
 def _show(name: str, done: int, of: int, spent_s: float) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from autotune.space import DEFAULT
-from benchmarks.search.course import MARKS, Course
+from benchmarks.search.course import MARKS
 from benchmarks.search.field import Standing
 from benchmarks.search.landscapes import Case
 
@@ -47,26 +48,61 @@ def figures(standing: Standing, cases: Sequence[Case], runs: int) -> dict[str, A
     }
 
 
-def pairs(standings: Sequence[Standing], cases: Sequence[Case]) -> dict[str, list[float]]:
-    """Share of the first less that of each other at 15 runs: mean over landscapes, 95 % interval.
+@dataclass(frozen=True)
+class Apart:
+    """Share of one strategy less that of another at 15 runs: the mean over landscapes.
 
-    A landscape is one pair: the means over the seeds that both searched.
+    ``here`` is its 95 % interval over searches, the landscapes being what they are; ``elsewhere``
+    over landscapes, as for others of which these are a sample.  A pair is one seed on one
+    landscape, or one landscape.
     """
+
+    mean: float
+    here: tuple[float, float]
+    elsewhere: tuple[float, float]
+
+    @classmethod
+    def of(cls, differences: Sequence[Sequence[float]]) -> Apart:
+        """Of the differences by seed, landscape by landscape."""
+        means = [float(np.mean(seeds)) for seeds in differences]
+        mean = float(np.mean(means)) if means else math.nan
+        errors = [
+            float(np.var(s, ddof=1)) / len(s) if len(s) > 1 else math.inf for s in differences
+        ]
+        return cls(
+            mean,
+            _around(mean, math.sqrt(sum(errors)) / max(len(means), 1), sum(map(len, differences))),
+            _around(mean, _standard_error(means), len(means)),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {"mean": self.mean, "here": self.here, "elsewhere": self.elsewhere}
+
+
+def pairs(standings: Sequence[Standing], cases: Sequence[Case]) -> dict[str, Apart]:
+    """How far the first is ahead of each other, on the landscapes and seeds that both searched."""
     first, found = standings[0], {}
     for other in standings[1:]:
         shared = [c.name for c in cases if not c.null and c.name in other.courses]
-        apart = [_mean_share(first, n, other) - _mean_share(other, n, first) for n in shared]
-        found[other.name] = _interval(apart)
+        found[other.name] = Apart.of(
+            [
+                [
+                    mine.land.share(mine.at(DECISIVE)) - its.land.share(its.at(DECISIVE))
+                    for mine, its in zip(first.courses[n], other.courses[n], strict=False)
+                ]
+                for n in shared
+            ]
+        )
     return found
 
 
 def printed(
-    known: dict[str, dict[str, Any]], apart: dict[str, list[float]], first: str, references: str
+    known: dict[str, dict[str, Any]], apart: dict[str, Apart], first: str, references: str
 ) -> str:
     """The tables as text; shares and performance ratios in per cent."""
     marks = list(next(iter(known.values()))["share"])
     places = list(next(iter(known.values()))["by_landscape"])
-    lines = [references, "", "* more than 20 ms a trial: 10 seeds, 50 runs, 4 landscapes"]
+    lines = [references, "", "* more than 20 ms a trial: 10 seeds, 50 runs"]
 
     def table(title: str, cell: Callable[[dict[str, Any], int], str], width: int = 11) -> None:
         fit = (80 - 14) // width
@@ -103,12 +139,11 @@ def printed(
             if place in row["by_landscape"]
         ]
         lines += textwrap.wrap(", ".join(shares), 78, initial_indent="  ", subsequent_indent="  ")
-    lines += ["", f"share of {first} less that of the other at {DECISIVE} runs (95 % interval)"]
-    for name, (mean, low, high) in apart.items():
-        verdict = "ahead" if low > 0 else "behind" if high < 0 else "tie"
-        lines.append(
-            f"{name:14} {100 * mean:+7.1f}  ({100 * low:+.1f} to {100 * high:+.1f})  {verdict}"
-        )
+    lines += ["", f"share of {first} less that of the other at {DECISIVE} runs (95 % intervals)"]
+    lines.append(f"{'':14} {'mean':>6}   {'on these landscapes':26} on others like them")
+    for name, seen in apart.items():
+        here, elsewhere = _verdict(seen.here), _verdict(seen.elsewhere)
+        lines.append(f"{name:14} {100 * seen.mean:+6.1f}   {here:26} {elsewhere}")
     return "\n".join(lines)
 
 
@@ -130,20 +165,22 @@ def references(cases: Sequence[Case]) -> str:
     )
 
 
-def _mean_share(standing: Standing, name: str, other: Standing) -> float:
-    """Over the seeds that both searched."""
-    count = min(len(standing.courses[name]), len(other.courses[name]))
-    courses: list[Course] = standing.courses[name][:count]
-    return float(np.mean([c.land.share(c.at(DECISIVE)) for c in courses]))
+def _verdict(interval: tuple[float, float]) -> str:
+    low, high = interval
+    verdict = "ahead" if low > 0 else "behind" if high < 0 else "tie"
+    return f"{100 * low:+.1f} to {100 * high:+.1f}  {verdict}"
 
 
-def _interval(values: Sequence[float]) -> list[float]:
-    mean = float(np.mean(values)) if values else math.nan
-    if len(values) < 2:
-        return [mean, -math.inf, math.inf]
-    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    reach = float(stats.t.ppf(0.975, len(values) - 1)) * error
-    return [mean, mean - reach, mean + reach]
+def _standard_error(values: Sequence[float]) -> float:
+    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.inf
+
+
+def _around(mean: float, error: float, values: int) -> tuple[float, float]:
+    """A 95 % interval; without an end where nothing tells the error."""
+    if not math.isfinite(error):
+        return -math.inf, math.inf
+    reach = float(stats.t.ppf(0.975, values - 1)) * error
+    return mean - reach, mean + reach
 
 
 def _spread(values: Sequence[float]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 
@@ -9,13 +10,14 @@ import pytest
 
 from autotune.datasets import load
 from autotune.space import DEFAULT, Setting
-from autotune.strategies import create
+from autotune.strategies import Strategy, create
 from benchmarks.search.__main__ import main
-from benchmarks.search.course import follow
+from benchmarks.search.course import Course, follow
 from benchmarks.search.field import maker
 from benchmarks.search.foresight import foresight
-from benchmarks.search.landscapes import grid, recorded
+from benchmarks.search.landscapes import Land, grid, recorded
 from benchmarks.search.peers import find_peer
+from benchmarks.search.tables import Apart
 from tests.datasets.conftest import make, nothing, planted
 from tests.predict.recorded import record
 
@@ -47,14 +49,58 @@ def test_a_peer_is_driven_without_repeats() -> None:
 
 
 def test_the_tables_fit_80_columns(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     words = ["--landscapes", "2", "--seeds", "2", "--runs", "15", "--proofs", "1"]
     monkeypatch.setattr(sys, "argv", ["search", *words, "--strategies", "ga:thesis", "random"])
     assert main() == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert any(line.startswith("random") for line in lines)
+
+
+def test_who_has_played_does_not_play_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    played: list[str] = []
+
+    def count(land: Land, strategy: Strategy, seed: int, runs: int) -> Course:
+        played.append(type(strategy).__name__)
+        return follow(land, strategy, seed, runs)
+
+    monkeypatch.setattr("benchmarks.search.field.follow", count)
+
+    def run(*strategies: str, seeds: int = 2, more: tuple[str, ...] = ()) -> tuple[str, int]:
+        words = ["--landscapes", "2", "--seeds", str(seeds), "--runs", "15", "--proofs", "0", *more]
+        monkeypatch.setattr(sys, "argv", ["search", *words, "--strategies", *strategies])
+        played.clear()
+        assert main() == 0
+        return capsys.readouterr().out, len(played)
+
+    alone, turns = run("random")
+    assert turns == 3 * 2  # Two landscapes with a gain and a null one.
+    assert run("random") == (alone, 0)
+    assert run("ga:thesis", "random")[1] == turns
+    assert run("random", seeds=3)[1] == 3 * 3
+    assert run("random", more=("--anew",))[1] == turns
+
+
+def test_apart_on_these_landscapes_and_on_others() -> None:
+    seen = Apart.of([[0.1, 0.3], [-0.2, 0.0]])
+    assert seen.mean == pytest.approx(0.05)
+    # Four values, a variance of 0.02 on each of two landscapes; t of 3 degrees of freedom.
+    reach = 3.18245 * (0.02 / 2 + 0.02 / 2) ** 0.5 / 2
+    assert seen.here == pytest.approx((0.05 - reach, 0.05 + reach), abs=1e-5)
+    # Two landscapes, 0.2 and -0.1; t of 1 degree of freedom.
+    reach = 12.7062 * 0.15
+    assert seen.elsewhere == pytest.approx((0.05 - reach, 0.05 + reach), abs=1e-4)
+
+
+def test_one_search_tells_nothing_of_how_far_apart_two_are() -> None:
+    seen = Apart.of([[0.1]])
+    assert seen.here == seen.elsewhere == (-math.inf, math.inf)
 
 
 def test_a_wrong_strategy_is_refused(
