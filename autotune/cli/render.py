@@ -29,8 +29,14 @@ def error_console() -> Console:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:
-    """A light table below its title; a column whose name starts with ``>`` is right-aligned."""
-    drawn = Table(box=None, pad_edge=False)
+    """A light table below its title; a column whose name starts with ``>`` is right-aligned.
+
+    Where two spaces between the columns would break words in a terminal's width, there is one.
+    """
+    rows, titles = [list(row) for row in rows], [name.lstrip(">") for name in columns]
+    longest = [max(map(len, column)) for column in zip(titles, *rows, strict=False)]
+    wide = sum(longest) + 2 * (len(longest) - 1) > WIDTH
+    drawn = Table(box=None, pad_edge=False, collapse_padding=wide)
     for column in columns:
         drawn.add_column(
             column.lstrip(">"),
