@@ -17,7 +17,11 @@ from runner import places
 from runner.whole import write_whole
 
 ROOT = Path(__file__).parents[2]
-CODE = ("autotune", "benchmarks/search")
+CODE = (
+    *(f"autotune/{layer}" for layer in ("space", "stats", "strategies", "study")),
+    *("autotune/datasets", "autotune/predict", "benchmarks"),
+)
+"""What decides in a search, and what its landscapes are made of."""
 
 Figures = tuple[list[tuple[int, float, Setting]], list[float], int | None]
 """What a course holds besides its landscape: what was named, own seconds, where it stopped."""
