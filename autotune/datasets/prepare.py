@@ -125,6 +125,7 @@ def start(
     elif folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} holds other files and no {CARD}; give an empty place with -o")
     now = {p.plan.key: _cell(p) for p in prepared}
+    chunks = {p.plan.key: p.cut.chunks for p in prepared}
     keys = [c.key for c in plan.cells if c.key in known or c.key in now]
     added = [p for p in prepared if p.plan.key not in known]
     planned = sum(p.planned_s for p in added)
@@ -149,7 +150,7 @@ def start(
         planned_s=round(planned + (before.card.planned_s if before else 0.0), 1),
         measured_s=before.card.measured_s if before else 0.0,
         regenerate=regenerate,
-        cells=tuple(_continued(known.get(key), now.get(key)) for key in keys),
+        cells=tuple(continued(known.get(key), now.get(key), chunks.get(key, 1)) for key in keys),
     )
     spaces = {p.plan.key: p.space for p in added}
     settings = {p.plan.key: p.settings for p in added}
@@ -158,16 +159,17 @@ def start(
     return create(folder, card, spaces, settings)
 
 
-def _continued(known: Cell | None, now: Cell | None) -> Cell:
+def continued(known: Cell | None, now: Cell | None, chunks: int) -> Cell:
     """A cell as it was begun, with more blocks where the plan asks for more runs since.
 
-    The blocks there are stay what they were: a further pass only adds some behind them.
+    The blocks there are stay what they were: a further pass, of so many ``chunks``, only adds some
+    behind them.
     """
     if known is None or now is None:
         found = known or now
         assert found is not None
         return found
-    more = now.blocks > known.blocks and now.blocks % known.blocks == 0
+    more = now.blocks > known.blocks and known.blocks % chunks == 0
     return known.model_copy(update={"blocks": now.blocks}) if more else known
 
 

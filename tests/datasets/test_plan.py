@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from autotune.datasets import Dataset, narrowed
 from autotune.datasets.plan import LARGEST_GRID, Plan, PlanCell, load_plan
-from autotune.datasets.prepare import prepare
+from autotune.datasets.prepare import continued, prepare
 from autotune.datasets.schedule import of_block, size
 from autotune.errors import UsageError
 from autotune.space import load_space
@@ -173,6 +173,23 @@ def test_shipped_plans_can_be_prepared(name: str, open_mpi: Library) -> None:
     # Designed on one half; whatever is recorded later may only make the other half larger.
     assert splits.count("design") <= splits.count("report") + 1
     assert {"design", "report"} == set(splits)
+
+
+@pytest.mark.parametrize(
+    ("begun", "asked", "chunks", "blocks"),
+    [
+        (3, 6, 1, 6),
+        (3, 5, 1, 5),  # Two passes more on three.
+        (6, 10, 2, 10),
+        (3, 2, 1, 3),  # What is there stays.
+        (3, 8, 2, 3),  # Passes that are cut otherwise do not fit behind these.
+    ],
+)
+def test_more_runs_are_more_blocks_behind_those_that_are_there(
+    begun: int, asked: int, chunks: int, blocks: int
+) -> None:
+    known, now = (cell_of(1.0).cell({}).model_copy(update={"blocks": n}) for n in (begun, asked))
+    assert continued(known, now, chunks).blocks == blocks
 
 
 def test_grids_that_are_too_large_are_refused(open_mpi: Library) -> None:
