@@ -37,9 +37,9 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     longest = [max(map(len, column)) for column in zip(titles, *rows, strict=False)]
     wide = sum(longest) + 2 * (len(longest) - 1) > WIDTH
     drawn = Table(box=None, pad_edge=False, collapse_padding=wide)
-    for column in columns:
+    for column, heading in zip(columns, titles, strict=True):
         drawn.add_column(
-            column.lstrip(">"),
+            heading,
             justify="right" if column.startswith(">") else "left",
             overflow="fold",
         )

@@ -66,13 +66,12 @@ class Apart:
         """Of the differences by seed, landscape by landscape."""
         means = [float(np.mean(seeds)) for seeds in differences]
         mean = float(np.mean(means)) if means else math.nan
-        errors = [
-            float(np.var(s, ddof=1)) / len(s) if len(s) > 1 else math.inf for s in differences
-        ]
+        errors = [_standard_error(seeds) for seeds in differences]
+        here = math.sqrt(sum(error**2 for error in errors)) / max(len(means), 1)
         return cls(
             mean,
-            _around(mean, math.sqrt(sum(errors)) / max(len(means), 1), sum(map(len, differences))),
-            _around(mean, _standard_error(means), len(means)),
+            _around(mean, here, _freedom(errors, differences)),
+            _around(mean, _standard_error(means), len(means) - 1),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -175,11 +174,17 @@ def _standard_error(values: Sequence[float]) -> float:
     return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.inf
 
 
-def _around(mean: float, error: float, values: int) -> tuple[float, float]:
+def _freedom(errors: Sequence[float], samples: Sequence[Sequence[float]]) -> float:
+    """Degrees of freedom of a mean of means whose scatters differ (Welch and Satterthwaite)."""
+    parts = [e**4 / (len(s) - 1) for e, s in zip(errors, samples, strict=True) if len(s) > 1]
+    return sum(e**2 for e in errors) ** 2 / sum(parts) if sum(parts) > 0 else 1.0
+
+
+def _around(mean: float, error: float, freedom: float) -> tuple[float, float]:
     """A 95 % interval; without an end where nothing tells the error."""
     if not math.isfinite(error):
         return -math.inf, math.inf
-    reach = float(stats.t.ppf(0.975, values - 1)) * error
+    reach = float(stats.t.ppf(0.975, freedom)) * error
     return mean - reach, mean + reach
 
 

@@ -90,12 +90,20 @@ def test_who_has_played_does_not_play_again(
 def test_apart_on_these_landscapes_and_on_others() -> None:
     seen = Apart.of([[0.1, 0.3], [-0.2, 0.0]])
     assert seen.mean == pytest.approx(0.05)
-    # Four values, a variance of 0.02 on each of two landscapes; t of 3 degrees of freedom.
-    reach = 3.18245 * (0.02 / 2 + 0.02 / 2) ** 0.5 / 2
+    # Four values, a variance of 0.02 on each of two landscapes; t of 2 degrees of freedom.
+    reach = 4.30265 * (0.02 / 2 + 0.02 / 2) ** 0.5 / 2
     assert seen.here == pytest.approx((0.05 - reach, 0.05 + reach), abs=1e-5)
     # Two landscapes, 0.2 and -0.1; t of 1 degree of freedom.
     reach = 12.7062 * 0.15
     assert seen.elsewhere == pytest.approx((0.05 - reach, 0.05 + reach), abs=1e-4)
+
+
+def test_where_one_landscape_scatters_its_few_searches_count() -> None:
+    steady, wild = [0.1] * 50, [0.0, 1.0, 2.0]
+    seen = Apart.of([steady, wild])
+    # All error is the wild one's, a variance of 1 over 3 searches: t of 2 degrees of freedom.
+    reach = 4.30265 * (1 / 3) ** 0.5 / 2
+    assert seen.here == pytest.approx((0.55 - reach, 0.55 + reach), abs=1e-4)
 
 
 def test_one_search_tells_nothing_of_how_far_apart_two_are() -> None:
