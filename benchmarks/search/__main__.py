@@ -73,9 +73,14 @@ def _cases(given: argparse.Namespace) -> list[Case]:
     if given.dataset:
         foresee = foresight(given.traced) if given.traced else None
         found = recorded(given.dataset, given.split, foresee)
-        blurred = [case.name for case in found if case.blurred]
+        blurred = [case for case in found if case.blurred]
+        if given.blurred:
+            if not blurred:
+                raise UsageError("--blurred: the noise of none of these landscapes hides its gain")
+            return blurred
         if blurred:
-            print(f"left out, noisier than half of their gain: {', '.join(blurred)}\n")
+            names = ", ".join(case.name for case in blurred)
+            print(f"left out (--blurred), noisier than half of their gain: {names}\n")
         return [case for case in found if not case.blurred]
     first = REPORTED if given.split in (None, "report") else 0
     found = []
@@ -120,6 +125,9 @@ def _arguments() -> argparse.ArgumentParser:
         help="recordings that auto+traced has a model of, the program itself left out",
     )
     parser.add_argument("--split", choices=["design", "report"], help="which half; default: all")
+    parser.add_argument(
+        "--blurred", action="store_true", help="only the recorded grids left out for their noise"
+    )
     parser.add_argument("--strategies", nargs="+", default=list(OURS), metavar="NAME[:PRESET]")
     parser.add_argument("--peers", action="store_true", help="the peers that are installed, too")
     parser.add_argument("--synthetic", action="store_true", help="the ten-parameter function")

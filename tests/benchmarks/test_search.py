@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import sys
 from pathlib import Path
 
@@ -138,6 +139,23 @@ def test_a_gain_that_the_noise_hides_is_no_scale_for_shares(tmp_path: Path) -> N
     make(tmp_path / "quiet", {"little": little}, noise=0.01, blocks=9)
     assert [case.blurred for case in recorded([str(tmp_path / "noisy")])] == [True]
     assert [case.blurred for case in recorded([str(tmp_path / "quiet")])] == [False]
+
+
+@pytest.mark.parametrize("slow_share", [0.0, 0.3])
+def test_slow_launches_of_others_than_the_best_blur_a_small_gain(
+    tmp_path: Path, slow_share: float
+) -> None:
+    launches = random.Random(0)
+
+    def little(setting: Setting) -> float:
+        if setting.get("eager") == 65536:
+            return 0.9
+        slow = setting.get("eager") == 8192 and launches.random() < slow_share
+        return 3.8 if slow else 0.95 if setting.get("eager") == 8192 else 1.0
+
+    make(tmp_path / "launches", {"little": little}, noise=0.01, blocks=6)
+    (case,) = recorded([str(tmp_path / "launches")])
+    assert case.blurred == (slow_share > 0)
 
 
 def test_a_traced_contestant_begins_with_what_is_predicted() -> None:
