@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from dataclasses import dataclass
 
@@ -42,6 +43,13 @@ class Budget:
             else max(self.seconds, ledger.launched_s + self.cost_s(runs)),
             None if self.runs is None else max(self.runs, len(ledger.entries) + runs),
         )
+
+    @property
+    def holds(self) -> float:
+        """Runs about as long as the default's that all of it holds; infinite without a bound."""
+        run_s = self.cost_s(1)
+        by_time = self.seconds / run_s if self.seconds is not None and run_s else math.inf
+        return min(by_time, math.inf if self.runs is None else self.runs)
 
     @property
     def left_s(self) -> float | None:

@@ -113,8 +113,10 @@ class Selection:
         return finalists
 
     def _leaves_proof(self, runs: int) -> bool:
-        """Whether the budget holds so many runs and the proof of one finalist after them."""
-        return self.search.budget.affords(runs + self.plan.proof_runs(1))
+        """Whether the budget holds so many runs and, after them, the smallest proof and half of
+        what was kept beyond it."""
+        left_over = (self.plan.proof_runs(1) + self.search.kept_runs) // 2
+        return self.search.budget.affords(runs + left_over)
 
     def _begun(self, phase: str) -> bool:
         """Whether a phase is stored already: it is gone through again, whatever it left over."""

@@ -5,6 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+KEPT_SHARE = 0.4
+KEPT_MOST = 350
+"""Runs: four rounds of taking parameters out, six settings in eight blocks each, and a whole proof
+of three finalists."""
+
 
 @dataclass(frozen=True)
 class SearchPlan:
@@ -47,6 +52,13 @@ class SearchPlan:
         """The smallest bound on runs under which one setting can be tried and proven."""
         warming_up = 1
         return warming_up + self.first_defaults + self.race_least + self.proof_runs(1) + 1
+
+    def kept_runs(self, held: float) -> int:
+        """Runs that search and race leave of a budget of ``held`` runs: the smallest proof, and of
+        what is beyond two of the smallest searches a share for taking parameters out and for a
+        proof that may go on until it is decided."""
+        beyond = max(held - 2 * self.least_runs, 0.0)
+        return self.proof_runs(1) + int(min(KEPT_SHARE * beyond, KEPT_MOST))
 
     def proof_runs(self, finalists: int) -> int:
         """Runs of the smallest proof of so many finalists."""

@@ -152,7 +152,7 @@ class Race:
             return known
         began = False
         while self._left(known) > 0 and (setting := known.next_setting(self.plan.min_gain)):
-            if not self.search.budget.affords(1 + self.plan.proof_runs(1)):
+            if not self.search.budget.affords(1 + self.search.kept_runs):
                 break
             if not began:
                 self.search.watch(PhaseStarted(RACE, "racing the promising", self._left(known)))

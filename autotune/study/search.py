@@ -130,10 +130,15 @@ class Search:
         if plan.trials is not None and len(self.book.trials) >= plan.trials:
             self.ended_by = f"{plan.trials} trials done"
             return True
-        if not self.budget.affords(plan.race_least + plan.proof_runs(1)):
+        if not self.budget.affords(plan.race_least + self.kept_runs):
             self.ended_by = BUDGET_SPENT
             return True
         return False
+
+    @property
+    def kept_runs(self) -> int:
+        """Runs that the search and its race leave of the budget for what comes after them."""
+        return self.plan.kept_runs(self.budget.holds)
 
     @property
     def limit_s(self) -> float | None:

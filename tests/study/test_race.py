@@ -15,6 +15,7 @@ from autotune.study.ledger import Entry, Ledger
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import Answer, carry_out
 from autotune.study.race import Evidence, evidence
+from autotune.study.search import BUDGET_SPENT
 from autotune.study.simulated import MemoryBook, SimulatedBench
 from autotune.study.trial import Trial
 from runner.types import RunRecord
@@ -187,6 +188,44 @@ def test_a_budget_of_runs_holds_through_pruning_and_proof() -> None:
     assert len(simulated.ledger.entries) <= 100
     assert answer.chosen is not None
     assert answer.chosen.get("p3") == 2
+
+
+def test_a_search_that_would_never_end_leaves_a_budget_to_pruning_and_proof() -> None:
+    """A gain that the smallest proof does not decide, in settings full of what does nothing."""
+    names = [f"p{i}" for i in range(16)]
+    space = Space("wide", tuple(parameter(n, 1, 2) for n in names))
+    rng = np.random.default_rng(4)
+    settings = [Setting({n: int(rng.integers(1, 3)) for n in names}) for _ in range(400)]
+
+    def model(setting: Setting, draw: np.random.Generator) -> float:
+        return float((0.9 if setting.get("p3") == 2 else 1.0) * draw.lognormal(0, 0.06))
+
+    strategy: Any = ListStrategy(settings)
+    simulated = bench(model)
+    plan = SearchPlan(trials=None, max_runs=400)
+    answer = carry_out(simulated, MemoryBook(), strategy, space, plan, seed=1)
+    kinds = [e.kind for e in simulated.ledger.entries]
+    assert len(kinds) <= 400
+    assert answer.search.ended_by == BUDGET_SPENT
+    # 400 runs hold 336 more than two of the smallest searches; 40 % of those and 24 are kept.
+    assert kinds.count("search") + kinds.count("race") <= 400 - 134 - 24
+    assert answer.chosen is not None
+    assert answer.chosen.get("p3") == 2
+    assert len(answer.chosen) <= 4
+
+
+@pytest.mark.parametrize(("held", "kept"), [(32, 24), (64, 24), (164, 64), (10_000, 374)])
+def test_small_budgets_keep_the_smallest_proof_only(held: float, kept: int) -> None:
+    assert SearchPlan().least_runs == 32
+    assert SearchPlan().kept_runs(held) == kept
+
+
+def test_what_a_budget_holds_is_the_narrower_of_its_bounds() -> None:
+    ledger = Ledger.of([run(i, DEFAULT, 2.0) for i in range(3)])
+    assert Budget(ledger).holds == math.inf
+    assert Budget(ledger, seconds=10.0).holds == 5
+    assert Budget(ledger, seconds=10.0, runs=4).holds == 4
+    assert Budget(Ledger.of([]), seconds=10.0).holds == math.inf
 
 
 def test_a_budget_counts_seconds_and_runs() -> None:
