@@ -82,6 +82,8 @@ def _cases(given: argparse.Namespace) -> list[Case]:
             names = ", ".join(case.name for case in blurred)
             print(f"left out (--blurred), noisier than half of their gain: {names}\n")
         return [case for case in found if not case.blurred]
+    if given.blurred:
+        raise UsageError("--blurred: name recordings with --dataset; functions are never left out")
     first = REPORTED if given.split in (None, "report") else 0
     found = []
     numbers = range(first, first + 1000)

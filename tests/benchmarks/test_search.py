@@ -120,6 +120,14 @@ def test_a_wrong_strategy_is_refused(
     assert "did you mean ga" in capsys.readouterr().err
 
 
+def test_only_recordings_are_left_out_for_their_noise(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["search", "--blurred", "--landscapes", "1"])
+    assert main() == 2
+    assert "--dataset" in capsys.readouterr().err
+
+
 def test_of_two_recordings_the_one_with_more_runs_counts(tmp_path: Path) -> None:
     for name, blocks in (("three", 3), ("nine", 9)):
         make(tmp_path / name, {"planted": planted, "null": nothing}, blocks=blocks)
