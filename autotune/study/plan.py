@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 
 KEPT_SHARE = 0.4
+"""Of what a budget holds beyond two of the smallest searches: less leaves settings whole and gains
+undecided, more proves no more."""
 KEPT_MOST = 350
 """Runs: four rounds of taking parameters out, six settings in eight blocks each, and a whole proof
 of three finalists."""

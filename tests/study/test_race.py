@@ -171,40 +171,34 @@ def test_a_budget_of_runs_is_kept_with_its_reserve(space: Space) -> None:
         assert "budget" in answer.search.ended_by or len(answer.search.book.trials) == len(MANY)
 
 
-def test_a_budget_of_runs_holds_through_pruning_and_proof() -> None:
-    """A finalist of many parameters, of which one acts: taking them out wants many runs."""
+def wide(p3: float, noise: float, count: int, plan: SearchPlan) -> tuple[Answer, list[str]]:
+    """A study of ``count`` settings of 16 parameters of which one acts, and the kinds of its
+    runs."""
     names = [f"p{i}" for i in range(16)]
     space = Space("wide", tuple(parameter(n, 1, 2) for n in names))
     rng = np.random.default_rng(4)
-    settings = [Setting({n: int(rng.integers(1, 3)) for n in names}) for _ in range(12)]
+    settings = [Setting({n: int(rng.integers(1, 3)) for n in names}) for _ in range(count)]
 
     def model(setting: Setting, draw: np.random.Generator) -> float:
-        return float((0.6 if setting.get("p3") == 2 else 1.0) * draw.lognormal(0, 0.1))
+        return float((p3 if setting.get("p3") == 2 else 1.0) * draw.lognormal(0, noise))
 
     strategy: Any = ListStrategy(settings)
     simulated = bench(model)
-    plan = SearchPlan(trials=12, max_runs=100)
     answer = carry_out(simulated, MemoryBook(), strategy, space, plan, seed=1)
-    assert len(simulated.ledger.entries) <= 100
+    return answer, [entry.kind for entry in simulated.ledger.entries]
+
+
+def test_a_budget_of_runs_holds_through_pruning_and_proof() -> None:
+    """Taking 15 of 16 parameters out wants many runs."""
+    answer, kinds = wide(0.6, 0.1, 12, SearchPlan(trials=12, max_runs=100))
+    assert len(kinds) <= 100
     assert answer.chosen is not None
     assert answer.chosen.get("p3") == 2
 
 
 def test_a_search_that_would_never_end_leaves_a_budget_to_pruning_and_proof() -> None:
     """A gain that the smallest proof does not decide, in settings full of what does nothing."""
-    names = [f"p{i}" for i in range(16)]
-    space = Space("wide", tuple(parameter(n, 1, 2) for n in names))
-    rng = np.random.default_rng(4)
-    settings = [Setting({n: int(rng.integers(1, 3)) for n in names}) for _ in range(400)]
-
-    def model(setting: Setting, draw: np.random.Generator) -> float:
-        return float((0.9 if setting.get("p3") == 2 else 1.0) * draw.lognormal(0, 0.06))
-
-    strategy: Any = ListStrategy(settings)
-    simulated = bench(model)
-    plan = SearchPlan(trials=None, max_runs=400)
-    answer = carry_out(simulated, MemoryBook(), strategy, space, plan, seed=1)
-    kinds = [e.kind for e in simulated.ledger.entries]
+    answer, kinds = wide(0.9, 0.06, 400, SearchPlan(trials=None, max_runs=400))
     assert len(kinds) <= 400
     assert answer.search.ended_by == BUDGET_SPENT
     # 400 runs hold 336 more than two of the smallest searches; 40 % of those and 24 are kept.
