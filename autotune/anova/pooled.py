@@ -5,26 +5,41 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-RESAMPLES = 4000
+from autotune.anova.result import ProgramEvidence
 
 
-def mean_gain(logs: Sequence[Sequence[float]], seed: int = 0) -> tuple[float, float, float]:
-    """Mean over programs of the gain (median over pairs), with its 95 % interval.
+@dataclass(frozen=True)
+class MeanGain:
+    """Mean of T_default / T - 1 over programs and the ends of its 95 % interval.
 
-    The interval is a bootstrap over the pairs of each program.  Raises ValueError for none.
+    ``hi`` is infinite where the interval of a program is open above.
     """
-    if not logs or any(len(pairs) == 0 for pairs in logs):
-        raise ValueError("every program needs pairs")
-    rng = np.random.default_rng(seed)
-    drawn = np.zeros(RESAMPLES)
-    for pairs in logs:
-        array = np.asarray(pairs, dtype=np.float64)
-        picked = rng.integers(array.size, size=(RESAMPLES, array.size))
-        drawn += np.expm1(np.median(array[picked], axis=1))
-    drawn /= len(logs)
-    middle = statistics.fmean(math.expm1(statistics.median(pairs)) for pairs in logs)
-    lo, hi = np.quantile(drawn, [0.025, 0.975])
-    return middle, float(lo), float(hi)
+
+    gain: float
+    lo: float
+    hi: float
+
+
+def mean_gain(rows: Sequence[ProgramEvidence]) -> MeanGain | None:
+    """The mean of the rows' gains; None without rows, or where one of them has no interval.
+
+    The interval is made of the rows' own ones (MOVER; Zou and Donner, Statistics in Medicine 27,
+    2008): programs are independent, so the mean of k gains lies below its estimate by no more than
+    the root of the sum of squares of (gain - lo), divided by k.  The rows' intervals hold at all
+    looks together, so this one does whenever the programs stopped; for one program it is the
+    program's own.
+    """
+    gains, lower, upper = [], [], []
+    for row in rows:
+        if row.gain is None or row.lo is None:
+            return None
+        gains.append(row.gain)
+        lower.append(row.gain - row.lo)
+        upper.append(math.inf if row.hi is None else row.hi - row.gain)
+    if not gains:
+        return None
+    middle = statistics.fmean(gains)
+    below, above = (math.hypot(*arms) / len(gains) for arms in (lower, upper))
+    return MeanGain(middle, middle - below, middle + above)

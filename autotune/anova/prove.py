@@ -1,88 +1,45 @@
 """A class-wide setting on the machine: interleaved with the default on every program.
 
-Everything is measured by the study's own comparison, so runs are stored, rejected ones repeated,
-and the same command continues where an interruption ended it.
+Proven is a setting that is shown not to be slower than the margin on each program, those held out
+included, and shown to gain on the mean over the class.  The programs are tested at one-sided 2.5 %
+each: "all of them passed" is false with no more than that (intersection-union), so nothing is split
+over them.
 """
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from autotune.anova.pooled import mean_gain
-from autotune.anova.result import ProgramEvidence
-from autotune.errors import UsageError, WorkError
-from autotune.space import DEFAULT, Setting, Space
-from autotune.stats import MIN_GAIN, Plan
-from autotune.store import Store
-from autotune.study.budget import BudgetTooSmall
-from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_settings
-from autotune.study.events import Watcher, silent
-from autotune.study.target import Target
-
-PRUNE_PAIRS = 12
-"""Pairs on each program when a parameter is taken out."""
-BAD = ("worse", "failed")
-
-
-@dataclass(frozen=True)
-class Program:
-    """A program to prove the setting on, with the space that launches it."""
-
-    target: Target
-    space: Space
-    held_out: bool
-
-    @property
-    def name(self) -> str:
-        given = f" {self.target.input}" if self.target.input else ""
-        return f"{self.target.app.name}{given} on {self.target.ranks} ranks"
-
-
-@dataclass
-class Terms:
-    """How to measure.  ``budget_s`` is for everything together; ``say`` hears one line a step."""
-
-    store: Store
-    plan: Plan = field(default_factory=Plan)
-    prune_pairs: int = PRUNE_PAIRS
-    budget_s: float | None = None
-    min_gain: float = MIN_GAIN
-    seed: int = 0
-    guard: bool = True
-    watch: Watcher = silent
-    say: Callable[[str], None] = lambda words: None
-    prune: bool = True
+from autotune.anova.pairs import Clock, Program, Shown, Terms, check_programs, measure
+from autotune.anova.pooled import MeanGain, mean_gain
+from autotune.anova.prune import Pruned, prune
+from autotune.anova.result import HeldOut, ProgramEvidence
+from autotune.space import DEFAULT, Setting
+from autotune.words import percent
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of it; ``gain`` is the mean over the programs of the class with a 95 % interval."""
+    """What came of it; ``gain`` is the mean over the programs of the class with a 95 % interval,
+    ``held_out`` that over the others.
+
+    ``held_out_shows``: "gain" (interval above 0), "no loss" (above -margin), "loss" (below 0), else
+    "open"; None without such programs.  ``next_step`` says what would decide an open proof.
+    """
 
     proven: bool
     setting: Setting
     why: str
-    gain: float | None
-    lo: float | None
-    hi: float | None
-    held_out_gain: float | None
+    margin: float
+    gain: MeanGain | None
+    held_out: MeanGain | None
+    held_out_shows: HeldOut | None
     evidence: tuple[ProgramEvidence, ...]
-    pruned: tuple[str, ...]
+    pruned: Pruned
+    next_step: str
     cut_short: bool
-
-
-def check_programs(setting: Setting, programs: Sequence[Program]) -> None:
-    """Refuse a setting that one of the programs cannot be given; raises UsageError."""
-    for program in programs:
-        problems = program.space.violations(setting, grid=False)
-        if problems:
-            raise UsageError(
-                f"{program.name}: the setting {setting.key!r} cannot be used in space "
-                f"{program.space.name}: {'; '.join(problems)}.  Give the space that the dataset "
-                "was measured in (--space)"
-            )
 
 
 def prove(setting: Setting, programs: Sequence[Program], terms: Terms) -> Proof:
@@ -92,203 +49,151 @@ def prove(setting: Setting, programs: Sequence[Program], terms: Terms) -> Proof:
     not run.
     """
     check_programs(setting, programs)
-    clock = _Clock(terms.budget_s)
+    clock = Clock(terms.budget_s)
     members = [program for program in programs if not program.held_out]
-    kept, pruned = setting, ()  # type: tuple[Setting, tuple[str, ...]]
     if terms.prune:
-        kept, pruned = prune(setting, members, terms, clock)
-    if kept == DEFAULT:
-        why = "every parameter could be taken out without making anything worse"
-        return Proof(False, DEFAULT, why, None, None, None, None, (), pruned, clock.spent)
-    shown = []
+        pruned = prune(setting, members, terms, clock)
+    else:
+        pruned = Pruned(setting, unproven=tuple(setting) if len(setting) > 1 else ())
+    shown: list[Shown] = []
     for number, program in enumerate(programs):
         terms.say(f"{number + 1}/{len(programs)}  proving on {program.name}")
         left = clock.share(len(programs) - number)
-        shown.append(_against(DEFAULT, kept, program, terms.plan, terms, left))
-    return _conclude(kept, programs, shown, pruned, terms)
+        shown.append(measure(DEFAULT, pruned.setting, program, terms.plan(), terms, left))
+    _go_on(pruned.setting, programs, shown, terms, clock)
+    return _conclude(pruned, shown, terms)
 
 
-def prune(
-    setting: Setting, programs: Sequence[Program], terms: Terms, clock: _Clock | None = None
-) -> tuple[Setting, tuple[str, ...]]:
-    """The setting without the parameters that can be taken out, and their names.
-
-    One after the other is taken out of what is left; it stays only if taking it out makes the
-    programs slower together, or one of them certainly.  A setting of one parameter is left as it
-    is: the comparison with the default says the same.
-    """
-    clock = clock or _Clock(None)
-    kept: Setting = setting
-    gone: list[str] = []
-    plan = Plan.fixed(terms.prune_pairs, min_gain=terms.min_gain)
-    names = list(setting)
-    for number, name in enumerate(names):
-        if len(kept) == 1:
-            break
-        terms.say(f"{number + 1}/{len(names)}  without {name}")
-        if not _is_needed(kept, kept.without(name), programs, plan, terms, clock):
-            kept, gone = kept.without(name), [*gone, name]
-    return kept, tuple(gone)
-
-
-def _is_needed(
-    setting: Setting,
-    without: Setting,
-    programs: Sequence[Program],
-    plan: Plan,
-    terms: Terms,
-    clock: _Clock,
-) -> bool:
-    """Whether taking it out makes something worse.  Where the two launch alike it does not."""
-    shown = []
-    for program in programs:
-        first, second = program.space.canonical(setting), program.space.canonical(without)
-        if first == second:
-            continue
-        left = clock.share(len(programs) * (len(setting) + 1))
-        shown.append(_against(first, second, program, plan, terms, left))
-    # What could not be measured to the end was not shown to be needless.
-    if any(o.evidence.verdict in BAD or not o.logs for o in shown):
-        return True
-    return bool(shown) and mean_gain([o.logs for o in shown], terms.seed)[2] < 0
-
-
-@dataclass(frozen=True)
-class _Shown:
-    evidence: ProgramEvidence
-    logs: list[float]
-    """log(T_first / T_second) of every pair; empty where pairs are incomplete."""
-    cut_short: bool
-
-
-def _against(
-    first: Setting,
-    second: Setting,
-    program: Program,
-    plan: Plan,
-    terms: Terms,
-    budget_s: float | None,
-) -> _Shown:
-    request = ComparisonRequest(
-        target=program.target,
-        space=program.space,
-        first=program.space.canonical(first),
-        second=program.space.canonical(second),
-        plan=plan,
-        budget_s=budget_s,
-        seed=terms.seed,
-        guard=terms.guard,
-        watch=terms.watch,
-    )
-    if budget_s == 0:
-        return _unmeasured(program)
-    try:
-        outcome = compare_settings(request, terms.store)
-    except BudgetTooSmall:
-        return _unmeasured(program)
-    if not outcome.first_s and not outcome.failed and not outcome.cut_short:
-        raise WorkError(f"{program.name}: no pair was measured")
-    whole = len(outcome.first_s) == len(outcome.second_s)
-    pairs = zip(outcome.first_s, outcome.second_s, strict=True) if whole else []
-    logs = [math.log(a / b) for a, b in pairs if a > 0 and b > 0]
-    return _Shown(_evidence(program, outcome), logs, outcome.cut_short)
-
-
-def _unmeasured(program: Program) -> _Shown:
-    target = program.target
-    evidence = ProgramEvidence(
-        app=target.app.name,
-        input=target.input,
-        ranks=target.ranks,
-        cluster=target.cluster.name,
-        held_out=program.held_out,
-        gain=None,
-        lo=None,
-        hi=None,
-        pairs=0,
-        verdict="continue",
-        words="not measured: the budget was spent",
-        study="",
-    )
-    return _Shown(evidence, [], True)
-
-
-def _evidence(program: Program, outcome: ComparisonOutcome) -> ProgramEvidence:
-    seen = outcome.decision.comparison
-    target = program.target
-    return ProgramEvidence(
-        app=target.app.name,
-        input=target.input,
-        ranks=target.ranks,
-        cluster=target.cluster.name,
-        held_out=program.held_out,
-        gain=_finite(seen.gain),
-        lo=_finite(seen.lo) if seen.interval else None,
-        hi=_finite(seen.hi) if seen.interval else None,
-        pairs=seen.n,
-        verdict="failed" if outcome.failed else outcome.decision.outcome,
-        words=outcome.failed or outcome.words,
-        study=outcome.study,
-    )
-
-
-def _conclude(
+def _go_on(
     setting: Setting,
     programs: Sequence[Program],
-    shown: Sequence[_Shown],
-    pruned: tuple[str, ...],
+    shown: list[Shown],
     terms: Terms,
-) -> Proof:
-    evidence = tuple(one.evidence for one in shown)
-    complete = all(one.logs for one in shown)
-    members = [o.logs for o, p in zip(shown, programs, strict=True) if not p.held_out and o.logs]
-    others = [o.logs for o, p in zip(shown, programs, strict=True) if p.held_out and o.logs]
-    gain, lo, hi = mean_gain(members, terms.seed) if members else (None, None, None)
-    held = mean_gain(others, terms.seed)[0] if others else None
-    why = _objection(evidence, complete, gain, lo, held, terms.min_gain)
-    words = why or "faster over the class, and slower on no program"
-    cut = any(one.cut_short for one in shown)
-    return Proof(not why, setting, words, gain, lo, hi, held, evidence, pruned, cut)
+    clock: Clock,
+) -> None:
+    """Further looks, while there is budget: at programs that their share of it left open, and, as
+    soon as all passed, at those that leave the mean gain open."""
+    ended: set[int] = set()
+    while clock.share(1) != 0:
+        number = _next(shown, terms, ended)
+        if number is None:
+            return
+        row = shown[number].row
+        later = [look for look in terms.looks if look > row.pairs]
+        terms.say(f"{row.app}: on to {later[0]} pairs")
+        plan = terms.plan(decide_at=later[0] if row.verdict == "passed" else None)
+        more = measure(DEFAULT, setting, programs[number], plan, terms, clock.share(1))
+        if more.row.pairs > row.pairs:
+            shown[number] = more
+        else:
+            ended.add(number)
+
+
+def _next(shown: Sequence[Shown], terms: Terms, ended: set[int]) -> int | None:
+    """Whose next look decides most; None where none would change the answer."""
+    rows = [one.row for one in shown]
+    last = terms.looks[-1]
+    free = [n for n, row in enumerate(rows) if row.pairs < last and n not in ended]
+    if any(row.verdict in ("failed", "slower") for row in rows):
+        return None
+    unsure = [n for n, row in enumerate(rows) if row.verdict == "open"]
+    if unsure:
+        return unsure[0] if all(n in free for n in unsure) else None
+    mean = mean_gain(_members(rows))
+    if mean is None or _gains(mean, terms.min_gain) or mean.hi < terms.min_gain:
+        return None
+    able = [n for n in free if not rows[n].held_out]
+    return max(able, key=lambda n: (rows[n].gain or 0.0) - (rows[n].lo or 0.0), default=None)
+
+
+def _members(rows: Sequence[ProgramEvidence]) -> list[ProgramEvidence]:
+    return [row for row in rows if not row.held_out]
+
+
+def _gains(mean: MeanGain, min_gain: float) -> bool:
+    return mean.lo > 0 and mean.gain >= min_gain
+
+
+def _conclude(pruned: Pruned, shown: Sequence[Shown], terms: Terms) -> Proof:
+    rows = [one.row for one in shown]
+    gain = mean_gain(_members(rows))
+    held = mean_gain([row for row in rows if row.held_out])
+    outsiders = any(row.held_out for row in rows)
+    why, step = _objection(rows, gain, terms)
+    said = (
+        f"faster over the class, and shown not to be more than {percent_of(terms.margin)} slower "
+        "on any program"
+    )
+    return Proof(
+        proven=not why,
+        setting=pruned.setting,
+        why=why or said,
+        margin=terms.margin,
+        gain=gain,
+        held_out=held,
+        held_out_shows=_held_out(held, terms.margin) if outsiders else None,
+        evidence=tuple(rows),
+        pruned=pruned,
+        next_step=step,
+        cut_short=any(one.cut_short for one in shown),
+    )
+
+
+def _held_out(mean: MeanGain | None, margin: float) -> HeldOut:
+    if mean is None:
+        return "open"
+    if mean.lo > 0:
+        return "gain"
+    if mean.hi < 0:
+        return "loss"
+    return "no loss" if mean.lo > -margin else "open"
 
 
 def _objection(
-    evidence: Sequence[ProgramEvidence],
-    complete: bool,
-    gain: float | None,
-    lo: float | None,
-    held: float | None,
-    min_gain: float,
-) -> str:
-    """Why it is not proven; "" where it is."""
-    bad = [row for row in evidence if row.verdict in BAD]
+    rows: Sequence[ProgramEvidence], gain: MeanGain | None, terms: Terms
+) -> tuple[str, str]:
+    """Why it is not proven, and what would decide it; "" for either where there is nothing."""
+    bad = [row for row in rows if row.verdict in ("failed", "slower")]
     if bad:
-        names = ", ".join(f"{row.app} {row.input or ''}".strip() for row in bad)
-        return f"slower than the default, or failing, on {names}"
-    if not complete or gain is None or lo is None:
-        return "not every program was measured to the end"
-    if lo <= 0 or gain < min_gain:
-        return f"a mean gain of {min_gain:.0%} or more is not proven"
-    if held is not None and held <= 0:
-        return "programs that were held out do not gain"
-    return ""
+        names = ", ".join(f"{_name(row)} ({row.verdict})" for row in bad)
+        return f"more than {percent_of(terms.margin)} slower, or failing, on {names}", ""
+    unsure = [row for row in rows if row.verdict != "passed"]
+    if unsure:
+        names = ", ".join(_name(row) for row in unsure)
+        return f"not proven: open on {names}", "; ".join(_more(row, terms) for row in unsure)
+    assert gain is not None  # Whatever passed has an interval.
+    if _gains(gain, terms.min_gain):
+        return "", ""
+    least = percent_of(terms.min_gain)
+    if gain.hi < terms.min_gain:
+        return f"a mean gain of {least} is ruled out (at most {percent(gain.hi)})", ""
+    words = f"not proven: a mean gain of {least} or more is open"
+    free = [row for row in _members(rows) if row.pairs < terms.looks[-1]]
+    step = "more pairs are needed: give more --budget, and the same command goes on" if free else ""
+    return words, step or f"all {terms.looks[-1]} pairs of every program are used"
 
 
-class _Clock:
-    """Seconds of a budget, shared out over what is still to be done."""
+def _more(row: ProgramEvidence, terms: Terms) -> str:
+    """How many more pairs would show that a program is not slower, were it as it looks now."""
+    last = terms.looks[-1]
+    if row.gain is None or row.lo is None:
+        first = terms.plan().first_interval
+        return f"{_name(row)}: at least {max(first - row.pairs, 1)} more pairs"
+    if row.gain <= -terms.margin:
+        return f"{_name(row)} looks slower: {last - row.pairs} more pairs would say" + (
+            ", if they were planned" if row.pairs >= last else ""
+        )
+    needed = math.ceil(row.pairs * ((row.gain - row.lo) / (row.gain + terms.margin)) ** 2)
+    more = max(needed - row.pairs, 1)
+    if row.pairs >= last:
+        return f"{_name(row)}: about {more} more pairs would show it, beyond the {last} planned"
+    return f"{_name(row)}: about {more} more pairs would show it (--budget)"
 
-    def __init__(self, budget_s: float | None) -> None:
-        self._end = None if budget_s is None else time.monotonic() + budget_s
 
-    @property
-    def spent(self) -> bool:
-        return self._end is not None and time.monotonic() >= self._end
-
-    def share(self, parts: int) -> float | None:
-        """Seconds for one of ``parts``; None without a budget."""
-        if self._end is None:
-            return None
-        return max((self._end - time.monotonic()) / max(parts, 1), 0.0)
+def _name(row: ProgramEvidence) -> str:
+    return f"{row.app} {row.input or ''}".strip()
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def percent_of(share: float) -> str:
+    """A share as the user gave it: 2 %, 0.5 %."""
+    return f"{100 * share:g} %"

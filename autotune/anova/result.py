@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import typing
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,19 +13,29 @@ from autotune.space import Setting
 
 SCHEMA = "autotune-classwide-1"
 Status = Literal["recommended", "keep_default", "unproven"]
+Verdict = Literal["passed", "slower", "open", "failed"]
+"""``passed``: shown not to be slower than the default by more than the margin.  ``slower``: shown
+to be.  ``failed``: runs with the setting failed or did not end."""
+HeldOut = Literal["gain", "no loss", "loss", "open"]
 """``recommended``: proven by interleaved runs.  ``keep_default``: nothing was proven, or there was
 nothing to prove.  ``unproven``: chosen from recorded runs only; must not become anyone's default.
 """
 STATUSES: tuple[Status, ...] = ("recommended", "keep_default", "unproven")
+_LATER = (
+    "margin", "held_out_lo", "held_out_hi", "held_out_shows", "pruned_unclear", "not_pruned",
+    "next_step",
+)  # fmt: skip
+_LISTS = ("pruned", "warnings", "pruned_unclear", "not_pruned")
 
 
 @dataclass(frozen=True)
 class ProgramEvidence:
     """The setting against the default on one program, from interleaved pairs.
 
-    ``gain`` = T_default / T - 1 with the ends of its 95 % interval; None where open.  ``verdict``
-    as in :class:`autotune.stats.Decision`, or "failed" where the program did not run with it.
-    ``held_out``: the program had no part in choosing the setting.  ``study`` holds the raw runs.
+    ``gain`` = T_default / T - 1 with the ends of its 95 % interval, which holds at all looks
+    together; None where open.  ``verdict`` is a :data:`Verdict`; results of earlier versions have
+    the outcomes of :class:`autotune.stats.Decision`.  ``held_out``: the program had no part in
+    choosing the setting.  ``study`` holds the raw runs.
     """
 
     app: str
@@ -48,7 +59,12 @@ class ClasswideResult:
     ``machine`` is a fingerprint, as :attr:`runner.machine.Machine.fingerprint`.  ``method`` is
     "anova", "direct" or "default".  ``gain`` is the mean over the programs of the class with the
     ends of its 95 % interval, ``held_out_gain`` the mean over those held out; None without proof.
-    ``pruned`` are parameters that were taken out because that made nothing worse.
+    ``margin``: how much slower a program may be at most, as was shown of each (0.02: 2 %); None in
+    results of earlier versions, which showed no such thing: they are not proven.
+    ``held_out_shows`` is a :data:`HeldOut`.  ``pruned`` are parameters that were taken out; of
+    ``pruned_unclear`` among them nothing was shown, the others were shown to cost less than the
+    margin.  ``not_pruned`` stayed in without having been shown to act.  ``next_step`` says what
+    would decide an open proof.
     ``scores`` are the rows of the choice (see docs/anova.md), ``warnings`` plain sentences.
     """
 
@@ -70,6 +86,13 @@ class ClasswideResult:
     why: str = ""
     scores: tuple[dict[str, Any], ...] = ()
     warnings: tuple[str, ...] = field(default_factory=tuple)
+    margin: float | None = None
+    held_out_lo: float | None = None
+    held_out_hi: float | None = None
+    held_out_shows: HeldOut | None = None
+    pruned_unclear: tuple[str, ...] = ()
+    not_pruned: tuple[str, ...] = ()
+    next_step: str = ""
 
     @property
     def id(self) -> str:
@@ -78,14 +101,19 @@ class ClasswideResult:
 
     @property
     def proven(self) -> bool:
-        return self.status == "recommended"
+        """Whether every program was shown not to be slower than the margin."""
+        return self.status == "recommended" and self.margin is not None
 
     def _content(self) -> dict[str, Any]:
         plain = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        if self.margin is None:
+            # The ids of results without a proof, and of earlier versions, stay what they are.
+            plain = {name: value for name, value in plain.items() if name not in _LATER}
         plain["setting"] = self.setting.to_json()
         plain["evidence"] = [dataclasses.asdict(row) for row in self.evidence]
-        for name in ("pruned", "warnings"):
-            plain[name] = list(plain[name])
+        for name in _LISTS:
+            if name in plain:
+                plain[name] = list(plain[name])
         plain["scores"] = [dict(row) for row in self.scores]
         return {"schema": SCHEMA, **_finite(plain)}
 
@@ -98,7 +126,10 @@ def _parse(data: dict[str, Any]) -> ClasswideResult:
     if data["status"] not in STATUSES:
         raise ValueError(f"status is {data['status']!r}, expected {', '.join(STATUSES)}")
     evidence = tuple(ProgramEvidence(**row) for row in data["evidence"])
-    lists = {name: tuple(data[name]) for name in ("pruned", "warnings", "scores")}
+    if data.get("held_out_shows") not in (None, *typing.get_args(HeldOut)):
+        raise ValueError(f"held_out_shows is {data['held_out_shows']!r}")
+    listed = ("pruned", "warnings", "scores", *(name for name in _LISTS if name in data))
+    lists = {name: tuple(data[name]) for name in listed}
     return ClasswideResult(
         **data | lists | {"setting": Setting(data["setting"]), "evidence": evidence}
     )

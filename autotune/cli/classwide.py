@@ -10,7 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from autotune.anova.classwide import Choice, choose
-from autotune.anova.prove import PRUNE_PAIRS, Program, Proof, Terms, check_programs, prove
+from autotune.anova.pairs import (
+    LOOKS,
+    MARGIN,
+    PRUNE_LOOKS,
+    Program,
+    Terms,
+    check_programs,
+    on_machine,
+)
+from autotune.anova.prove import Proof, prove
 from autotune.anova.result import RESULTS, ClasswideResult
 from autotune.anova.sources import dataset_table
 from autotune.anova.table import Table
@@ -23,7 +32,6 @@ from autotune.datasets import Cell, Dataset, load
 from autotune.datasets.prepare import with_args
 from autotune.errors import UsageError
 from autotune.space import DEFAULT
-from autotune.stats import Plan
 from autotune.store import Store
 from autotune.study.duration import parse_duration
 from runner.machine import describe
@@ -80,6 +88,16 @@ def classwide(
         float,
         typer.Option("--min-gain", metavar="PERCENT", min=0, max=50, help="Least mean gain."),
     ] = 2.0,
+    margin: Annotated[
+        float,
+        typer.Option(
+            "--margin",
+            metavar="PERCENT",
+            min=0.1,
+            max=20,
+            help="No program may be slower than the default by more; shown of each.",
+        ),
+    ] = 100 * MARGIN,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
     space: Annotated[
         str | None,
@@ -108,14 +126,12 @@ def classwide(
         check_programs(choice.setting, programs)
     proof = None
     if measure and choice.setting != DEFAULT:
-        plan = Plan(min_gain=min_gain / 100)
-        if pairs is not None:
-            plan = Plan.fixed(pairs, min_gain=min_gain / 100)
         with Store.open(store) as opened, Progress(None, None, True) as progress:
             terms = Terms(
-                store=opened,
-                plan=plan,
-                prune_pairs=pairs or PRUNE_PAIRS,
+                compare=on_machine(opened),
+                looks=LOOKS if pairs is None else (pairs,),
+                margin=margin / 100,
+                prune_looks=PRUNE_LOOKS if pairs is None else (pairs,),
                 budget_s=None if budget is None else parse_duration(budget),
                 min_gain=min_gain / 100,
                 seed=seed,
@@ -239,11 +255,23 @@ def _result(
         setting=proof.setting if proof.proven else DEFAULT,
         method=choice.method if proof.proven else "default",
         why=proof.why,
-        gain=proof.gain,
-        lo=proof.lo,
-        hi=proof.hi,
-        held_out_gain=proof.held_out_gain,
         evidence=proof.evidence,
-        pruned=proof.pruned,
+        margin=proof.margin,
+        held_out_shows=proof.held_out_shows,
+        pruned=proof.pruned.without,
+        pruned_unclear=proof.pruned.unclear,
+        not_pruned=proof.pruned.unproven,
+        next_step=proof.next_step,
+        **_means(proof),
         **shared,
     )
+
+
+def _means(proof: Proof) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if proof.gain is not None:
+        found |= {"gain": proof.gain.gain, "lo": proof.gain.lo, "hi": proof.gain.hi}
+    if proof.held_out is not None:
+        held = proof.held_out
+        found |= {"held_out_gain": held.gain, "held_out_lo": held.lo, "held_out_hi": held.hi}
+    return found

@@ -14,6 +14,13 @@ HEADLINES = {
     "unproven": "Chosen from recorded runs only: not proven, not to be published.",
 }
 
+HELD_OUT = {
+    "gain": "a gain is shown",
+    "no loss": "no loss beyond the margin is shown, and no gain",
+    "loss": "they lose",
+    "open": "neither a gain nor the absence of a loss is shown",
+}
+
 
 def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None) -> None:
     """How it was chosen, its proof if there is one, and the answer."""
@@ -37,12 +44,16 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None
     out.print()
     out.print(HEADLINES[result.status], style="bold", markup=False)
     out.print(f"{result.why}", markup=False)
+    if result.next_step:
+        out.print(f"to decide it: {result.next_step}", markup=False)
     if result.gain is not None:
-        out.print(
-            f"mean gain {percent(result.gain)} ({percent(result.lo)} .. {percent(result.hi)}); "
-            f"held-out programs {percent(result.held_out_gain)}",
-            markup=False,
-        )
+        ends = f"{percent(result.lo)} .. {percent(result.hi)}"
+        out.print(f"mean gain {percent(result.gain)} ({ends})", markup=False)
+    if result.held_out_shows is not None:
+        ends = f"{percent(result.held_out_lo)} .. {percent(result.held_out_hi)}"
+        gain = f"{percent(result.held_out_gain)} ({ends})"
+        shown = HELD_OUT[result.held_out_shows]
+        out.print(f"held-out programs {gain}: {shown}", markup=False)
     for name, value in result.setting.items():
         out.print(f"  {name} = {value}", markup=False)
     for warning in result.warnings:
@@ -51,8 +62,16 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None
 
 def _print_proof(proof: Proof) -> None:
     out = console()
-    if proof.pruned:
-        out.print(f"taken out, nothing became worse: {', '.join(proof.pruned)}", markup=False)
+    margin = f"{100 * proof.margin:g} %"
+    pruned = proof.pruned
+    sure = [name for name in pruned.without if name not in pruned.unclear]
+    if sure:
+        out.print(f"taken out, costs less than {margin}: {', '.join(sure)}", markup=False)
+    if pruned.unclear:
+        out.print(f"taken out, not shown to act: {', '.join(pruned.unclear)}", markup=False)
+    if pruned.unproven:
+        words = f"not pruned: {', '.join(pruned.unproven)} stayed in without a proof that it acts"
+        out.print(words, markup=False)
     rows = [
         [
             f"{row.app} {row.input or ''}".strip() + (" (held out)" if row.held_out else ""),
@@ -60,12 +79,13 @@ def _print_proof(proof: Proof) -> None:
             percent(row.gain),
             f"{percent(row.lo)} .. {percent(row.hi)}",
             str(row.pairs),
-            "open" if row.verdict == "continue" else row.verdict,
+            row.verdict,
         ]
         for row in proof.evidence
     ]
     columns = ["program", ">ranks", ">gain", ">95 % interval", ">pairs", "verdict"]
     if rows:
         out.print(table("measured now, against the default", columns, rows))
+        out.print(f"passed: shown not to be more than {margin} slower (--margin)", markup=False)
     if proof.cut_short:
         out.print("the budget ended it; the same command with a larger one goes on", markup=False)

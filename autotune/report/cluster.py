@@ -145,11 +145,21 @@ def classwide_section(result: ClasswideResult) -> Section:
     )
     columns = ("program", "", ">gain", ">95 % interval", ">pairs", "verdict")
     marks = [
-        _mark(row[0], (e.gain, e.lo, e.hi), row[1], e.verdict == "better")
+        _mark(row[0], (e.gain, e.lo, e.hi), row[1], (e.lo or 0.0) > 0)
         for row, e in zip(rows, result.evidence, strict=True)
     ]
     values = result.setting.to_json()
     words = [result.why] if result.why else []
+    if result.margin is not None:
+        words.append(f"passed: shown not to be more than {100 * result.margin:g} % slower.")
+    elif result.status == "recommended":
+        words.append(
+            "Made by an earlier version, which did not show of every program that it is not "
+            "slower: not proven; make it again with autotune classwide."
+        )
+    pruning = []
+    if result.not_pruned:
+        pruning = [f"not pruned: {', '.join(result.not_pruned)} (not shown to act)"]
     words.append(
         f"Chosen from {result.source} (method {result.method}); {result.mpi.get('name', '')} "
         f"{result.mpi.get('version', '')}, {result.date[:10]}, classwide:{result.id}."
@@ -161,7 +171,7 @@ def classwide_section(result: ClasswideResult) -> Section:
         copies=(Copy("Setting", spelled(values)),) if values else (),
         tables=(Table("Proof on every program", columns, rows),) if rows else (),
         figures=(dots("Gain of the class's setting", "gain, %", marks),) if marks else (),
-        notes=result.warnings,
+        notes=(*result.warnings, *pruning),
     )
 
 

@@ -31,7 +31,7 @@ from autotune.stats.exact import (
 )
 from autotune.stats.pairs import LogRatios, log_ratios
 
-Outcome = Literal["continue", "better", "worse", "equivalent", "futile", "undecided"]
+Outcome = Literal["continue", "better", "worse", "equivalent", "futile", "undecided", "not slower"]
 
 LOOKS = (8, 12, 18, 27, 40)
 _DESIGN_POWER = 0.8
@@ -42,6 +42,7 @@ class Decision:
     """``outcome`` "continue": run on to ``next_look`` blocks.  Everything else is final.
 
     "futile": no win is to be expected any more.  "undecided": the last look is past.
+    "not slower": not slower than the margin of the plan, and faster perhaps (plans with a margin).
     """
 
     outcome: Outcome
@@ -61,7 +62,16 @@ class Plan:
     ``alpha`` is for the whole study, both sides, all looks, all ``finalists`` (Bonferroni).  A win
     is declared from ``win_from`` blocks on.  ``futility``: stop when the chance of a win, were the
     gain one that this plan finds with 80 % probability, falls below this (0: never); it can only
-    lose wins, not make them.  Raises ``UsageError`` on values that make no plan.
+    lose wins, not make them.
+
+    With a ``margin`` (0.02: 2 %) the question is another one, non-inferiority: the looks go on
+    until the lower end of the interval of T_default / T - 1 lies above -margin ("not slower"), its
+    upper end below -margin ("worse"), or the last look is past.  Each of the two is false with a
+    probability of ``tail`` at most.  ``decide_at``: nothing is decided before this look, and there
+    the blocks end in any case, for a caller that decides over several comparisons together; a later
+    look is as valid as the first.
+
+    Raises ``UsageError`` on values that make no plan.
     """
 
     looks: tuple[int, ...] = LOOKS
@@ -72,6 +82,8 @@ class Plan:
     spending: Spending = "pocock"
     win_from: int = 12
     futility: float = 0.1
+    margin: float | None = None
+    decide_at: int | None = None
 
     def __post_init__(self) -> None:
         if not self.looks or self.looks[0] < 1 or list(self.looks) != sorted(set(self.looks)):
@@ -82,6 +94,10 @@ class Plan:
             raise UsageError(f"finalists {self.finalists}: expected 1 or more")
         if not 0 <= self.min_gain < 1:
             raise UsageError(f"min-gain {self.min_gain}: expected 0 or more, such as 0.02 for 2 %")
+        if self.margin is not None and not 0 < self.margin < 1:
+            raise UsageError(f"margin {self.margin}: expected more than 0, such as 0.02 for 2 %")
+        if self.decide_at is not None and (self.margin is None or self.decide_at not in self.looks):
+            raise UsageError(f"decide-at {self.decide_at}: expected a margin and one of the looks")
 
     @classmethod
     def fixed(cls, blocks: int = 12, *, finalists: int = 1, min_gain: float = MIN_GAIN) -> Plan:
@@ -98,6 +114,12 @@ class Plan:
         """Per look, the order statistic that ends the interval (0: no interval yet)."""
         walk = sign_walk_ranks if self.method == "sign" else wilcoxon_walk_ranks
         return walk(self.looks, self.tail, self.spending)
+
+    @property
+    def first_interval(self) -> int:
+        """Blocks of the first look that has an interval; the last look's where none has."""
+        ranked = zip(self.looks, self.ranks, strict=True)
+        return next((look for look, rank in ranked if rank > 0), self.looks[-1])
 
     @property
     def level(self) -> float:
@@ -149,6 +171,8 @@ class Plan:
 
     def _at(self, look: int, rank: int, ratios: LogRatios) -> Decision:
         seen = self._compare(ratios, rank)
+        if self.margin is not None:
+            return self._against_margin(look, seen, self.margin)
         if seen.verdict == "better" and look >= self.win_from:
             return Decision("better", "the interval lies above 0", seen, None)
         if seen.verdict == "worse":
@@ -162,8 +186,23 @@ class Plan:
             return Decision("undecided", f"not decided after {look} blocks", seen, None)
         if seen.verdict != "better" and self.win_chance(ratios) < self.futility:
             return Decision("futile", "a win is not to be expected any more", seen, None)
-        later = self.looks[self.looks.index(look) + 1]
-        return Decision("continue", "not decided yet", seen, later)
+        return Decision("continue", "not decided yet", seen, self._after(look))
+
+    def _against_margin(self, look: int, seen: Comparison, margin: float) -> Decision:
+        last = self.looks[-1] if self.decide_at is None else self.decide_at
+        if look < (self.decide_at or 0):
+            why = f"to be decided at {last} blocks"
+            return Decision("continue", why, seen, self._after(look))
+        if seen.interval and seen.lo > -margin:
+            return Decision("not slower", f"less than {margin:.1%} slower, if at all", seen, None)
+        if seen.interval and seen.hi < -margin:
+            return Decision("worse", f"more than {margin:.1%} slower", seen, None)
+        if look == last:
+            return Decision("undecided", f"not decided after {look} blocks", seen, None)
+        return Decision("continue", "not decided yet", seen, self._after(look))
+
+    def _after(self, look: int) -> int:
+        return self.looks[self.looks.index(look) + 1]
 
     def win_chance(self, ratios: LogRatios) -> float:
         """Chance (0..1, an upper bound) that the last look will show a win.

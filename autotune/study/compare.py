@@ -9,7 +9,7 @@ from typing import Any
 from autotune.space import Setting, Space
 from autotune.stats import Decision, NoBlocks, Plan, comparison_words
 from autotune.store import Store
-from autotune.study.bench import MachineBench
+from autotune.study.bench import Bench
 from autotune.study.blocks import Blocks
 from autotune.study.budget import Budget, BudgetTooSmall
 from autotune.study.confirm import Confirmation, confirm_blocks, finite
@@ -40,6 +40,14 @@ class ComparisonRequest:
     guard: bool = True
     remeasure: bool = False
     watch: Watcher = silent
+    purpose: str = ""
+    """Comparisons with different purposes share no runs."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What makes the comparison this one, beside target, space and seed."""
+        words = {"a": self.first.key, "b": self.second.key, "looks": list(self.plan.looks)}
+        return words | ({"purpose": self.purpose} if self.purpose else {})
 
 
 @dataclass
@@ -103,27 +111,29 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
         request.space,
         Session.adapter(request.target),
         "compare",
-        {"a": request.first.key, "b": request.second.key, "looks": list(request.plan.looks)},
+        request.options,
         request.seed,
     )
     with Session(store, key, request.target, request.space, request.guard, request.watch) as on:
-        bench = on.bench
-        again = _round(bench.ledger, request.remeasure)
-        warm = bench.run(request.first, WARMUP)
-        limit = LIMIT_FACTOR * warm.record.wall_s + LIMIT_SLACK_S
-        blocks = Blocks(
-            bench, f"compare:{again}", [request.second], request.seed, limit, request.first
-        )
-        budget = Budget(bench.ledger, request.budget_s, request.max_runs).from_here()
-        try:
-            proof = confirm_blocks(blocks, request.plan, budget, request.watch)
-        except NoBlocks:
-            raise BudgetTooSmall(
-                "the budget ended before one pair was measured; give more --budget or --runs"
-            ) from None
-        outcome = outcome_of(request, bench, blocks, proof, on.study.hash[:12])
-        store.set_result(on.study.id, proof.decisions[request.second].outcome, outcome.to_json())
+        outcome = compare_on(on.bench, request, on.study.hash[:12])
+        store.set_result(on.study.id, outcome.decision.outcome, outcome.to_json())
     return outcome
+
+
+def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> ComparisonOutcome:
+    """As :func:`compare_settings` on any bench; ``study`` is the name in the outcome."""
+    again = _round(bench.ledger, request.remeasure)
+    warm = bench.run(request.first, WARMUP)
+    limit = LIMIT_FACTOR * warm.record.wall_s + LIMIT_SLACK_S
+    blocks = Blocks(bench, f"compare:{again}", [request.second], request.seed, limit, request.first)
+    budget = Budget(bench.ledger, request.budget_s, request.max_runs).from_here()
+    try:
+        proof = confirm_blocks(blocks, request.plan, budget, request.watch)
+    except NoBlocks:
+        raise BudgetTooSmall(
+            "the budget ended before one pair was measured; give more --budget or --runs"
+        ) from None
+    return outcome_of(request, bench, blocks, proof, study)
 
 
 def _round(ledger: Ledger, remeasure: bool) -> int:
@@ -135,7 +145,7 @@ def _round(ledger: Ledger, remeasure: bool) -> int:
 
 def outcome_of(
     request: ComparisonRequest,
-    bench: MachineBench,
+    bench: Bench,
     blocks: Blocks,
     proof: Confirmation,
     study: str,

@@ -11,7 +11,6 @@ import pytest
 
 from autotune.anova.classwide import choose
 from autotune.anova.factors import Options
-from autotune.anova.pooled import mean_gain
 from autotune.anova.result import (
     RESULTS,
     ClasswideResult,
@@ -20,6 +19,7 @@ from autotune.anova.result import (
 from autotune.anova.synthetic import Effect, no_effect, places, random_settings, table_of
 from autotune.anova.table import Place, Table
 from autotune.errors import UsageError
+from autotune.kept import content_id
 from autotune.space import DEFAULT, Setting
 from tests.anova.conftest import TRUTH, choices
 
@@ -85,19 +85,6 @@ def test_no_common_settings_is_said() -> None:
         choose(broken, Options())
 
 
-def test_the_interval_of_the_mean_gain_holds_the_truth() -> None:
-    rng = np.random.default_rng(1)
-    hits = 0
-    for series in range(100):
-        logs = [(np.log(1.05) + 0.04 * rng.standard_normal(12)).tolist() for _ in range(4)]
-        middle, lo, hi = mean_gain(logs, series)
-        assert lo <= middle <= hi
-        hits += lo <= 0.05 <= hi
-    assert hits >= 88
-    with pytest.raises(ValueError, match="pairs"):
-        mean_gain([[0.1], []])
-
-
 EVIDENCE = ProgramEvidence(
     "a", "S", 4, "local", False, 0.1, 0.05, float("inf"), 12, "better", "10 % faster", "abc"
 )
@@ -117,6 +104,9 @@ def result(**changes: object) -> ClasswideResult:
         "gain": 0.1,
         "evidence": (EVIDENCE,),
         "pruned": ("depth",),
+        "margin": 0.02,
+        "held_out_shows": "no loss",
+        "not_pruned": ("links",),
     }
     return ClasswideResult(**{**plain, **changes})  # type: ignore[arg-type]
 
@@ -129,7 +119,25 @@ def test_a_stored_result_comes_back_and_is_found_by_its_id(tmp_path: Path) -> No
     assert back.setting == one.setting
     assert back.evidence[0].hi is None
     assert back.proven
+    assert back == dataclasses.replace(one, evidence=back.evidence)
     assert RESULTS.read(path).id == one.id
+
+
+def test_a_result_that_showed_no_margin_is_read_and_not_proven(tmp_path: Path) -> None:
+    """As an earlier version wrote it: without the fields that came later, under the same id."""
+    old = {
+        "schema": "autotune-classwide-1", "status": "recommended", "setting": {"eager": 4},
+        "cluster": "local", "machine": "f00d", "mpi": {}, "space": "openmpi",
+        "date": "2026-01-02T00:00:00+00:00", "method": "direct", "source": "dataset three",
+        "gain": 0.1, "lo": 0.05, "hi": 0.2, "held_out_gain": None, "evidence": [], "pruned": [],
+        "why": "", "scores": [], "warnings": [],
+    }  # fmt: skip
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps({**old, "id": content_id(old)}))
+    found = RESULTS.read(path)
+    assert found.status == "recommended"
+    assert not found.proven
+    assert RESULTS.latest("local", tmp_path, lambda one: one.proven) is None
 
 
 def test_the_latest_proven_result_of_a_cluster(tmp_path: Path) -> None:
@@ -151,6 +159,8 @@ def test_the_latest_proven_result_of_a_cluster(tmp_path: Path) -> None:
         (lambda d: d.update(more=1), "damaged"),
         (lambda d: d["setting"].update(eager=8), "changed by hand"),
         (lambda d: d.update(status="great"), "status"),
+        (lambda d: d.update(held_out_shows="luck"), "held_out_shows"),
+        (lambda d: d.update(margin=None), "changed by hand"),
     ],
 )
 def test_a_result_that_was_meddled_with_is_refused(  # type: ignore[no-untyped-def]

@@ -63,6 +63,7 @@ def test_classwide_without_runs_is_stored_as_unproven(cli: Cli, recorded: Path) 
         (["classwide", "three", "--apps", "fourth", "--no-measure"], "third"),
         (["classwide", "three", "--apps", ",", "--no-measure"], "--apps A,B"),
         (["classwide", "three", "--apps", "first", "--held-out", "first"], "only be one"),
+        (["classwide", "three", "--margin", "0", "--no-measure"], "--margin"),
     ],
 )
 def test_mistakes_are_one_clear_message(
@@ -110,6 +111,16 @@ def test_a_setting_is_proven_on_every_program(cli: Cli, work: Path, library: Lib
     data = json.loads(Path("c.json").read_text())
     assert data["status"] == "recommended", outcome.text
     assert data["gain"] == pytest.approx(1 / 0.72 - 1, rel=0.01)
+    assert data["margin"] == 0.02
+    assert data["held_out_shows"] == "gain"
+    assert data["not_pruned"] == ["depth", "eager", "links"]
+    assert [row["verdict"] for row in data["evidence"]] == ["passed", "passed"]
+    for words in (
+        "not to be more than 2 % slower",
+        "a gain is shown",
+        "not pruned: depth, eager, links",
+    ):
+        assert words in " ".join(outcome.out.split())
     assert [row["held_out"] for row in data["evidence"]] == [False, True]
     assert RESULTS.find(data["id"]).proven
 
@@ -129,13 +140,33 @@ def test_a_program_that_slows_down_stops_the_recommendation(
     data = json.loads(Path("c.json").read_text())
     assert data["status"] == "keep_default"
     assert data["setting"] == {}
-    assert "other" in data["why"]
+    assert "other small (slower)" in data["why"]
+    assert data["held_out_shows"] == "loss"
+
+
+@pytest.mark.mpi
+def test_more_runs_are_asked_for_where_a_program_is_open(
+    cli: Cli, work: Path, library: Library
+) -> None:
+    write(Path("datasets/one"), [Place("first", "first", "small", 2)], TRUTH)
+    application("first", "__import__('random').lognormvariate(0, 1.5)")
+    line = ["classwide", "one", "--space", "datasets/one/spaces/first.toml", "--no-guard"]
+    line += ["--no-prune", "--pairs", "6", "--margin", "1.5", "--json", "c.json"]
+    outcome = cli(*line)
+    assert outcome.code == 0, outcome.text
+    data = json.loads(Path("c.json").read_text())
+    assert data["status"] == "keep_default"
+    assert data["margin"] == 0.015
+    assert data["why"] == "not proven: open on first small"
+    assert "first small" in data["next_step"]
+    assert "to decide it: first small" in " ".join(outcome.out.split())
 
 
 @pytest.mark.mpi
 @pytest.mark.slow
 def test_parameters_that_do_nothing_are_taken_out(cli: Cli, work: Path, library: Library) -> None:
-    from autotune.anova.prove import Program, Terms, prune
+    from autotune.anova.pairs import Program, Terms, on_machine
+    from autotune.anova.prune import prune
     from autotune.cli import options as o
     from autotune.space import Setting
     from autotune.store import Store
@@ -145,8 +176,9 @@ def test_parameters_that_do_nothing_are_taken_out(cli: Cli, work: Path, library:
     words = o.TargetWords(None, "first", "small", 2, "local", None, None, None, None)
     program = Program(words.resolve(), SPACE, held_out=False)
     with Store.open(work / "r.db") as store:
-        terms = Terms(store, prune_pairs=6, guard=False)
+        terms = Terms(on_machine(store), prune_looks=(7,), guard=False)
         given = Setting({"eager": 4, "idle": 1})
-        kept, gone = prune(given, [program], terms)
-    assert kept == Setting({"eager": 4})
-    assert gone == ("idle",)
+        found = prune(given, [program], terms)
+    assert found.setting == Setting({"eager": 4})
+    assert found.without == ("idle",)
+    assert found.unclear == ()

@@ -117,7 +117,7 @@ def test_old_generations_say_mapping_in_their_one_file(store: Path, make_study: 
 
 def classwide(**changes: object) -> ClasswideResult:
     row = ProgramEvidence(
-        "jacobi3d", "tiny", 2, "local", False, 0.1, 0.05, 0.15, 12, "better", "faster", "abc"
+        "jacobi3d", "tiny", 2, "local", False, 0.1, 0.05, 0.15, 12, "passed", "faster", "abc"
     )
     given: dict[str, object] = {
         "status": "recommended",
@@ -133,6 +133,7 @@ def classwide(**changes: object) -> ClasswideResult:
         "lo": 0.05,
         "hi": 0.15,
         "evidence": (row,),
+        "margin": 0.02,
     }
     return ClasswideResult(**given | changes)  # type: ignore[arg-type]
 
@@ -151,6 +152,14 @@ def test_the_defaults_of_all_come_from_a_class_alone(store: Path, make_study: Ma
     assert found.evidence.runs == 24
     assert len(plan(found, system, cluster, NEW)) == 1
     assert proposal(f"classwide:{result.id[:6]}", store) == found
+
+
+def test_a_class_of_which_no_margin_was_shown_is_a_doubt(store: Path) -> None:
+    result = classwide(margin=None)
+    RESULTS.save(result)
+    assert "not proven" in proposal(f"classwide:{result.id}", store).doubts[0]
+    with pytest.raises(UsageError, match="no proven class-wide result"):
+        proposal(None, store)
 
 
 def test_an_unproven_class_or_another_machine_is_a_doubt(store: Path) -> None:

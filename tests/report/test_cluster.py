@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from autotune.anova.result import ClasswideResult, ProgramEvidence
 from autotune.collectives.prove import SizeEvidence
 from autotune.collectives.result import CollectiveResult, Part
@@ -32,14 +34,17 @@ def test_a_heat_map_for_each_operation_with_something_proven() -> None:
 
 def test_the_class_with_what_was_held_out() -> None:
     evidence = (
-        ProgramEvidence("cg", "A", 4, "local", False, 0.1, 0.05, 0.2, 12, "better", "", "s"),
+        ProgramEvidence("cg", "A", 4, "local", False, 0.1, 0.05, 0.2, 12, "passed", "", "s"),
         ProgramEvidence("ep", None, 4, "local", True, None, None, None, 12, "failed", "", "s"),
     )
     result = ClasswideResult(
         "recommended", Setting({"btl_sm_eager_limit": 65536}), "local", "m",
         {"name": "openmpi", "version": "5.0.8"}, "openmpi", "2026-11-21", "direct", "dataset x",
-        gain=0.1, lo=0.05, hi=0.2, evidence=evidence,
+        gain=0.1, lo=0.05, hi=0.2, evidence=evidence, margin=0.03, not_pruned=("a", "b"),
     )  # fmt: skip
     text = render(Page("t", "", (classwide_section(result),)))
-    for word in ("+10.0 %", "cg A 4x", "held out", "btl_sm_eager_limit = 65536", "failed"):
+    for word in ("+10.0 %", "cg A 4x", "held out", "btl_sm_eager_limit = 65536", "failed",
+                 "more than 3 % slower", "not pruned: a, b"):  # fmt: skip
         assert word in text
+    old = dataclasses.replace(result, margin=None)
+    assert "earlier version" in render(Page("t", "", (classwide_section(old),)))

@@ -188,3 +188,54 @@ def test_runners_up_are_stopped_once_a_finalist_has_won() -> None:
 def test_values_that_make_no_plan_are_refused(wrong, word: str) -> None:
     with pytest.raises(UsageError, match=word):
         Plan(**wrong)
+
+
+def test_with_a_margin_the_looks_end_when_a_loss_is_ruled_out_or_shown() -> None:
+    plan = Plan(margin=0.02)
+    rng = np.random.default_rng(3)
+    for gain, outcome in ((0.0, "not slower"), (0.1, "not slower"), (-0.06, "worse")):
+        first, second = np.exp(0.005 * rng.standard_normal((2, 40)))
+        decision = plan.decide(first, second / (1 + gain))
+        assert decision.outcome == outcome
+        assert decision.comparison.n == 8
+
+
+def test_with_a_margin_a_wide_interval_is_followed_to_the_last_look() -> None:
+    plan = Plan(margin=0.02)
+    rng = np.random.default_rng(3)
+    first, second = np.exp(0.5 * rng.standard_normal((2, 40)))
+    for count, outcome in ((7, "continue"), (12, "continue"), (39, "continue"), (40, "undecided")):
+        assert plan.decide(first[:count], second[:count]).outcome == outcome
+
+
+def test_a_look_that_is_to_decide_is_the_only_one_and_the_last() -> None:
+    plan = Plan(margin=0.02, decide_at=18)
+    fast, slow = np.full(40, 1.0), np.full(40, 1.1)
+    early = plan.decide(slow[:12], fast[:12])
+    assert (early.outcome, early.next_look) == ("continue", 18)
+    decision = plan.decide(slow, fast)
+    assert (decision.outcome, decision.comparison.n) == ("not slower", 18)
+    rng = np.random.default_rng(3)
+    first, second = np.exp(0.5 * rng.standard_normal((2, 40)))
+    assert plan.decide(first, second).outcome == "undecided"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"margin": 0.0}, {"margin": 1.0}, {"decide_at": 12}, {"margin": 0.1, "decide_at": 13}]
+)
+def test_margins_and_looks_that_make_no_plan_are_refused(wrong) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(UsageError, match="expected"):
+        Plan(**wrong)
+
+
+def test_a_loss_of_just_the_margin_passes_no_more_often_than_promised() -> None:
+    plan = Plan(margin=0.02)
+    rng = np.random.default_rng(11)
+    passed = 0
+    for _ in range(1000):
+        first, second = np.exp(0.02 * rng.standard_normal((2, 40)))
+        passed += plan.decide(first * 0.98, second).outcome == "not slower"
+    # 2.5 % of 1000, and two standard errors.
+    assert passed <= 25 + 2 * (1000 * 0.025 * 0.975) ** 0.5
+    assert Plan(looks=(8, 40)).first_interval == 8
+    assert Plan(looks=(4, 40)).first_interval == 40

@@ -1,0 +1,212 @@
+"""Class-wide proofs on simulated run times: false answers, power, pairs spent.
+
+The proof is the real one (pruning, looks, margin, mean gain); only the launch is replaced by a draw
+whose truth is known.  A study has 1 to 8 programs of the class and one that is held out.
+Usage: python -m benchmarks.classwide_simulation [--studies 400] [--power-studies 200] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from multiprocessing import get_context
+
+import numpy as np
+from scipy import stats
+
+from autotune.anova.pairs import Program, Terms
+from autotune.anova.prove import prove
+from autotune.config.app import App
+from autotune.config.cluster import Cluster
+from autotune.space import Parameter, Setting, Space
+from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_on
+from autotune.study.simulated import SimulatedBench
+from autotune.study.target import Target
+from benchmarks.common import report
+from runner.mpi.library import Library
+
+LARGEST = 8
+ACTING, IDLE = "acting", "idle"
+PROPOSED = Setting({ACTING: 2, IDLE: 2})
+"""What is to be proven: one parameter that does what the truth says, one that does nothing."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is true of a class: T_default / T - 1 of its programs and the noise of one run.
+
+    ``odd_gain`` and ``odd_noise`` are those of one program of the class, where it has another.
+    ``held_out``: gain of the program that is held out; None: as the others.  ``right``: whether
+    "proven" is a right answer.
+    """
+
+    gain: float
+    noise: float
+    odd_gain: float | None = None
+    odd_noise: float | None = None
+    held_out: float | None = None
+    right: bool = False
+    least: int = 1
+
+    def of(self, number: int, size: int) -> tuple[float, float]:
+        """Gain and noise of a program; number ``size`` is held out, 0 is the odd one."""
+        if number == size:
+            return self.gain if self.held_out is None else self.held_out, self.noise
+        odd = number == 0
+        gain = self.odd_gain if odd and self.odd_gain is not None else self.gain
+        return gain, self.odd_noise if odd and self.odd_noise is not None else self.noise
+
+
+FALSE: dict[str, Truth] = {
+    "nothing acts, 1 % noise": Truth(0.0, 0.01),
+    "nothing acts, 2 % noise": Truth(0.0, 0.02),
+    "nothing acts, 5 % noise": Truth(0.0, 0.05),
+    "nothing acts, one with 25 % noise": Truth(0.0, 0.02, odd_noise=0.25),
+    "one at the margin (-2 %), others +10 %": Truth(0.10, 0.02, odd_gain=-0.02, least=2),
+    "one 4 % slower, others +10 %": Truth(0.10, 0.02, odd_gain=1 / 1.04 - 1, least=2),
+    "one 4 % slower, 5 % noise, others +10 %": Truth(0.10, 0.05, odd_gain=1 / 1.04 - 1, least=2),
+    "one 10 % slower, others +10 %": Truth(0.10, 0.02, odd_gain=1 / 1.10 - 1, least=2),
+    "one 10 % slower, 25 % noise, others +10 %": Truth(
+        0.10, 0.02, odd_gain=1 / 1.10 - 1, odd_noise=0.25, least=2
+    ),
+    "held out 4 % slower, class +10 %": Truth(0.10, 0.02, held_out=1 / 1.04 - 1),
+}
+POWER: dict[str, Truth] = {
+    f"all {gain:+.0%}, {noise:.0%} noise": Truth(gain, noise, right=True)
+    for gain in (0.05, 0.10)
+    for noise in (0.02, 0.05)
+} | {
+    "all +10 %, one with 25 % noise": Truth(0.10, 0.02, odd_noise=0.25, right=True),
+    "half of +10 %: one at 0 %, 2 % noise": Truth(0.10, 0.02, odd_gain=0.0, right=True, least=2),
+    "held out 0 %, class +10 %, 2 % noise": Truth(0.10, 0.02, held_out=0.0, right=True),
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """What one proof came to: ``answer`` is "proven", "open", "refused" or "ruled out"."""
+
+    answer: str
+    covered: bool
+    """The interval of the mean gain holds the truth; True where there is none."""
+    pairs: float
+    """Pairs of the proof, per program."""
+    idle_kept: bool
+
+
+def study(truth: Truth, seed: int) -> Study:
+    """One class through pruning and proof; its size follows from the seed."""
+    size = max(1 + seed % LARGEST, truth.least)
+    benches = {str(n): _bench(truth.of(n, size), seed, n) for n in range(size + 1)}
+    programs = [program(str(n), held_out=n == size) for n in range(size + 1)]
+
+    def compare(request: ComparisonRequest) -> ComparisonOutcome:
+        # Each comparison is a study with runs of its own, as in the database.
+        bench = benches[request.target.app.name](json.dumps(request.options))
+        return compare_on(bench, request, "simulated")
+
+    found = prove(PROPOSED, programs, Terms(compare, seed=seed))
+    mean = sum(truth.of(n, size)[0] for n in range(size)) / size
+    if ACTING not in found.setting:
+        mean = 0.0
+    covered = found.gain is None or found.gain.lo <= mean <= found.gain.hi
+    pairs = sum(row.pairs for row in found.evidence) / len(found.evidence)
+    return Study(_answer(found.proven, found.why), covered, pairs, IDLE in found.setting)
+
+
+def _answer(proven: bool, why: str) -> str:
+    if proven:
+        return "proven"
+    if why.startswith("not proven"):
+        return "open"
+    return "ruled out" if "ruled out" in why else "refused"
+
+
+def _bench(truth: tuple[float, float], seed: int, number: int) -> Callable[[str], SimulatedBench]:
+    gain, noise = truth
+    rng = np.random.default_rng([seed, number, 23])
+
+    def model(setting: Setting, rng: np.random.Generator) -> float:
+        better = gain if setting.get(ACTING) == 2 else 0.0
+        return float(rng.lognormal(0, noise)) / (1 + better)
+
+    return cache(lambda words: SimulatedBench(model, rng))
+
+
+def program(name: str, *, held_out: bool) -> Program:
+    """A program that nothing launches."""
+    target = Target(
+        app=App(name=name, command=("simulated",)),
+        input=None,
+        ranks=2,
+        cluster=Cluster(name="simulated"),
+        library=Library("openmpi", "5.0", "", "mpirun"),
+        cores=2,
+    )
+    names = (ACTING, IDLE)
+    space = Space("simulated", tuple(Parameter(n, (1, 2), "mca") for n in names))
+    return Program(target, space, held_out)
+
+
+def allowed(studies: int, rate: float = 0.10, doubt: float = 0.05) -> int:
+    """The most false answers with which a true rate of 10 % is still refused with probability 95 %;
+    -1 where there are too few studies to refuse it."""
+    return int(stats.binom.ppf(doubt, studies, rate)) - 1
+
+
+def bound(false: int, studies: int) -> float:
+    """The exact upper end of a one-sided 95 % interval of the rate (Clopper and Pearson)."""
+    return float(stats.beta.ppf(0.95, false + 1, studies - false)) if false < studies else 1.0
+
+
+def by_name(name: str, seed: int) -> Study:
+    """One study by the name of its truth, so that another process can carry it out."""
+    return study((FALSE | POWER)[name], seed)
+
+
+def row(pool: ProcessPoolExecutor, name: str, studies: int) -> dict[str, object]:
+    """Many studies of one truth."""
+    began = time.perf_counter()
+    done = list(pool.map(partial(by_name, name), range(studies), chunksize=5))
+    answers = Counter(one.answer for one in done)
+    line: dict[str, object] = {
+        "truth": name,
+        "studies": studies,
+        "proven": answers["proven"],
+        "open": answers["open"],
+        "refused": answers["refused"],
+        "ruled out": answers["ruled out"],
+        "proven at most": round(bound(answers["proven"], studies), 4),
+        "mean covered": round(sum(one.covered for one in done) / studies, 3),
+        "pairs": round(sum(one.pairs for one in done) / studies, 1),
+        "idle kept": sum(one.idle_kept for one in done),
+        "seconds": round(time.perf_counter() - began, 1),
+    }
+    print("  ".join(f"{k} {v}" for k, v in line.items()), file=sys.stderr, flush=True)
+    return line
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--studies", type=int, default=400)
+    arguments.add_argument("--power-studies", type=int, default=200)
+    arguments.add_argument("--only", default="", help="truths whose name contains this")
+    arguments.add_argument("--json")
+    given = arguments.parse_args()
+    # Processes of their own, not forks: nothing is inherited but the seed.
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        false = [row(pool, name, given.studies) for name in FALSE if given.only in name]
+        power = [row(pool, name, given.power_studies) for name in POWER if given.only in name]
+    report("simulated class-wide proofs", {"false": false, "power": power}, given.json)
+    return int(any(line["proven"] > allowed(given.studies) for line in false))  # type: ignore[operator]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
