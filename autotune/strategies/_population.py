@@ -34,6 +34,9 @@ class Plan:
     patience: int
     max_generations: int
     start_default: bool
+    thesis: bool = False
+    """Nothing beside the text: the default is no individual and no progress, the first population
+    is whole, and children stay as they were bred."""
 
 
 class Population:
@@ -50,6 +53,7 @@ class Population:
         self._plan = plan
         self._seed = seed
         self._genes = Genes(codec)
+        self._default = (0,) * len(codec.sizes) if codec.optional.all() else None
         self._model = Surrogate(codec) if plan.breed > 1 else None
         self._ratios: dict[Codes, float] = {}
         self._best = math.inf
@@ -57,6 +61,8 @@ class Population:
         self._unimproved = 0
         self._idle = 0
         self.generation = 0
+        self.known_children = 0
+        """Children that equalled something known or pending, so that they cost no run."""
         self.exhausted = False
         self.members = self._first(seeds)
         self._initial = set(self.members)
@@ -118,7 +124,40 @@ class Population:
         missing = max(plan.population - len(members), 0)
         dealt = self._genes.deal(missing, plan.lengths, rng)
         members += [codes for d in dealt if (codes := self._settle(d)) is not None]
-        return list(dict.fromkeys(members))
+        members = list(dict.fromkeys(members))
+        return self._fill(members, rng) if plan.thesis else members
+
+    def _fill(self, members: list[Codes], rng: np.random.Generator) -> list[Codes]:
+        """The first population with as many individuals as planned, all different, none the
+        default, and every parameter in one of them, as far as the space has such."""
+        found = [m for m in members if m != self._default]
+        for _ in range(_TRIES):
+            missing = self._plan.population - len(found)
+            if missing <= 0:
+                break
+            for codes in self._genes.deal(missing, self._plan.lengths, rng):
+                settled = self._settle(codes)
+                if settled is not None and settled != self._default and settled not in found:
+                    found.append(settled)
+        for name in np.flatnonzero(self._codec.optional).tolist():
+            if found and not any(m[name] for m in found):
+                self._plant(found, name, rng)
+        return found or members
+
+    def _plant(self, members: list[Codes], name: int, rng: np.random.Generator) -> None:
+        """Give an absent parameter to an individual that loses no other's only place by it."""
+        for _ in range(_TRIES):
+            place = int(rng.integers(len(members)))
+            codes = list(members[place])
+            codes[name] = int(rng.integers(1, self._codec.sizes[name]))
+            settled = self._settle(tuple(codes))
+            if settled is None or not settled[name] or settled in members:
+                continue
+            others = members[:place] + members[place + 1 :]
+            lost = [n for n, code in enumerate(members[place]) if code and not settled[n]]
+            if all(any(m[n] for m in others) for n in lost):
+                members[place] = settled
+                return
 
     def _advance(self) -> None:
         """Complete generations until a run is needed or the search has ended."""
@@ -142,11 +181,14 @@ class Population:
         places = pool[2:][-plan.offspring :]
         children = self._breed(mother, father, len(places), set(), rng)
         for place, child in zip(places, children, strict=True):
+            self.known_children += child in self._ratios or child in self.members
             self.members[place] = child
 
     def _count(self) -> None:
         self.generation += 1
         begun = all(codes in self._ratios for codes in self._initial)
+        if self._plan.thesis:
+            self._best = self._population_best()
         improved = self._best < self._best_before
         self._unimproved = 0 if improved or not begun else self._unimproved + 1
         self._best_before = self._best
@@ -159,6 +201,12 @@ class Population:
             self.exhausted = newcomer is None
             if newcomer is not None:
                 self._replace_worst(newcomer)
+
+    def _population_best(self) -> float:
+        """The best fitness in the population; an individual that was repaired to the default has
+        the default's, which is none."""
+        known = [self._fitness(i) for i in self._evaluated() if self.members[i] != self._default]
+        return min(known, default=math.inf)
 
     def _draw(self) -> list[int]:
         """A tournament: those not yet run are forced in, the rest is drawn from all others."""
@@ -176,6 +224,9 @@ class Population:
         if self._model is not None:
             order = np.argsort(-self._model.improvement(children), kind="stable")
             children = children[order]
+        if self._plan.thesis:
+            # Two equal children, or one that equals its parent, stay what they are.
+            return [self._settle(tuple(row)) or a for row in children[:count].tolist()]
         fresh: dict[Codes, None] = {}
         known: list[Codes] = []
         for row in children.tolist():

@@ -81,8 +81,9 @@ class Strategy(ABC):
     presets: ClassVar[dict[str, dict[str, OptionValue]]] = {}
     needs: ClassVar[tuple[str, ...]] = ()
     """Packages beyond those that autotune installs."""
-    repeats: ClassVar[bool] = True
-    """Whether a setting that looks best is run again at once, before the next is asked for."""
+    repeats: bool = True
+    """Whether a setting that looks best is run again at once, before the next is asked for: the
+    strategy says so, the study does it."""
 
     def __init__(
         self,

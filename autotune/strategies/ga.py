@@ -140,6 +140,18 @@ class Genetic(OptunaStrategy):
     options: ClassVar[dict[str, Option]] = OPTIONS
     presets: ClassVar[dict[str, dict[str, OptionValue]]] = {"thesis": THESIS}
 
+    def __init__(
+        self,
+        space: Space,
+        *,
+        seed: int,
+        priors: Sequence[Setting] = (),
+        options: Mapping[str, OptionValue] | None = None,
+    ) -> None:
+        super().__init__(space, seed=seed, priors=priors, options=options)
+        # The thesis runs every individual once.
+        self.repeats = self.values["rules"] != "thesis"
+
     @classmethod
     def check_options(cls, values: Mapping[str, OptionValue]) -> None:
         """A tournament must hold the parents and those that their offspring replace."""

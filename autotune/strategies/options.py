@@ -14,13 +14,18 @@ OptionValue = int | float | str
 
 @dataclass(frozen=True)
 class Option:
-    """One option.  ``bounds`` are the smallest and largest number, or the words to choose from."""
+    """One option.  ``bounds`` are the smallest and largest number, or the words to choose from.
+
+    ``later``: it was added when studies were stored already; at its default it is no part of their
+    identity, so that they go on.
+    """
 
     name: str
     type: Literal["int", "float", "choice"]
     default: OptionValue
     doc: str
     bounds: tuple[OptionValue, ...] = ()
+    later: bool = False
 
     @property
     def range(self) -> str:

@@ -61,7 +61,8 @@ def resolve_options(
 ) -> dict[str, OptionValue]:
     """All options with their values: the defaults, then the preset's, then those given.
 
-    ``given`` may hold texts as a user writes them.  The result belongs to the identity of a study.
+    ``given`` may hold texts as a user writes them.  The result belongs to the identity of a study;
+    options that were added later are left out at their defaults.
     Raises :class:`UsageError` for a wrong name, value or preset.
     """
     found = find(strategy) if isinstance(strategy, str) else strategy
@@ -72,7 +73,8 @@ def resolve_options(
     base = found.presets[preset] if preset is not None else {}
     values = complete(found.name, found.options, base, given)
     found.check_options(values)
-    return values
+    options = found.options
+    return {n: v for n, v in values.items() if not options[n].later or v != options[n].default}
 
 
 def describe() -> str:
