@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from autotune.anova.pairs import Terms, measure
+from autotune.anova.pairs import LOOKS, MARGIN, PRUNE_LOOKS, Terms, measure
 from autotune.anova.pooled import mean_gain
 from autotune.anova.prove import Proof, prove
-from autotune.anova.prune import prune
+from autotune.anova.prune import ALPHA, prune, prune_plan
 from autotune.anova.result import ProgramEvidence
 from autotune.space import DEFAULT, Setting
 from autotune.study.budget import BudgetTooSmall
@@ -29,6 +30,7 @@ from benchmarks.classwide_simulation import (
     study,
 )
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "anova.md"
 SLIM = PROPOSED.without(IDLE)
 
 
@@ -279,3 +281,14 @@ def test_the_number_of_studies_refuses_a_rate_of_ten_percent() -> None:
     assert bound(allowed(400), 400) < 0.10 < bound(allowed(400) + 1, 400)
     assert allowed(30) == 0
     assert allowed(20) == -1
+
+
+def test_the_manual_has_the_figures_of_the_code() -> None:
+    text = " ".join(DOCUMENT.read_text().split())
+    looks = ", ".join(str(look) for look in LOOKS[:-1])
+    assert f"looked at after {looks} and {LOOKS[-1]} pairs" in text
+    assert f"-`--margin` ({100 * MARGIN:g} %)" in text
+    assert f"up to {PRUNE_LOOKS[-1]} pairs, others {PRUNE_LOOKS[0]}" in text
+    # It is split as the plan of the pruning splits it.
+    assert f"{100 * ALPHA:g} % split over the programs and their mean" in text
+    assert prune_plan(Terms(Machine({})), 3).tail == pytest.approx(ALPHA / 2 / 4)
