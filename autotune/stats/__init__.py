@@ -6,24 +6,29 @@ What is computed and why, with measured figures: docs/statistics.md.
 
 from autotune.stats.blocks import DefaultLevel, design, drifted, ratio_to_default
 from autotune.stats.compare import MIN_GAIN, Comparison, NoBlocks, compare
+from autotune.stats.error_budget import ErrorBudget
 from autotune.stats.estimate import Estimate, estimate
 from autotune.stats.pairs import detect_resolution
 from autotune.stats.racing import beliefs, finalists, next_run, noise_of, time_limit
 from autotune.stats.rejection import depends_on_setting
 from autotune.stats.resolve import Resolvable, resolution_table
 from autotune.stats.sequential import LOOKS, Decision, Plan, settle, winner
+from autotune.stats.slow import SLOW, SlowLaunches, slow_launches
 from autotune.stats.words import comparison_words, estimate_words
 
 __all__ = [
     "LOOKS",
     "MIN_GAIN",
+    "SLOW",
     "Comparison",
     "Decision",
     "DefaultLevel",
+    "ErrorBudget",
     "Estimate",
     "NoBlocks",
     "Plan",
     "Resolvable",
+    "SlowLaunches",
     "beliefs",
     "compare",
     "comparison_words",
@@ -39,6 +44,7 @@ __all__ = [
     "ratio_to_default",
     "resolution_table",
     "settle",
+    "slow_launches",
     "time_limit",
     "winner",
 ]

@@ -1,0 +1,100 @@
+"""Slow launches: what a median does not see.
+
+A launch is slow that takes more than twice what the default takes at that moment.  Where slow
+launches are a fifth of all, the median of either setting says nothing about them.  Fisher's exact
+test compares how often they come, one-sided each way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scipy import optimize, special, stats
+
+SLOW = 2.0
+"""Times what the default takes: from here on a launch is slow."""
+_POWER = 0.8
+
+SlowVerdict = Literal["rarer", "more frequent", "no difference shown"]
+
+
+@dataclass(frozen=True)
+class SlowLaunches:
+    """Slow launches of a candidate beside the default's.
+
+    ``rarer_from`` and ``more_from``: the rates (0..1) of the candidate that these numbers of
+    launches would show with 80 % probability; None where not even 0 or 1 would be shown.
+    """
+
+    slow: int
+    launches: int
+    default_slow: int
+    default_launches: int
+    verdict: SlowVerdict
+    alpha: float
+    rarer_from: float | None
+    more_from: float | None
+
+    @property
+    def rate(self) -> float:
+        """Share of the candidate's launches; 0 without any."""
+        return self.slow / self.launches if self.launches else 0.0
+
+    @property
+    def default_rate(self) -> float:
+        """Share of the default's launches; 0 without any."""
+        return self.default_slow / self.default_launches if self.default_launches else 0.0
+
+
+def slow_launches(
+    slow: int, launches: int, default_slow: int, default_launches: int, *, alpha: float
+) -> SlowLaunches:
+    """Compare the rates; ``alpha`` (0..1) is the chance of naming a difference where none is.
+
+    Raises ValueError for more slow launches than launches.
+    """
+    if not (0 <= slow <= launches and 0 <= default_slow <= default_launches):
+        raise ValueError("slow launches must lie between 0 and the number of launches")
+    few, many = _critical(launches, default_slow, default_launches, alpha / 2)
+    verdict: SlowVerdict = "no difference shown"
+    if few is not None and slow <= few:
+        verdict = "rarer"
+    elif many is not None and slow >= many:
+        verdict = "more frequent"
+    return SlowLaunches(
+        slow=slow,
+        launches=launches,
+        default_slow=default_slow,
+        default_launches=default_launches,
+        verdict=verdict,
+        alpha=alpha,
+        rarer_from=None if few is None else _rate_at_most(few, launches),
+        more_from=None if many is None else 1 - _rate_at_most(launches - many, launches),
+    )
+
+
+def _critical(
+    launches: int, default_slow: int, default_launches: int, tail: float
+) -> tuple[int | None, int | None]:
+    """Of so many launches the most that are "rarer", and the fewest that are "more frequent"."""
+    total = launches + default_launches
+    few = many = None
+    for count in range(launches + 1):
+        law = stats.hypergeom(total, count + default_slow, launches)
+        if law.cdf(count) <= tail:
+            few = count
+        if many is None and law.sf(count - 1) <= tail:
+            many = count
+    return few, many
+
+
+def _rate_at_most(count: int, launches: int) -> float:
+    """The rate at which ``count`` or fewer of ``launches`` come with 80 % probability."""
+    if count >= launches:
+        return 1.0
+
+    def excess(rate: float) -> float:
+        return float(special.bdtr(count, launches, rate)) - _POWER
+
+    return float(optimize.brentq(excess, 0.0, 1.0))
