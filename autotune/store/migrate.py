@@ -24,6 +24,7 @@ from autotune.store.dialect import Dialect
 from autotune.store.schema import (
     PRODUCT,
     SCHEMA_VERSION,
+    frozen_plan,
     meta,
     metadata,
     read_back,
@@ -75,6 +76,11 @@ def _to_3(connection: Connection, dialect: Dialect) -> None:
     create_views(connection, dialect)
 
 
+def _to_4(connection: Connection, dialect: Dialect) -> None:
+    """Plans of proofs, frozen before their first block."""
+    frozen_plan.create(connection)
+
+
 @dataclass(frozen=True)
 class Schema:
     """``create`` makes ``version`` from nothing; ``steps[n]`` makes n from n - 1."""
@@ -84,7 +90,7 @@ class Schema:
     steps: Mapping[int, Step] = field(default_factory=dict)
 
 
-CURRENT = Schema(SCHEMA_VERSION, _create_current, {2: _to_2, 3: _to_3})
+CURRENT = Schema(SCHEMA_VERSION, _create_current, {2: _to_2, 3: _to_3, 4: _to_4})
 
 
 def prepare(database: Database, schema: Schema = CURRENT) -> Path | None:

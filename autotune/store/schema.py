@@ -24,7 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 PRODUCT = "mpi-autotune"
 
 metadata = MetaData()
@@ -138,6 +138,16 @@ role = Table(
     Column("heartbeat_at", Double, nullable=False),
 )
 """What one worker of a study does for all: proving its finalists."""
+
+frozen_plan = Table(
+    "frozen_plan",
+    metadata,
+    Column("study_id", Integer, ForeignKey("study.id"), primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("document", Text, nullable=False),  # JSON
+    Column("created_at", String(32), nullable=False),
+)
+"""What a study fixed before it measured: the finalists, looks and alpha of each round."""
 
 trial_value = Table(
     "trial_value",

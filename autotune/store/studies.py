@@ -104,6 +104,26 @@ def set_request(connection: Connection, study_id: int, request: Mapping[str, Any
         raise unknown_study(study_id)
 
 
+def freeze(
+    connection: Connection, study_id: int, name: str, document: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Keep a plan where its name is new; the caller holds the study's lock.  What is kept."""
+    kept = frozen(connection, study_id, name)
+    if kept is not None:
+        return kept
+    values = {"study_id": study_id, "name": name, "document": dump(dict(document))}
+    connection.execute(insert(s.frozen_plan).values(**values, created_at=now()))
+    return dict(load(str(values["document"])))
+
+
+def frozen(connection: Connection, study_id: int, name: str) -> dict[str, Any] | None:
+    """The plan of a study by its name; None where there is none."""
+    table = s.frozen_plan
+    query = select(table.c.document).where(table.c.study_id == study_id, table.c.name == name)
+    found = connection.scalar(query)
+    return None if found is None else dict(load(str(found)))
+
+
 def summaries(connection: Connection) -> list[StudySummary]:
     """Every study, the newest first."""
     counts = [
