@@ -39,6 +39,8 @@ def print_result(result: Result) -> None:
         markup=False,
     )
     _print_rejections(result.rejections)
+    for words in result.evidence():
+        out.print(words, markup=False)
     for warning in result.warnings:
         out.print(f"note: {warning}", markup=False)
     if result.status == "recommended":

@@ -62,6 +62,7 @@ def _words(study: Study, ledger: Ledger, result: Result | None) -> list[str]:
         )
         if result.ended_by:
             words.append(f"The search ended: {result.ended_by}.")
+        words += result.evidence()
     counted = [e.record for e in ledger.entries if e.counts and e.record.valid]
     # Over its limit and yet counted: the guard would have rejected it.
     loaded = sum(record.foreign_cpu_s > record.foreign_limit_s for record in counted)

@@ -74,16 +74,21 @@ class Blocks:
         )
 
     def _measure(self, number: int, wanted: Sequence[Setting]) -> None:
-        """One whole block anew: halves of an interrupted one lie too far apart in time."""
+        """Make the runs that block ``number`` lacks, in its order.
+
+        A run that is there stays, whatever interrupted its block: a block that were measured anew
+        after an interruption would let whoever interrupts choose.
+        """
         for _attempt in range(_REPEATS):
             for position, setting in enumerate(self._order(number, wanted)):
-                self.bench.run(
-                    setting,
-                    self.phase,
-                    block=number,
-                    position=position,
-                    timeout_s=None if setting == self.reference else self.limit_s,
-                )
+                if self._lacks(number, setting):
+                    self.bench.run(
+                        setting,
+                        self.phase,
+                        block=number,
+                        position=position,
+                        timeout_s=None if setting == self.reference else self.limit_s,
+                    )
             if self.complete(number, wanted):
                 return
         entry = self.bench.ledger.blocks(self.phase)[number][self.reference.key]
@@ -93,6 +98,11 @@ class Blocks:
             "ended so.  What was measured is kept; the same command continues."
         )
 
+    def _lacks(self, number: int, setting: Setting) -> bool:
+        """Whether the ledger holds no run of it in this block that counts."""
+        entry = self.bench.ledger.blocks(self.phase).get(number, {}).get(setting.key)
+        return entry is None or (setting == self.reference and not entry.record.valid)
+
     def _order(self, number: int, wanted: Sequence[Setting]) -> list[Setting]:
         """Block ``number`` of the design for all settings, those that are decided left out."""
         members = (self.reference, *self.settings)
@@ -101,14 +111,10 @@ class Blocks:
             self._orders = design(len(members), 2 * (number + 1), rng)
         return [s for i in self._orders[number] if (s := members[i]) in (self.reference, *wanted)]
 
-    def speeds(self, first: int, until: int, live: Sequence[Setting]) -> list[float]:
-        """Typical seconds of blocks ``first`` .. ``until`` - 1, as first measured.
-
-        The reference and ``live`` weigh the same, so that where none of them acts the figure says
-        nothing about which of them was faster.
-        """
+    def speeds(self, until: int) -> list[float]:
+        """Seconds of the reference in the first ``until`` blocks, as first measured."""
         blocks = self.bench.ledger.blocks(self.phase)
-        return [_typical(blocks[n], (self.reference, *live)) for n in range(first, until)]
+        return [blocks[n][self.reference.key].record.value_s for n in range(until)]
 
     def block(self, number: int) -> dict[str, Entry]:
         """The runs of one block that count: of its repetition, where it was repeated whole."""
@@ -176,12 +182,6 @@ class Pairs:
     def slower_share(self) -> float:
         """Share of the blocks in which the candidate took longer."""
         return sum(r > 1 for r in self.ratios) / len(self.ratios) if self.ratios else 1.0
-
-
-def _typical(block: dict[str, Entry], members: Sequence[Setting]) -> float:
-    """Geometric mean of what the members took, a run without a figure by its wall time."""
-    records = [block[setting.key].record for setting in members]
-    return statistics.geometric_mean(r.value_s if r.valid else r.wall_s for r in records)
 
 
 def _seconds(candidate: Entry, reference: Entry) -> float:

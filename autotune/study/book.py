@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from autotune.space import Setting, Space
 from autotune.store import Store, Study
@@ -119,6 +120,14 @@ class StoreBook:
             and (ratio := self._ledger(run.study_id).ratio(entry_of(run))) is not None
         ]
         return statistics.median(ratios) if ratios else None
+
+    def freeze(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep a plan in the study's row; what was kept first stays."""
+        return self.store.freeze(self.study.id, name, document)
+
+    def frozen(self, name: str) -> dict[str, Any] | None:
+        """The plan of this name."""
+        return self.store.frozen(self.study.id, name)
 
     def _ledger(self, study_id: int) -> Ledger:
         if study_id not in self._ledgers:

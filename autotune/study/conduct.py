@@ -15,12 +15,19 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store, Study
 from autotune.strategies import create
 from autotune.study.book import StoreBook
-from autotune.study.confirm import finite
 from autotune.study.events import Event, Watcher, silent
 from autotune.study.identity import study_key
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import Answer, carry_out
-from autotune.study.result import Result, best_seen, count_runs, finalist_rows, judge_status
+from autotune.study.result import (
+    Result,
+    best_seen,
+    count_runs,
+    finalist_rows,
+    judge_status,
+    name_recommendation,
+    round_rows,
+)
 from autotune.study.search import BUDGET_SPENT, NOTHING_LEFT
 from autotune.study.session import Session
 from autotune.study.target import Target
@@ -127,20 +134,16 @@ class Conductor:
         ledger = self.bench.ledger
         result.best = best_seen(ledger, best.effective if best else None)
         result.status = judge_status(answer, ledger)
-        result.finalists = finalist_rows(answer.proof)
-        result.drift_repeats = answer.proof.repeated if answer.proof else 0
-        result.warnings = study_warnings(ledger, self.book.trials, answer.proof)
-        chosen = answer.chosen
-        if answer.proof is None or chosen is None:
+        result.finalists = finalist_rows(answer)
+        result.rounds = round_rows(answer)
+        result.drift_repeats = sum(proof.repeated for _, proof in answer.proofs)
+        result.warnings = study_warnings(ledger, self.book.trials, answer)
+        if answer.recommendation is None:
             return
-        comparison = answer.proof.decisions[chosen].comparison
-        result.recommended = chosen
-        result.gain = comparison.gain
-        result.gain_ci = (finite(comparison.lo), finite(comparison.hi))
-        result.significant = comparison.significant
-        result.best = best_seen(ledger, chosen)
+        name_recommendation(result, answer.recommendation)
+        result.best = best_seen(ledger, result.recommended)
         result.mpirun = self.request.target.mpirun_line(
-            self.runner.adapter, self.request.space, chosen
+            self.runner.adapter, self.request.space, result.recommended
         )
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from autotune.space import Setting
 from autotune.stats import Decision, Plan, drifted, settle
-from autotune.study.bench import Bench
 from autotune.study.blocks import Blocks
 from autotune.study.budget import Budget
 from autotune.study.events import PhaseStarted, Watcher, silent
-from autotune.study.ledger import CONFIRM
 
 DRIFT_SHARE = 0.5
 """With more than this share of new blocks at another speed there is no usual speed to repeat at."""
@@ -44,42 +41,29 @@ class Confirmation:
         return [s for s in self.settings if self.decisions[s].outcome in outcomes]
 
 
-def confirm(
-    bench: Bench,
-    settings: Sequence[Setting],
-    *,
-    plan: Plan,
-    seed: int,
-    round_name: str,
-    limit_s: float | None,
-    budget: Budget | None = None,
-    watch: Watcher = silent,
-) -> Confirmation:
-    """Run blocks until every finalist is decided, the last look is past, or ``budget`` is spent.
-
-    A decided finalist is not run again; the others go on against the default.  Blocks that the
-    ledger already holds are not measured again.
-    """
-    blocks = Blocks(bench, f"{CONFIRM}:{round_name}", settings, seed, limit_s)
-    return confirm_blocks(blocks, plan, budget or Budget(bench.ledger), watch)
-
-
 def confirm_blocks(
     blocks: Blocks, plan: Plan, budget: Budget, watch: Watcher = silent
 ) -> Confirmation:
-    """As :func:`confirm`, for the settings of ``blocks`` against their reference."""
+    """Run blocks until every setting is decided, the last look is past, or ``budget`` is spent.
+
+    A decided setting is not run again; the others go on against the reference.  Runs that the
+    ledger already holds are not made again.
+    """
     result = Confirmation(blocks, list(blocks.settings))
     live = list(blocks.settings)
     most = plan.looks[-1] * (len(live) + 1)
     watch(PhaseStarted("confirm", f"proving against {blocks.reference.key}", most))
     seen = 0
     for look in plan.looks:
-        done = _measure(blocks, look, live, budget, reach=seen > 0)
-        result.cut_short = done < look
-        if seen < done:
-            _repeat_drifted(result, seen, done, live, budget)
+        done = measure(blocks, look, live, budget, reach=seen > 0)
+        whole = done == look and _repeat_drifted(result, seen, done, live, budget)
+        result.cut_short = not whole
+        if not whole and seen:
+            break  # What the look before said stands.
         for setting in live:
-            result.decisions[setting] = decide(plan, blocks, setting, done)
+            result.decisions[setting] = decide(
+                plan, blocks, setting, look if whole else min(done, look - 1)
+            )
         _settle(result)
         live = [s for s in live if not result.decisions[s].stop]
         if not live or result.cut_short:
@@ -88,7 +72,7 @@ def confirm_blocks(
     return result
 
 
-def _measure(blocks: Blocks, look: int, live: list[Setting], budget: Budget, reach: bool) -> int:
+def measure(blocks: Blocks, look: int, live: list[Setting], budget: Budget, reach: bool) -> int:
     """Measure up to ``look`` blocks and return how many there are.
 
     With ``reach`` nothing is begun that the budget will not see to the end: blocks between two
@@ -109,22 +93,23 @@ def _measure(blocks: Blocks, look: int, live: list[Setting], budget: Budget, rea
 
 def _repeat_drifted(
     result: Confirmation, first: int, until: int, live: list[Setting], budget: Budget
-) -> None:
+) -> bool:
     """Measure the new blocks once more in which the machine had another speed than usual.
 
-    Judged once, when a look is complete, by figures that do not tell the settings apart: a block
-    cannot be repeated for what it says of them.
+    Judged once, when a look is complete, by the reference's runs alone: a block is never repeated
+    for what a candidate took.  False where the budget does not hold the repetitions.
     """
     blocks = result.blocks
-    away = [n for n in drifted(blocks.speeds(0, until, live)) if n >= first]
+    away = [n for n in drifted(blocks.speeds(until)) if n >= first]
     if len(away) > DRIFT_SHARE * (until - first):
         result.unsteady += len(away)
-        return
+        return True
     for number in away:
         if not blocks.again.complete(number, live) and not budget.affords(len(live) + 1):
-            return
+            return False
         blocks.again.ensure_block(number, live)
         result.repeated += 1
+    return True
 
 
 def _settle(result: Confirmation) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from autotune.stats import DefaultLevel
+from autotune.stats import SLOW, DefaultLevel
 from autotune.stats.blocks import NEAREST
 from autotune.store import StoredRun
 from runner.types import GUARD_STATES, RunRecord
@@ -21,6 +21,8 @@ SEARCH = "search"
 DEFAULT_PHASE = "default"
 CONFIRM = "confirm"
 RACE = "race"
+SEARCH_KINDS = (WARMUP, SEARCH, DEFAULT_PHASE, RACE)
+"""Runs that are not part of interleaved blocks."""
 ALWAYS_REJECTED = "rejected for foreign load every time"
 """How the reason of a setting begins that only ever runs disturbed, where the default does not."""
 
@@ -120,6 +122,17 @@ class Ledger:
         """``{block: {setting key: entry}}`` of one phase; the last run of a setting in a block."""
         return self._blocks.get(phase, {})
 
+    @property
+    def phases(self) -> list[str]:
+        """Names of all phases with runs that count."""
+        return list(self._blocks)
+
+    def is_slow(self, entry: Entry) -> bool | None:
+        """Whether a run took more than twice what the default took around it; None where it has no
+        figure."""
+        ratio = self.ratio(entry)
+        return None if ratio is None else ratio > SLOW
+
     def default_values(self) -> list[float]:
         """Seconds of every default run that counts, in order; of this place where there is one."""
         return [record.value_s for record in self.default_records()]
@@ -160,12 +173,12 @@ class Ledger:
         outside = statistics.median(record.wall_s - record.value_s for record in near)
         return max(entry.record.wall_s - outside, 0.0) / level
 
-    def rejections(self, kind: str | None = None) -> dict[str, tuple[int, int]]:
-        """``{setting key: (rejected, runs)}`` of one kind of run or all, warming up left out.
+    def rejections(self, *phases: str) -> dict[str, tuple[int, int]]:
+        """``{setting key: (rejected, runs)}`` of some phases or all, warming up left out.
 
         ``runs`` counts every attempt, the rejected ones included.
         """
-        asked = [e for e in self.entries if e.kind != WARMUP and kind in (None, e.kind)]
+        asked = [e for e in self.entries if e.kind != WARMUP and (not phases or e.phase in phases)]
         runs = Counter(e.key for e in asked)
         rejected = Counter(e.key for e in asked if e.rejected)
         return {key: (rejected[key], count) for key, count in runs.items()}

@@ -1,21 +1,29 @@
-"""The procedure of a study on any bench: search, select, prune, prove, choose."""
+"""The procedure of a study on any bench: search, select, prove in rounds, slim, choose."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import takewhile
 
 from autotune.space import Setting, Space
-from autotune.stats import Plan, depends_on_setting
+from autotune.stats import depends_on_setting
 from autotune.strategies import Strategy
+from autotune.study.ablation import is_missed
 from autotune.study.bench import Bench
-from autotune.study.confirm import Confirmation, confirm
+from autotune.study.blocks import Blocks
+from autotune.study.budget import Budget
+from autotune.study.confirm import Confirmation, confirm_blocks
 from autotune.study.events import Watcher, silent
-from autotune.study.finalists import Finalists, Selection, is_missed
-from autotune.study.ledger import CONFIRM
+from autotune.study.finalists import Selection
+from autotune.study.ledger import Ledger
 from autotune.study.plan import SearchPlan
+from autotune.study.recommendation import Recommendation, Recommender
+from autotune.study.rounds import Round, Rounds
 from autotune.study.search import Search
 from autotune.study.trial import TrialBook
+
+REFUTED = ("worse", "equivalent", "futile")
 
 
 class FinishedElsewhere(Exception):
@@ -24,12 +32,29 @@ class FinishedElsewhere(Exception):
 
 @dataclass
 class Answer:
-    """How the study went; ``chosen`` is the proven setting, None where the default stands."""
+    """How the study went.
+
+    ``proofs`` are its rounds with what came of them.  ``recommendation`` is None where the default
+    stands; ``vetoed`` are recommendations that were not made because of their slow launches.
+    """
 
     search: Search
-    finalists: Finalists
-    proof: Confirmation | None
-    chosen: Setting | None
+    proofs: list[tuple[Round, Confirmation]] = field(default_factory=list)
+    recommendation: Recommendation | None = None
+    vetoed: list[Recommendation] = field(default_factory=list)
+
+    @property
+    def chosen(self) -> Setting | None:
+        """The setting that is named; None where the default stands."""
+        return None if self.recommendation is None else self.recommendation.setting
+
+    @property
+    def proof(self) -> Confirmation | None:
+        """The round in which the named setting won, else the last one."""
+        if self.recommendation is not None:
+            named = self.recommendation.round.number
+            return next(proof for made, proof in self.proofs if made.number == named)
+        return self.proofs[-1][1] if self.proofs else None
 
 
 def carry_out(
@@ -53,49 +78,167 @@ def carry_out(
     if not may_finish():
         raise FinishedElsewhere
     search.wait_for_others()
-    # The phases are named after the trials they are based on: a longer search is proven anew.
-    round_name = str(len(book.trials))
-    finalists = Selection(search, seed, round_name).choose()
-    proof = None
-    if finalists.settings:
-        search.defaults.start()
-        proof = confirm(
-            bench,
-            finalists.settings,
-            plan=Plan(alpha=plan.alpha, finalists=len(finalists.settings), min_gain=plan.min_gain),
-            seed=seed,
-            round_name=round_name,
-            limit_s=search.limit_s,
-            # A search that overdrew its budget still leaves the reserve.
-            budget=search.budget.at_least(plan.proof_runs(1)),
-            watch=watch,
+    return _Proofs(search, seed).carry_out()
+
+
+class _Proofs:
+    """The rounds of one study: those that are frozen are brought to their end, a new one is made
+    where there is something new to prove."""
+
+    def __init__(self, search: Search, seed: int) -> None:
+        self.search = search
+        self.plan = search.plan
+        self.seed = seed
+        self.rounds = Rounds(search.book, search.bench.ledger, search.space, search.plan.alpha)
+        self.recommender = Recommender(search, search.book, seed)
+
+    def carry_out(self) -> Answer:
+        answer = Answer(self.search)
+        for made in self.rounds.all():
+            self._prove(made, answer)
+        while (new := self._next(answer)) is not None:
+            self._prove(new, answer)
+        self._recommend(answer)
+        return answer
+
+    def _prove(self, made: Round, answer: Answer) -> None:
+        bench = self.search.bench
+        if not bench.ledger.blocks(made.phase):
+            self.search.defaults.start()
+        blocks = Blocks(bench, made.phase, made.settings, self.seed, made.limit_s)
+        proof = confirm_blocks(blocks, made.plan, self._budget(made), self.search.watch)
+        answer.proofs.append((made, proof))
+
+    def _budget(self, made: Round) -> Budget:
+        """The study's, and never less than the smallest proof: a search that overdrew its budget
+        still leaves that."""
+        ledger = self.search.bench.ledger
+        before = Ledger.of(takewhile(lambda e: e.phase != made.phase, ledger.entries))
+        own = Budget(before, self.plan.budget_s, self.plan.max_runs)
+        least = own.at_least(self.plan.proof_runs(1))
+        return Budget(ledger, least.seconds, least.runs)
+
+    def _next(self, answer: Answer) -> Round | None:
+        """The next round, frozen; None where nothing new is to be proven."""
+        trials = len(self.search.book.trials)
+        if answer.proofs:
+            last, proof = answer.proofs[-1]
+            if proof.cut_short:
+                return None  # It goes on where it is with a larger budget.
+            if trials <= last.trials:
+                return self._again(last, proof)
+        standing = self._standing(answer)
+        phase = f"prune:{self.rounds.next_name}:{trials}"
+        refuted = _refuted(answer)
+        chosen = Selection(self.search, self.seed, phase, refuted, standing).choose()
+        if not chosen.settings:
+            return None
+        return self._freeze(chosen.settings, chosen.slim, chosen.whole)
+
+    def _again(self, last: Round, proof: Confirmation) -> Round | None:
+        """What was left undecided, proven anew for a larger budget than it had."""
+        undecided = [s for s in proof.settings if proof.decisions[s].outcome == "undecided"]
+        if proof.winners or not undecided or not self._grown(last):
+            return None
+        first = undecided[0] == last.settings[0]
+        slim = [s for s in undecided if s in last.slim]
+        return self._freeze(undecided, slim, last.whole if first else None)
+
+    def _grown(self, last: Round) -> bool:
+        """Whether the study may do more than when its last round was frozen, and can."""
+        plan = self.plan
+        more_s = last.budget_s is not None and (
+            plan.budget_s is None or plan.budget_s > last.budget_s
         )
-    return Answer(search, finalists, proof, choose_winner(proof, plan.min_gain))
+        more_runs = last.max_runs is not None and (
+            plan.max_runs is None or plan.max_runs > last.max_runs
+        )
+        return (more_s or more_runs) and self.search.budget.affords(plan.proof_runs(1))
+
+    def _freeze(self, settings: list[Setting], slim: list[Setting], whole: Setting | None) -> Round:
+        return self.rounds.freeze(
+            settings,
+            min_gain=self.plan.min_gain,
+            limit_s=self.search.proof_limit_s,
+            slim=slim,
+            whole=whole,
+            trials=len(self.search.book.trials),
+            budget_s=self.plan.budget_s,
+            max_runs=self.plan.max_runs,
+        )
+
+    def _standing(self, answer: Answer) -> Setting | None:
+        """What would be named by the rounds so far."""
+        found = _candidates(answer, self.plan.min_gain)
+        return found[0][0] if found else None
+
+    def _recommend(self, answer: Answer) -> None:
+        for winner, made, proof in _candidates(answer, self.plan.min_gain):
+            made_of = self.recommender.recommend(winner, made, proof)
+            if made_of.slow.verdict != "more frequent":
+                answer.recommendation = made_of
+                return
+            answer.vetoed.append(made_of)
+
+
+def _refuted(answer: Answer) -> set[Setting]:
+    """Settings that had their proof and failed it, not merely against another finalist."""
+    return {
+        setting
+        for _, proof in answer.proofs
+        if not proof.winners
+        for setting, decision in proof.decisions.items()
+        if decision.outcome in REFUTED
+    } | {
+        setting
+        for _, proof in answer.proofs
+        for setting, decision in proof.decisions.items()
+        if decision.outcome in ("worse", "equivalent")
+    }
+
+
+def _candidates(answer: Answer, min_gain: float) -> list[tuple[Setting, Round, Confirmation]]:
+    """Proven settings in the order in which they would be named, those of the last round first.
+
+    What an earlier round proved stands unless a later one refuted it: the error budget covers all
+    rounds together.
+    """
+    found: list[tuple[Setting, Round, Confirmation]] = []
+    gone: set[Setting] = set()
+    for made, proof in reversed(answer.proofs):
+        found += [
+            (s, made, proof)
+            for s in order_winners(proof, min_gain)
+            if s not in gone and all(s != known for known, _, _ in found)
+        ]
+        gone |= {s for s, d in proof.decisions.items() if d.outcome in REFUTED}
+    return found
 
 
 def disturbed(proof: Confirmation) -> list[Setting]:
     """Settings whose runs the guard rejects more often than the default's, by more than chance."""
-    counts = proof.blocks.bench.ledger.rejections(CONFIRM)
-    reference = counts.get(proof.blocks.reference.key, (0, 0))
+    blocks = proof.blocks
+    counts = blocks.bench.ledger.rejections(blocks.phase, blocks.again.phase)
+    reference = counts.get(blocks.reference.key, (0, 0))
     return [s for s in proof.settings if depends_on_setting(*counts.get(s.key, (0, 0)), *reference)]
 
 
-def choose_winner(proof: Confirmation | None, min_gain: float) -> Setting | None:
-    """The proven finalist with the fewest parameters that is not seen to be worse than the best.
+def order_winners(proof: Confirmation, min_gain: float) -> list[Setting]:
+    """The proven finalists in the order in which they would be named.
 
-    Two finalists are compared within the same blocks: their own gains differ by chance alone.  One
+    First the one with the fewest parameters that is not seen to be worse than the best: two
+    finalists are compared within the same blocks, for their own gains differ by chance alone.  One
     whose rejections depend on it is left out: it was seen only where it disturbs nobody.
     """
-    if proof is None:
-        return None
     out = disturbed(proof)
     winners = [s for s in proof.winners if s not in out]
     if not winners:
-        return None
+        return []
     top = winners[0]
     close = [
         s
         for s in winners
         if s == top or not is_missed(proof.blocks.pairs(s, against=top), min_gain)
     ]
-    return min(close, key=lambda s: (len(s), -proof.decisions[s].comparison.gain))
+    close.sort(key=lambda s: (len(s), -proof.decisions[s].comparison.gain))
+    return [*close, *(s for s in winners if s not in close)]

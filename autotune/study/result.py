@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from autotune.space import DEFAULT, Setting
-from autotune.stats import estimate
-from autotune.study.confirm import Confirmation, finite
+from autotune.stats import SLOW, SlowLaunches, estimate
+from autotune.study.confirm import finite
 from autotune.study.ledger import Ledger
 from autotune.study.procedure import Answer
-from autotune.study.warnings import rejection_rows
+from autotune.study.recommendation import Recommendation
+from autotune.study.warnings import rejection_rows, slow_words
+from autotune.words import interval, percent
 
 SCHEMA = "autotune-result-1"
 Status = Literal["recommended", "keep_default", "inconclusive", "too_noisy", "interrupted"]
@@ -69,6 +71,17 @@ class Result:
     gain: float | None = None
     gain_ci: tuple[float | None, float | None] | None = None
     significant: bool = False
+    gain_fresh: dict[str, Any] | None = None
+    """``{gain, ci95, pairs}`` over pairs measured after the decision; null where the budget did not
+    hold them.  ``gain`` is of a proof that stops when it looks well, so rather too high."""
+    round: int | None = None
+    """The round in which the named setting was proven."""
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    """``{round, alpha, trials, outcome}`` of every proof of this study."""
+    pruning: dict[str, Any] | None = None
+    """Whether every parameter of the named setting was seen to matter; "not pruned" where not."""
+    slow_launches: dict[str, Any] | None = None
+    """How often the named setting and the default took twice the usual time."""
     finalists: list[Finalist] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     inherited: dict[str, str] = field(default_factory=dict)
@@ -105,6 +118,11 @@ class Result:
             "gain": self.gain,
             "gain_ci95": list(self.gain_ci) if self.gain_ci else None,
             "significant": self.significant,
+            "gain_fresh": self.gain_fresh,
+            "round": self.round,
+            "rounds": self.rounds,
+            "pruning": self.pruning,
+            "slow_launches": self.slow_launches,
             "finalists": [f.to_json() for f in self.finalists],
             "warnings": self.warnings,
             "inherited": self.inherited,
@@ -114,6 +132,23 @@ class Result:
             "waiting_s": round(self.waiting_s, 3),
             "overhead_s": round(max(self.wall_s - self.launched_s - self.waiting_s, 0.0), 3),
         }
+
+    def evidence(self) -> list[str]:
+        """How far the recommendation can be trusted, in sentences; empty without one."""
+        if self.status != "recommended":
+            return []
+        found = [_fresh_words(self.gain_fresh)]
+        if len(self.rounds) > 1:
+            own = next(row for row in self.rounds if row["round"] == self.round)
+            found.append(
+                f"Proven in round {self.round} of this study, which may spend {own['alpha']:.2%} "
+                "of error."
+            )
+        if self.pruning is not None:
+            found.append(_pruning_words(self.pruning))
+        if self.slow_launches is not None:
+            found.append(f"{slow_words(self.slow_launches)}.")
+        return found
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Result:
@@ -176,19 +211,23 @@ def judge_status(answer: Answer, ledger: Ledger) -> Status:
     proof = answer.proof
     if answer.chosen is not None:
         return "recommended"
+    if answer.vetoed:
+        return "keep_default"
     if proof is None or not (proof.open or proof.winners):
         return "keep_default"
     spread = estimate(ledger.default_values()).spread
     return "too_noisy" if spread is not None and spread > NOISY_SPREAD else "inconclusive"
 
 
-def finalist_rows(proof: Confirmation | None) -> list[Finalist]:
-    """The finalists in the order of their gains, open ends as None."""
-    if proof is None:
+def finalist_rows(answer: Answer) -> list[Finalist]:
+    """What was proven, in the order of the gains, open ends as None."""
+    if answer.proof is None:
         return []
+    decisions = dict(answer.proof.decisions)
+    if answer.recommendation is not None:
+        decisions.setdefault(answer.recommendation.setting, answer.recommendation.decision)
     rows = []
-    for setting in proof.settings:
-        decision = proof.decisions[setting]
+    for setting, decision in decisions.items():
         seen = decision.comparison
         rows.append(
             Finalist(
@@ -202,3 +241,65 @@ def finalist_rows(proof: Confirmation | None) -> list[Finalist]:
             )
         )
     return sorted(rows, key=lambda row: -(row.gain if row.gain is not None else -1))
+
+
+def name_recommendation(result: Result, made: Recommendation) -> None:
+    """Fill in what is known of the setting that is named."""
+    seen = made.decision.comparison
+    result.recommended = made.setting
+    result.gain = seen.gain
+    result.gain_ci = (finite(seen.lo), finite(seen.hi))
+    result.significant = seen.significant
+    result.round = made.round.number
+    result.pruning = made.pruning.to_json()
+    result.slow_launches = slow_row(made.slow)
+    fresh = made.fresh
+    if fresh is not None:
+        result.gain_fresh = {
+            "gain": finite(fresh.gain),
+            "ci95": [finite(fresh.lo), finite(fresh.hi)] if fresh.interval else None,
+            "pairs": fresh.n,
+        }
+
+
+def round_rows(answer: Answer) -> list[dict[str, Any]]:
+    """Every round of the study: its share of alpha, and what came of it."""
+    return [
+        {
+            "round": made.number,
+            "alpha": made.plan.alpha,
+            "trials": made.trials,
+            "finalists": len(made.settings),
+            "outcome": "proven" if proof.winners else "open" if proof.open else "nothing better",
+        }
+        for made, proof in answer.proofs
+    ]
+
+
+def slow_row(seen: SlowLaunches) -> dict[str, Any]:
+    """The rates as JSON."""
+    return dataclasses.asdict(seen) | {"threshold": SLOW}
+
+
+def _fresh_words(fresh: dict[str, Any] | None) -> str:
+    early = "The proof stops when a gain looks well, so its gain is rather too high"
+    if fresh is None or fresh["gain"] is None:
+        return f"{early}; no fresh pairs were measured after it."
+    ends = f" ({interval(tuple(fresh['ci95']))})" if fresh["ci95"] else ""
+    return f"{early}; {fresh['pairs']} fresh pairs after it: {percent(fresh['gain'])}{ends}."
+
+
+def _pruning_words(pruning: dict[str, Any]) -> str:
+    if pruning["state"] == "not pruned":
+        return f"Not pruned: {pruning['why']}; some parameters may do nothing."
+    whole = pruning["whole"]
+    if whole is None:
+        return "Each parameter was seen to matter."
+    what, margin = f"Pruned from {len(whole)} parameters", f"{pruning['margin']:.1%}"
+    if pruning["non_inferior"] is False:
+        return f"{what}: more than {margin} slower than with all of them, but proven by itself."
+    if pruning["slower_at_most"] is None:
+        return f"{what}; not measured beside all of them ({pruning['why'] or 'no interval yet'})."
+    most = f"at most {pruning['slower_at_most']:.1%} slower than with all of them"
+    said = "within" if pruning["non_inferior"] else "not shown to be within"
+    return f"{what}: {most}, {said} the margin of {margin}."

@@ -143,13 +143,23 @@ class Search:
     @property
     def limit_s(self) -> float | None:
         """Wall seconds after which a candidate is stopped; None before the default was measured."""
+        best = self.best
+        return self._limit(best.estimate or 1.0 if best else 1.0)
+
+    @property
+    def proof_limit_s(self) -> float | None:
+        """The same in a proof, by what the default takes alone: a slow launch of a candidate is to
+        be seen as well as one of the default, however fast the best is."""
+        return self._limit(1.0)
+
+    def _limit(self, ratio: float) -> float | None:
+        """A multiple of the incumbent, whose ratio to the default is given."""
         records = self.bench.ledger.default_records()
         if not records:
             return None
-        best = self.best
         return self.plan.limit_slack_s + time_limit(
             statistics.median(r.value_s for r in records),
-            best.estimate or 1.0 if best else 1.0,
+            ratio,
             factor=self.plan.limit_factor,
             overhead_s=statistics.median(r.wall_s - r.value_s for r in records),
         )

@@ -6,8 +6,10 @@ about false winners and runs spent is a property of the study itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -67,6 +69,7 @@ class MemoryBook:
 
     trials: list[Trial] = field(default_factory=list)
     ratios: dict[Setting, float] = field(default_factory=dict)
+    plans: dict[str, str] = field(default_factory=dict)
 
     def open(self, setting: Setting, attrs: dict[str, object], origin: str) -> Trial:
         trial = Trial(len(self.trials), setting, setting, attrs=dict(attrs))
@@ -87,3 +90,12 @@ class MemoryBook:
 
     def known(self, setting: Setting) -> float | None:
         return self.ratios.get(setting)
+
+    def freeze(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
+        """As the database does: through JSON, the first document stays."""
+        self.plans.setdefault(name, json.dumps(document))
+        return dict(json.loads(self.plans[name]))
+
+    def frozen(self, name: str) -> dict[str, Any] | None:
+        """The document of this name."""
+        return json.loads(self.plans[name]) if name in self.plans else None

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from autotune.space import Setting
 from autotune.strategies import Observation
+from autotune.study.rounds import Freezer
 
 
 @dataclass
@@ -31,8 +32,8 @@ class Trial:
         return Observation(self.number, self.setting, self.estimate, self.state, self.attrs)
 
 
-class TrialBook(Protocol):
-    """Where trials are kept."""
+class TrialBook(Freezer, Protocol):
+    """Where trials are kept, and the plans that were frozen."""
 
     trials: list[Trial]
 

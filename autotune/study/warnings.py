@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
-from autotune.stats import estimate
+from autotune.stats import SLOW, estimate
 from autotune.study.confirm import Confirmation
 from autotune.study.ledger import Ledger
-from autotune.study.procedure import disturbed
+from autotune.study.procedure import Answer, disturbed
 from autotune.study.trial import Trial
 
 REJECTED_SHARE = 0.2
 
 
-def study_warnings(ledger: Ledger, trials: list[Trial], proof: Confirmation | None) -> list[str]:
+def study_warnings(ledger: Ledger, trials: list[Trial], answer: Answer) -> list[str]:
     """At most a handful of sentences, the most important first."""
-    words = list(estimate(ledger.default_values()).warnings) if ledger.default_values() else []
+    proof = answer.proof
+    words = [
+        f"{made.setting.key} is faster, but not recommended: {slow_words(asdict(made.slow))}"
+        for made in answer.vetoed
+    ]
+    words += list(estimate(ledger.default_values()).warnings) if ledger.default_values() else []
     if proof is not None:
         for setting, decision in proof.decisions.items():
             words += [f"{setting.key}: {said}" for said in decision.comparison.warnings]
@@ -45,6 +52,24 @@ def proof_warnings(proof: Confirmation) -> list[str]:
             "it is not recommended, for it was seen only when it disturbed nobody"
         )
     return words
+
+
+def slow_words(seen: Mapping[str, Any]) -> str:
+    """The rates of slow launches (:class:`SlowLaunches` as a dictionary) in one sentence."""
+    said = (
+        f"{seen['slow']} of {seen['launches']} launches took more than {SLOW:g} times as long as "
+        f"usual, {seen['default_slow']} of {seen['default_launches']} by default"
+    )
+    if seen["verdict"] != "no difference shown":
+        return f"{said}: {seen['verdict']}"
+    ends = []
+    if seen["rarer_from"] is not None and seen["default_slow"]:
+        ends.append(f"{seen['rarer_from']:.0%} or less")
+    if seen["more_from"] is not None:
+        ends.append(f"{seen['more_from']:.0%} or more")
+    if not ends:
+        return f"{said}: too few to show any difference"
+    return f"{said}: no difference shown (a rate of {' or '.join(ends)} would be)"
 
 
 def rejection_rows(ledger: Ledger) -> list[dict[str, Any]]:

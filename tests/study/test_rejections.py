@@ -11,7 +11,7 @@ import pytest
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.bench import MachineBench, MachineBusy
-from autotune.study.ledger import CONFIRM, Entry, Ledger
+from autotune.study.ledger import Entry, Ledger
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import carry_out, disturbed
 from autotune.study.result import judge_status
@@ -139,7 +139,11 @@ def test_a_setting_whose_rejections_depend_on_it_is_not_recommended(space: Space
     assert any("not recommended" in words for words in proof_warnings(answer.proof))
     rows = rejection_rows(simulated.ledger)
     assert [row["setting"] for row in rows] == [FAST.key]
-    assert rows[0]["rejected"] > simulated.ledger.rejections(CONFIRM)[FAST.key][0] > 0
+    assert (
+        rows[0]["rejected"]
+        > simulated.ledger.rejections(answer.proof.blocks.phase)[FAST.key][0]
+        > 0
+    )
 
 
 def test_the_same_setting_undisturbed_is_recommended(space: Space) -> None:

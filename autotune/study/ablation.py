@@ -1,0 +1,124 @@
+"""Taking parameters out of a setting until each that is left matters (ablation).
+
+Two steps.  Group elimination on interleaved blocks finds the smallest setting that is not seen to
+be slower.  A setting that is to be named is then measured beside the whole one on fresh blocks:
+it replaces it where its own gain is proven, and the blocks say by how much it may be slower.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from autotune.space import DEFAULT, Setting
+from autotune.study.blocks import Blocks, Pairs
+from autotune.study.events import PhaseStarted
+from autotune.study.search import Search
+
+SINGLES = 4
+"""Up to this many parameters are taken out one by one; more are taken out in groups first."""
+MAX_ROUNDS = 4
+LEAST_BLOCKS = 4
+MISSED_SHARE = 0.85
+"""7 of 8 blocks: by chance in 3.5 % of the cases."""
+
+SPENT = "the budget does not hold the runs that taking parameters out needs"
+ROUNDS_USED = f"{MAX_ROUNDS} rounds of taking parameters out were not enough"
+
+
+@dataclass(frozen=True)
+class Slimmed:
+    """The smallest setting found.  ``why``: why parameters may be left that do nothing; "" where
+    each was seen to matter."""
+
+    setting: Setting
+    why: str = ""
+
+    @property
+    def complete(self) -> bool:
+        return not self.why
+
+
+class Ablation:
+    """Takes parameters out of settings of one search."""
+
+    def __init__(self, search: Search, seed: int) -> None:
+        self.bench = search.bench
+        self.search = search
+        self.space = search.space
+        self.plan = search.plan
+        self.seed = seed
+
+    def blocks_for(self, noise: float) -> int:
+        """Blocks that tell ``min_gain`` from nothing at this noise: few where it is small."""
+        step = math.log1p(max(self.plan.min_gain, 0.005)) / 2
+        # The median ratio of n blocks has about the standard deviation 1.25 * sqrt(2 / n) * noise.
+        needed = math.ceil((2 * 1.25 * math.sqrt(2) * noise / step) ** 2)
+        return min(max(needed, LEAST_BLOCKS), self.plan.prune_blocks)
+
+    def slim(self, setting: Setting, phase: str, count: int, reserve: int) -> Slimmed:
+        """The smallest setting that is as fast, by group elimination on ``count`` blocks a round.
+
+        ``reserve``: runs that the budget must hold beyond these.
+        """
+        pieces = 1
+        for number in range(MAX_ROUNDS):
+            groups = _groups(tuple(setting), pieces)
+            without = {g: self._without(setting, g) for g in groups}
+            rivals = [s for s in dict.fromkeys(without.values()) if s not in (DEFAULT, setting)]
+            runs = count * (len(rivals) + 2)
+            name = f"{phase}:{number}"
+            if not rivals:
+                return Slimmed(setting)
+            if not (self._begun(name) or self.search.budget.affords(runs + reserve)):
+                return Slimmed(setting, SPENT)
+            self.search.watch(PhaseStarted("prune", "taking parameters out", runs))
+            blocks = Blocks(self.bench, name, [setting, *rivals], self.seed, self.search.limit_s)
+            blocks.ensure(count)
+            idle = {
+                group: pairs.median_ratio()
+                for group, rival in without.items()
+                if rival in rivals
+                and not is_missed(
+                    pairs := blocks.pairs(rival, setting, first=count), self.plan.min_gain
+                )
+            }
+            smaller = self._drop(setting, idle)
+            if smaller == setting and all(len(g) == 1 for g in groups):
+                return Slimmed(setting)
+            pieces = pieces * 2 if smaller == setting else 1
+            setting = smaller
+        return Slimmed(setting, "" if len(setting) == 1 else ROUNDS_USED)
+
+    def _begun(self, phase: str) -> bool:
+        """Whether a phase is stored already: it is gone through again, whatever it left over."""
+        return bool(self.bench.ledger.blocks(phase))
+
+    def _without(self, setting: Setting, group: tuple[str, ...]) -> Setting:
+        return self.space.canonical(setting.without(*group))
+
+    def _drop(self, setting: Setting, idle: dict[tuple[str, ...], float]) -> Setting:
+        """Take the idle groups out together, but never everything: the worst to miss stays."""
+        for group in sorted(idle, key=lambda group: idle[group]):
+            smaller = self._without(setting, group)
+            if smaller == DEFAULT or not self.space.is_valid(smaller):
+                continue
+            setting = smaller
+        return setting
+
+
+def _groups(names: tuple[str, ...], pieces: int) -> list[tuple[str, ...]]:
+    """Single parameters where they are few, else about ``SINGLES * pieces`` groups."""
+    if len(names) <= SINGLES * pieces:
+        return [(name,) for name in names]
+    size = -(-len(names) // (SINGLES * pieces))
+    return [names[i : i + size] for i in range(0, len(names), size)]
+
+
+def is_missed(without: Pairs, min_gain: float) -> bool:
+    """Whether a setting is worse than the one it is paired with: by something, and nearly always.
+
+    The burden of proof lies on what the smaller setting leaves out: it stays only if it acts.
+    """
+    worse = without.median_ratio() > 1 + min_gain / 2
+    return worse and without.slower_share() >= MISSED_SHARE

@@ -1,0 +1,287 @@
+"""From a proven winner to what is named.
+
+Three questions after the proof, each answered on fresh interleaved blocks: does the winner carry
+parameters that do nothing, is the slim setting as good as the whole one, and what is the gain where
+nobody waited for it to look well.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from autotune.space import Setting, Space
+from autotune.stats import (
+    Comparison,
+    Decision,
+    Plan,
+    SlowLaunches,
+    compare,
+    slow_launches,
+)
+from autotune.study.ablation import SPENT, Ablation
+from autotune.study.blocks import Blocks, Pairs
+from autotune.study.confirm import Confirmation, decide, measure
+from autotune.study.events import PhaseStarted
+from autotune.study.ledger import DEFAULT_KEY, SEARCH_KINDS, Ledger
+from autotune.study.rounds import Freezer, Round, readable, thaw
+from autotune.study.search import Search
+
+FRESH_BLOCKS = 12
+"""Blocks of the look that nobody stopped early."""
+FRESH_IF_SLOW = 60
+"""As many where slow launches were seen in the proof: of a fifth of slow launches against none 60
+blocks show the difference in 87 % of the cases."""
+LAST_BESIDE = 27
+"""Blocks after which a proven slim setting is not measured beside the whole one any more."""
+INFERIOR_ALPHA = 0.10
+"""Both sides; so "not slower than the margin" is false with 5 %."""
+
+PruningState = Literal["slim", "pruned", "not pruned"]
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """Whether each parameter of the named setting was seen to matter.
+
+    "slim": it came so from the search.  "pruned": parameters of ``whole`` were taken out.  "not
+    pruned": some may do nothing, ``why`` says why they are there.  ``non_inferior``: whether the
+    named setting was shown not to be slower than ``whole`` by more than ``margin`` (a fraction of
+    the time), None where that was not measured; ``slower_at_most``: by how much at most, with 95 %.
+    """
+
+    state: PruningState
+    why: str = ""
+    whole: Setting | None = None
+    margin: float | None = None
+    non_inferior: bool | None = None
+    slower_at_most: float | None = None
+    blocks: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        whole = None if self.whole is None else self.whole.to_json()
+        return dataclasses.asdict(self) | {"whole": whole}
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A setting that is named.  ``decision`` is its own against the default; ``fresh`` is the
+    comparison on blocks measured after the decision, None where the budget did not hold them."""
+
+    setting: Setting
+    round: Round
+    decision: Decision
+    pruning: Pruning
+    fresh: Comparison | None
+    slow: SlowLaunches
+
+
+class Recommender:
+    """Makes recommendations of one search's winners; what was frozen and measured is used again."""
+
+    def __init__(self, search: Search, freezer: Freezer, seed: int) -> None:
+        self.search = search
+        self.bench = search.bench
+        self.seed = seed
+        self._freezer = freezer
+        self._ablation = Ablation(search, seed)
+
+    def recommend(self, winner: Setting, rounds: Round, proof: Confirmation) -> Recommendation:
+        """What is named for a proven finalist of a round."""
+        plan = self._prepare(winner, rounds, proof)
+        decision = proof.decisions[winner]
+        named, pruning, fresh = winner, Pruning("slim"), None
+        if plan.whole is None:
+            pruning = Pruning("not pruned" if plan.why else "slim", plan.why)
+        elif plan.small == winner:
+            blocks, pruning, _ = self._beside_whole(rounds, plan, plan.whole, None)
+            if plan.fresh == FRESH_BLOCKS:
+                fresh = self._fresh(rounds, blocks, plan.fresh)
+        else:
+            _, pruning, seen = self._beside_whole(rounds, plan, plan.whole, rounds.plan)
+            if seen is not None and seen.outcome == "better" and pruning.non_inferior is not False:
+                named, decision = plan.small, seen
+            else:
+                why = _not_named(plan.small, seen, pruning)
+                pruning = dataclasses.replace(pruning, state="not pruned", why=why, whole=None)
+        if fresh is None:
+            self.search.watch(PhaseStarted("confirm", "a last look at the gain", 2 * plan.fresh))
+            fresh = self._fresh(rounds, self._blocks(rounds, "fresh", named), plan.fresh)
+        return Recommendation(named, rounds, decision, pruning, fresh, self._slow(rounds, named))
+
+    def _prepare(self, winner: Setting, rounds: Round, proof: Confirmation) -> _Slimming:
+        """What is measured beside what, frozen before it is."""
+        name = f"slim:{rounds.number}:{_digest(winner)}"
+        kept = self._freezer.frozen(name)
+        if kept is None:
+            made = self._slimming(winner, rounds, proof)
+            if made.why == SPENT and made.whole is None:
+                return made  # A larger budget may hold it.
+            kept = self._freezer.freeze(name, made.to_json())
+        return _Slimming.from_json(kept, self.search.space)
+
+    def _slimming(self, winner: Setting, rounds: Round, proof: Confirmation) -> _Slimming:
+        gain = proof.decisions[winner].comparison.gain
+        # Half of the gain, as a factor: a setting that is slower by that has lost half of it.
+        margin = max(rounds.plan.min_gain, 1 - 1 / math.sqrt(1 + gain))
+        seen = slow_of(self.bench.ledger, winner, alpha=rounds.slow_alpha)
+        fresh = FRESH_IF_SLOW if seen.slow + seen.default_slow > 1 else FRESH_BLOCKS
+        if winner in rounds.slim:
+            whole = rounds.whole if winner == rounds.settings[0] else None
+            return _Slimming(winner, whole, margin, fresh)
+        slimmed = self._ablation.slim(
+            winner,
+            f"prune:{rounds.name}:{_digest(winner)}",
+            self.search.plan.prune_blocks,
+            reserve=FRESH_BLOCKS * 3,
+        )
+        if slimmed.setting == winner:
+            return _Slimming(winner, None, margin, fresh, slimmed.why)
+        return _Slimming(slimmed.setting, winner, margin, fresh, slimmed.why)
+
+    def _beside_whole(
+        self, rounds: Round, plan: _Slimming, whole: Setting, own: Plan | None
+    ) -> tuple[Blocks, Pruning, Decision | None]:
+        """Both and the default in fresh blocks, until it is clear whether the small one is slower
+        than the whole by more than the margin, and, with ``own``, faster than the default."""
+        small = plan.small
+        last = LAST_BESIDE if own is None else rounds.plan.looks[-1]
+        looks = tuple(look for look in rounds.plan.looks if FRESH_BLOCKS <= look <= last)
+        beside = Plan(looks=looks, alpha=INFERIOR_ALPHA, margin=plan.margin)
+        blocks = self._blocks(rounds, "slim", small, whole)
+        self.search.watch(PhaseStarted("confirm", "proving the slim setting", 3 * looks[0]))
+        seen: Decision | None = None
+        inferior: Decision | None = None
+        for look in looks:
+            if measure(blocks, look, [small, whole], self.search.budget, reach=True) < look:
+                break
+            inferior = _decide_pairs(beside, blocks.pairs(small, against=whole, first=look))
+            seen = None if own is None else decide(own, blocks, small, look)
+            lost = seen is not None and seen.stop and seen.outcome != "better"
+            if lost or (inferior.stop and (seen is None or seen.stop)):
+                break
+        if inferior is None:
+            return blocks, Pruning("pruned", SPENT, whole, plan.margin), seen
+        said = inferior.comparison
+        pruning = Pruning(
+            "pruned",
+            plan.why,
+            whole=whole,
+            margin=plan.margin,
+            non_inferior={"not slower": True, "worse": False}.get(inferior.outcome),
+            slower_at_most=max(-said.lo, 0.0) if said.interval and said.lo > -1 else None,
+            blocks=said.n,
+        )
+        return blocks, pruning, seen
+
+    def _fresh(self, rounds: Round, blocks: Blocks, count: int) -> Comparison | None:
+        """The gain of the blocks' first setting over so many of them, as was fixed before; over
+        the smallest such number where the budget holds no more."""
+        named, every = blocks.settings[0], list(blocks.settings)
+        for number in dict.fromkeys((count, FRESH_BLOCKS)):
+            if measure(blocks, number, every, self.search.budget, reach=True) < number:
+                continue
+            pairs = blocks.pairs(named, first=number)
+            return compare(
+                pairs.reference,
+                pairs.candidate,
+                min_gain=rounds.plan.min_gain,
+                censored_candidate=pairs.censored,
+                resolution=0.0 if pairs.clock else None,
+            )
+        return None
+
+    def _slow(self, rounds: Round, named: Setting) -> SlowLaunches:
+        """More frequent slow launches are looked for in all blocks, rarer ones in those after the
+        proof: a setting that has won its proof had few of them in it (docs/statistics.md)."""
+        # A candidate is asked after another one only where that was refused: one alpha for all.
+        ledger, alpha = self.bench.ledger, rounds.slow_alpha
+        every = slow_of(ledger, named, alpha=alpha)
+        after = slow_of(ledger, named, alpha=alpha, begin=f"{rounds.phase}:fresh:")
+        if every.verdict == "more frequent" or not every.slow + every.default_slow:
+            return every
+        if after.verdict == "more frequent":
+            return dataclasses.replace(after, verdict="no difference shown")
+        return after
+
+    def _blocks(self, rounds: Round, name: str, *settings: Setting) -> Blocks:
+        phase = f"{rounds.phase}:{name}:{_digest(settings[0])}"
+        return Blocks(self.bench, phase, settings, self.seed, rounds.limit_s)
+
+
+@dataclass(frozen=True)
+class _Slimming:
+    """``small`` is measured beside ``whole``; without a whole there is nothing to measure."""
+
+    small: Setting
+    whole: Setting | None
+    margin: float
+    fresh: int
+    """Blocks of the last look."""
+    why: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        whole = None if self.whole is None else self.whole.to_json()
+        return dataclasses.asdict(self) | {"small": self.small.to_json(), "whole": whole}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], space: Space) -> _Slimming:
+        """Inverse of :meth:`to_json`; WorkError as :meth:`Round.from_json`."""
+        with readable():
+            whole = data["whole"]
+            return cls(
+                thaw(data["small"], space),
+                None if whole is None else thaw(whole, space),
+                float(data["margin"]),
+                min(int(data["fresh"]), FRESH_IF_SLOW),
+                str(data["why"]),
+            )
+
+
+def slow_of(ledger: Ledger, setting: Setting, *, alpha: float, begin: str = "") -> SlowLaunches:
+    """Slow launches of a setting and of the default in the interleaved blocks that hold both.
+
+    ``begin``: only blocks of phases whose name begins so.  Launches of the search never count: a
+    setting was chosen for being fast in them, and where slow launches come in spells, those of the
+    default in another hour say nothing.
+    """
+    counts = [0, 0, 0, 0]
+    for phase in ledger.phases:
+        if phase.partition(":")[0] in SEARCH_KINDS or not phase.startswith(begin):
+            continue
+        for block in ledger.blocks(phase).values():
+            one, default = block.get(setting.key), block.get(DEFAULT_KEY)
+            if one is None or default is None:
+                continue
+            slow, default_slow = ledger.is_slow(one), ledger.is_slow(default)
+            if slow is None or default_slow is None:
+                continue
+            for place, value in enumerate((slow, True, default_slow, True)):
+                counts[place] += value
+    return slow_launches(*counts, alpha=alpha)
+
+
+def _decide_pairs(plan: Plan, pairs: Pairs) -> Decision:
+    return plan.decide(
+        pairs.reference,
+        pairs.candidate,
+        censored_candidate=pairs.censored,
+        resolution=0.0 if pairs.clock else None,
+    )
+
+
+def _not_named(small: Setting, seen: Decision | None, pruning: Pruning) -> str:
+    """Why the whole setting is named although a smaller one was found."""
+    if seen is None:
+        return SPENT
+    if pruning.non_inferior is False and pruning.margin is not None:
+        return f"{small.key} alone is more than {pruning.margin:.1%} slower"
+    return f"{small.key} alone was not proven to be faster than the default ({seen.why})"
+
+
+def _digest(setting: Setting) -> str:
+    """A short name of a setting for phases and documents."""
+    return hashlib.sha256(setting.key.encode()).hexdigest()[:8]

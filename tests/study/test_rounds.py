@@ -1,0 +1,194 @@
+"""One error budget for a study's life: rounds are frozen, never measured anew, and named."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from autotune.errors import WorkError
+from autotune.space import Setting, Space
+from autotune.stats import ErrorBudget
+from autotune.study.ledger import CONFIRM, Entry, Ledger
+from autotune.study.plan import SearchPlan
+from autotune.study.procedure import Answer, carry_out
+from autotune.study.result import round_rows
+from autotune.study.rounds import Round, Rounds
+from autotune.study.simulated import MemoryBook, SimulatedBench
+from runner.types import RunRecord
+from tests.study.conftest import ListStrategy, bench
+
+SETTINGS = [
+    Setting({"eager": e, "yield_": y, "links": n})
+    for e in (1, 4, 8)
+    for y in (0, 1)
+    for n in (1, 2, 3, 4)
+]
+
+
+def hopeful(setting: Setting, rng: np.random.Generator) -> float:
+    """8 % noise and a gain of 3 %: a proof that seldom ends before its last look."""
+    return float(rng.lognormal(0, 0.08) * (0.97 if setting.get("eager") == 8 else 1.0))
+
+
+def go_on(simulated: SimulatedBench, book: MemoryBook, space: Space, plan: SearchPlan) -> Answer:
+    strategy = ListStrategy(SETTINGS)
+    return carry_out(simulated, book, strategy, space, plan, seed=1)  # type: ignore[arg-type]
+
+
+def undecided(space: Space, plan: SearchPlan) -> tuple[SimulatedBench, MemoryBook, Answer]:
+    """The first study whose first proof was made and did not name anything."""
+    for seed in range(40):
+        simulated, book = bench(hopeful, seed), MemoryBook()
+        answer = go_on(simulated, book, space, plan)
+        if answer.proofs and answer.chosen is None and answer.proofs[0][1].open:
+            return simulated, book, answer
+    raise AssertionError("no study of 40 was left open")
+
+
+def proof_runs(simulated: SimulatedBench, phase: str) -> list[tuple[int, str, int]]:
+    """Block, setting and place of every run of one phase."""
+    return [(e.block, e.key, e.order) for e in simulated.ledger.entries if e.phase == phase]
+
+
+def test_a_larger_budget_changes_nothing_of_a_round_that_was_begun(space: Space) -> None:
+    simulated, book, first = undecided(space, SearchPlan(trials=None, max_runs=130))
+    made, proof = first.proofs[0]
+    before = proof_runs(simulated, made.phase)
+    more = go_on(simulated, book, space, SearchPlan(trials=None, max_runs=400))
+    again = more.proofs[0][0]
+    assert (again.settings, again.plan) == (made.settings, made.plan)
+    assert proof_runs(simulated, made.phase)[: len(before)] == before
+    assert max(Counter((b, k) for b, k, _ in proof_runs(simulated, made.phase)).values()) == 1
+    assert proof.settings == more.proofs[0][1].settings
+
+
+def test_every_further_round_has_its_own_smaller_share(space: Space) -> None:
+    simulated, book, answer = undecided(space, SearchPlan(trials=8))
+    for trials in (16, 24):
+        answer = go_on(simulated, book, space, SearchPlan(trials=trials))
+    budget = ErrorBudget(0.05)
+    assert [made.number for made, _ in answer.proofs] == list(range(1, len(answer.proofs) + 1))
+    for made, _ in answer.proofs:
+        assert made.plan.alpha == pytest.approx(budget.proof(made.number))
+        assert made.plan.finalists == len(made.settings)
+    spent = sum(made.plan.alpha + made.slow_alpha for made, _ in answer.proofs)
+    assert spent <= 0.05
+    assert [row["round"] for row in round_rows(answer)] == [m.number for m, _ in answer.proofs]
+
+
+def test_the_same_command_again_makes_no_further_round(space: Space) -> None:
+    simulated, book, first = undecided(space, SearchPlan(trials=12))
+    plans, runs = dict(book.plans), simulated.ledger.confirmation_runs
+    again = go_on(simulated, book, space, SearchPlan(trials=12))
+    assert book.plans == plans
+    assert simulated.ledger.confirmation_runs == runs
+    assert [p.decisions for _, p in again.proofs] == [p.decisions for _, p in first.proofs]
+
+
+def test_what_was_left_undecided_is_proven_anew_for_a_larger_budget_only(space: Space) -> None:
+    plan = SearchPlan(trials=12, max_runs=1000)
+    for seed in range(60):
+        simulated, book = bench(hopeful, seed), MemoryBook()
+        answer = go_on(simulated, book, space, plan)
+        proof = answer.proof
+        if proof and [d.outcome for d in proof.decisions.values()] == ["undecided"]:
+            break
+    else:
+        raise AssertionError("no study of 60 was undecided at its last look")
+    assert len(go_on(simulated, book, space, plan).proofs) == 1
+    more = go_on(simulated, book, space, SearchPlan(trials=12, max_runs=2000))
+    assert len(more.proofs) == 2
+    assert more.proofs[1][0].settings == more.proofs[0][0].settings
+    assert more.proofs[1][0].phase != more.proofs[0][0].phase
+
+
+def test_a_winner_stands_where_a_longer_search_finds_nothing_better(space: Space) -> None:
+    def model(setting: Setting, rng: np.random.Generator) -> float:
+        return float(rng.lognormal(0, 0.01) * (0.8 if setting.get("eager") == 8 else 1.0))
+
+    simulated, book = bench(model), MemoryBook()
+    settings = [Setting({"eager": 8}), Setting({"eager": 1}), Setting({"links": 2})]
+    for trials in (1, 2, 3):
+        strategy = ListStrategy(settings)
+        answer = carry_out(simulated, book, strategy, space, SearchPlan(trials=trials), seed=1)  # type: ignore[arg-type]
+        assert answer.chosen == Setting({"eager": 8})
+        assert answer.recommendation is not None
+        assert answer.recommendation.round.number == 1
+
+
+def test_a_better_winner_of_a_later_round_is_named_with_its_round(space: Space) -> None:
+    factor = {1: 0.9, 8: 0.7}
+
+    def model(setting: Setting, rng: np.random.Generator) -> float:
+        return float(rng.lognormal(0, 0.01) * factor.get(int(setting.get("eager", 2)), 1.0))
+
+    simulated, book = bench(model), MemoryBook()
+    settings = [Setting({"eager": 1}), Setting({"eager": 8})]
+    for trials, named in ((1, {"eager": 1}), (2, {"eager": 8})):
+        strategy = ListStrategy(settings)
+        answer = carry_out(simulated, book, strategy, space, SearchPlan(trials=trials), seed=1)  # type: ignore[arg-type]
+        assert answer.chosen == Setting(named)
+    assert answer.recommendation is not None
+    assert answer.recommendation.round.number == 2
+    # The winner of the first round was proven beside the new one.
+    assert Setting({"eager": 1}) in answer.proofs[1][0].settings
+
+
+def test_proofs_of_an_earlier_version_have_spent_their_part(space: Space) -> None:
+    ledger = Ledger()
+    for order, phase in enumerate(("confirm:60", "confirm:60:again", "confirm:80")):
+        ledger.add(Entry(order, "default", phase, RunRecord(state="ok", wall_s=1.0, metric_s=1.0)))
+    made = Rounds(MemoryBook(), ledger, space, 0.05).freeze(
+        [Setting({"eager": 8})], min_gain=0.02, limit_s=None
+    )
+    assert made.number == 3
+    assert made.plan.alpha == pytest.approx(ErrorBudget(0.05).proof(3))
+
+
+def test_the_first_document_stays_whoever_freezes_later(space: Space) -> None:
+    book = MemoryBook()
+    one = Rounds(book, Ledger(), space, 0.05)
+    other = Rounds(book, Ledger(), space, 0.05)
+    name = one.next_name
+    first = one.freeze([Setting({"eager": 8})], min_gain=0.02, limit_s=1.0)
+    assert other.next_name != name
+    assert Rounds(book, Ledger(), space, 0.05).all() == [first]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"settings": [{"plm_ssh_agent": "/tmp/evil"}]},
+        {"settings": 3},
+        {"looks": []},
+        {"alpha": 7},
+        {"whole": {"nosuch": 1}},
+    ],
+)
+def test_a_frozen_plan_that_was_changed_is_refused_in_words(
+    space: Space, damage: dict[str, object]
+) -> None:
+    book = MemoryBook()
+    Rounds(book, Ledger(), space, 0.05).freeze([Setting({"eager": 8})], min_gain=0.02, limit_s=None)
+    book.plans["round:1"] = json.dumps(json.loads(book.plans["round:1"]) | damage)
+    simulated = bench(hopeful)
+    with pytest.raises(WorkError, match="results database was changed"):
+        go_on(simulated, book, space, SearchPlan(trials=1))
+    assert simulated.ledger.count(CONFIRM) == 0
+
+
+def test_a_round_survives_its_json(space: Space) -> None:
+    made = Rounds(MemoryBook(), Ledger(), space, 0.05).freeze(
+        [Setting({"eager": 8})],
+        min_gain=0.03,
+        limit_s=2.5,
+        slim=[Setting({"eager": 8})],
+        whole=Setting({"eager": 8, "links": 2}),
+        trials=7,
+        budget_s=30.0,
+        max_runs=90,
+    )
+    assert Round.from_json(json.loads(json.dumps(made.to_json())), space) == made
