@@ -67,6 +67,12 @@ def print_comparison(request: ComparisonRequest, outcome: ComparisonOutcome) -> 
     ]
     out.print(table("", ["", "setting", ">median"], rows))
     out.print(f"{outcome.runs} runs, {outcome.rejected} rejected for foreign load", markup=False)
+    if outcome.round > 1:
+        out.print(
+            f"measured anew for the {outcome.round - 1}. time: each time is a question of its own, "
+            "with 5 % of error of its own",
+            markup=False,
+        )
     if outcome.cut_short:
         out.print("the budget ended it; the same command with a larger one goes on", markup=False)
     _print_rejections(outcome.rejections)

@@ -65,6 +65,9 @@ class ComparisonOutcome:
     drift_repeats: int = 0
     cut_short: bool = False
     failed: str = ""
+    round: int = 1
+    """Which measurement of this comparison it is; each further one (``remeasure``) is a question of
+    its own, with an alpha of its own."""
 
     @property
     def words(self) -> str:
@@ -78,6 +81,7 @@ class ComparisonOutcome:
         seen = self.decision.comparison
         return {
             "study": self.study,
+            "round": self.round,
             "outcome": self.decision.outcome,
             "why": self.decision.why,
             "words": self.words,
@@ -175,4 +179,5 @@ def outcome_of(
         drift_repeats=proof.repeated,
         cut_short=proof.cut_short,
         failed=failed,
+        round=int(blocks.phase.split(":")[1]) + 1,
     )
