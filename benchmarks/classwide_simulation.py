@@ -1,7 +1,8 @@
 """Class-wide proofs on simulated run times: false answers, power, pairs spent.
 
 The proof is the real one (pruning, looks, margin, mean gain); only the launch is replaced by a draw
-whose truth is known.  A study has 1 to 8 programs of the class and one that is held out.
+whose truth is known.  A study has 1 to 8 programs of the class, or 2 to 8 where one of them is unlike the others, and one
+that is held out.
 Usage: python -m benchmarks.classwide_simulation [--studies 400] [--power-studies 200] [--json FILE]
 """
 
@@ -79,12 +80,12 @@ FALSE: dict[str, Truth] = {
     "held out 4 % slower, class +10 %": Truth(0.10, 0.02, held_out=1 / 1.04 - 1),
 }
 POWER: dict[str, Truth] = {
-    f"all {gain:+.0%}, {noise:.0%} noise": Truth(gain, noise, right=True)
+    f"all {100 * gain:+.0f} %, {100 * noise:.0f} % noise": Truth(gain, noise, right=True)
     for gain in (0.05, 0.10)
     for noise in (0.02, 0.05)
 } | {
     "all +10 %, one with 25 % noise": Truth(0.10, 0.02, odd_noise=0.25, right=True),
-    "half of +10 %: one at 0 %, 2 % noise": Truth(0.10, 0.02, odd_gain=0.0, right=True, least=2),
+    "one at 0 %, others +10 %, 2 % noise": Truth(0.10, 0.02, odd_gain=0.0, right=True, least=2),
     "held out 0 %, class +10 %, 2 % noise": Truth(0.10, 0.02, held_out=0.0, right=True),
 }
 
