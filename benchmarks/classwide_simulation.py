@@ -1,8 +1,8 @@
 """Class-wide proofs on simulated run times: false answers, power, pairs spent.
 
 The proof is the real one (pruning, looks, margin, mean gain); only the launch is replaced by a draw
-whose truth is known.  A study has 1 to 8 programs of the class, or 2 to 8 where one of them is unlike the others, and one
-that is held out.
+whose truth is known.  A study has 1 to 8 programs of the class, or 2 to 8 where one of them is
+unlike the others, and one that is held out.
 Usage: python -m benchmarks.classwide_simulation [--studies 400] [--power-studies 200] [--json FILE]
 """
 
