@@ -64,6 +64,14 @@ def publish(
     unproven: Annotated[
         bool, typer.Option("--unproven", help="Also formats that nothing here can prove.")
     ] = False,
+    spaces: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--space",
+            metavar="NAME|FILE",
+            help="Parameters it may have, beside those of the spaces here. May be repeated.",
+        ),
+    ] = None,
     mpi: Mpi = None,
     store: StoreUrl = None,
     json_out: JsonOut = None,
@@ -78,7 +86,7 @@ def publish(
     chosen = [formats.find(name) for name in dict.fromkeys(format_names or ())]
     place = load_cluster(cluster)
     with Store.open(store) as opened:
-        proposal = read_source(source, place, library, opened, force)
+        proposal = read_source(source, place, library, opened, force, spaces or ())
     if not format_names:
         chosen = formats.usual(proposal.content, library)
         said = " ".join(f"--format {fmt.name}" for fmt in chosen)

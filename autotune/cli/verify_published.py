@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,25 +13,24 @@ from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl
 from autotune.cli.progress import Progress
 from autotune.cli.publish import waiting
 from autotune.cli.render import console, error_console, write_json
-from autotune.config.cluster import load_cluster
+from autotune.config.cluster import Cluster, load_cluster
 from autotune.errors import UsageError
+from autotune.publish.claim import PAIRS
 from autotune.publish.probe import Prober
+from autotune.publish.recheck import Recheck, recheck
 from autotune.publish.record import published
 from autotune.publish.verify import (
     FileState,
-    Recheck,
+    cluster_of,
     look,
     publications,
     published_header,
-    recheck,
 )
 from autotune.store import Store
 from autotune.study.duration import parse_duration
 from runner.lock import MachineLock
 from runner.mpi.discover import find
 from runner.mpi.library import Library
-
-PAIRS = 12
 
 
 def verify_published(
@@ -42,11 +43,27 @@ def verify_published(
         typer.Option("--compare/--no-compare", help="Measure again against the default."),
     ] = True,
     pairs: Annotated[
-        int, typer.Option("--pairs", metavar="N", min=6, help="Pairs for each program.")
+        int,
+        typer.Option("--pairs", metavar="N", min=6, max=10_000, help="At most, for each program."),
     ] = PAIRS,
     budget: Annotated[
         str | None,
         typer.Option("--budget", metavar="TIME", help="Machine time for each program: 90s, 10m."),
+    ] = None,
+    run_recorded: Annotated[
+        bool,
+        typer.Option(
+            "--run-recorded",
+            help="Compare also with programs that only the file names: runs its command line.",
+        ),
+    ] = False,
+    spaces: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--space",
+            metavar="NAME|FILE",
+            help="Parameters a file may have, beside those of the spaces here. May be repeated.",
+        ),
     ] = None,
     mpi: Mpi = None,
     guard: Guard = True,
@@ -55,7 +72,8 @@ def verify_published(
 ) -> None:
     """Check published files: untouched, obeyed, and still better than the default.
 
-    Exit code 1 where one is not in force or no longer better; an open comparison is no failure.
+    Exit code 1 where one is not in force or its gain is gone; what cannot be told with the pairs
+    that were measured, or was not compared, is no failure.
     """
     library = find(mpi)
     budget_s = None if budget is None else parse_duration(budget)
@@ -66,12 +84,13 @@ def verify_published(
     if not paths:
         raise UsageError("nothing is published yet; name the files, or see autotune publish")
     quiet = json_out == "-"
-    states = [_look(path, library) for path in paths]
+    states = [_look(path, library, spaces or ()) for path in paths]
     if not quiet:
         _print_states(states)
     checks: list[Recheck] = []
     if compare and all(s.in_force is not False for s in states):
-        checks = _compare(states, library, store, pairs, budget_s, guard, quiet)
+        terms = _Terms(pairs, budget_s, guard, run_recorded, quiet)
+        checks = _compare(states, library, store, terms)
     failed = any(s.in_force is False for s in states) or any(c.lost for c in checks)
     if json_out:
         data = {
@@ -87,41 +106,52 @@ def verify_published(
         raise typer.Exit(1)
 
 
-def _look(path: Path, library: Library) -> FileState:
+@dataclass(frozen=True)
+class _Terms:
+    """What the options said about the comparison."""
+
+    pairs: int
+    budget_s: float | None
+    guard: bool
+    recorded: bool
+    quiet: bool
+
+
+def _look(path: Path, library: Library, spaces: Sequence[str]) -> FileState:
     """Each file is loaded under the cluster it is for; one that is gone needs none."""
     try:
-        name = published_header(path).cluster
+        header = published_header(path)
     except UsageError:
-        name = "local"
+        header = None
+    cluster: Cluster
+    try:
+        cluster = load_cluster("local") if header is None else cluster_of(header, path)
+    except UsageError as problem:
+        return FileState(path, False, f"REFUSED: {problem}", header, refused=True)
     say = waiting(lambda words: error_console().print(words, markup=False))
     lock = MachineLock("shared", on_wait=say)
-    with lock, Prober(library, load_cluster(name)) as prober:
-        return look(path, prober)
+    with lock, Prober(library, cluster) as prober:
+        return look(path, prober, spaces)
 
 
 def _compare(
-    states: list[FileState],
-    library: Library,
-    store: str | None,
-    pairs: int,
-    budget_s: float | None,
-    guard: bool,
-    quiet: bool,
+    states: list[FileState], library: Library, store: str | None, terms: _Terms
 ) -> list[Recheck]:
     found: list[Recheck] = []
-    clusters = {s.header.evidence.source: s.header.cluster for s in states if s.header}
+    clusters = {s.header.evidence.source: (s.header, s.path) for s in states if s.header}
     with Store.open(store) as opened:
         for source, (evidence, content) in publications(states).items():
-            with Progress(None, budget_s, quiet) as progress:
+            with Progress(None, terms.budget_s, terms.quiet) as progress:
                 found += recheck(
                     evidence,
                     content,
-                    load_cluster(clusters[source]),
+                    cluster_of(*clusters[source]),
                     library,
                     opened,
-                    pairs=pairs,
-                    budget_s=budget_s,
-                    guard=guard,
+                    pairs=terms.pairs,
+                    budget_s=terms.budget_s,
+                    guard=terms.guard,
+                    recorded=terms.recorded,
                     watch=progress,
                 )
     return found
@@ -137,10 +167,12 @@ def _print_states(states: list[FileState]) -> None:
 
 def _print_checks(checks: list[Recheck], failed: bool) -> None:
     out = console()
-    words = {"better": "still better", "worse": "WORSE", "equivalent": "no longer better"}
     for check in checks:
-        verdict = words.get(check.outcome, "open")
-        out.print(f"{verdict}: {check.source} on {check.program}: {check.words}", markup=False)
+        words = check.words
+        if check.status == "cannot be told":
+            pairs = check.data.get("pairs", 0)
+            words = f"with {pairs} pairs ({words}); --pairs N allows more"
+        out.print(f"{check.status}: {check.source} on {check.program}: {words}", markup=False)
     if failed:
         out.print(
             "take it away with autotune unpublish FILE, or search and publish again", markup=False

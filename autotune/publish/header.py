@@ -146,7 +146,12 @@ def seal(text: str) -> str:
 def untouched(text: str) -> bool:
     """Whether the checksum in ``text`` is that of ``text``."""
     found = _CHECKSUM.search(text)
-    return found is not None and found[1] == _sum(_CHECKSUM.sub(_blank, text, count=1))
+    return found is not None and found[1] == _sum(unsealed(text))
+
+
+def unsealed(text: str) -> str:
+    """``text`` with a blank checksum: what the other lines say is to be compared alone."""
+    return _CHECKSUM.sub(_blank, text, count=1)
 
 
 def _blank(_: re.Match[str]) -> str:

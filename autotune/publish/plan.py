@@ -43,15 +43,23 @@ class Planned:
     def text(self, content: Content, library: Library, probe: str) -> Text:
         """The file with ``content`` (its own, or a canary's) and what a probe has shown."""
         header = replace(self.header, content=self.content, probe=probe)
-        body = self.fmt.render(content, library)
-        lines = header.lines()
-        if self.fmt.comment is None:
-            whole = seal(commented(lines, ("# ", "")) + body)
-            return Text(body, whole[: len(whole) - len(body)])
-        block = commented(lines, self.fmt.comment) + body
-        if self.fmt.merges:
-            block += commented([CLOSE], self.fmt.comment)
-        return Text(seal(self.fmt.prologue + self.kept + block))
+        return compose(self.fmt, header, content, self.kept, library)
+
+
+def compose(fmt: Format, header: Header, content: Content, kept: str, library: Library) -> Text:
+    """The whole file: what was there before (``kept``), the header, and ``content`` rendered.
+
+    Raises UsageError for content that the format cannot say.
+    """
+    body = fmt.render(content, library)
+    lines = header.lines()
+    if fmt.comment is None:
+        whole = seal(commented(lines, ("# ", "")) + body)
+        return Text(body, whole[: len(whole) - len(body)])
+    block = commented(lines, fmt.comment) + body
+    if fmt.merges:
+        block += commented([CLOSE], fmt.comment)
+    return Text(seal(fmt.prologue + kept + block))
 
 
 def plan(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.publish.content import GROUPS, Content, Evidence
 from autotune.space import Setting, load_space
+from autotune.space.trust import check_config_name, check_groups, known_names
 from autotune.store import Store, Study
 from runner.machine import describe
 from runner.mpi.library import Library
@@ -39,14 +40,30 @@ class Proposal:
 
 
 def read_source(
-    wanted: str | None, cluster: Cluster, library: Library, store: Store, insist: bool = False
+    wanted: str | None,
+    cluster: Cluster,
+    library: Library,
+    store: Store,
+    insist: bool = False,
+    spaces: Sequence[str] = (),
 ) -> Proposal:
     """The proposal of ``study:ID``, ``classwide:ID`` or ``collectives:ID``; None: the latest
     class-wide one for ``cluster``.
 
-    With ``insist`` a study's best unproven setting is taken where none was proven.  Raises
-    UsageError where there is no such result, or nothing in it that a file can hold.
+    With ``insist`` a study's best unproven setting is taken where none was proven.  ``spaces``:
+    names or files of spaces whose parameters it may have, beside those known here.  Raises
+    UsageError where there is no such result, nothing in it that a file can hold, or a parameter
+    that is not taken from a database or a file.
     """
+    found = _read(wanted, cluster, library, store, insist)
+    groups = found.content.groups
+    check_groups(groups, known_names(library, spaces), found.evidence.source)
+    return found
+
+
+def _read(
+    wanted: str | None, cluster: Cluster, library: Library, store: Store, insist: bool
+) -> Proposal:
     kind, colon, ident = (wanted or "classwide:").partition(":")
     if kind == "study" and ident:
         return _from_study(store.find_study(ident), cluster, library, store, insist)
@@ -169,7 +186,8 @@ def _classwide(ident: str, cluster: str) -> ClasswideResult:
 def _from_classwide(result: ClasswideResult, cluster: Cluster, library: Library) -> Proposal:
     if not result.setting:
         raise UsageError(f"classwide:{result.id}: {NOTHING}; there is nothing to publish")
-    space = load_space(result.space, library=library)
+    name = check_config_name("spaces", result.space, f"classwide:{result.id}")
+    space = load_space(name, library=library)
     seen = result.evidence
     evidence = Evidence(
         source=f"classwide:{result.id}",
@@ -185,7 +203,16 @@ def _from_classwide(result: ClasswideResult, cluster: Cluster, library: Library)
         mpi_version=result.mpi.get("version", ""),
         machine=result.machine,
         cluster=result.cluster,
-        check=tuple({"app": e.app, "input": e.input, "ranks": e.ranks} for e in seen),
+        check=tuple(
+            {
+                "app": e.app,
+                "input": e.input,
+                "ranks": e.ranks,
+                # A program of the class on which nothing was shown claims no gain.
+                "gain": e.gain if e.lo is not None and e.lo > 0 else None,
+            }
+            for e in seen
+        ),
     )
     doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
     launched = space.launched(result.setting)

@@ -11,14 +11,15 @@ import re
 from collections.abc import Mapping
 
 from autotune.errors import UsageError
+from autotune.space.trust import runs_programs
 
+TABLES = ("coll_tuned_dynamic_rules_filename", "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE")
+"""Parameters that name a file which autotune publishes itself."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,199}")
 _VALUE = re.compile(r"[A-Za-z0-9_.,:^+=/@%-]{1,500}")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,199}")
 _PATH = re.compile(r"/[A-Za-z0-9_.,:+=/@%-]{1,1000}")
 _COMMENT = re.compile(r"[^ A-Za-z0-9_.,:;^+=/@%()\[\]-]")
-# Variables that decide what runs, not how MPI behaves.
-_FORBIDDEN = re.compile(r"(LD_|DYLD_|BASH|PYTHON|PERL|LUA|TCL)|(PATH|HOME|ENV|IFS|SHELL|PS4|USER)$")
 
 
 def check_name(name: str) -> str:
@@ -27,6 +28,11 @@ def check_name(name: str) -> str:
         raise UsageError(
             f"{name!r} cannot be published as a parameter name; expected a letter, then letters, "
             "digits and _"
+        )
+    if runs_programs(name) and name not in TABLES:
+        raise UsageError(
+            f"{name} cannot be published: it decides which program, library or file is used; "
+            "expected a parameter of how MPI behaves"
         )
     return name
 
@@ -43,7 +49,7 @@ def check_value(name: str, value: str) -> str:
 
 def check_variable(name: str) -> str:
     """``name`` if it is an environment variable that may be published; else UsageError."""
-    if not _VARIABLE.fullmatch(name) or _FORBIDDEN.match(name):
+    if not _VARIABLE.fullmatch(name) or runs_programs(name):
         raise UsageError(
             f"the environment variable {name!r} cannot be published; expected capitals, digits and "
             "_, and none that decides which programs run (PATH, LD_*, HOME, ...)"

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from autotune.config.cluster import load_cluster
+from autotune.publish.claim import Status
 from autotune.publish.content import Content, Rule
 from autotune.publish.formats import find
 from autotune.publish.header import read_header
 from autotune.publish.install import put
 from autotune.publish.probe import Prober
-from autotune.publish.verify import FileState, Recheck, look, publications
+from autotune.publish.recheck import Recheck
+from autotune.publish.verify import FileState, look, publications
 from tests.contract.format_samples import evidence, planned, text_of
 from tests.publish.test_install import publish
 from tests.space.libraries import NEW, OLD
@@ -50,20 +52,19 @@ def test_files_of_one_publication_are_compared_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "lost", "still"),
+    ("status", "lost", "still"),
     [
-        ("better", False, True),
-        ("worse", True, False),
-        ("equivalent", True, False),
-        ("undecided", False, None),
-        ("futile", False, None),
-        ("continue", False, None),
+        ("still there", False, True),
+        ("gone", True, False),
+        ("cannot be told", False, None),
+        ("not compared", False, None),
     ],
 )
-def test_only_what_is_shown_counts_as_lost(outcome: str, lost: bool, still: bool | None) -> None:
-    check = Recheck("study:a", "p", outcome, "")
+def test_only_what_is_shown_counts_as_lost(status: Status, lost: bool, still: bool | None) -> None:
+    check = Recheck("study:a", "p", status, "")
     assert check.lost == lost
     assert check.to_json()["still_better"] is still
+    assert check.to_json()["status"] == status
 
 
 def test_a_file_that_is_gone_or_overwritten_is_not_in_force(tmp_path: Path, prober: Prober) -> None:

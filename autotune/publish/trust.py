@@ -1,0 +1,121 @@
+"""What of a published file may be loaded: only what autotune would write itself, word for word.
+
+A header's checksum shows an accident, not an attack: anybody can compute it.  So the header is
+taken as data, its names and values are checked, the file is rendered again from them, and only a
+file that equals this text is loaded by a shell, an interpreter or a library.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autotune.errors import AutotuneError, UsageError
+from autotune.publish.content import GROUPS, Content
+from autotune.publish.formats import find
+from autotune.publish.formats.rules_text import RulesV1
+from autotune.publish.header import Header, unsealed, without_block
+from autotune.publish.install import Text, read_text, side_of
+from autotune.publish.owner import check_owner
+from autotune.publish.plan import compose, series
+from autotune.publish.words import TABLES
+from autotune.space.trust import Names, check_groups
+from runner.mpi.library import Library
+
+_SEEN = re.compile(r"\(seen with ([0-9][0-9A-Za-z.]{0,40})\)$")
+_SHOWN = 100
+
+
+@dataclass(frozen=True)
+class Trust:
+    """The library that would load files, and the names that spaces here know."""
+
+    library: Library
+    known: Names
+
+    def check(self, path: Path, text: Text, header: Header) -> None:
+        """Raise UsageError, naming the name or line, unless the file may be loaded."""
+        check_owner(path)
+        if text.side is not None:
+            check_owner(side_of(path))
+        self.check_content(header.content, str(path))
+        self._check_text(path, text, header)
+
+    def check_content(self, content: Content, origin: str) -> None:
+        """Raise UsageError unless all names and values may come from a file."""
+        if strange := sorted(set(content.groups) - set(GROUPS)):
+            raise UsageError(
+                f"{origin}: has values for {', '.join(strange)}; expected {', '.join(GROUPS)}"
+            )
+        tables = {name: list(self._tables(content, name, origin)) for name in TABLES}
+        check_groups(content.groups, self.known, origin, tables)
+
+    def _tables(self, content: Content, name: str, origin: str) -> Iterator[str]:
+        """The tables that the content names, each found to be autotune's own."""
+        for path in {v[name] for g, v in content.groups.items() if g == "mca" and name in v}:
+            try:
+                self._check_table(Path(path))
+            except AutotuneError as problem:
+                raise UsageError(f"{origin}: {name} names a file: {problem}") from None
+            yield path
+
+    def _check_table(self, path: Path) -> None:
+        text = read_text(path) if path.is_absolute() else None
+        header = None if text is None else text.header
+        if text is None or header is None or not isinstance(find(header.format), RulesV1):
+            raise UsageError(f"{path} is no table of rules that autotune published")
+        if header.content.groups:
+            raise UsageError(f"{path} holds more than rules")
+        if text.edited:
+            raise UsageError(f"{path} was edited since it was published")
+        self.check(path, text, header)
+
+    def _check_text(self, path: Path, text: Text, header: Header) -> None:
+        fmt = find(header.format)
+        kept = without_block(text.main) if fmt.merges else ""
+        library = self._as_published(path, header)
+        try:
+            own = compose(fmt, header, header.content, kept, library)
+        except UsageError as problem:
+            raise UsageError(f"{path}: autotune would not write such a file: {problem}") from None
+        # The file itself first: its lines are what a reader finds; then what lies beside it.
+        for place, given, ours in (
+            (path, text.main, own.main),
+            (side_of(path), text.side or "", own.side or ""),
+        ):
+            if given != ours:
+                raise UsageError(f"{place}: {_difference(given, ours)}")
+
+    def _as_published(self, path: Path, header: Header) -> Library:
+        """The library as it was then: texts may mention its version."""
+        found = _SEEN.search(header.mpi)
+        if found is not None:
+            then = replace(self.library, version=found[1])
+            if series(then) == header.mpi:
+                return then
+        raise UsageError(
+            f"{path}: is for {header.mpi!r}; expected words such as {series(self.library)!r}"
+        )
+
+
+def _difference(given: str, ours: str) -> str:
+    """Which line is not the one that autotune would write."""
+    theirs, expected = unsealed(given).split("\n"), unsealed(ours).split("\n")
+    for number, line in enumerate(theirs, 1):
+        own = expected[number - 1] if number <= len(expected) else None
+        if line != own:
+            words = "nothing" if own is None else ascii(own[:_SHOWN])
+            return (
+                f"line {number} is {line[:_SHOWN]!a}, where autotune would write {words}: "
+                "the file is not one of this autotune, and nothing of it is executed.\n"
+                "If it is yours, publish again."
+            )
+    return (
+        f"ends after line {len(theirs)}, where autotune would write "
+        f"{expected[len(theirs)][:_SHOWN]!a}: nothing of it is executed.\n"
+        "If it is yours, publish again."
+        if len(expected) > len(theirs)
+        else "its checksum is not that of its text: nothing of it is executed"
+    )

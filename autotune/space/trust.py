@@ -1,0 +1,180 @@
+"""Which names and values are taken from outside: from a file, a database, a dataset, a model.
+
+A parameter that names a program, a library, a path or a file decides what is run: to put it on a
+launch is to run it.  Such a parameter is accepted from this command line or from a local cluster
+file only.  Of the others, what comes from outside may use those that stand in a space that is
+shipped or the user's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from autotune.config.find import find, listing
+from autotune.errors import UsageError
+from autotune.space.definition import Definition, Keys, read_definition
+from autotune.space.parameter import PLACEMENT, target_of
+from autotune.space.space import Space
+from runner.mpi.library import Library
+
+Names = Mapping[str, frozenset[str]]
+"""Name -> targets (mca, env, ...) that it may have."""
+
+_PREFIX = re.compile(r"(OMPI_MCA|PRTE_MCA|PMIX_MCA|OMPI_PARAM|MPICH|ORTE|OPAL)_", re.IGNORECASE)
+_WORDS = re.compile(
+    # What is started, and how.
+    r"agents?|cmd|cmdline|commands?|debugger|ddd|exec|executable|execute|fork|gdb|gtool|hooks?"
+    r"|launch|launcher|program|rsh|script|shell|ssh|strace|tool|valgrind|wrapper|xterm"
+    # What is loaded.
+    r"|dl|dlopen|libpath|library|libraries|libs?|libmpi|libpmi|plugins?|preload"
+    # What is read or written.
+    r"|backing|basedir|conf|config|configure|dirs?|directory|dump|fakefile|files?|filenames?|filem"
+    r"|home|hostfile|json|logfile|machinefile|mail|memdump|nodefile|output|paths?|pipe|prefix"
+    r"|pubdir|record|root|rundir|session|socket|tmpdir|topolib|uri|url|wdir|xml"
+    # What is handed to every process.
+    r"|env|envars?|environ|environment|envlist"
+)
+"""A parameter with one of these among the words of its name decides what is run or where."""
+_FAMILIES = re.compile(
+    r"(LD|DYLD|BASH|PYTHON|PERL|RUBY|LUA|TCL|JAVA|NODE|GIT|OPENSSL|SSL|GLIBC|GCONV|MALLOC|XDG|NUMBA"
+    r"|MPI4PY|LTDL|AUTOTUNE|SLURM|SSH|SUDO|HYDRA|HYDI|MPIEXEC|PMI|PMIX|PRTE|I_MPI_HYDRA"
+    r"|I_MPI_JOB|I_MPI_TUNING|I_MPI_STATS|UCX_MODULES?|FI_HOOK|CUDA_INJECTION64|OMP_TOOL)(_.*)?"
+)
+"""Environment variables (capitals) of loaders, interpreters and launchers."""
+_SINGLE = re.compile(
+    r"(PATH|[A-Z0-9]+PATH|ENV|HOME|IFS|SHELL|PS[0-9]|USER|LOGNAME|TMP|TEMP|EDITOR|PAGER|VISUAL|BROWSER"
+    r"|TERMCAP|TERMINFO|HOSTALIASES|TZDIR|PYTHON[A-Z]+|PERL[A-Z0-9]+|BASHOPTS|SHELLOPTS|LUA[A-Z]+"
+    r"|RUBY[A-Z]+|CDPATH|MAIL|DISPLAY)"
+)
+_SELECTIONS = frozenset({"mca_verbose", "mca_base_verbose", "plm", "odls", "schizo", "ras"})
+"""The text of the first two may send output to a file; the others choose what starts programs."""
+_VALUE = re.compile(r"[A-Za-z0-9_.,:^+=@%-]{1,500}")
+_FILE_VALUE = re.compile(r"(^|[:,])file(=|:|$)", re.IGNORECASE)
+
+
+def runs_programs(name: str) -> bool:
+    """Whether a parameter or variable of this name decides what is run, loaded, read or written.
+
+    Prefixes such as ``OMPI_MCA_`` and ``PRTE_MCA_`` change nothing.
+    """
+    plain = name
+    while (found := _PREFIX.match(plain)) is not None:
+        plain = plain[found.end() :]
+    if any(_FAMILIES.fullmatch(n) or _SINGLE.fullmatch(n) for n in {name, plain}):
+        return True
+    lowered = plain.lower()
+    return lowered in _SELECTIONS or any(_WORDS.fullmatch(word) for word in lowered.split("_"))
+
+
+def check_name(name: str, origin: str) -> None:
+    """Raise UsageError for a name that is never taken from outside; ``origin`` says from where."""
+    if runs_programs(name):
+        raise UsageError(
+            f"{origin}: the parameter {name} is refused: it decides which program, library or file "
+            "is used.\nSuch a parameter is accepted only on the command line itself or in a local "
+            "cluster file (options of configs/clusters/NAME.toml)."
+        )
+
+
+def check_value(name: str, value: object, origin: str) -> None:
+    """Raise UsageError for a value that could name a file, or leave the word that it is put in."""
+    text = str(value)
+    if not _VALUE.fullmatch(text) or _FILE_VALUE.search(text):
+        raise UsageError(
+            f"{origin}: the value {text[:80]!r} of {name} is refused: from there a value may have "
+            "letters, digits and _ . , : ^ + - = @ % only, 1 to 500 of them, and names no file "
+            "(no /, no file=).\nGive the setting on the command line if it is meant."
+        )
+
+
+def check_values(values: Mapping[str, object], origin: str) -> None:
+    """Raise UsageError unless these names and values may come from outside."""
+    for name, value in values.items():
+        check_name(name, origin)
+        check_value(name, value, origin)
+
+
+def check_space(space: Space, origin: str) -> None:
+    """Raise UsageError for a space from outside that varies, or implies, what it must not."""
+    for parameter in space:
+        check_name(parameter.name, origin)
+        for level in parameter.levels:
+            check_value(parameter.name, level, origin)
+        check_values(parameter.implies, origin)
+
+
+def check_config_name(kind: str, name: str, origin: str) -> str:
+    """``name`` if a configuration of that kind ("spaces", "clusters", "apps") is called so here.
+
+    From outside a path is none, whatever lies there.  Raises UsageError.
+    """
+    known = [file.name for file in listing(kind)]
+    for part in name.split("+") if kind == "spaces" else [name]:
+        if part.strip() not in known:
+            raise UsageError(
+                f"{origin}: names the {kind.removesuffix('s')} {part!r}, which is not known here "
+                f"(there are: {', '.join(known) or 'none'}); a path is not taken from there.\nPut "
+                f"the file into configs/{kind} if you trust it."
+            )
+    return name
+
+
+def known_names(library: Library | None = None, spaces: Iterable[str] = ()) -> Names:
+    """Every name of every space that is shipped or the user's own, with what it may be.
+
+    ``spaces`` are further names or files, as the command line gives them.  ``library``: what it
+    calls those names besides.  A file of the user that is broken adds nothing; one of ``spaces``
+    raises UsageError.
+    """
+    found: dict[str, set[str]] = {}
+    files = [(file, False) for file in listing("spaces")]
+    files += [(find("spaces", part), True) for name in spaces for part in name.split("+")]
+    for file, named in files:
+        try:
+            _collect(read_definition(file), found)
+        except UsageError:
+            if named:
+                raise
+    if library is not None:
+        for name in list(found):
+            info = library.params.get(name)
+            if info is not None and info.synonym_of:
+                found.setdefault(info.synonym_of, set()).update(found[name])
+    return {name: frozenset(targets) for name, targets in found.items()}
+
+
+def _collect(definition: Definition, found: dict[str, set[str]]) -> None:
+    for canonical, table in definition.parameters.items():
+        variants: list[Keys] = [table, *table.on.values()]
+        targets = {keys.target for keys in variants if keys.target}
+        for name in {canonical, *(keys.name for keys in variants if keys.name)}:
+            found.setdefault(name, set()).update(targets or {target_of(name)})
+        for keys in variants:
+            for name in keys.implies:
+                found.setdefault(name, set()).add("placement" if name in PLACEMENT else "mca")
+
+
+def check_groups(
+    groups: Mapping[str, Mapping[str, str]],
+    known: Names,
+    origin: str,
+    files: Mapping[str, Iterable[str]] | None = None,
+) -> None:
+    """Raise UsageError unless a launch's values (group -> name -> text) may come from outside.
+
+    ``files``: parameters that may name these files after all, since autotune wrote them itself.
+    """
+    for group, values in groups.items():
+        for name, value in values.items():
+            if value in (files or {}).get(name, ()):
+                continue
+            check_name(name, origin)
+            check_value(name, value, origin)
+            if group not in known.get(name, ()):
+                where = "an environment variable" if group == "env" else f"{group} parameter"
+                raise UsageError(
+                    f"{origin}: {name} stands in no space here as {where}: only parameters of "
+                    "spaces that are shipped or your own are taken from there.\nIf you trust it, "
+                    "name a space file that has it (--space FILE), or put one into configs/spaces."
+                )
