@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from autotune.kept import Kept, content_id
 from autotune.space import Setting
+from autotune.space.trust import check_name
 
 SCHEMA = "autotune-classwide-1"
 Status = Literal["recommended", "keep_default", "unproven"]
@@ -125,6 +126,8 @@ class ClasswideResult:
 def _parse(data: dict[str, Any]) -> ClasswideResult:
     if data["status"] not in STATUSES:
         raise ValueError(f"status is {data['status']!r}, expected {', '.join(STATUSES)}")
+    for name in data["setting"]:
+        check_name(str(name), "its setting")
     evidence = tuple(ProgramEvidence(**row) for row in data["evidence"])
     if data.get("held_out_shows") not in (None, *typing.get_args(HeldOut)):
         raise ValueError(f"held_out_shows is {data['held_out_shows']!r}")

@@ -32,6 +32,7 @@ from autotune.datasets import Cell, Dataset, load
 from autotune.datasets.prepare import with_args
 from autotune.errors import UsageError
 from autotune.space import DEFAULT
+from autotune.space.trust import check_config_name, check_value
 from autotune.store import Store
 from autotune.study.duration import parse_duration
 from runner.machine import describe
@@ -195,8 +196,12 @@ def _class_of(
 
 
 def _member(cell: Cell, cluster: str, mpi: str | None, space: str | None) -> Program:
-    target = _words_of(cell.app, cell.input or None, cell.ranks, cluster, mpi).resolve()
+    origin = f"the card of the dataset, cell {cell.key}"
+    name = check_config_name("apps", cell.app, origin)
+    target = _words_of(name, cell.input or None, cell.ranks, cluster, mpi).resolve()
     if cell.args is not None:
+        for word in cell.args:
+            check_value("args", word, origin)
         app = with_args(target.app, cell.input or target.app.default_input, cell.args)
         target = dataclasses.replace(target, app=app)
     return Program(target, o.space_for(target, space), held_out=False)

@@ -20,6 +20,7 @@ from autotune.datasets.exchange import export as exported
 from autotune.datasets.prepare import with_args
 from autotune.errors import UsageError
 from autotune.space import load_space
+from autotune.space.trust import check_config_name
 from autotune.store import Store, Study
 from autotune.words import percent, seconds
 from runner.mpi.discover import find
@@ -184,13 +185,16 @@ def export(
 def source_of(study: Study, mpi: str | None) -> Source:
     """The study's space as it is here; refused where it is another one by now."""
     key = study.key
-    cluster = load_cluster(key.cluster)
+    origin = f"study {study.hash[:12]}"
+    cluster = load_cluster(check_config_name("clusters", key.cluster, origin))
     facts = {"ranks": key.ranks, "cores": total_cores(cluster), "nodes": cluster.nodes}
     try:
-        told = dict(load_app(key.app.name).input(key.app.input).facts)
+        name = check_config_name("apps", key.app.name, origin)
+        told = dict(load_app(name).input(key.app.input).facts)
     except UsageError:
         told = {}  # A program of the command line tells nothing about its input.
-    space = load_space(key.space_name, library=find(mpi), facts=facts, app_facts=told)
+    name = check_config_name("spaces", key.space_name, origin)
+    space = load_space(name, library=find(mpi), facts=facts, app_facts=told)
     if space.hash != key.space_hash:
         raise UsageError(
             f"study {study.hash[:12]} searched another space {key.space_name} than there is here "

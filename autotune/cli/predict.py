@@ -21,6 +21,7 @@ from autotune.cli.render import console, error_console, write_json
 from autotune.config.cluster import read_cluster
 from autotune.errors import UsageError, WorkError
 from autotune.space import Setting, Space
+from autotune.space.trust import check_config_name, check_values
 from autotune.study.duration import parse_duration
 from autotune.words import short_setting
 
@@ -147,6 +148,7 @@ def predict(
     place = target_of(wanted, check)
     candidates = list(known.settings) if place is None else usable(known.settings, place.space)
     named = known.predictor.name(described(features), candidates)
+    check_values(named.setting, f"the model {known.place}")
     near = known.predictor.neighbours(described(features))
     strange = strange_here(known, features, place is None)
     if json_out != "-":
@@ -220,6 +222,7 @@ def _traced_on(features: Features) -> str:
     """The cluster that the features name, where it is known here by that name."""
     name = features.cluster or LOCAL
     try:
-        return LOCAL if "/" in name else read_cluster(name).name  # A path would be anybody's file.
+        # A path would be anybody's file.
+        return read_cluster(check_config_name("clusters", name, "the features file")).name
     except UsageError:
         return LOCAL

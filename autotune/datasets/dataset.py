@@ -16,6 +16,7 @@ from autotune.datasets.levels import ratios
 from autotune.datasets.shards import COLUMNS, SHARDS, read_shard
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
+from autotune.space.trust import check_name, check_space
 
 FOLDER = Path("datasets")
 SETTINGS = "settings"
@@ -61,7 +62,9 @@ class Dataset:
             own = self.folder / SPACES / f"{found.key}.toml"
             path = own if own.is_file() else self.folder / SPACE
             facts = {"ranks": found.ranks, **found.facts}
-            self._spaces[found.key] = thawed(path, facts, f"{self.name}/{found.key}")
+            space = thawed(path, facts, f"{self.name}/{found.key}")
+            check_space(space, str(path))
+            self._spaces[found.key] = space
         return self._spaces[found.key]
 
     def settings(self, cell: str | Cell) -> list[Setting]:
@@ -70,7 +73,10 @@ class Dataset:
         if found.key not in self._settings:
             own = self.folder / SETTINGS / f"{found.key}.json"
             path = own if own.is_file() else self.folder / SETTINGS / f"{ALL}.json"
-            self._settings[found.key] = _read_settings(path)
+            settings = _read_settings(path)
+            for name in sorted({name for setting in settings for name in setting}):
+                check_name(name, str(path))
+            self._settings[found.key] = settings
         return self._settings[found.key]
 
     def representatives(self, cell: str | Cell) -> list[int]:

@@ -10,6 +10,7 @@ import numpy as np
 from autotune.errors import UsageError
 from autotune.predict.examples import Floats
 from autotune.space import Setting
+from autotune.space.trust import check_values
 
 
 def entry(data: Mapping[str, Any], key: str) -> Any:
@@ -90,7 +91,9 @@ def settings(data: Mapping[str, Any], key: str) -> tuple[Setting, ...]:
         if not isinstance(item, dict):
             raise ValueError(f"{key}: expected a list of settings")
         try:
-            found.append(Setting(item))
+            setting = Setting(item)
+            check_values(setting, key)
+            found.append(setting)
         except UsageError as problem:
             raise ValueError(f"{key}: {problem}") from None
     return tuple(found)

@@ -7,6 +7,7 @@ file that equals this text is loaded by a shell, an interpreter or a library.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -25,7 +26,8 @@ from autotune.space.trust import Names, check_groups
 from runner.mpi.library import Library
 
 _SEEN = re.compile(r"\(seen with ([0-9][0-9A-Za-z.]{0,40})\)$")
-_SHOWN = 100
+_SHOWN, _BEFORE = 100, 20
+"""Characters of a line that are shown, and of those how many before the first that differs."""
 
 
 @dataclass(frozen=True)
@@ -103,19 +105,19 @@ class Trust:
 def _difference(given: str, ours: str) -> str:
     """Which line is not the one that autotune would write."""
     theirs, expected = unsealed(given).split("\n"), unsealed(ours).split("\n")
+    end = "nothing of it is executed.\nIf it is yours, publish again."
     for number, line in enumerate(theirs, 1):
-        own = expected[number - 1] if number <= len(expected) else None
+        own = expected[number - 1] if number <= len(expected) else ""
         if line != own:
-            words = "nothing" if own is None else ascii(own[:_SHOWN])
-            return (
-                f"line {number} is {line[:_SHOWN]!a}, where autotune would write {words}: "
-                "the file is not one of this autotune, and nothing of it is executed.\n"
-                "If it is yours, publish again."
+            same = itertools.takewhile(
+                lambda pair: pair[0] == pair[1], zip(line, own, strict=False)
             )
-    return (
-        f"ends after line {len(theirs)}, where autotune would write "
-        f"{expected[len(theirs)][:_SHOWN]!a}: nothing of it is executed.\n"
-        "If it is yours, publish again."
-        if len(expected) > len(theirs)
-        else "its checksum is not that of its text: nothing of it is executed"
-    )
+            begin = max(0, sum(1 for _ in same) - _BEFORE)
+            words = f"{own[begin : begin + _SHOWN]!a}" if own else "nothing"
+            column = f", from column {begin + 1} on," if begin else ""
+            return (
+                f"line {number}{column} is {line[begin : begin + _SHOWN]!a}, where autotune would "
+                f"write {words}: {end}"
+            )
+    missing = expected[len(theirs) :] or ["the same text with another checksum"]
+    return f"ends where autotune would write {missing[0][:_SHOWN]!a}: {end}"

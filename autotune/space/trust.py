@@ -15,6 +15,7 @@ from autotune.config.find import find, listing
 from autotune.errors import UsageError
 from autotune.space.definition import Definition, Keys, read_definition
 from autotune.space.parameter import PLACEMENT, target_of
+from autotune.space.setting import Value
 from autotune.space.space import Space
 from runner.mpi.library import Library
 
@@ -88,19 +89,32 @@ def check_value(name: str, value: object, origin: str) -> None:
         )
 
 
-def check_values(values: Mapping[str, object], origin: str) -> None:
-    """Raise UsageError unless these names and values may come from outside."""
+def check_values(values: Mapping[str, Value], origin: str, space: Space | None = None) -> None:
+    """Raise UsageError unless these names and values may come from outside.
+
+    ``space`` is one that this command line has named: its own levels are taken, whatever they are.
+    """
     for name, value in values.items():
+        if space is not None and name in space and _is_level(space, name, value):
+            continue
         check_name(name, origin)
         check_value(name, value, origin)
 
 
+def _is_level(space: Space, name: str, value: Value) -> bool:
+    parameter = space[name]
+    return parameter.normalise(value) in parameter.levels
+
+
 def check_space(space: Space, origin: str) -> None:
-    """Raise UsageError for a space from outside that varies, or implies, what it must not."""
+    """Raise UsageError for a space from outside that varies, or implies, what it must not.
+
+    Words and numbers of the program itself (``arg``, ``resource``) are put on a launch by a space
+    of this command line alone.
+    """
     for parameter in space:
-        check_name(parameter.name, origin)
-        for level in parameter.levels:
-            check_value(parameter.name, level, origin)
+        if parameter.target not in ("arg", "resource"):
+            check_name(parameter.name, origin)
         check_values(parameter.implies, origin)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
+from autotune.space.trust import check_values
 from autotune.store import Store
 
 _LARGEST = 1 << 20
@@ -17,7 +18,8 @@ def read_setting(text: str, space: Space, store: Store | None = None) -> Setting
     """The setting that ``text`` means, checked against ``space`` (levels off the grid are allowed).
 
     ``@file`` is JSON, TOML, or ``name = value`` and ``--mca name value`` lines; ``study:ID`` is
-    what that study recommended, and needs ``store``.  Raises UsageError.
+    what that study recommended, and needs ``store``.  From either, a parameter that decides which
+    program, library or file is used is refused.  Raises UsageError.
     """
     if text.startswith("@"):
         setting = _from_file(Path(text[1:]))
@@ -25,6 +27,9 @@ def read_setting(text: str, space: Space, store: Store | None = None) -> Setting
         setting = _from_study(text[6:], store)
     else:
         setting = Setting.parse(text)
+    if text.startswith(("@", "study:")):
+        # Not typed here: a file or a database may say less than this command line.
+        check_values(setting, text, space)
     problems = space.violations(setting, grid=False)
     if problems:
         raise UsageError(f"the setting {text!r} cannot be used: " + "; ".join(problems))

@@ -93,13 +93,13 @@ def test_formats_together_must_say_all_of_it(store: Path, make_study: MakeStudy)
 
 
 def test_a_rules_file_is_named_by_what_loads_it(store: Path, make_study: MakeStudy) -> None:
-    source = make_study({"mca": {"coll_tuned_bcast_algorithm": "6", "btl_x": "1"}})
+    source = make_study({"mca": {"coll_tuned_bcast_algorithm": "6", "btl_tcp_links": "1"}})
     found, cluster = proposal(source, store), load_cluster("local")
     tune, rules = find("tune"), find("rules-v1")
     first, second = plan(found, [tune, rules], cluster, NEW)
     assert (first.fmt, second.fmt) == (rules, tune)
     assert second.content.groups["mca"] == {
-        "btl_x": "1",
+        "btl_tcp_links": "1",
         "coll_tuned_use_dynamic_rules": "1",
         "coll_tuned_dynamic_rules_filename": str(first.path),
     }

@@ -86,7 +86,9 @@ def test_another_series_of_the_mpi_is_told(tmp_path: Path) -> None:
 def test_a_parameter_file_elsewhere_is_in_force_nowhere(tmp_path: Path, prober: Prober) -> None:
     path = tmp_path / "elsewhere.conf"
     publish(path, "openmpi-user")
-    seen = look(path, prober)
+    space = tmp_path / "more.toml"
+    space.write_text("[parameters.MPIR_CVAR_CH4_SHM_POSIX_EAGER]\nlevels = ['iqueue']\n")
+    seen = look(path, prober, [str(space)])
     assert seen.in_force is False
     assert "reads" in seen.why
 

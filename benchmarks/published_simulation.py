@@ -1,0 +1,118 @@
+"""Published gains looked at again, on simulated run times: wrong answers, power, pairs spent.
+
+The comparison is the real one (blocks, looks, repeats where the machine drifts); only the launch is
+replaced by a draw from a noise model whose truth is known.
+Usage: python -m benchmarks.published_simulation [--studies 600] [--pairs 60] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+
+import numpy as np
+from scipy.stats import binom
+
+from autotune.publish.claim import PAIRS, Answer, Claim
+from autotune.space import Setting
+from autotune.study.confirm import confirm
+from autotune.study.simulated import SimulatedBench
+from benchmarks.common import report
+from benchmarks.study_simulation import NOISES
+
+ALPHA = 0.05
+_PUBLISHED = Setting({"p0": 2})
+Row = dict[str, object]
+
+
+def look_again(
+    noise: str, published: float, truth: float, pairs: int, seed: int
+) -> tuple[Answer, int]:
+    """One published gain, looked at again while the true one is ``truth``; and the pairs."""
+    bench: SimulatedBench
+
+    def model(setting: Setting, rng: np.random.Generator) -> float:
+        gain = truth if setting == _PUBLISHED else 0.0
+        return NOISES[noise](rng, len(bench.ledger.entries)) / (1 + gain)
+
+    bench = SimulatedBench(model, np.random.default_rng([seed, 23]))
+    claim = Claim(published)
+    proof = confirm(
+        bench, [_PUBLISHED], plan=claim.plan(pairs), seed=seed, round_name="again", limit_s=None
+    )
+    decision = proof.decisions[_PUBLISHED]
+    return claim.answer(decision), decision.comparison.n
+
+
+def outcome(
+    noise: str, published: float, truth: float, pairs: int, seed: int
+) -> tuple[str, bool, int]:
+    """Status, whether it was said to be less than half, pairs: for another process."""
+    answer, spent = look_again(noise, published, truth, pairs, seed)
+    return answer.status, bool(answer.shrunk), spent
+
+
+def allowed(studies: int, rate: float = ALPHA) -> int:
+    """The most wrong answers that a true ``rate`` leads to with 99 % probability (binomial)."""
+    return int(binom.ppf(0.99, studies, rate))
+
+
+def refuses_twice_the_rate(studies: int) -> bool:
+    """Whether a true rate of 10 % would exceed ``allowed`` with a probability of 95 % or more."""
+    return float(binom.cdf(allowed(studies), studies, 2 * ALPHA)) <= 0.05
+
+
+def row(
+    pool: ProcessPoolExecutor, noise: str, published: float, truth: float, pairs: int, studies: int
+) -> Row:
+    one = partial(outcome, noise, published, truth, pairs)
+    done = list(pool.map(one, range(studies), chunksize=10))
+    found = Counter(status for status, _, _ in done)
+    # A gain of which half or more is left is not gone; one of 0 or less is not there.
+    wrong = found["gone"] if truth >= published / 2 else found["still there"] if truth <= 0 else 0
+    line: Row = {
+        "noise": noise,
+        "published": published,
+        "truth": truth,
+        "studies": studies,
+        "still there": found["still there"],
+        "gone": found["gone"],
+        "cannot be told": found["cannot be told"],
+        "less than half": sum(shrunk for _, shrunk, _ in done),
+        "wrong": wrong,
+        "allowed": allowed(studies),
+        "median pairs": statistics.median(n for _, _, n in done),
+        "mean pairs": round(statistics.mean(n for _, _, n in done), 1),
+    }
+    print("  ".join(f"{k} {v}" for k, v in line.items()), file=sys.stderr, flush=True)
+    return line
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--studies", type=int, default=600)
+    arguments.add_argument("--pairs", type=int, default=PAIRS)
+    arguments.add_argument("--json")
+    given = arguments.parse_args()
+    cases = [
+        *((noise, 0.10, truth) for noise in NOISES for truth in (0.10, 0.05, 0.0)),
+        *((noise, 0.05, truth) for noise in ("1 %", "5 %") for truth in (0.05, 0.025, 0.0)),
+        *((noise, 0.10, truth) for noise in ("1 %", "5 %", "15 %") for truth in (0.03, -0.10)),
+    ]
+    # Processes of their own, not forks: nothing is inherited but the seed.
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        rows = [
+            row(pool, noise, published, truth, given.pairs, given.studies)
+            for noise, published, truth in cases
+        ]
+    report("published gains looked at again", {"pairs": given.pairs, "rows": rows}, given.json)
+    return int(any(int(str(line["wrong"])) > int(str(line["allowed"])) for line in rows))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

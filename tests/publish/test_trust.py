@@ -1,0 +1,497 @@
+"""Attacks through published files and what else comes from outside: nothing of it is executed.
+
+Every name has a canary: a real script that leaves a file when it is started.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autotune.anova.result import RESULTS, ClasswideResult
+from autotune.cli import main
+from autotune.config.cluster import load_cluster
+from autotune.errors import UsageError
+from autotune.kept import content_id
+from autotune.predict.reading import settings as model_settings
+from autotune.publish import formats
+from autotune.publish.content import Content, Evidence
+from autotune.publish.formats import Format, find
+from autotune.publish.formats.scripts import Script
+from autotune.publish.header import CLOSE, Header, commented, seal
+from autotune.publish.install import Text, put, read_text
+from autotune.publish.plan import compose, series
+from autotune.publish.probe import Prober
+from autotune.publish.source import read_source
+from autotune.publish.trust import Trust
+from autotune.publish.verify import cluster_of, look
+from autotune.publish.words import TABLES
+from autotune.space import Parameter, Setting, Space
+from autotune.space.trust import check_values, known_names, runs_programs
+from autotune.store import Store
+from autotune.study.book import StoreBook
+from autotune.study.settings import read_setting
+from runner.mpi.library import Library
+from tests.contract.format_samples import evidence
+from tests.publish.conftest import MakeStudy
+
+Capture = pytest.CaptureFixture[str]
+
+PARAMETERS = (
+    *(
+        "plm_ssh_agent",
+        "plm_rsh_agent",
+        "orte_launch_agent",
+        "prte_launch_agent",
+        "orte_fork_agent",
+    ),
+    *("prte_fork_agent", "odls_base_exec_agent", "orte_base_user_debugger", "plm", "odls"),
+    *("mca_base_component_path", "mca_component_path", "mca_base_param_files", "mca_param_files"),
+    *("mca_base_param_file_path", "mca_base_param_file_prefix", "mca_base_override_param_file"),
+    *("mca_base_envar_file_prefix", "mca_base_env_list", "mca_base_verbose"),
+    *("mpi_show_mca_params_file", "orte_output_filename", "prte_output_filename"),
+    *("opal_stacktrace_output", "pml_monitoring_filename", "hook_comm_method_fakefile"),
+    *("coll_tuned_dynamic_rules_filename", "coll_han_dynamic_rules_filename"),
+    *("shmem_mmap_backing_file_base_dir", "osc_sm_backing_directory", "prte_default_hostfile"),
+    *("hwloc_base_topo_file", "orte_tmpdir_base", "orte_server_logfile"),
+    *("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent", "PMIX_MCA_mca_base_component_path"),
+    *("MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE", "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"),
+    *("MPIR_CVAR_CH4_POSIX_COLL_SELECTION_TUNING_JSON_FILE", "MPIR_CVAR_NAMESERV_FILE_PUBDIR"),
+)
+VARIABLES = (
+    *("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "PATH", "PYTHONPATH", "PYTHONSTARTUP"),
+    *("PYTHONHOME", "BASH_ENV", "ENV", "HOME", "SHELL", "IFS", "GCONV_PATH", "LOCPATH", "TMP"),
+    *("MALLOC_TRACE", "PERL5OPT", "RUBYOPT", "LUA_INIT", "TCLLIBPATH", "JAVA_TOOL_OPTIONS"),
+    *("UCX_MODULE_DIR", "UCX_MODULES", "UCX_CONFIG_DIR", "UCX_LOG_FILE", "UCX_GDB_COMMAND"),
+    *("FI_PROVIDER_PATH", "I_MPI_HYDRA_BOOTSTRAP_EXEC", "I_MPI_HYDRA_BOOTSTRAP", "I_MPI_GTOOL"),
+    *("I_MPI_PMI_LIBRARY", "I_MPI_OFI_LIBRARY", "I_MPI_ROOT", "I_MPI_DEBUG_OUTPUT"),
+    *("HYDRA_LAUNCHER_EXEC", "HYDRA_LAUNCHER", "HYDRA_BOOTSTRAP_EXEC", "HYDRA_CONFIG_FILE"),
+    *("OMPI_MCA_orte_launch_agent", "PRTE_MCA_prte_launch_agent", "OPAL_PREFIX", "PMIX_PREFIX"),
+    *("OMP_TOOL_LIBRARIES", "MPI4PY_LIBMPI", "NUMBA_CACHE_DIR", "CUDA_INJECTION64_PATH"),
+    *("AUTOTUNE_STORE", "SLURM_CONF", "SSH_ASKPASS"),
+)
+HARMLESS = (
+    *("btl_sm_eager_limit", "coll_tuned_bcast_algorithm", "coll_han_bcast_low_module"),
+    *("OMP_PROC_BIND", "OMP_NUM_THREADS", "UCX_TLS", "FI_PROVIDER", "I_MPI_PIN_DOMAIN"),
+    *("MPIR_CVAR_CH4_SHM_POSIX_EAGER", "I_MPI_ADJUST_ALLREDUCE", "btl_tcp_if_include", "smsc"),
+)
+READ_HERE = [fmt for fmt in formats.ALL if fmt.family in ("", "openmpi")]
+"""Those of MPICH are refused under Open MPI before anything else."""
+LAUNCHED_AGENT = {"mca": {"plm_ssh_agent": "/bin/false"}}
+EAGER = Content({"mca": {"btl_sm_eager_limit": "8192"}})
+
+
+@dataclasses.dataclass(frozen=True)
+class Canary:
+    """A program that leaves a mark."""
+
+    program: Path
+    mark: Path
+
+    @property
+    def sang(self) -> bool:
+        return self.mark.exists()
+
+
+@pytest.fixture
+def canary(tmp_path: Path) -> Canary:
+    program, mark = tmp_path / "canary.sh", tmp_path / "executed"
+    program.write_text(f"#!/bin/sh\ntouch '{mark}'\n")
+    program.chmod(0o755)
+    return Canary(program, mark)
+
+
+@pytest.fixture(scope="module")
+def prober(open_mpi: Library) -> Iterator[Prober]:
+    with Prober(open_mpi, load_cluster("local")) as found:
+        yield found
+
+
+def forged(
+    path: Path,
+    fmt: Format,
+    content: Content,
+    library: Library,
+    line: str = "",
+    seen: Evidence | None = None,
+    cluster: str = "local",
+) -> Path:
+    """A file with a header and a checksum that are right, made without any of our checks."""
+    header = Header(
+        format=fmt.name,
+        cluster=cluster,
+        tool="0",
+        date="2026-11-22 10:00 UTC",
+        mpi=series(library),
+        fingerprint="0" * 16,
+        probe="seen",
+        proven=True,
+        backup=None,
+        content=content,
+        evidence=seen or evidence(),
+    )
+    body = fmt.body(content, library) + line
+    if fmt.comment is None:
+        whole = seal(commented(header.lines(), ("# ", "")) + body)
+        put(path, Text(body, whole[: len(whole) - len(body)]))
+        return path
+    block = commented(header.lines(), fmt.comment) + body
+    if fmt.merges:
+        block += commented([CLOSE], fmt.comment)
+    put(path, Text(seal(fmt.prologue + block)))
+    return path
+
+
+def test_a_forged_file_without_a_lie_is_an_honest_one(tmp_path: Path, open_mpi: Library) -> None:
+    """What the other tests forge differs from a right file in nothing but the attack."""
+    for fmt in (find("tune"), find("sh"), find("openmpi-user")):
+        path = forged(tmp_path / f"f{fmt.suffix}", fmt, EAGER, open_mpi)
+        text = path.read_text()
+        header = Text(text).header
+        assert header is not None
+        assert compose(fmt, header, EAGER, "", open_mpi).main == text
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("fmt", READ_HERE, ids=lambda fmt: fmt.name)
+def test_a_line_too_much_is_named_and_not_executed(
+    fmt: Format, tmp_path: Path, prober: Prober, canary: Canary
+) -> None:
+    library = prober.library
+    part = fmt.part(Content({"mca": {"coll_tuned_bcast_algorithm": "6"}}), library)
+    if not part.names:
+        part = Content({"placement": {"bind_to": "none"}})
+    words = {
+        "tune": f"--mca plm_ssh_agent {canary.program}\n",
+        "lmod": f'os.execute("{canary.program}")\n',
+        "tcl": f"exec {canary.program}\n",
+        "html": f'<pre id="settings">\n{canary.program}\n</pre>\n',
+        "spack": f"# {canary.program}\n",
+    }
+    line = words.get(fmt.name, f"{canary.program}\n")
+    path = forged(tmp_path / f"f{fmt.suffix}", fmt, part, library, line)
+    seen = look(path, prober)
+    assert not canary.sang
+    assert seen.in_force is False
+    assert seen.refused
+    assert "line " in seen.why
+    assert "canary" in seen.why or fmt.name == "html"
+
+
+@pytest.mark.mpi
+def test_a_script_that_differs_inside_a_line_is_not_executed(
+    tmp_path: Path, prober: Prober, canary: Canary
+) -> None:
+    path = forged(tmp_path / "f.sh", find("sh"), EAGER, prober.library)
+    text = path.read_text()
+    blank = text.replace("='8192'", f"='8192'; {canary.program}")
+    path.write_text(_sealed_again(blank))
+    seen = look(path, prober)
+    assert not canary.sang
+    assert seen.refused
+    assert canary.program.name in seen.why
+
+
+def _sealed_again(text: str) -> str:
+    return seal(re.sub(r"checksum: sha256:[0-9a-f]{64}", f"checksum: sha256:{'0' * 64}", text))
+
+
+def test_no_shipped_parameter_is_refused() -> None:
+    assert not [name for name in known_names() if runs_programs(name)]
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_parameters_of_how_mpi_behaves_are_no_programs(name: str) -> None:
+    assert not runs_programs(name)
+
+
+@pytest.fixture(scope="module")
+def trust(tmp_path_factory: pytest.TempPathFactory, open_mpi: Library) -> Trust:
+    """Even a space of the user's own that has all the names takes none of them from a file."""
+    own = tmp_path_factory.mktemp("own") / "own.toml"
+    tables = [f"[parameters.{name}]\nlevels = ['x']\n" for name in PARAMETERS]
+    tables += [f"[parameters.{name}]\nlevels = ['x']\ntarget = 'env'\n" for name in VARIABLES]
+    own.write_text("\n".join(tables))
+    return Trust(open_mpi, known_names(open_mpi, [str(own)]))
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", [*PARAMETERS, *VARIABLES])
+def test_a_name_that_starts_something_is_refused_in_a_file(
+    name: str, tmp_path: Path, trust: Trust, canary: Canary
+) -> None:
+    group = "env" if name in VARIABLES else "mca"
+    content = EAGER.with_value(group, name, str(canary.program))
+    path = forged(tmp_path / "f.sh", find("sh"), content, trust.library)
+    text = read_text(path)
+    assert text is not None
+    assert text.header is not None
+    with pytest.raises(UsageError) as refused:
+        trust.check(path, text, text.header)
+    assert not canary.sang
+    assert name in str(refused.value)
+    assert "only on the command line itself or in a local cluster file" in str(refused.value) or (
+        name in TABLES and "names a file" in str(refused.value)
+    )
+
+
+@pytest.mark.parametrize("name", [*PARAMETERS, *VARIABLES])
+def test_a_name_that_starts_something_is_refused_in_a_setting(name: str, canary: Canary) -> None:
+    for value in (str(canary.program), "1", 1):
+        with pytest.raises(UsageError, match=f"the parameter {name} is refused"):
+            check_values({name: value}, "study:abc")
+    with pytest.raises(UsageError, match=name):
+        formats.find("sh").render(Content({"env": {name: "1"}}), _plain())
+    assert not canary.sang
+
+
+def _plain() -> Library:
+    return Library("openmpi", "5.0.11", "/x/bin", "/x/bin/mpirun")
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (Content({"mca": {"unheard_of": "1"}}), "unheard_of stands in no space here"),
+        (Content({"env": {"btl_sm_eager_limit": "1"}}), "as an environment variable"),
+        (Content({"mca": {"btl_sm_eager_limit": "/etc/x"}}), "names no file"),
+        (Content({"placement": {"map_by": "rankfile:file=x"}}), "names no file"),
+        (Content({"mca": {"btl_sm_eager_limit": "1;x"}}), "1;x"),
+        (Content({"arg": {"variant": "mpi"}}), "has values for arg"),
+    ],
+)
+def test_other_values_of_a_file_are_refused_too(
+    content: Content, said: str, tmp_path: Path, prober: Prober
+) -> None:
+    path = forged(tmp_path / "f.tune", find("tune"), content, prober.library)
+    seen = look(path, prober)
+    assert seen.refused
+    assert said in seen.why
+
+
+@pytest.mark.mpi
+def test_a_table_of_rules_is_taken_only_where_autotune_wrote_it(
+    tmp_path: Path, prober: Prober
+) -> None:
+    library, rules = prober.library, tmp_path / "r.rules"
+    values = {"coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": str(rules)}
+    conf = forged(tmp_path / "f.tune", find("tune"), Content({"mca": values}), library)
+    rules.write_text("1\n7\n1\n1\n1\n0 6 0 0\n")
+    seen = look(conf, prober)
+    assert seen.refused
+    assert f"{rules} is no table of rules that autotune published" in seen.why
+    table = find("rules-v1").part(Content({"mca": {"coll_tuned_bcast_algorithm": "6"}}), library)
+    forged(rules, find("rules-v1"), table, library, line="1 1\n")
+    assert "line " in look(conf, prober).why
+    forged(rules, find("rules-v1"), table, library)
+    assert look(conf, prober).in_force is True
+
+
+@pytest.mark.parametrize("name", ["evil.toml", "./evil.toml", "nowhere"])
+def test_a_file_cannot_name_the_path_of_a_cluster(name: str, work: Path, canary: Canary) -> None:
+    (work / "evil.toml").write_text(
+        f"name = 'local'\n[[launch]]\noptions = ['--mca', 'plm_ssh_agent', '{canary.program}']\n"
+    )
+    path = forged(work / "f.tune", find("tune"), EAGER, _plain(), cluster=name)
+    header = Text(path.read_text()).header
+    assert header is not None
+    with pytest.raises(UsageError, match="not known here"):
+        cluster_of(header, path)
+
+
+# What comes from a database, a dataset, a model, a result.
+
+
+@pytest.mark.parametrize("name", ["plm_ssh_agent", "LD_PRELOAD", "mca_base_component_path"])
+@pytest.mark.parametrize("entry", ["publish", "study", "file", "trial", "model", "classwide"])
+def test_a_name_that_starts_something_is_refused_at_every_entry(
+    entry: str, name: str, tmp_path: Path, store: Path, make_study: MakeStudy, canary: Canary
+) -> None:
+    """The space of the command line has the parameter: even then no other place gives its value."""
+    value = str(canary.program)
+    space = Space("own", (Parameter(name, ("a", "b")),))
+    with pytest.raises((UsageError, ValueError), match=f"{name} is refused"):
+        _take(entry, Setting({name: value}), space, tmp_path, store, make_study)
+    assert not canary.sang
+
+
+def _take(
+    entry: str, setting: Setting, space: Space, place: Path, store: Path, make_study: MakeStudy
+) -> None:
+    """Read the setting as each entry does."""
+    values = {name: str(value) for name, value in setting.items()}
+    with Store.open(store) as opened:
+        if entry == "publish":
+            read_source(make_study({"mca": values}), load_cluster("local"), _plain(), opened)
+        elif entry == "study":
+            read_setting(make_study({"mca": values}), space, opened)
+        elif entry == "file":
+            (place / "s.json").write_text(json.dumps(values))
+            read_setting(f"@{place}/s.json", space)
+        elif entry == "trial":
+            make_study({"mca": values})
+            study = opened.studies()[0]
+            opened.add_trial(study.id, setting.to_json(), setting.key, {}, origin="search")
+            StoreBook(opened, study, space).load()
+        elif entry == "model":
+            model_settings({"settings": [values]}, "settings")
+        else:
+            RESULTS.from_json(_classwide(values), "result")
+
+
+def _classwide(setting: dict[str, str], space: str = "openmpi") -> dict[str, object]:
+    made = ClasswideResult(
+        status="recommended",
+        setting=Setting(setting),
+        cluster="local",
+        machine="0" * 16,
+        mpi={"name": "openmpi", "version": "5.0.11"},
+        space=space,
+        date="2026-11-22",
+        method="direct",
+        source="toy",
+        gain=0.1,
+        lo=0.05,
+        hi=0.15,
+    )
+    data = {k: v for k, v in made.to_json().items() if k != "id"}
+    return {**data, "id": content_id(data)}
+
+
+def test_levels_of_the_own_space_are_taken_from_the_database(store: Path) -> None:
+    """They come from this command line's space, whatever they are."""
+    space = Space("own", (Parameter("input_file", ("data/a", "data/b"), "arg"),))
+    check_values({"input_file": "data/a"}, "trial 1", space)
+    with pytest.raises(UsageError, match="refused"):
+        check_values({"input_file": "/etc/passwd"}, "trial 1", space)
+
+
+def test_a_result_cannot_name_the_path_of_a_space(
+    work: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(work / "data"))
+    (work / "evil.toml").write_text("[parameters.x]\nlevels = [1]\nimplies = { plm = 'x' }\n")
+    data = _classwide({"x": "1"}, "./evil.toml")
+    RESULTS.folder.mkdir(parents=True)
+    (RESULTS.folder / f"{data['id']}.json").write_text(json.dumps(data))
+    with pytest.raises(UsageError, match="a path is not taken from there"), Store.open(store) as s:
+        read_source(f"classwide:{data['id']}", load_cluster("local"), _plain(), s)
+
+
+# Programs of the evidence.
+
+
+def _recorded(canary: Canary) -> Evidence:
+    check = {
+        "app": "unheard-of",
+        "input": None,
+        "ranks": 1,
+        "program": [str(canary.program), "--fast"],
+        "metric": None,
+        "verify": None,
+    }
+    return evidence(check=(check,), gain=0.1)
+
+
+@pytest.mark.mpi
+def test_programs_of_a_file_run_only_where_it_is_said(
+    tmp_path: Path, home: Path, store: Path, open_mpi: Library, canary: Canary, capfd: Capture
+) -> None:
+    path = forged(tmp_path / "f.tune", find("tune"), EAGER, open_mpi, seen=_recorded(canary))
+    assert main(["verify-published", str(path), "--json", "-", "--no-guard"]) == 0
+    seen = json.loads(capfd.readouterr().out)
+    (one,) = seen["comparisons"]
+    assert not canary.sang
+    assert one["status"] == "not compared"
+    assert one["still_better"] is None
+    assert one["would_run"] == [str(canary.program), "--fast"]
+    assert "--run-recorded" in one["words"]
+    # It is no MPI program, so that the comparison fails; but it was started.
+    assert main(["verify-published", str(path), "--run-recorded", "--no-guard"]) == 1
+    assert canary.sang
+
+
+@pytest.mark.mpi
+def test_the_database_names_no_program_and_no_value(
+    tmp_path: Path,
+    home: Path,
+    store: Path,
+    make_study: MakeStudy,
+    open_mpi: Library,
+    canary: Canary,
+    capfd: Capture,
+) -> None:
+    """Whoever writes the database cannot change what is compared: the file says it."""
+    source = make_study(LAUNCHED_AGENT | {"env": {"LD_PRELOAD": str(canary.program)}})
+    path = forged(tmp_path / "f.tune", find("tune"), EAGER, open_mpi, seen=evidence(source=source))
+    assert main(["verify-published", str(path), "--json", "-"]) == 0
+    assert not canary.sang
+    assert json.loads(capfd.readouterr().out)["files"][0]["in_force"] is True
+    assert main(["publish", "--from", source, "-f", "sh", "--force"]) == 2
+    assert "refused" in capfd.readouterr().err
+
+
+# A cron job of root.
+
+
+@pytest.fixture
+def as_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's own files count as root's: the rest is what others may do."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("what", ["file", "folder", "link"])
+@pytest.mark.usefixtures("as_root")
+def test_root_executes_nothing_that_others_may_write(
+    what: str, tmp_path: Path, prober: Prober
+) -> None:
+    folder = tmp_path / "place"
+    folder.mkdir()
+    path = forged(folder / "f.sh", find("sh"), EAGER, prober.library)
+    assert look(path, prober).in_force is True
+    if what == "file":
+        path.chmod(0o666)
+    elif what == "folder":
+        folder.chmod(0o777)
+    else:
+        (tmp_path / "open").mkdir(mode=0o777)
+        (tmp_path / "open").chmod(0o777)
+        (tmp_path / "open" / "f.sh").symlink_to(path)
+        path = tmp_path / "open" / "f.sh"
+    seen = look(path, prober)
+    assert seen.refused
+    assert "nothing of it is executed as root" in seen.why
+    assert "writable by others" in seen.why
+    if what == "folder":
+        folder.chmod(0o1777)
+        assert look(path, prober).in_force is True
+
+
+@pytest.mark.mpi
+@pytest.mark.usefixtures("as_root")
+def test_root_executes_nothing_of_another_user(
+    tmp_path: Path, prober: Prober, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = forged(tmp_path / "f.sh", find("sh"), EAGER, prober.library)
+    if os.getuid() == 0:
+        os.chown(path, 65534, 65534)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: 0)
+    seen = look(path, prober)
+    assert seen.refused
+    assert "belongs to user" in seen.why
+
+
+def test_scripts_are_what_the_list_of_formats_says() -> None:
+    """The attack on a line covers every format that is run by an interpreter."""
+    assert {fmt.name for fmt in formats.ALL if isinstance(fmt, Script)} == {
+        *("sh", "csh", "lmod", "tcl", "slurm", "spack", "html", "mpich-env"),
+    }
