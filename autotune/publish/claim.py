@@ -21,6 +21,8 @@ PAIRS = 60
 SHRUNK = 0.5
 """A gain below this share of the published one is called less than half of it."""
 _LARGEST = 0.99
+_ROUNDING = 1e-9
+"""What two equal ratios may differ by in floating point."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ class Claim:
         if not seen.interval:
             return Answer("cannot be told", "too few pairs for an interval", self.gain, None, None)
         inside = None if self.gain is None else seen.lo <= self.gain <= seen.hi
-        shrunk = self.gain is not None and seen.hi < SHRUNK * self.gain
-        status, why = self._status(seen.lo, seen.hi, shrunk)
+        shrunk = None if self.gain is None else seen.hi < SHRUNK * self.gain - _ROUNDING
+        status, why = self._status(seen.lo, seen.hi, bool(shrunk))
         return Answer(status, why, self.gain, inside, shrunk)
 
     def _status(self, lo: float, hi: float, shrunk: bool) -> tuple[Status, str]:

@@ -107,8 +107,9 @@ def _known(name: str, check: Mapping[str, Any]) -> App | None:
 def _how(name: str, command: tuple[str, ...], origin: str) -> str:
     if not command:
         return f"no application here is called {name}; give it a file configs/apps/NAME.toml"
+    words = "".join(c if c.isprintable() else "?" for c in shlex.join(command))
     return (
         f"{name} is no application that is known here, and programs of a file are not run unasked. "
-        f"{origin} would run\n  {shlex.join(command)}\n--run-recorded runs it; a file "
-        "configs/apps/NAME.toml makes it known"
+        f"The evidence ({origin}) would run\n  {words}\n"
+        "--run-recorded runs it; a file configs/apps/NAME.toml makes it known"
     )

@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,10 @@ import pytest
 
 from autotune.anova.result import RESULTS, ClasswideResult
 from autotune.cli import main
+from autotune.cli.dataset_commands import source_of
+from autotune.cli.predict import _traced_on as traced_on
 from autotune.config.cluster import load_cluster
+from autotune.datasets import load
 from autotune.errors import UsageError
 from autotune.kept import content_id
 from autotune.predict.reading import settings as model_settings
@@ -39,6 +43,7 @@ from autotune.study.book import StoreBook
 from autotune.study.settings import read_setting
 from runner.mpi.library import Library
 from tests.contract.format_samples import evidence
+from tests.predict.family import traced
 from tests.publish.conftest import MakeStudy
 
 Capture = pytest.CaptureFixture[str]
@@ -337,7 +342,7 @@ def _take(
             read_setting(f"@{place}/s.json", space)
         elif entry == "trial":
             make_study({"mca": values})
-            study = opened.studies()[0]
+            study = opened.find_study(opened.studies()[0].hash)
             opened.add_trial(study.id, setting.to_json(), setting.key, {}, origin="search")
             StoreBook(opened, study, space).load()
         elif entry == "model":
@@ -383,6 +388,83 @@ def test_a_result_cannot_name_the_path_of_a_space(
     (RESULTS.folder / f"{data['id']}.json").write_text(json.dumps(data))
     with pytest.raises(UsageError, match="a path is not taken from there"), Store.open(store) as s:
         read_source(f"classwide:{data['id']}", load_cluster("local"), _plain(), s)
+
+
+DATASET = Path(__file__).parents[2] / "datasets" / "explore-testbed-xeon"
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    """A copy of a shipped dataset without its runs."""
+    folder = tmp_path / "toy"
+    for name in ("card.toml", "settings/all.json", "spaces/tb-cg-S-2.toml"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(DATASET / name, folder / name)
+    return folder
+
+
+def test_a_dataset_brings_no_program_with_its_settings_or_space(
+    dataset: Path, canary: Canary
+) -> None:
+    loaded = load(dataset)
+    assert len(loaded.settings("tb-cg-S-2")) > 1
+    assert len(loaded.space("tb-cg-S-2")) > 1
+    settings = dataset / "settings" / "all.json"
+    settings.write_text(json.dumps([{}, {"plm_ssh_agent": str(canary.program)}]))
+    with pytest.raises(UsageError, match="plm_ssh_agent is refused"):
+        load(dataset).settings("tb-cg-S-2")
+    space = dataset / "spaces" / "tb-cg-S-2.toml"
+    honest = space.read_text()
+    for words in (
+        f"[parameters.LD_PRELOAD]\ntarget = 'env'\nlevels = ['{canary.program}']\n",
+        f"[parameters.x]\nlevels = [1]\nimplies = {{ plm_ssh_agent = '{canary.program}' }}\n",
+    ):
+        space.write_text(f"{honest}\n{words}")
+        with pytest.raises(UsageError, match=r"(LD_PRELOAD|plm_ssh_agent) is refused"):
+            load(dataset).space("tb-cg-S-2")
+    assert not canary.sang
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('app = "nas-cg"', 'app = "./evil.toml"', "a path is not taken from there"),
+        ('input = "S"', 'input = "S"\nargs = ["--output", "/tmp/x"]', "/tmp/x"),
+    ],
+)
+def test_a_dataset_names_no_program_and_no_file_of_one(
+    old: str, new: str, said: str, work: Path, dataset: Path, canary: Canary, capfd: Capture
+) -> None:
+    shutil.copytree(DATASET / "shards", dataset / "shards")
+    shutil.copytree(DATASET / "spaces", dataset / "spaces", dirs_exist_ok=True)
+    card = dataset / "card.toml"
+    assert old in card.read_text()
+    card.write_text(card.read_text().replace(old, new))
+    (work / "evil.toml").write_text(f"name = 'x'\ncommand = ['{canary.program}']\n")
+    assert main(["classwide", str(dataset)]) == 2
+    assert said in capfd.readouterr().err
+    assert not canary.sang
+
+
+def test_features_name_no_path_of_a_cluster(work: Path) -> None:
+    (work / "evil.toml").write_text("name = 'testbed'\n")
+    features = traced(150.0)
+    assert traced_on(features) == "local"
+    assert traced_on(dataclasses.replace(features, cluster="evil.toml")) == "local"
+    assert traced_on(dataclasses.replace(features, cluster="testbed")) == "testbed"
+
+
+def test_a_study_names_no_path_of_a_cluster_or_space(
+    work: Path, store: Path, make_study: MakeStudy
+) -> None:
+    (work / "evil.toml").write_text("name = 'local'\n")
+    make_study(cluster="evil.toml")
+    make_study(space_name="./evil.toml", seed=1)
+    with Store.open(store) as opened:
+        for study in opened.studies():
+            with pytest.raises(UsageError, match="a path is not taken from there"):
+                source_of(opened.find_study(study.hash), None)
 
 
 # Programs of the evidence.
