@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from autotune.errors import AutotuneError, UsageError
 from autotune.publish.formats.base import Loading
-from autotune.publish.install import install, keep_edited, put, remove
+from autotune.publish.install import install, keep_edited, put, read_text, remove
 from autotune.publish.plan import Planned
 from autotune.publish.probe import Prober
 from autotune.publish.record import forget, remember
@@ -89,8 +89,9 @@ def _publish(one: Planned, prober: Prober, say: Say) -> Published:
     library = prober.library
     if one.unobeyed is None:
         say(f"{one.fmt.name}: a private copy is loaded by real launches")
+        shown = one if _is_live(one, library) else replace(one, kept="")
         probe = prober.prove(
-            one.fmt, one.content, lambda content: one.text(content, library, UNSEEN).main
+            one.fmt, one.content, lambda content: shown.text(content, library, UNSEEN).main
         )
     else:
         probe = one.header.probe
@@ -107,12 +108,22 @@ def _publish(one: Planned, prober: Prober, say: Say) -> Published:
     return Published(one.path, one.fmt.name, probe, header.proven, header.backup, edited)
 
 
+def _is_live(one: Planned, library: Library) -> bool:
+    """Whether the file is loaded from where it lies: a parameter file only at its own place."""
+    if not one.fmt.merges:
+        return True
+    return one.path == one.fmt.default_path(one.header.cluster, library).absolute()
+
+
 def in_place(one: Planned, prober: Prober) -> Loading:
     """How the file at its place is seen; a system file without the caller's own above it."""
+    if not _is_live(one, prober.library):
+        # Written elsewhere with -o: nothing loads it from there, and lines of others in it, which
+        # may name programs and libraries, are never loaded because of us.
+        text = read_text(one.path)
+        own = "" if text is None else text.main[len(one.kept) :]
+        return one.fmt.staged(own, prober.place(), prober.library)
     loading = one.fmt.live(one.path, prober.library)
-    if one.path != one.fmt.default_path(one.header.cluster, prober.library) and one.fmt.merges:
-        # Written elsewhere with -o: nothing loads it from there.
-        return one.fmt.staged(one.path.read_text(encoding="utf-8"), prober.place(), prober.library)
     if one.fmt.cluster_wide:
         return Loading(dict(loading.env) | {"HOME": str(prober.place())}, loading.options)
     return loading

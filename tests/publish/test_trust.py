@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from autotune.publish.header import CLOSE, Header, commented, seal
 from autotune.publish.install import Text, put, read_text
 from autotune.publish.plan import compose, series
 from autotune.publish.probe import Prober
+from autotune.publish.programs import NotRun, target_of
 from autotune.publish.source import read_source
 from autotune.publish.trust import Trust
 from autotune.publish.verify import cluster_of, look
@@ -41,6 +43,7 @@ from autotune.space.trust import check_values, known_names, runs_programs
 from autotune.store import Store
 from autotune.study.book import StoreBook
 from autotune.study.settings import read_setting
+from autotune.study.target import Target
 from runner.mpi.library import Library
 from tests.contract.format_samples import evidence
 from tests.predict.family import traced
@@ -311,6 +314,39 @@ def test_a_file_cannot_name_the_path_of_a_cluster(name: str, work: Path, canary:
         cluster_of(header, path)
 
 
+@pytest.mark.mpi
+@pytest.mark.usefixtures("home")
+def test_lines_of_others_in_a_file_elsewhere_are_never_loaded(
+    work: Path, make_study: MakeStudy, open_mpi: Library, capfd: Capture
+) -> None:
+    """With them the launches of the probe would not even start."""
+    foreign = "btl = no-such-component\n"
+    (work / "site.conf").write_text(foreign)
+    source = make_study({"mca": {"btl_sm_eager_limit": "8192"}}, version=open_mpi.version)
+    words = ["publish", "--from", source, "-f", "openmpi-user", "-o", "site.conf"]
+    assert main(words) == 0, capfd.readouterr().err
+    assert (work / "site.conf").read_text().startswith(foreign)
+    assert main(["verify-published", "site.conf", "--no-compare"]) == 1
+    assert "this library reads" in " ".join(capfd.readouterr().out.split())
+
+
+@pytest.mark.mpi
+def test_a_line_too_much_in_the_block_of_a_live_file_is_told(
+    tmp_path: Path, home: Path, prober: Prober, canary: Canary
+) -> None:
+    """Lines of the site outside the block are read by the library anyway, and stay."""
+    fmt, path = find("openmpi-user"), home / ".openmpi" / "mca-params.conf"
+    path.parent.mkdir()
+    line = f"mca_base_component_path = {canary.program}\n"
+    forged(path, fmt, EAGER, prober.library, line)
+    seen = look(path, prober)
+    assert seen.refused
+    assert "mca_base_component_path" in seen.why
+    forged(path, fmt, EAGER, prober.library)
+    path.write_text(_sealed_again("btl_tcp_links = 1\n" + path.read_text()))
+    assert look(path, prober).in_force is True
+
+
 # What comes from a database, a dataset, a model, a result.
 
 
@@ -498,6 +534,42 @@ def test_programs_of_a_file_run_only_where_it_is_said(
     # It is no MPI program, so that the comparison fails; but it was started.
     assert main(["verify-published", str(path), "--run-recorded", "--no-guard"]) == 1
     assert canary.sang
+
+
+MICRO = ["-m", "runner.micro", "allreduce", "--size", "8,64", "--count", "40"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        MICRO,
+        ["-c", "x", *MICRO[2:]],
+        ["-m", "evil", *MICRO[2:]],
+        [*MICRO[:4], "8,x", *MICRO[5:]],
+        [*MICRO[:4], str(1 << 40), *MICRO[5:]],
+        [*MICRO, "--figure", "x"],
+    ],
+)
+def test_the_probe_of_collectives_is_known_by_its_words(words: list[str], canary: Canary) -> None:
+    check = {"app": "micro allreduce", "input": None, "ranks": 2}
+    check["program"] = [str(canary.program), *words]
+    found = target_of(check, load_cluster("local"), _plain(), "here", recorded=False)
+    if words is MICRO:
+        assert isinstance(found, Target)
+        # This Python, not the program that the file names; as many calls as for these sizes.
+        assert found.program[0] == sys.executable
+        assert found.program[1:6] == ("-m", "runner.micro", "allreduce", "--size", "8,64")
+    else:
+        assert isinstance(found, NotRun)
+
+
+@pytest.mark.parametrize(
+    "change", [{"app": 1}, {"input": ["x"]}, {"ranks": "2"}, {"program": "x"}, {"verify": 3}]
+)
+def test_damaged_evidence_is_said(change: dict[str, object]) -> None:
+    check = {"app": "nas-cg", "input": None, "ranks": 2} | change
+    with pytest.raises(UsageError, match="what to run again"):
+        target_of(check, load_cluster("local"), _plain(), "here", recorded=True)
 
 
 @pytest.mark.mpi
