@@ -320,7 +320,7 @@ def test_lines_of_others_in_a_file_elsewhere_are_never_loaded(
     work: Path, make_study: MakeStudy, open_mpi: Library, capfd: Capture
 ) -> None:
     """With them the launches of the probe would not even start."""
-    foreign = "btl = no-such-component\n"
+    foreign = "pml = no-such-component\n"
     (work / "site.conf").write_text(foreign)
     source = make_study({"mca": {"btl_sm_eager_limit": "8192"}}, version=open_mpi.version)
     words = ["publish", "--from", source, "-f", "openmpi-user", "-o", "site.conf"]
