@@ -25,6 +25,7 @@ from autotune.publish.formats.mpich import FILE, changed
 from autotune.publish.probe import Prober
 from autotune.publish.publishing import publish
 from autotune.publish.tune_file import NotObeyed
+from autotune.publish.verify import look
 from autotune.store import MpiInfo
 from runner.errors import RunnerError
 from runner.launch import Runner
@@ -35,6 +36,7 @@ from runner.mpi.mpich_library import builtin_tree, shared_library, values_in_for
 from runner.types import LaunchSpec
 from tests.contract.format_samples import planned
 from tests.publish.conftest import MakeStudy
+from tests.publish.test_trust import forged
 
 BINOMIAL, RING = "MPIR_Bcast_intra_binomial", "MPIR_Bcast_intra_scatter_ring_allgather"
 POW2 = "MPIR_Allgather_intra_recursive_doubling"
@@ -205,6 +207,21 @@ class TestObeyed:
     def test_a_tree_is_obeyed(self, prober: Prober, rules: tuple[Rule, ...]) -> None:
         """A pow2-only algorithm must not stop the probe's three ranks."""
         assert "canaries acted" in prove(prober, find("mpich-json"), Content(rules=rules))
+
+    @pytest.mark.parametrize("name", ["mpich-env", "mpich-json"])
+    def test_only_what_autotune_writes_is_loaded(
+        self, prober: Prober, tmp_path: Path, name: str
+    ) -> None:
+        fmt, mark = find(name), tmp_path / "executed"
+        values = Content({"mca": {ALLREDUCE: "recursive_doubling"}})
+        content = Content(rules=(Rule("bcast", 1, 0, BINOMIAL),)) if fmt.comment is None else values
+        path = forged(tmp_path / f"f{fmt.suffix}", fmt, content, prober.library)
+        assert look(path, prober).in_force is True
+        forged(path, fmt, content, prober.library, line=f"touch '{mark}'\n")
+        seen = look(path, prober)
+        assert seen.refused
+        assert "touch" in seen.why
+        assert not mark.exists()
 
     def test_an_algorithm_that_mpich_does_not_have_is_refused(self, prober: Prober) -> None:
         content = Content(rules=(Rule("bcast", 1, 0, "MPIR_Bcast_intra_nonsense"),))
