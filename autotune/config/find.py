@@ -56,6 +56,12 @@ def listing(kind: str) -> list[ConfigFile]:
     return [found[name] for name in sorted(found)]
 
 
+def is_shipped(file: ConfigFile) -> bool:
+    """Whether a configuration is one that comes with autotune, from wherever it was found."""
+    shipped = _shipped()
+    return isinstance(shipped, Path) and Path(file.path).resolve().is_relative_to(shipped.resolve())
+
+
 def _places(kind: str) -> list[Path | Traversable]:
     config_home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return [

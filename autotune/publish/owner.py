@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from autotune.config.find import ConfigFile, is_shipped
 from autotune.errors import UsageError
 
 
@@ -28,6 +29,13 @@ def check_owner(path: Path) -> None:
             raise _refusal(path, place, f"belongs to user {seen.st_uid}")
         if not stat.S_ISLNK(seen.st_mode) and _open_to_others(seen):
             raise _refusal(path, place, f"is writable by others (mode {seen.st_mode & 0o7777:o})")
+
+
+def check_config(file: ConfigFile) -> None:
+    """As :func:`check_owner`, for a configuration of the user; the shipped ones are as safe as the
+    code beside them."""
+    if not is_shipped(file):
+        check_owner(Path(file.path))
 
 
 def _open_to_others(seen: os.stat_result) -> bool:

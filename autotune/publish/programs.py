@@ -19,7 +19,7 @@ from autotune.config.app import App, app_from_command, load_app
 from autotune.config.cluster import Cluster
 from autotune.config.find import listing
 from autotune.errors import UsageError
-from autotune.publish.owner import check_owner
+from autotune.publish.owner import check_config, check_owner
 from autotune.study.target import Target
 from runner.machine import describe
 from runner.mpi.library import Library
@@ -87,7 +87,7 @@ def _known(name: str, check: Mapping[str, Any]) -> App | None:
     """The application of that name here; the micro-benchmark of collectives is one of them."""
     for file in listing("apps"):
         if file.name == name:
-            check_owner(Path(file.path))
+            check_config(file)
             return load_app(name)
     words = list(check.get("program", []))[1:]
     match words:

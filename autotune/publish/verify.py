@@ -17,7 +17,7 @@ from autotune.publish.formats.mpich import FILE as MPICH_FILE
 from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.header import Header
 from autotune.publish.install import Text, read_text
-from autotune.publish.owner import check_owner
+from autotune.publish.owner import check_config
 from autotune.publish.plan import series
 from autotune.publish.probe import Prober
 from autotune.publish.rules import ENABLE, FILE
@@ -68,7 +68,7 @@ def cluster_of(header: Header, path: Path) -> Cluster:
     Raises UsageError.
     """
     name = check_config_name("clusters", header.cluster, str(path))
-    check_owner(Path(find_config("clusters", name).path))
+    check_config(find_config("clusters", name))
     return load_cluster(name)
 
 

@@ -644,6 +644,21 @@ def test_root_executes_nothing_of_another_user(
     assert "belongs to user" in seen.why
 
 
+@pytest.mark.usefixtures("as_root")
+def test_root_runs_no_program_of_a_configuration_that_others_may_write(
+    work: Path, canary: Canary
+) -> None:
+    app = work / "configs" / "apps" / "own.toml"
+    app.parent.mkdir(parents=True)
+    app.write_text(f"name = 'own'\ncommand = ['{canary.program}']\n")
+    check = {"app": "own", "input": None, "ranks": 1}
+    found = target_of(check, load_cluster("local"), _plain(), "here", recorded=False)
+    assert isinstance(found, Target)
+    app.chmod(0o666)
+    with pytest.raises(UsageError, match="writable by others"):
+        target_of(check, load_cluster("local"), _plain(), "here", recorded=False)
+
+
 def test_scripts_are_what_the_list_of_formats_says() -> None:
     """The attack on a line covers every format that is run by an interpreter."""
     assert {fmt.name for fmt in formats.ALL if isinstance(fmt, Script)} == {
