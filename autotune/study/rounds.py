@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from autotune.errors import AutotuneError, WorkError
 from autotune.space import Setting, Space
+from autotune.space.trust import check_values
 from autotune.stats import ErrorBudget, Plan
 from autotune.study.ledger import CONFIRM, Ledger
 
@@ -118,8 +119,13 @@ def readable() -> Iterator[None]:
 
 
 def thaw(values: Mapping[str, object], space: Space) -> Setting:
-    """A setting of a frozen document.  ValueError where ``space`` does not have it."""
+    """A setting of a frozen document.
+
+    Raises ValueError where ``space`` does not have it, UsageError where its values are not taken
+    from a database.
+    """
     setting = Setting(values)
+    check_values(setting, "a frozen plan", space)
     if wrong := space.violations(setting, grid=False):
         raise ValueError(f"{setting.key!r} is no setting of its space: {'; '.join(wrong)}")
     return setting
