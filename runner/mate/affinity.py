@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from runner.mate.errors import ConfigError
+from runner.mate.errors import ConfigError, MateError
 
 CpuSet = tuple[int, ...]
 
@@ -68,6 +68,13 @@ def package_of(cpu: int) -> int:
 
 
 def pin(cpu: int | None) -> None:
-    """Pin the calling thread."""
-    if cpu is not None:
+    """Pin the calling thread; raises :class:`MateError` if the system does not let it."""
+    if cpu is None:
+        return
+    try:
         os.sched_setaffinity(0, {cpu})
+    except OSError as error:
+        raise MateError(
+            f"a worker cannot be pinned to CPU {cpu} ({error.strerror}): expected a CPU that this "
+            "process may use; switch pinning off with --affinity none"
+        ) from None

@@ -21,6 +21,7 @@ def run_graph(
     A rank keeps its worker as long as one of its regions is ready (Martin 2018, chapter 4).
     """
     task, lock, wake = part.task, scheduler.lock, scheduler.wake
+    sleepers = scheduler.sleepers
     count = len(iterations)
     node: Node | None = None
     with lock:
@@ -34,7 +35,7 @@ def run_graph(
         try:
             if node is not None:
                 part.end_body(node, wake)
-                if scheduler.asleep and scheduler.ready:
+                if sleepers.asleep and scheduler.ready:
                     scheduler.call_workers()
             node = part.take()
             if node is None:

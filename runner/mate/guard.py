@@ -1,11 +1,13 @@
-"""Blocking calls of mpi4py raise while a rank's worker makes them.
+"""Blocking calls of mpi4py raise while a rank's worker makes them, others are made one at a time.
 
 Such a call would stop the worker with all its ranks, and often the job for ever.  The methods live
 in extension types, which cannot be patched openly; while ranks run, their entries in the type's
 dictionary are replaced by ones that ask which thread calls.  So every communicator and request is
-guarded, also one that was made or stored before.
+guarded, also one that was made or stored before.  At thread level "serialized" every other method
+and property of the classes and every function of ``mpi4py.MPI`` takes the one lock of the message
+layer in the same way, whoever calls it: the runtime, a rank, or another thread.
 
-Not caught: a method bound before (``r = comm.Recv; ...; r(buf)``), one-sided and file operations,
+Not seen: a method bound before (``r = comm.Recv; ...; r(buf)``), one-sided and file operations,
 MPI called from C, other ways to block (``time.sleep``, locks), and threads that are no workers.
 """
 
@@ -14,8 +16,9 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
+import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from runner.mate.errors import MateError
@@ -55,33 +58,60 @@ _INSTEAD = {
 }
 
 
-class Guard:
-    """Raises in the threads whose idents are in ``threads``."""
+_NO_CALLS = ("buffer", "memory", "Pickle")
+"""Classes of mpi4py whose methods do not call MPI."""
+_ANY_THREAD = ("Is_initialized", "Is_finalized", "Query_thread", "Is_thread_main")
+"""Functions that MPI allows beside other calls."""
 
-    def __init__(self) -> None:
+
+class Guard:
+    """Raises in the threads whose idents are in ``threads``; ``alone`` is held in other calls."""
+
+    def __init__(self, alone: AbstractContextManager[Any] | None = None) -> None:
         self.threads: set[int] = set()
+        self._alone = alone
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Guard mpi4py's blocking calls; what was there before is put back."""
+        """Guard mpi4py's calls; what was there before is put back."""
         from mpi4py import MPI
 
-        kinds = {getattr(MPI, kind): names for kind, names in _BLOCKING.items()}
+        blocking = {getattr(MPI, kind): names for kind, names in _BLOCKING.items()}
+        kinds = list(blocking) if self._alone is None else _classes(MPI)
         saved = []
-        for kind, names in kinds.items():
-            entries = _dictionary(kind)
-            for name in names:
-                if name in entries:
-                    saved.append((kind, name, entries[name]))
-                    entries[name] = self._guarded(kind, name, entries[name])
+        for kind in kinds:
+            entries, names = _dictionary(kind), blocking.get(kind, ())
+            for name, entry in list(entries.items()):
+                new = self._guarded(kind, name, entry) if name in names else self._locked(entry)
+                if new is not entry and (name in names or not name.startswith("__")):
+                    saved.append((entries, name, entry))
+                    entries[name] = new
             _changed(kind)
+        for name, entry in list(vars(MPI).items()):
+            if self._alone is not None and _is_function(entry) and name not in _ANY_THREAD:
+                saved.append((vars(MPI), name, entry))
+                vars(MPI)[name] = self._locked(entry)
         try:
             yield
         finally:
-            for kind, name, entry in reversed(saved):
-                _dictionary(kind)[name] = entry
+            for entries, name, entry in reversed(saved):
+                entries[name] = entry
             for kind in kinds:
                 _changed(kind)
+
+    def _locked(self, entry: Any) -> Any:
+        """The entry of a class or module with the lock round it, or itself without a lock."""
+        alone = self._alone
+        if alone is None:
+            return entry
+        if isinstance(entry, (classmethod, staticmethod)):
+            return type(entry)(_held(alone, entry.__func__))
+        if isinstance(entry, types.ClassMethodDescriptorType):
+            bound = entry.__get__
+            return classmethod(_held(alone, lambda kind, *a, **k: bound(None, kind)(*a, **k)))
+        if isinstance(entry, (types.GetSetDescriptorType, property)):
+            return property(_held(alone, entry.__get__), _held(alone, entry.__set__))
+        return _held(alone, entry) if callable(entry) else entry
 
     def _guarded(self, kind: type, name: str, entry: Any) -> Any:
         threads, where = self.threads, f"{kind.__name__}.{name}"
@@ -104,6 +134,35 @@ def _checked(function: Callable[..., Any], refuse: Callable[[], None]) -> Callab
         return function(*args, **kwargs)
 
     return call
+
+
+def _held(alone: AbstractContextManager[Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with alone:
+            return function(*args, **kwargs)
+
+    return call
+
+
+def _classes(module: Any) -> list[type]:
+    """The classes of mpi4py whose methods call MPI."""
+    return [
+        kind
+        for name, kind in vars(module).items()
+        if isinstance(kind, type)
+        and kind.__module__ == module.__name__
+        and kind.__name__ == name
+        and name not in _NO_CALLS
+    ]
+
+
+def _is_function(entry: Any) -> bool:
+    """Whether an entry of the module is a function of mpi4py."""
+    return callable(entry) and type(entry).__name__ in (
+        "builtin_function_or_method",
+        "cython_function_or_method",
+        "fused_cython_function",
+    )
 
 
 def _dictionary(kind: type) -> dict[str, Any]:

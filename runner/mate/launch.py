@@ -117,7 +117,7 @@ class _Job:
         self._scheduler = Scheduler(self._tasks, config.schedule_seed, log)
         transport.scheduler = self._scheduler
         self._transport = transport
-        self._guard = Guard()
+        self._guard = Guard(transport.alone)
         masks, number = _masks(comm)
         affinity.check(config.workers, masks[number], config.affinity)
         poller = Poller(transport, affinity.crowded(config.workers, masks))
@@ -149,12 +149,7 @@ class _Job:
             for worker in self._workers
         ]
         with _switch_interval(), self._guarded():
-            for thread in threads:
-                thread.start()
-            if self._comm is not None:
-                self._comm.Barrier()
-            begin = time.perf_counter()
-            together.wait()
+            begin = self._start(threads, together)
             self._join(threads)
             wall = time.perf_counter() - begin
         self._close_coroutines()
@@ -176,15 +171,42 @@ class _Job:
     def _guarded(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext() if self._comm is None else self._guard.installed()
 
+    def _start(self, threads: list[threading.Thread], together: threading.Barrier) -> float:
+        """Let the workers of all processes begin at the same time; that time on this clock.
+
+        Two meetings: at the first all workers of this process are ready, so none of them calls MPI
+        or can fail while this thread waits for the other processes.  Returns also if a worker has
+        failed; the scheduler knows it then.
+        """
+        try:
+            for thread in threads:
+                thread.start()
+            together.wait()
+            if self._comm is not None:
+                self._comm.Barrier()
+            begin = time.perf_counter()
+            together.wait()
+        except threading.BrokenBarrierError:
+            return time.perf_counter()
+        except BaseException as error:
+            self._stop(error)
+            together.abort()
+            raise
+        return begin
+
+    def _stop(self, error: BaseException) -> None:
+        """End the job because of an error in the main thread."""
+        if isinstance(error, KeyboardInterrupt) and self._comm is not None:
+            self._comm.Abort(130)
+        with self._scheduler.lock:
+            self._scheduler.fail(None, error)
+
     def _join(self, threads: list[threading.Thread]) -> None:
         try:
             for thread in threads:
                 thread.join()
         except KeyboardInterrupt as error:
-            if self._comm is not None:
-                self._comm.Abort(130)
-            with self._scheduler.lock:
-                self._scheduler.fail(None, error)
+            self._stop(error)
             raise
 
     def _close_coroutines(self) -> None:
@@ -205,10 +227,13 @@ class _Job:
             text += f": {error}\n"
         else:
             text += "\n" + "".join(traceback.format_exception(_without_runtime(error)))
-        sys.stderr.write(text)
-        sys.stderr.flush()
-        sys.stdout.flush()
-        self._comm.Abort(getattr(error, "exit_code", 1))
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+            sys.stdout.flush()
+        finally:
+            # Also where nobody can be told: the other processes would wait for ever.
+            self._comm.Abort(getattr(error, "exit_code", 1))
 
 
 def _raise(task: Task | None, error: BaseException) -> NoReturn:

@@ -47,6 +47,7 @@ class Messages:
         self._task = task
         self._shared = shared
         self._scheduler = shared.scheduler
+        self._sleepers = shared.scheduler.sleepers
         self._transport = shared.transport
         self._incoming = shared.transport.incoming
         self._with_status = shared.transport.with_status
@@ -91,7 +92,7 @@ class Messages:
         else:
             raw = route.post(data, route.process, route.wire)
             (self._incoming if status is None else self._with_status).append((raw, request))
-            if self._scheduler.asleep:
+            if self._sleepers.asleep:
                 self._transport.wake_poller()
         spent = perf_counter() - begin
         # As Clock.during(MPI), but a third of its price.
@@ -138,6 +139,10 @@ class Messages:
         left = list(requests)
         if not self._complete_soon(left):
             await _until_complete(self._scheduler, Wait(self._task, left))
+        elif self._sleepers.asleep and self._scheduler.ready:
+            # The looks have made other ranks ready, and this one goes on.
+            with self._scheduler.lock:
+                self._scheduler.call_workers()
 
     def _complete_soon(self, left: list[Request]) -> bool:
         """Whether these are complete, after a few looks if no other rank wants the worker.
@@ -171,6 +176,8 @@ def _until_complete(scheduler: Scheduler, wait: Wait) -> Generator[None, None, N
                 request.waiter = wait
                 wait.missing += 1
         task.blocker = wait
+        if not wait.missing:
+            scheduler.call_workers()
     while wait.missing:
         yield
     task.blocker = None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from runner.mate.errors import Deadlock
 from runner.mate.graph import Graph
+from runner.mate.sleepers import Sleepers
 from runner.mate.steps import Part, link_neighbor, link_own
 from runner.mate.task import ENDED, PARKED, QUEUED, RUNNING, Request, Task
 
@@ -31,14 +32,12 @@ class Scheduler:
     def __init__(self, tasks: list[Task], seed: int | None, log: EventLog | None) -> None:
         self.tasks = tasks
         self.lock = threading.Lock()
-        self.news = threading.Condition(self.lock)
+        self.sleepers = Sleepers(self.lock)
         self.ready: deque[Task] = deque(tasks)
         self.random = None if seed is None else Random(seed)
         self.log = log
         self.running = 0
         self.live = len(tasks)
-        self.asleep = 0
-        """Workers in a wait on ``news``."""
         self.failure: tuple[Task | None, BaseException] | None = None
         self.on_failure: Callable[[Task | None, BaseException], None] | None = None
         """Ends the whole job at once; called with the lock held."""
@@ -66,11 +65,17 @@ class Scheduler:
         elif task.state == RUNNING:
             task.woken = True
 
-    def call_workers(self, spare: int = 0) -> None:
-        """Wake as many sleeping workers as there are ready ranks, except ``spare`` of these."""
-        wanted = len(self.ready) - spare
-        if wanted > 0 and self.asleep:
-            self.news.notify(wanted)
+    def call_workers(self) -> None:
+        """Call a sleeping worker for each ready rank that no idle worker is about to take.
+
+        Whoever makes ranks ready calls this before it goes into a rank's code or to sleep.
+        """
+        if self.sleepers.asleep:
+            self.sleepers.call_for_ranks(len(self.ready))
+
+    def over(self) -> bool:
+        """Whether no worker has anything more to do."""
+        return not self.live or self.failure is not None
 
     def end_turn(self, task: Task, ended: bool) -> None:
         """The rank has given its worker back."""
@@ -79,7 +84,7 @@ class Scheduler:
             task.state = ENDED
             self.live -= 1
             if not self.live:
-                self.news.notify_all()
+                self.sleepers.call_all()
         elif task.woken:
             task.woken = False
             task.state = QUEUED
@@ -131,9 +136,9 @@ class Scheduler:
         """End the job because of the first error."""
         if self.failure is None:
             self.failure = (task, error)
+            self.sleepers.call_all()
             if self.on_failure is not None:
                 self.on_failure(task, error)
-        self.news.notify_all()
 
     def part(self, task: Task, graph: Graph) -> Part:
         """The rank's part of a graph; the first rank to come makes those of all local ranks."""

@@ -6,6 +6,7 @@ A layer starts a message, looks from time to time which are complete, and tells 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,8 @@ class Transport:
     process = 0
     processes = 1
     tag_ub = 2**31 - 1
+    alone: AbstractContextManager[Any] | None = None
+    """The lock round every MPI call while ranks run, where calls must not overlap."""
     direct = True
     """Messages between ranks of one process do not come here but go through the mailbox."""
 

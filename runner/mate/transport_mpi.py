@@ -32,7 +32,7 @@ class MpiTransport(Transport):
         tag_ub: Any = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
         self.tag_ub = int(tag_ub)
         self.direct = direct
-        self._lock = threading.Lock() if serialized else None
+        self.alone = threading.RLock() if serialized else None
         # Bound here, before the guard hides blocking calls.
         self._isend = self._call(self.comm.Isend)
         self._irecv = self._call(self.comm.Irecv)
@@ -43,7 +43,7 @@ class MpiTransport(Transport):
 
     def _call(self, function: Call) -> Call:
         """The function, under the one lock of thread level "serialized" if that was chosen."""
-        lock = self._lock
+        lock = self.alone
         if lock is None:
             return function
 
@@ -63,16 +63,22 @@ class MpiTransport(Transport):
 
     def wake_poller(self) -> None:
         # Somebody must look even if this worker goes into a long kernel now.
-        if len(self.incoming) + len(self.with_status) == 1:
+        sleepers = self.scheduler.sleepers
+        if sleepers.awake:
+            return
+        if len(self.incoming) + len(self.with_status) == 1 or not sleepers.looking:
             with self.scheduler.lock:
-                self.scheduler.news.notify()
+                if not sleepers.awake:
+                    sleepers.call_for_messages()
 
     def collective(self, request: Request, name: str, source: Any, target: Any, *args: Any) -> None:
         request.buffer = (source, target)
         given = {"Ibarrier": (), "Ibcast": (source,)}.get(name, (source, target))
-        raw = self._call(getattr(self.comm, name))(*given, *args)
+        # These calls and those that look at a status, a type or an operation are not bound here:
+        # the guard takes the lock in them.
+        raw = getattr(self.comm, name)(*given, *args)
         self.incoming.append((raw, request))
-        if self.scheduler.asleep:
+        if self.scheduler.sleepers.asleep:
             self.wake_poller()
 
     def operation(self, name: str) -> Any:
@@ -153,7 +159,7 @@ class MpiTransport(Transport):
 
     def _test(self, raw: Any, request: Request) -> bool:
         try:
-            return bool(self._call(raw.Test)(request.status))
+            return bool(raw.Test(request.status))
         except self._mpi.Exception as error:
             raise self._explained(error) from error
 

@@ -14,6 +14,7 @@ from runner.mate.here import here
 from runner.mate.log import Lapse
 from runner.mate.poller import Poller
 from runner.mate.scheduler import Scheduler
+from runner.mate.sleepers import Sleeper
 from runner.mate.task import Task
 from runner.mate.timers import COMPUTE, MPI, SCHEDULING, WAITING, Clock
 from runner.mate.transport import Transport
@@ -47,18 +48,30 @@ class Worker:
         self._transport = transport
         self._poller = poller
         self._log = scheduler.log
+        self._sleeper = Sleeper()
+        self._resting = False
+        """Counted as idle."""
 
     def run(self, together: threading.Barrier, idents: set[int]) -> None:
-        """Pin the thread, wait for the other workers, then run ranks until all have ended."""
-        affinity.pin(self._cpu)
-        idents.add(threading.get_ident())
-        together.wait()
-        self.clock.begin()
+        """Pin the thread, wait for the others (twice), then run ranks until all have ended.
+
+        Whoever fails before the ranks run breaks ``together``: nobody goes on waiting there.
+        """
         try:
+            affinity.pin(self._cpu)
+            idents.add(threading.get_ident())
+            together.wait()
+            together.wait()
+            self.clock.begin()
             self._work()
+        except threading.BrokenBarrierError:
+            # Another has failed, and has told so.
+            return
         except BaseException as error:
             # Not a rank's fault: MPI refused a request, or the runtime is wrong.
             self._fail(None, error)
+            together.abort()
+            return
         self.clock.end()
 
     def _work(self) -> None:
@@ -67,20 +80,44 @@ class Worker:
         while True:
             if task is None:
                 with scheduler.lock:
-                    if not scheduler.live or scheduler.failure is not None:
+                    if scheduler.over():
                         return
-                    task = scheduler.take()
+                    task = self._take()
                 if task is None:
-                    self._idle()
-                    continue
+                    task = self._idle()
+                    if task is None:
+                        return
             ended = self._turn(task) if self._log is None else self._logged_turn(task)
             with scheduler.lock:
                 scheduler.end_turn(task, ended)
-                task = None if scheduler.failure is not None else scheduler.take()
+                task = None if scheduler.failure is not None else self._take()
             if self._transport.pending:
                 spent = self._poller.poll() if task is None else self._poller.poll_if_due()
                 self.clock.spent[MPI] += spent
                 self.clock.since += spent
+                if task is not None and scheduler.ready and scheduler.sleepers.asleep:
+                    with scheduler.lock:
+                        scheduler.call_workers()
+
+    def _take(self) -> Task | None:
+        """A ready rank, or None: the worker counts as idle then; called with the lock held."""
+        scheduler = self._scheduler
+        sleepers, rested = scheduler.sleepers, self._resting
+        task = scheduler.take()
+        if task is None:
+            if not rested:
+                sleepers.idle += 1
+                self._resting = True
+            return None
+        if rested:
+            sleepers.idle -= 1
+            self._resting = False
+        if sleepers.asleep:
+            scheduler.call_workers()
+            if rested and not sleepers.looking and self._transport.pending:
+                # This worker may be away for long: another looks after messages now.
+                sleepers.call_for_messages()
+        return task
 
     def _logged_turn(self, task: Task) -> bool:
         assert self._log is not None
@@ -123,52 +160,47 @@ class Worker:
         with self._scheduler.lock:
             self._scheduler.fail(task, error)
 
-    def _idle(self) -> None:
-        """Return when there may be a ready rank, or nothing more to do."""
+    def _idle(self) -> Task | None:
+        """A ready rank as soon as there is one, or None if there will be nothing more to do."""
         clock = self.clock
         clock.switch(WAITING)
         cpu = time.thread_time()
         begin = perf_counter()
-        self._wait(begin)
+        task = self._wait(begin)
         clock.waiting_cpu += time.thread_time() - cpu
         clock.switch(SCHEDULING)
         if self._log is not None:
             self._log.lapses.append(Lapse(self.number, -1, begin, perf_counter()))
+        return task
 
-    def _wait(self, begin: float) -> None:
+    def _wait(self, begin: float) -> Task | None:
         scheduler, transport, poller = self._scheduler, self._transport, self._poller
         pause = _FIRST_PAUSE
-        polled = self._spin_until(begin + self._spin)
+
+        def until_next_look() -> float | None:
+            return pause if transport.pending else None
+
+        self._spin_until(begin + self._spin)
         while True:
             with scheduler.lock:
-                if self._nothing_to_wait_for(polled):
-                    return
-                scheduler.asleep += 1
-                scheduler.news.wait(pause if transport.pending else None)
-                scheduler.asleep -= 1
+                if scheduler.over():
+                    return None
+                task = self._take()
+                if task is not None:
+                    return task
+                if not transport.pending:
+                    scheduler.check_deadlock()
+                    if scheduler.failure is not None:
+                        return None
+                scheduler.sleepers.sleep(self._sleeper, until_next_look)
             pause = min(_GROWTH * pause, self._sleep)
-            polled = transport.pending and poller.poll() > 0.0
+            if transport.pending:
+                poller.poll()
 
-    def _spin_until(self, end: float) -> bool:
-        """Look after messages again and again, as long as this worker is the one that does.
-
-        True if it has looked last.
-        """
+    def _spin_until(self, end: float) -> None:
+        """Look after messages again and again, as long as this worker is the one that does."""
         scheduler, transport, poller = self._scheduler, self._transport, self._poller
         while transport.pending and poller.poll() > 0.0:
             if scheduler.ready or scheduler.failure or perf_counter() >= end:
-                return True
+                return
             poller.pause()
-        return False
-
-    def _nothing_to_wait_for(self, polled: bool) -> bool:
-        """Whether to stop waiting; called with the lock held."""
-        scheduler = self._scheduler
-        if scheduler.ready:
-            if polled:
-                # This worker takes one of what it found itself.
-                scheduler.call_workers(spare=1)
-            return True
-        if not self._transport.pending:
-            scheduler.check_deadlock()
-        return not scheduler.live or scheduler.failure is not None

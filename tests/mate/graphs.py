@@ -61,8 +61,8 @@ class DelayedTransport(Transport):
 class DelayedMpi(MpiTransport):
     """A message is seen as complete some polls after it is."""
 
-    def __init__(self, comm: Any, seed: int) -> None:
-        super().__init__(comm, serialized=False, direct=False)
+    def __init__(self, comm: Any, seed: int, serialized: bool = False) -> None:
+        super().__init__(comm, serialized, direct=False)
         self._random = Random(seed)
         self._known: set[Any] = set()
 

@@ -138,7 +138,7 @@ def a_stencil_obeys_its_graph_whatever_the_delays(comm: Any, config: mate.Config
             settings,
             comm=comm,
             log=log,
-            transport=DelayedMpi(comm, seed + comm.rank),
+            transport=DelayedMpi(comm, seed + comm.rank, config.thread_level == "serialized"),
         )
         assert wrong == [], wrong
         assert log.check() == [], log.check()[:3]
@@ -160,7 +160,8 @@ def the_end_of_a_graph_waits_for_messages(comm: Any, config: mate.Config) -> Non
         assert got[0] == 1
 
     log = mate.EventLog()
-    mate.run(main, varied(config), comm=comm, log=log, transport=DelayedMpi(comm, 1))
+    layer = DelayedMpi(comm, 1, config.thread_level == "serialized")
+    mate.run(main, varied(config), comm=comm, log=log, transport=layer)
     assert log.check() == []
 
 
