@@ -191,6 +191,7 @@ class _Job:
         except BaseException as error:
             self._stop(error)
             together.abort()
+            self._close_coroutines()
             raise
         return begin
 
@@ -213,7 +214,9 @@ class _Job:
         """Ranks that were stopped by another's failure end without a warning."""
         for task in self._tasks:
             if task.coroutine is not None:
-                task.coroutine.close()
+                # A worker that was interrupted in a rank ends it itself.
+                with contextlib.suppress(ValueError):
+                    task.coroutine.close()
 
     def _abort(self, task: Task | None, error: BaseException) -> None:
         """Print what happened and end all processes; called by the worker that met it.
