@@ -15,6 +15,9 @@ from runner.errors import RunnerError
 from runner.lock import MachineLock
 from runner.mpi.discover import find
 from runner.mpi.library import Library
+from tests.skips import pytest_sessionfinish
+
+__all__ = ["pytest_sessionfinish"]
 
 # A slow machine is no failure: properties have no time limit.
 settings.register_profile("autotune", deadline=None)
