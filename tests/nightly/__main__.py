@@ -21,7 +21,7 @@ from pathlib import Path
 from runner.lock import MachineLock
 from runner.machine import describe
 from tests.nightly import needs, table
-from tests.nightly.parts import ROOT, Part, all_parts
+from tests.nightly.parts import ROOT, Part, all_parts, collected
 from tests.nightly.result import Result, Results, code_of_now, read_result
 
 
@@ -33,16 +33,17 @@ def main() -> int:
             needs.install(lacking)
             lacking = needs.missing()
         code = code_of_now()
-        parts = [p for p in all_parts() if all(w in p.name for w in given.only)]
+        results = Results(given.state, code)
+        parts = all_parts(results.nodes(collected))
     except ValueError as problem:
         print(f"nightly: {problem}", file=sys.stderr)
         return 2
+    parts = [part for part in parts if all(word in part.name for word in given.only)]
     if not parts:
         print(
             f"nightly: no part has {' and '.join(given.only)} in its name; --list", file=sys.stderr
         )
         return 2
-    results = Results(given.state, code)
     if given.list:
         for part in parts:
             print(f"{'done' if results.get(part) else '    '}  {part.name}")

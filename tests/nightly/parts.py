@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+CHAOS = "tests/chaos/"
 KILLS = "200"
 """How often the tuner is killed; the plain chaos suite does it 20 times."""
 TRIES = 100_000
@@ -44,13 +45,14 @@ class Part:
         return f"{re.sub(r'[^A-Za-z0-9.-]+', '_', self.name)[:120]}.{number}"
 
 
-def all_parts() -> list[Part]:
-    """Every part; raises ValueError with what pytest said where it cannot collect the tests."""
+def all_parts(nodes: list[str]) -> list[Part]:
+    """Every part; ``nodes`` are the names of the tests that are marked slow or chaos."""
     from tests.fuzz.parsers import PARSERS
 
-    parts = [_tests(node, "chaos") for node in _functions(_collected("chaos"))]
+    chaos = [node for node in nodes if node.startswith(CHAOS)]
+    parts = [_tests(node, "chaos") for node in _functions(chaos)]
     # A slow test is long by itself: each set of parameters is a part.
-    parts += [_tests(node, "slow") for node in _collected("slow and not chaos")]
+    parts += [_tests(node, "slow") for node in nodes if node not in chaos]
     for name, options in SIMULATIONS.items():
         command = [sys.executable, "-m", f"benchmarks.{name.split()[0]}", *options]
         parts.append(Part(f"simulation {name}", f"benchmarks {name}", "simulation", (*command,)))
@@ -67,17 +69,20 @@ def all_parts() -> list[Part]:
 
 def _tests(node: str, mark: str) -> Part:
     command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider"]
-    command += ["-m", mark if mark == "chaos" else "slow and not chaos", node]
+    command += ["-m", mark, node]
     environment = {"AUTOTUNE_CHAOS_KILLS": KILLS} if mark == "chaos" else {}
     row = f"{mark} {node.split('::')[0]}"
     return Part(f"{mark} {node}", row, "pytest", tuple(command), environment)
 
 
-def _collected(marks: str) -> list[str]:
-    """Names of the tests with these marks."""
+def collected() -> list[str]:
+    """Names of the tests that are marked slow or chaos.
+
+    Raises ValueError with what pytest said where it cannot collect the tests.
+    """
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, "-m", marks], cwd=ROOT, capture_output=True, text=True, check=False
+        [*command, "-m", "slow or chaos"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if done.returncode not in (0, 5):
         raise ValueError(f"pytest cannot collect the tests:\n{done.stdout[-2000:]}{done.stderr}")

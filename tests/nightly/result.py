@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,12 +70,27 @@ def _git(*words: str) -> str:
     return done.stdout
 
 
+def _write(file: Path, content: object) -> None:
+    temporary = file.with_suffix(".new")
+    temporary.write_text(json.dumps(content, indent=1))
+    temporary.replace(file)
+
+
 class Results:
     """The finished parts of one state of the code, one file each below a folder."""
 
     def __init__(self, folder: Path, code: str) -> None:
         self.folder = folder / code
         self.folder.mkdir(parents=True, exist_ok=True)
+
+    def nodes(self, collect: Callable[[], list[str]]) -> list[str]:
+        """Names of the long tests: collected once for each state of the code."""
+        file = self.folder / "tests.json"
+        if not file.exists():
+            print("collecting the tests ...", flush=True)
+            _write(file, collect())
+        found: list[str] = json.loads(file.read_text())
+        return found
 
     def log(self, part: Part) -> Path:
         """The file for what the command prints."""
@@ -89,10 +105,7 @@ class Results:
 
     def put(self, part: Part, result: Result) -> None:
         """Keep a result; a kill leaves the whole file or none."""
-        file = self._file(part)
-        temporary = file.with_suffix(".new")
-        temporary.write_text(json.dumps(dataclasses.asdict(result), indent=1))
-        temporary.replace(file)
+        _write(self._file(part), dataclasses.asdict(result))
 
     def _file(self, part: Part) -> Path:
         return self.folder / f"{part.slug}.json"
