@@ -20,7 +20,9 @@ from scipy.stats import binom
 
 from autotune.publish.claim import PAIRS, Answer, Claim
 from autotune.space import Setting
-from autotune.study.confirm import confirm
+from autotune.study.blocks import Blocks
+from autotune.study.budget import Budget
+from autotune.study.confirm import confirm_blocks
 from autotune.study.simulated import SimulatedBench
 from benchmarks.common import report
 from benchmarks.study_simulation import NOISES
@@ -46,9 +48,8 @@ def look_again(
 
     bench = SimulatedBench(model, np.random.default_rng([seed, 23]))
     claim = Claim(published)
-    proof = confirm(
-        bench, [_PUBLISHED], plan=claim.plan(pairs), seed=seed, round_name="again", limit_s=None
-    )
+    blocks = Blocks(bench, "compare:0", [_PUBLISHED], seed, None)
+    proof = confirm_blocks(blocks, claim.plan(pairs), Budget(bench.ledger))
     decision = proof.decisions[_PUBLISHED]
     return claim.answer(decision), decision.comparison.n
 
