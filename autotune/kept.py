@@ -16,9 +16,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from autotune.errors import UsageError
 from runner import places
+from runner.bounded import MIB, read_text
 from runner.whole import write_whole
 
 _ID = re.compile(r"[0-9a-f]{4,16}")
+_LARGEST = 64 * MIB
 
 
 class Result(Protocol):
@@ -98,7 +100,7 @@ class Kept(Generic[R]):
     def read(self, path: Path) -> R:
         """A result from a file; raises UsageError for one that cannot be read or is damaged."""
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = json.loads(read_text(path, _LARGEST))
         except (OSError, ValueError, RecursionError) as problem:
             raise UsageError(f"cannot read the {self.what} {path}: {problem}") from None
         return self.from_json(data, str(path))

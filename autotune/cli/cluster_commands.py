@@ -14,6 +14,7 @@ from autotune.config.cluster import is_wheel, load_cluster, read_cluster
 from autotune.config.find import listing
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
+from autotune.names import config_name
 from autotune.study.startup import startup
 from autotune.words import seconds
 from runner.machine import describe
@@ -72,8 +73,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write the definition of this machine, its launch options measured."""
-    if not name.replace("-", "").replace("_", "").isalnum():
-        raise UsageError(f"{name!r} is no name for a cluster: use letters, digits, - and _")
+    config_name(name, "the name of a cluster")
     path = Path("configs") / "clusters" / f"{name}.toml"
     if path.exists() and not force:
         raise UsageError(f"{path} exists; --force replaces it")

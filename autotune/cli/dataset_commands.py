@@ -12,7 +12,7 @@ from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, TargetWords, tot
 from autotune.cli.render import console, table, write_json
 from autotune.config.app import load_app
 from autotune.config.cluster import load_cluster
-from autotune.datasets.dataset import load
+from autotune.datasets.dataset import FEATURES, load
 from autotune.datasets.describe import CellWords, Description
 from autotune.datasets.describe import describe as described
 from autotune.datasets.exchange import Source, import_folder
@@ -97,7 +97,6 @@ def trace(
 ) -> None:
     """Trace one run of every cell: the features that prediction and classes need."""
     from autotune.cli.features import traced_features
-    from autotune.predict.sources import FEATURES
 
     found = load(name)
     place = found.folder / FEATURES

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from autotune.config.find import find
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
+from autotune.names import ConfigName, PlainName
 from runner import testbed
 from runner.cpuset import count_cores, parse_cpus, text_of
 from runner.mpi.library import Library
@@ -78,9 +79,9 @@ class Cluster(BaseModel):
     launch: tuple[Launch, ...] = ()
     fixed: dict[str, str] = Field(default_factory=dict)
     """Parameters that are not tuned here, each with the reason."""
-    spaces: dict[str, str] = Field(default_factory=dict)
+    spaces: dict[str, ConfigName] = Field(default_factory=dict)
     """The space that is searched where none is named, by the MPI's family."""
-    testbed: str | None = None
+    testbed: PlainName | None = None
     """Name of the testbed (``autotune testbed up --name``) that this cluster is: what it has and
     how programs are started on it is then read from it."""
     cores: int | None = Field(default=None, ge=1)

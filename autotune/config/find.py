@@ -13,8 +13,11 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from autotune.errors import UsageError
+from runner.bounded import MIB, read_text
 
 SUFFIX = ".toml"
+LARGEST = MIB
+"""Bytes of a configuration file."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +36,18 @@ def find(kind: str, name: str) -> ConfigFile:
     where it was searched and which names come near.
     """
     if name.endswith(SUFFIX) or "/" in name or os.sep in name:
-        path = Path(name).expanduser()
-        return ConfigFile(path.name.removesuffix(SUFFIX), str(path), _read(path))
+        return read_file(Path(name).expanduser())
     places = _places(kind)
     for place in places:
         file = place / f"{name}{SUFFIX}"
         if name and file.is_file():
             return ConfigFile(name, str(file), _read(file))
     raise UsageError(_not_found(kind, name, places))
+
+
+def read_file(path: Path) -> ConfigFile:
+    """The configuration in one file; raises UsageError where it cannot be read."""
+    return ConfigFile(path.name.removesuffix(SUFFIX), str(path), _read(path))
 
 
 def listing(kind: str) -> list[ConfigFile]:
@@ -82,6 +89,8 @@ def _shipped() -> Traversable:
 
 def _read(file: Path | Traversable) -> str:
     try:
+        if isinstance(file, Path):
+            return read_text(file, LARGEST)
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error

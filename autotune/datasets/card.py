@@ -11,16 +11,21 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from autotune.config.validated import read_toml
 from autotune.datasets.toml import to_toml
 from autotune.errors import UsageError
+from autotune.names import ConfigName, PlainName, is_plain
+from runner.bounded import MIB, read_text
 
 SCHEMA = 1
 CARD = "card.toml"
+LARGEST = 4 * MIB
+"""Bytes of a card."""
 Kind = Literal["grid", "explore"]
 Split = Literal["design", "report"]
 _SCHEMA_LINE = re.compile(r"^\s*schema\s*=\s*([0-9]{1,9})\s*$", re.MULTILINE)
 
 
 def _names_files(key: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", key):
+    # A shard is CELL.BLOCK.parquet: no dot in the cell.
+    if not is_plain(key) or not {".", "+"}.isdisjoint(key) or key.startswith("_"):
         raise ValueError("must be letters, digits, _ and - only: files are named by it")
     return key
 
@@ -55,11 +60,11 @@ class Cell(Model):
     """
 
     key: CellKey
-    app: str
+    app: ConfigName
     input: str = ""
     args: tuple[str, ...] | None = None
     ranks: int = Field(ge=1)
-    cluster: str = "local"
+    cluster: ConfigName = "local"
     split: Split = "design"
     note: str = ""
     facts: dict[str, int | float | str] = Field(default_factory=dict)
@@ -75,7 +80,7 @@ class Card(Model):
     """
 
     schema_: int = Field(default=SCHEMA, alias="schema")
-    name: str
+    name: PlainName
     plan: str = ""
     kind: Kind
     title: str = ""
@@ -106,10 +111,11 @@ def read_card(folder: Path) -> Card:
     """The card of a dataset's folder; raises UsageError where it is missing, wrong or too new."""
     path = folder / CARD
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, LARGEST)
     except (OSError, UnicodeDecodeError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
         raise UsageError(
-            f"{folder} is no dataset: cannot read {CARD} ({problem}); expected a folder as "
+            f"{folder} is no dataset: cannot read {CARD} ({reason}); expected a folder as "
             "'autotune explore' writes it"
         ) from None
     # Told before validation, which would only say that keys of the future are unknown.

@@ -17,12 +17,17 @@ from autotune.datasets.shards import COLUMNS, SHARDS, read_shard
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.trust import check_name, check_space
+from runner.bounded import MIB, read_text
 
 FOLDER = Path("datasets")
 SETTINGS = "settings"
 ALL = "all"
 SPACES = "spaces"
 SPACE = "space.toml"
+FEATURES = "features"
+"""Folder with one features file a cell, named by its key."""
+SETTINGS_BYTES = 64 * MIB
+"""Largest list of settings."""
 
 
 class Dataset:
@@ -112,6 +117,12 @@ class Dataset:
                 f"{int(runs['setting'].max())}, but its list has {count}: the files do not belong "
                 "together"
             )
+        others = sorted(set(runs["cell"]) - {cell.key})
+        if others:
+            raise UsageError(
+                f"{self.folder}: a shard of cell {cell.key} has runs of cell {others[0]!r}: the "
+                "files do not belong together"
+            )
         fingerprints = set(runs["machine"]) - {self.card.machine.fingerprint}
         if fingerprints:
             raise UsageError(
@@ -157,23 +168,31 @@ def load(place: str | Path) -> Dataset:
 
     Raises UsageError where there is none, or it was written by a newer version.
     """
+    folder = folder_of(place)
+    return Dataset(folder, read_card(folder))
+
+
+def folder_of(place: str | Path) -> Path:
+    """The folder itself, or that of this name in ``datasets``; raises UsageError for neither."""
     folder = Path(place)
     if not (folder / CARD).is_file() and (FOLDER / folder / CARD).is_file():
         folder = FOLDER / folder
     if not folder.is_dir():
-        known = sorted(path.parent.name for path in FOLDER.glob(f"*/{CARD}"))
+        # What begins with a dot was not finished: an import that was killed.
+        known = sorted(path.parent.name for path in FOLDER.glob(f"[!.]*/{CARD}"))
         raise UsageError(
             f"no dataset {str(place)!r}: neither a folder nor a name in {FOLDER}/ "
             f"(there: {', '.join(known) or 'none'})"
         )
-    return Dataset(folder, read_card(folder))
+    return folder
 
 
 def _read_settings(path: Path) -> list[Setting]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_text(path, SETTINGS_BYTES))
     except (OSError, ValueError, RecursionError) as problem:
-        raise UsageError(f"cannot read the settings {path}: {problem}") from None
+        reason = getattr(problem, "strerror", None) or problem
+        raise UsageError(f"cannot read the settings {path}: {reason}") from None
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
         raise UsageError(f"{path}: expected a list of settings, each a table of names and values")
     settings = [Setting(item) for item in data]

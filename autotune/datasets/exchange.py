@@ -4,23 +4,40 @@ from __future__ import annotations
 
 import datetime
 import math
-import shutil
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 from autotune.datasets.block import row_of
-from autotune.datasets.card import Card, Cell, Machine
-from autotune.datasets.dataset import FOLDER, Dataset, load
+from autotune.datasets.card import CARD, Card, Cell, Machine
+from autotune.datasets.dataset import (
+    FEATURES,
+    FOLDER,
+    SETTINGS,
+    SPACE,
+    SPACES,
+    Dataset,
+    folder_of,
+    load,
+)
 from autotune.datasets.explore import commit_of
+from autotune.datasets.folder import BOUNDS, Bounds, copy_folder, partial_folder
 from autotune.datasets.plan import BLOCK_S
-from autotune.datasets.shards import Row, write_shard
+from autotune.datasets.shards import SHARDS, Row, stated_rows, write_shard
 from autotune.datasets.writer import create
 from autotune.errors import UsageError
+from autotune.names import plain_name, slug
 from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store, StoredRun, Study
 from autotune.study.ledger import Entry, entry_of
 from runner.machine import describe
+from runner.trace import FeaturesError, load_features
+
+MOST_RUNS = 1_000_000
+_FILES = {CARD, SPACE, "README.md", "LICENSE"}
+_FOLDERS = {SPACES: ".toml", SETTINGS: ".json", SHARDS: ".parquet", FEATURES: ".json"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +56,7 @@ def export(sources: Sequence[Source], store: Store, folder: Path) -> Dataset:
     MPI, and a study without default runs.
     """
     _refuse_files(folder)
+    named = plain_name(folder.resolve().name, "-o: the dataset is named as its folder")
     machine = describe()
     mpis = {f"{s.study.key.mpi.family} {s.study.key.mpi.version}" for s in sources}
     if len(mpis) != 1:
@@ -49,8 +67,8 @@ def export(sources: Sequence[Source], store: Store, folder: Path) -> Dataset:
     for source in sources:
         key = source.study.key
         _same_machine(source.study, machine.cpu_model, machine.cores)
-        name = f"{key.app.name}-{key.app.input or 'run'}-{key.ranks}-{source.study.hash[:6]}"
-        cell = name.replace(".", "-").replace("/", "-")
+        words = f"{key.app.name[:30]}-{(key.app.input or 'run')[:20]}"
+        cell = slug(f"{words}-{key.ranks}-{source.study.hash[:6]}")
         blocks = _blocks(source.study, store.runs(source.study.id))
         listed = _settings(blocks)
         index = {setting.key: number for number, setting in enumerate(listed)}
@@ -64,10 +82,10 @@ def export(sources: Sequence[Source], store: Store, folder: Path) -> Dataset:
         cells.append(
             Cell(
                 key=cell,
-                app=key.app.name,
+                app=slug(key.app.name),
                 input=key.app.input or "",
                 ranks=key.ranks,
-                cluster=key.cluster,
+                cluster=slug(key.cluster),
                 note=f"study {source.study.hash[:12]}, strategy {key.strategy}, seed {key.seed}",
                 facts=dict(source.space.facts),
                 blocks=len(blocks),
@@ -75,7 +93,7 @@ def export(sources: Sequence[Source], store: Store, folder: Path) -> Dataset:
         )
     card = Card(
         schema=1,
-        name=folder.name,
+        name=named,
         kind="explore",
         title="Runs of studies, as they were searched",
         why="exported from a results database",
@@ -145,30 +163,76 @@ def _settings(blocks: Sequence[Sequence[Entry]]) -> list[Setting]:
     return [Setting.parse(key) for key in keys]
 
 
-def import_folder(source: Path, name: str | None = None, into: Path = FOLDER) -> Dataset:
-    """Check a dataset's folder whole and copy it to ``into/NAME``.
+def import_folder(
+    source: Path, name: str | None = None, into: Path = FOLDER, bounds: Bounds = BOUNDS
+) -> Dataset:
+    """Copy a dataset's folder, check the copy whole, and make it ``into/NAME`` in one step.
 
-    Raises UsageError where something is damaged, does not fit together, or the name is taken.
+    ``name`` is the card's where left out.  Raises UsageError where something is damaged, does not
+    fit together, is no regular file or larger than ``bounds``, or the name is taken or no plain
+    one; then nothing has changed.
     """
-    found = load(source)
-    check(found)
-    place = into / (name or found.name)
-    if place.exists():
-        raise UsageError(f"there is a dataset {place} already; give another --name")
-    partial = into / f".{place.name}.partial"
-    shutil.rmtree(partial, ignore_errors=True)
+    if name is not None:
+        plain_name(name, "--name")
+    folder = folder_of(source)
     try:
-        into.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(found.folder, partial)
-        partial.rename(place)
+        with partial_folder(into) as part:
+            copy_folder(folder, part, bounds)
+            # What is checked is the copy: nobody else can change it any more.
+            place = into / _checked(part, folder, name)
+            if os.path.lexists(place):
+                raise UsageError(f"there is a dataset {place} already; give another --name")
+            part.chmod(0o777 & ~_umask())
+            part.rename(place)
     except OSError as problem:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise UsageError(f"cannot write {place}: {problem.strerror}") from None
+        raise UsageError(
+            f"cannot copy {folder} into {into}: {problem.strerror}: {problem.filename}"
+        ) from None
     return load(place)
+
+
+def _refuse_strangers(folder: Path) -> None:
+    """What nobody reads does not belong to a dataset: it would be copied without being checked."""
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        known = _FILES if len(inside.parts) == 1 else {f"*{_FOLDERS.get(inside.parts[0], '/')}"}
+        if path.is_dir() and path.name in _FOLDERS and path.parent == folder:
+            continue
+        if path.is_dir() or not any(fnmatch(path.name, pattern) for pattern in known):
+            raise UsageError(
+                f"{path} does not belong to a dataset, which has {', '.join(sorted(_FILES))} and "
+                + ", ".join(f"{name}/*{suffix}" for name, suffix in _FOLDERS.items())
+            )
+
+
+def _checked(part: Path, folder: Path, name: str | None) -> str:
+    """The name of the dataset in ``part``; what is wrong is told with the paths of ``folder``."""
+    try:
+        copied = load(part)
+        check(copied)
+    except UsageError as problem:
+        raise UsageError(f"{problem}".replace(f"{part}", f"{folder}")) from None
+    return name or copied.name
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def check(dataset: Dataset) -> None:
     """Read everything once; raises UsageError for the first thing that is wrong."""
+    _refuse_strangers(dataset.folder)
+    # Counted before they are read: many rows that are alike are a small file.
+    stated = sum(map(stated_rows, sorted((dataset.folder / SHARDS).glob("*.parquet"))))
+    if stated > MOST_RUNS:
+        raise UsageError(f"{dataset.folder} has {stated} runs, a dataset {MOST_RUNS} at most")
+    for path in sorted((dataset.folder / FEATURES).glob("*.json")):
+        try:
+            load_features(path)
+        except FeaturesError as problem:
+            raise UsageError(f"{problem}") from None
     runs = dataset.runs()
     for cell in dataset.cells:
         space = dataset.space(cell)

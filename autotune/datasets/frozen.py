@@ -13,8 +13,9 @@ from typing import Any
 
 from autotune.datasets.toml import to_toml
 from autotune.errors import UsageError
-from autotune.space import Parameter, Setting, Space, Value, load_space
+from autotune.space import Parameter, Setting, Space, Value
 from autotune.space.levels import parse_levels
+from autotune.space.load import load_space_file
 from autotune.space.mentions import FACTS
 from autotune.space.nodes import Expr
 from autotune.space.words import Argument
@@ -121,7 +122,7 @@ def thawed(path: Path, facts: Mapping[str, Value], name: str) -> Space:
     """The space of a frozen file under a cell's facts; raises UsageError."""
     known = {fact: value for fact, value in facts.items() if fact in FACTS}
     others = {fact: value for fact, value in facts.items() if fact not in FACTS}
-    return replace(load_space(str(path), facts=known, app_facts=others), name=name)
+    return replace(load_space_file(path, facts=known, app_facts=others), name=name)
 
 
 def without_inactive(space: Space, setting: Setting, inactive: tuple[str, ...]) -> Setting:

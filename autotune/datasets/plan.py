@@ -10,6 +10,7 @@ from autotune.config.find import find
 from autotune.config.validated import read_toml
 from autotune.datasets.card import Cell, CellKey, Kind, Model, Split
 from autotune.errors import UsageError
+from autotune.names import ConfigName, PlainName
 
 PLANS = "plans"
 BLOCK_S = 600.0
@@ -27,14 +28,14 @@ class PlanCell(Model):
     """
 
     key: CellKey
-    app: str
+    app: ConfigName
     input: str = ""
     args: tuple[str, ...] | None = None
     ranks: int = Field(ge=1)
-    cluster: str = "local"
+    cluster: ConfigName = "local"
     split: Split = "design"
     note: str = ""
-    space: str
+    space: ConfigName
     levels: dict[str, Any] | None = None
     runs: int | None = Field(default=None, ge=1)
     run_s: float = Field(default=1.0, gt=0)
@@ -65,7 +66,7 @@ class Plan(Model):
     """
 
     kind: Kind
-    name: str
+    name: PlainName
     title: str = ""
     why: str = ""
     runs: int = Field(default=3, ge=1)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from autotune.errors import UsageError, WorkError
+from runner.bounded import MIB, open_regular
 from runner.types import RunRecord
 from runner.whole import whole
 
@@ -53,6 +55,12 @@ class Row:
 _TYPES = {"str": pa.string(), "State": pa.string(), "int": pa.int32(), "float": pa.float64()}
 SCHEMA = pa.schema([(f.name, _TYPES[str(f.type)]) for f in fields(Row)])
 COLUMNS = [f.name for f in fields(Row)]
+_TEXTS = [name for name in COLUMNS if SCHEMA.field(name).type == pa.string()]
+LARGEST = 64 * MIB
+"""Bytes of a shard's file; the other bounds are of what it says of itself before it is read."""
+ROWS, WIDTH, GROUPS, UNPACKED = 100_000, 100, 1000, 256 * MIB
+TEXT = 4096
+"""Bytes of one text in a shard."""
 
 
 def state_of(record: RunRecord) -> State:
@@ -81,19 +89,108 @@ def write_shard(folder: Path, rows: Sequence[Row]) -> Path:
     return path
 
 
-def read_shard(path: Path) -> pd.DataFrame:
-    """The rows of a shard; raises UsageError where it is truncated or has other columns."""
+def stated_rows(path: Path) -> int:
+    """How many rows a shard says that it has; raises UsageError as :func:`read_shard`."""
     try:
-        frame: pd.DataFrame = pq.read_table(path).to_pandas()
+        with open_regular(path, LARGEST) as file:
+            metadata = pq.read_metadata(file)
     except (OSError, pa.ArrowException) as problem:
-        raise UsageError(
-            f"{path} is damaged: {problem}.\nTake it from where the dataset came from, or remove "
-            "it and measure the block again with the card's command"
-        ) from None
-    missing = [name for name in COLUMNS if name not in frame]
-    if missing:
-        raise UsageError(f"{path}: no column {', '.join(missing)}; it is no shard of a dataset")
+        raise _damaged(path, problem) from None
+    _refuse_size(path, metadata)
+    return int(metadata.num_rows)
+
+
+def read_shard(path: Path) -> pd.DataFrame:
+    """The rows of a shard.
+
+    Raises UsageError where it is damaged, larger than the bounds, or has other columns.
+    """
+    try:
+        with (
+            open_regular(path, LARGEST) as file,
+            pq.ParquetFile(file, read_dictionary=_TEXTS, pre_buffer=False) as parquet,
+        ):
+            _refuse_size(path, parquet.metadata)
+            _refuse_columns(path, parquet.schema_arrow)
+            # Texts stay numbers of a dictionary, so that one text in many rows is held once.
+            table = parquet.read(columns=COLUMNS).select(COLUMNS)
+            _refuse_content(path, table)
+        plain = table.replace_schema_metadata(None).cast(SCHEMA)
+        plain.validate(full=True)
+        frame: pd.DataFrame = plain.to_pandas()
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as problem:
+        raise _damaged(path, problem) from None
     unknown = sorted(set(frame["state"]) - set(STATES))
     if unknown:
         raise UsageError(f"{path}: state {unknown[0]!r} is none of {', '.join(STATES)}")
-    return frame[COLUMNS]
+    return frame
+
+
+def _damaged(path: Path, problem: Exception) -> UsageError:
+    reason = getattr(problem, "strerror", None) or problem
+    return UsageError(
+        f"{path} is damaged: {reason}.\nTake it from where the dataset came from, or remove it and "
+        "measure the block again with the card's command"
+    )
+
+
+def _refuse_size(path: Path, metadata: Any) -> None:
+    """Raise UsageError for more than the bounds, as the file says itself, before it is read."""
+    groups = [metadata.row_group(i) for i in range(min(metadata.num_row_groups, GROUPS + 1))]
+    figures = (
+        (metadata.num_rows, ROWS, "rows"),
+        (metadata.num_columns, WIDTH, "columns"),
+        (metadata.num_row_groups, GROUPS, "row groups"),
+        (sum(group.total_byte_size for group in groups), UNPACKED, "bytes when it is unpacked"),
+    )
+    for found, most, what in figures:
+        if not 0 <= found <= most:
+            raise UsageError(
+                f"{path} has {found} {what}, and a shard {most} at most; it is no shard of a "
+                "dataset"
+            )
+
+
+def _refuse_columns(path: Path, schema: Any) -> None:
+    missing = [name for name in COLUMNS if name not in schema.names]
+    if missing:
+        raise UsageError(f"{path}: no column {', '.join(missing)}; it is no shard of a dataset")
+    for name in COLUMNS:
+        if schema.names.count(name) > 1:
+            raise UsageError(f"{path}: two columns {name}; it is no shard of a dataset")
+        found, expected = _kind(schema.field(name).type), SCHEMA.field(name).type
+        if found != expected:
+            raise UsageError(
+                f"{path}: column {name} is of type {found}, expected {expected}; it is no shard of "
+                "a dataset"
+            )
+
+
+def _kind(kind: Any) -> Any:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_large_string(kind) else kind
+
+
+def _refuse_content(path: Path, table: Any) -> None:
+    """Raise UsageError for texts of any length and for values that are not there."""
+    written_out = 0
+    for name in COLUMNS:
+        column = table[name]
+        if column.null_count and SCHEMA.field(name).type != pa.float64():
+            raise UsageError(f"{path}: column {name} has rows without a value; the file is damaged")
+        if name in _TEXTS:
+            lengths = [_lengths(chunk) for chunk in column.chunks]
+            longest = max((pc.max(found).as_py() or 0 for found in lengths), default=0)
+            written_out += sum(pc.sum(found).as_py() or 0 for found in lengths)
+            if longest > TEXT or written_out > UNPACKED:
+                raise UsageError(
+                    f"{path}: column {name} has a text of {longest} bytes ({TEXT} is the most), or "
+                    f"all texts are more than {UNPACKED} bytes; it is no shard of a dataset"
+                )
+
+
+def _lengths(chunk: Any) -> Any:
+    """Bytes of the text in each row, without writing the texts out."""
+    if pa.types.is_dictionary(chunk.type):
+        return pc.take(pc.binary_length(chunk.dictionary), chunk.indices)
+    return pc.binary_length(chunk)

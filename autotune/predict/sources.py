@@ -10,13 +10,11 @@ import pandas as pd
 
 from autotune.anova.opub import opub
 from autotune.datasets import Cell, Dataset, Landscape, load
+from autotune.datasets.dataset import FEATURES
 from autotune.errors import UsageError
 from autotune.predict.examples import Example, TrainingSet
 from autotune.space import Setting, Value
 from runner.trace import Features, FeaturesError, load_features
-
-FEATURES = "features"
-"""Folder of a dataset with one features file a cell, named by its key."""
 
 _OF_THE_PROGRAM = ("arg", "resource")
 """Parameters of these kinds change the program or its shape: another program has none such."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
-from autotune.config.find import find, listing
+from autotune.config.find import ConfigFile, find, listing, read_file
 from autotune.errors import UsageError
 from autotune.space.definition import read_definition
 from autotune.space.mentions import FACTS
@@ -30,17 +31,31 @@ def load_space(
     names stay as in the file and nothing is looked up, which needs levels that are written out.
     Raises :class:`UsageError`.
     """
-    for fact in facts or {}:
+    files = [find(KIND, word.strip()) for word in name.split("+")]
+    return join([_space(file, library, facts or {}, app_facts or {}) for file in files])
+
+
+def load_space_file(
+    path: Path,
+    facts: Mapping[str, Value] | None = None,
+    app_facts: Mapping[str, Value] | None = None,
+) -> Space:
+    """The space of one file without a library, as :func:`load_space`, whatever its path holds."""
+    return _space(read_file(path), None, facts or {}, app_facts or {})
+
+
+def _space(
+    file: ConfigFile,
+    library: Library | None,
+    facts: Mapping[str, Value],
+    app_facts: Mapping[str, Value],
+) -> Space:
+    for fact in facts:
         if fact not in FACTS:
             raise UsageError(f"{fact!r} is no fact a space knows; facts are {', '.join(FACTS)}")
-    parts = []
-    for word in name.split("+"):
-        file = find(KIND, word.strip())
-        definition = read_definition(file)
-        told = {k: v for k, v in (app_facts or {}).items() if k in definition.app_facts}
-        known = {**(facts or {}), **told}
-        parts.append(resolve(definition, file.name, file.path, library, known))
-    return join(parts)
+    definition = read_definition(file)
+    told = {k: v for k, v in app_facts.items() if k in definition.app_facts}
+    return resolve(definition, file.name, file.path, library, {**facts, **told})
 
 
 def join(parts: list[Space]) -> Space:

@@ -15,6 +15,7 @@ from runner.trace.schema import FEATURE_NAMES, SCHEMA, SPECS
 from runner.whole import whole
 
 _SLACK = 1e-9
+_LARGEST = 1 << 20
 _AGAIN = "Make it anew: autotune features -o FILE -- PROGRAM ARGS"
 
 
@@ -94,6 +95,8 @@ def load_features(path: Path | str) -> Features:
     """
     place = str(path)
     try:
+        if Path(path).stat().st_size > _LARGEST:
+            raise FeaturesError(f"{place} is too large to be a features file (1 MiB at most)")
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem

@@ -1,0 +1,86 @@
+"""Names that files, options and databases give, and that become files here: one rule for all.
+
+A name from outside is joined to a folder only after it has passed :func:`is_plain`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from autotune.errors import UsageError
+
+EXPECTED = (
+    "1 to 80 of the letters A to Z and a to z, digits, '_', '-', '+' and '.', "
+    "the first a letter, digit or '_'"
+)
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,79}")
+_LONGEST_FILE_NAME = 255
+_SHOWN = 60
+
+
+def is_plain(name: object) -> bool:
+    """Whether this is a name that stays in the folder to which it is joined."""
+    return isinstance(name, str) and _PLAIN.fullmatch(name) is not None
+
+
+def plain_name(name: str, what: str) -> str:
+    """The name itself; raises UsageError, which begins with ``what``, where it is not plain."""
+    if not is_plain(name):
+        raise UsageError(f"{what}: {name[:_SHOWN]!r} cannot name a file; expected {EXPECTED}")
+    return name
+
+
+def config_name(name: str, what: str) -> str:
+    """The name itself; raises UsageError, as :func:`plain_name`, where it is not that of a
+    configuration."""
+    if not is_config_name(name) or "+" in name:
+        raise UsageError(f"{what}: {name[:_SHOWN]!r} cannot name a TOML file; expected {EXPECTED}")
+    return name
+
+
+def is_file_name(name: object) -> bool:
+    """Whether this names one entry of a folder, whatever else its characters are."""
+    return (
+        isinstance(name, str)
+        and name not in ("", ".", "..")
+        and "/" not in name
+        and name.isprintable()
+        and len(name.encode(errors="surrogatepass")) <= _LONGEST_FILE_NAME
+    )
+
+
+def is_config_name(name: object) -> bool:
+    """Whether this names configurations (several joined by ``+``), and is not the path of one."""
+    return isinstance(name, str) and all(
+        is_plain(part.strip()) and not part.strip().endswith(".toml") for part in name.split("+")
+    )
+
+
+def slug(text: str) -> str:
+    """A plain name that resembles the text: for programs, which may be called anything."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", text).lstrip("-_")[:80]
+    return name or "program"
+
+
+def _plain(name: str) -> str:
+    if not is_plain(name):
+        raise ValueError(f"cannot name a file; expected {EXPECTED}")
+    return name
+
+
+def _config(name: str) -> str:
+    if not is_config_name(name):
+        raise ValueError(
+            f"is no name of a configuration: a file names another by name, never by its path (put "
+            f"that one into ./configs); expected {EXPECTED}"
+        )
+    return name
+
+
+PlainName = Annotated[str, AfterValidator(_plain)]
+"""A name in a file that becomes the name of a file."""
+ConfigName = Annotated[str, AfterValidator(_config)]
+"""A name in a file under which a configuration is looked up."""
