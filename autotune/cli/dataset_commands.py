@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, TargetWords, tot
 from autotune.cli.render import console, table, write_json
 from autotune.config.app import load_app
 from autotune.config.cluster import load_cluster
+from autotune.datasets.card import Cell
 from autotune.datasets.dataset import FEATURES, load
 from autotune.datasets.describe import CellWords, Description
 from autotune.datasets.describe import describe as described
@@ -94,18 +96,28 @@ def trace(
     mpi: Mpi = None,
     guard: Guard = True,
     force: Annotated[bool, typer.Option("--force", help="Those that are there too.")] = False,
+    run_recorded: Annotated[
+        bool, typer.Option("--run-recorded", help="With the arguments that the dataset's card has.")
+    ] = False,
 ) -> None:
-    """Trace one run of every cell: the features that prediction and classes need."""
+    """Trace one run of every cell: the features that prediction and classes need.
+
+    The programs are those of this name here; arguments from the dataset are used on demand only.
+    """
     from autotune.cli.features import traced_features
 
     found = load(name)
     place = found.folder / FEATURES
     done = 0
-    for cell in found.cells:
+    wanted = [
+        cell
+        for cell in found.cells
+        if (force or not (place / f"{cell.key}.json").exists()) and not found.space(cell).requires
+    ]
+    if not run_recorded:
+        _refuse_arguments(wanted)
+    for cell in wanted:
         path = place / f"{cell.key}.json"
-        space = found.space(cell)
-        if (path.exists() and not force) or space.requires:
-            continue
         words = TargetWords(
             None, cell.app, cell.input or None, cell.ranks, cell.cluster, mpi, None, None, None
         )
@@ -121,6 +133,17 @@ def trace(
     console().print(
         f"{done} cells traced; {have} of {len(found.cells)} have features", markup=False
     )
+
+
+def _refuse_arguments(cells: Sequence[Cell]) -> None:
+    given = [cell for cell in cells if cell.args is not None]
+    if given:
+        lines = "".join(f"\n  {c.key}: {c.app} {list(c.args or ())!r:.400}" for c in given[:8])
+        raise UsageError(
+            f"{len(given)} cells have arguments of their own for programs that are run here:{lines}"
+            "\nNothing was run.  They come from the dataset's card: where they are what you want, "
+            "say --run-recorded"
+        )
 
 
 @dataset.command("classes")

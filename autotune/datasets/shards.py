@@ -106,13 +106,12 @@ def read_shard(path: Path) -> pd.DataFrame:
     Raises UsageError where it is damaged, larger than the bounds, or has other columns.
     """
     try:
-        with (
-            open_regular(path, LARGEST) as file,
-            pq.ParquetFile(file, read_dictionary=_TEXTS, pre_buffer=False) as parquet,
-        ):
-            _refuse_size(path, parquet.metadata)
-            _refuse_columns(path, parquet.schema_arrow)
+        with open_regular(path, LARGEST) as file:
+            metadata = pq.read_metadata(file)
+            _refuse_size(path, metadata)
+            _refuse_columns(path, metadata.schema.to_arrow_schema())
             # Texts stay numbers of a dictionary, so that one text in many rows is held once.
+            parquet = pq.ParquetFile(file, metadata=metadata, read_dictionary=_TEXTS)
             table = parquet.read(columns=COLUMNS).select(COLUMNS)
             _refuse_content(path, table)
         plain = table.replace_schema_metadata(None).cast(SCHEMA)

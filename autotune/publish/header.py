@@ -11,10 +11,10 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from autotune.errors import WorkError
+from autotune.names import is_file_name
 from autotune.publish.content import Content, Evidence
 from autotune.publish.words import comment_text
 
@@ -114,7 +114,7 @@ def _check(header: Header) -> None:
         texts += [rule.collective, rule.algorithm]
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("a text is none")
-    if header.backup is not None and Path(header.backup).name in ("", ".."):
+    if header.backup is not None and not is_file_name(header.backup):
         raise ValueError(f"{header.backup!r} is no name of a backup")
     gains = [seen.gain, *(seen.gain_ci or ())]
     numbers = [seen.runs, *(gain for gain in gains if gain is not None)]

@@ -139,7 +139,12 @@ def remove(path: Path, force: bool = False) -> str:
                 "--force undoes it all the same and keeps the edited file beside it."
             )
         words = f"; the edited file is kept as {keep_edited(path)}"
-    backup = None if header.backup is None else path.with_name(Path(header.backup).name)
+    backup = None if header.backup is None else path.with_name(header.backup)
+    if backup is not None and not backup.name.endswith(BACKUP):
+        raise WorkError(
+            f"the header of {path} names {backup.name!r} as its backup, which is none of autotune "
+            f"(FILE{BACKUP}); it is left as it is"
+        )
     try:
         if backup is None:
             path.unlink()

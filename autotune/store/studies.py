@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, Table, bindparam, func, insert, or_, select, update
 
-from autotune.errors import UsageError
+from autotune.errors import UsageError, WorkError
 from autotune.store import schema as s
 from autotune.store.keys import AppInfo, MachineInfo, MpiInfo, StudyKey
 from autotune.store.model import NEW, Study, StudySummary
@@ -18,6 +19,7 @@ from autotune.store.text import clean, dump, load
 
 _MIN_PREFIX = 4
 _LISTED = 8
+_HASH = re.compile(r"[0-9a-f]{64}")
 _LOCK = select(s.study.c.id).where(s.study.c.id == bindparam("wanted")).with_for_update()
 
 
@@ -83,17 +85,29 @@ def _part(connection: Connection, table: Table, part: AppInfo | MachineInfo | Mp
 
 
 def to_study(row: Row[Any]) -> Study:
-    return Study(
-        id=row.id,
-        hash=row.hash,
-        context=row.context_hash,
-        key=StudyKey.from_json(row.key),
-        status=row.status,
-        result=load(row.result),
-        created_at=row.created_at,
-        tool_version=row.tool_version,
-        request=None if row.request is None else load(row.request),
-    )
+    """A study from its row; raises WorkError for one that autotune did not write."""
+    try:
+        if not (isinstance(row.hash, str) and _HASH.fullmatch(row.hash)):
+            raise ValueError(f"its hash is {row.hash!r:.80}")  # Files are named by it.
+        result, request = load(row.result), load(row.request)
+        if not (isinstance(result, dict | None) and isinstance(request, dict | None)):
+            raise TypeError("its result or its request is no object")
+        return Study(
+            id=row.id,
+            hash=row.hash,
+            context=row.context_hash,
+            key=StudyKey.from_json(row.key),
+            status=row.status,
+            result=result,
+            created_at=row.created_at,
+            tool_version=row.tool_version,
+            request=request,
+        )
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as problem:
+        raise WorkError(
+            f"study {row.id} of this results database is damaged ({problem}); somebody else wrote "
+            "to it, or its disk is bad.  Use a copy from before, or another database (--store)"
+        ) from None
 
 
 def set_request(connection: Connection, study_id: int, request: Mapping[str, Any]) -> None:

@@ -100,7 +100,10 @@ def test_traced_cells_fall_into_classes(
     plan.write_text(PLAN + more)
     assert main(["explore", str(plan), "--no-guard"]) == 0
     assert main(["dataset", "classes", "tiny"]) == 2
-    assert main(["dataset", "trace", "tiny", "--no-guard"]) == 0
+    # The cell's own arguments come from the card.
+    assert main(["dataset", "trace", "tiny", "--no-guard"]) == 2
+    assert not Path("datasets/tiny/features").exists()
+    assert main(["dataset", "trace", "tiny", "--no-guard", "--run-recorded"]) == 0
     places = [
         Path("datasets/tiny/features") / f"{key}.json" for key in ("pp", "jacobi3d", "cannon")
     ]
