@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,6 +18,8 @@ from autotune.study.conduct import Conducting, Request, answer_of
 from autotune.study.duration import parse_duration
 from autotune.study.moved import belong, follow
 from autotune.study.plan import SearchPlan
+from autotune.study.trust import sign
+from autotune.study.worker_request import WorkerRequest
 
 DEFAULT_TRIALS = 100
 SEARCH = "Search"
@@ -195,13 +197,16 @@ def search(
             told = worker_words(words, space, strategy, option, preset, seed, request.plan)
             for name, path in (("--features", features), ("--params-file", params_file)):
                 if path is not None:
-                    told["argv"] = [name, str(path.absolute()), *told["argv"]]
+                    told = [name, str(path.absolute()), *told]
             if remeasure:
-                told["argv"] = ["--remeasure", *told["argv"]]
+                told = ["--remeasure", *told]
             conducting = Conducting(request, opened)
             if of is not None:
                 belong(opened, opened.find_study(of), conducting.study)
-            opened.set_request(conducting.study.id, told)
+            # A worker carries out what others asked for; what it asks itself, nobody wants.
+            if of is None or conducting.study.request is None:
+                asked = WorkerRequest(tuple(told), str(Path.cwd()))
+                sign(opened, conducting.study, asked)
         if scheduler is not None:
             seconds = None if walltime is None else parse_duration(walltime)
             crew = Crew(scheduler, workers, nodes_per_trial, seconds, tuple(job_option or []))
@@ -221,8 +226,8 @@ def worker_words(
     preset: str | None,
     seed: int,
     plan: SearchPlan,
-) -> dict[str, Any]:
-    """The command line of ``search`` as another worker gives it, and where."""
+) -> list[str]:
+    """The command line of ``search`` as another worker gives it."""
     line: list[str] = []
     for name, value in (
         ("--app", words.app),
@@ -252,7 +257,7 @@ def worker_words(
         line += ["--runs", str(plan.max_runs)]
     if words.program:
         line += ["--", *words.program]
-    return {"argv": line, "cwd": str(Path.cwd())}
+    return line
 
 
 def _plan(trials: int | None, budget: str | None, runs: int | None, min_gain: float) -> SearchPlan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +11,7 @@ import typer
 from autotune.cli.options import StoreUrl
 from autotune.errors import UsageError
 from autotune.store import Store
+from autotune.study.trust import judge
 
 
 def worker(
@@ -22,31 +24,44 @@ def worker(
             "--guard/--no-guard", help="Reject runs during which other processes were busy."
         ),
     ] = True,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Run what the study asks for, whoever wrote it there."),
+    ] = False,
     store: StoreUrl = None,
 ) -> None:
     """Measure trials of a study together with its other workers.
 
-    It may end at any time: what it has finished is kept, and its last trial is taken over.
+    It runs what the study says, where that is signed with your own key (docs/security.md), and says
+    what it would run where it is not.  It may end at any time: what it has finished is kept, and
+    its last trial is taken over.
     """
     from autotune.cli import main
 
     with Store.open(store) as opened:
         found = opened.find_study(study)
-    request = found.request
-    if request is None:
+        verdict = judge(opened, found)
+    if verdict is None:
         raise UsageError(
             f"study {found.hash[:12]} was not begun for several workers; begin it with autotune "
             "search --join, or with --scheduler"
         )
-    words = [str(word) for word in request["argv"]]
-    place = str(request["cwd"])
+    if not (verdict.trusted or trust):
+        raise UsageError(
+            f"study {found.hash[:12]} asks for something that nobody is known to have meant: "
+            f"{verdict.why}.\nNothing was run.  A worker would run{verdict.words}\nWhere that is "
+            f"what you want: autotune worker {found.hash[:12]} --trust   (docs/security.md says "
+            "how requests are trusted without it)"
+        )
+    request, place = verdict.request, verdict.request.cwd
+    if store and "://" not in store:
+        store = str(Path(store).expanduser().absolute())  # It is said again in another directory.
     try:
         os.chdir(place)
     except OSError as problem:
         raise UsageError(
             f"cannot go to {place}, where the study began: {problem.strerror}"
         ) from None
-    end = words.index("--") if "--" in words else len(words)
     own = [
         "--join",
         "--of",
@@ -54,6 +69,6 @@ def worker(
         *(["--store", store] if store else []),
         *([] if guard else ["--no-guard"]),
     ]
-    code = main(["search", *words[:end], *own, *words[end:]])
+    code = main(request.with_options(own))
     if code:
         raise typer.Exit(code)

@@ -69,11 +69,16 @@ def is_shipped(file: ConfigFile) -> bool:
     return isinstance(shipped, Path) and Path(file.path).resolve().is_relative_to(shipped.resolve())
 
 
-def _places(kind: str) -> list[Path | Traversable]:
+def user_config() -> Path:
+    """``$XDG_CONFIG_HOME/autotune``, or below ``~/.config``."""
     config_home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(config_home).expanduser() / "autotune"
+
+
+def _places(kind: str) -> list[Path | Traversable]:
     return [
         Path("configs") / kind,
-        Path(config_home).expanduser() / "autotune" / kind,
+        user_config() / kind,
         _shipped() / kind,
     ]
 

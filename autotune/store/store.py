@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from autotune.store import export, migrate, runs, studies, trials
+from sqlalchemy import URL
+
+from autotune.store import export, migrate, roles, runs, studies, trials
 from autotune.store.database import BUSY_TIMEOUT_S, Database
+from autotune.store.dialect import Postgresql
 from autotune.store.keys import StudyKey
 from autotune.store.location import locate
 from autotune.store.model import Best, StoredRun, Study, StudySummary, Trial, Value
@@ -49,6 +52,11 @@ class Store(Shared):
     def shown(self) -> str:
         """Where the database is, for messages: a path, or a URL without its password."""
         return self._database.shown
+
+    @property
+    def url(self) -> URL:
+        """Where the database is, password included: not for messages."""
+        return self._database.url
 
     def close(self) -> None:
         self._database.close()
@@ -94,10 +102,20 @@ class Store(Shared):
         with self._database.write() as connection:
             studies.set_result(connection, study_id, status, result)
 
-    def set_request(self, study_id: int, request: Mapping[str, Any]) -> None:
-        """Store what a worker of this study begins with (JSON)."""
+    def change_request(
+        self, study_id: int, change: Callable[[dict[str, Any] | None], Mapping[str, Any]]
+    ) -> None:
+        """Replace what a worker of this study begins with (JSON) by what ``change`` makes of it."""
         with self._database.write() as connection:
-            studies.set_request(connection, study_id, request)
+            studies.change_request(connection, study_id, change)
+
+    def writers(self) -> frozenset[str]:
+        """The roles of a PostgreSQL server that may write studies; none for a file, whose writers
+        are those of the file."""
+        if not isinstance(self._database.dialect, Postgresql):
+            return frozenset()
+        with self._database.read() as connection:
+            return roles.writers(connection)
 
     def freeze(self, study_id: int, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
         """Keep a JSON document of a study that never changes; gives the one that is kept.

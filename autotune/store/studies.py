@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -110,12 +110,21 @@ def to_study(row: Row[Any]) -> Study:
         ) from None
 
 
-def set_request(connection: Connection, study_id: int, request: Mapping[str, Any]) -> None:
-    done = connection.execute(
+def change_request(
+    connection: Connection,
+    study_id: int,
+    change: Callable[[dict[str, Any] | None], Mapping[str, Any]],
+) -> None:
+    lock(connection, study_id)
+    text = connection.scalar(select(s.study.c.request).where(s.study.c.id == study_id))
+    try:
+        before = load(text)
+    except (ValueError, RecursionError):
+        before = None  # Nobody could read it.
+    request = change(before if isinstance(before, dict) else None)
+    connection.execute(
         update(s.study).where(s.study.c.id == study_id).values(request=dump(dict(request)))
     )
-    if done.rowcount != 1:
-        raise unknown_study(study_id)
 
 
 def freeze(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from autotune.errors import WorkError
 from autotune.space import Setting, Space
 from autotune.space.trust import check_values
 from autotune.store import Store, Study
@@ -64,10 +65,25 @@ class StoreBook:
             # Others may write to the database: what they put there is launched as a setting only.
             origin = f"trial {trial.number} of study {self.study.hash[:12]} in the results database"
             check_values({**trial.setting, **trial.effective}, origin, self.space)
+            self._refuse_strange(trial)
             trial.elsewhere = trial.state == "running" and trial.number not in mine
             after.append(trial)
         self.trials = [t for t in self.trials if t.number < first] + after
         return _seen(before) != _seen(after)
+
+    def _refuse_strange(self, trial: Trial) -> None:
+        """What lies in the database is launched: it must be a setting of this space's grid, which
+        every strategy keeps to.  Raises WorkError."""
+        for setting in (trial.setting, trial.effective):
+            for name, value in setting.items():
+                known = name in self.space and self.space[name]
+                wrong = known.problem(known.normalise(value)) if known else "is not in its space"
+                if wrong:
+                    raise WorkError(
+                        f"trial {trial.number} of study {self.study.hash[:12]} in the results "
+                        f"database was not made by its strategy: {name} = {value!r:.80} {wrong}.  "
+                        "Nothing of it was launched; somebody else writes to this database"
+                    )
 
     def refresh(self) -> bool:
         """Trials of other workers; one whose worker is gone becomes this one's, to be repeated."""

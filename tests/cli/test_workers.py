@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from autotune.store import Store
+from autotune.study.signature import read_key
+from autotune.study.worker_request import requests_of
 from runner.scheduler import find
 from tests.cli.conftest import Cli
 from tests.contract.store_samples import key
@@ -34,9 +36,9 @@ SEARCH = (
 )
 
 
-def start(work: Path, number: int, *words: str) -> subprocess.Popen[str]:
+def start(work: Path, number: int, *words: str, **more: str) -> subprocess.Popen[str]:
     """A worker that measures whatever others do: it has a machine lock of its own."""
-    environment = os.environ | {"AUTOTUNE_LOCK_FILE": str(work / f"lock{number}")}
+    environment = os.environ | {"AUTOTUNE_LOCK_FILE": str(work / f"lock{number}")} | more
     return subprocess.Popen(
         [sys.executable, "-m", "autotune", *words],
         cwd=work, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -54,6 +56,12 @@ def test_two_workers_share_a_study(cli: Cli, library: object, work: Path) -> Non
             if known and known[0].trials and store.get_study(known[0].id).request:
                 study = known[0].hash
     second = start(work, 2, "worker", study[:12], "--no-guard", "--store", "r.db")
+    # Somebody else, who can read and write the database, too.
+    home = str(work / "other")
+    third = start(work, 3, "worker", study[:12], "--store", "r.db", XDG_DATA_HOME=home)
+    said = third.communicate(timeout=60)
+    assert third.returncode == 2, said
+    assert "this home has no key" in said[1]
     outs = [p.communicate(timeout=240) for p in (first, second)]
     assert (first.returncode, second.returncode) == (0, 0), outs
     with Store.open("r.db") as store:
@@ -61,6 +69,10 @@ def test_two_workers_share_a_study(cli: Cli, library: object, work: Path) -> Non
         trials = store.trials(found.id)
         runs = store.runs(found.id)
     assert found.result is not None
+    own = read_key()
+    [request] = requests_of(found.request)
+    assert own is not None
+    assert own.signed(request, study)
     assert found.result["trials"] == TRIALS
     assert [t.number for t in trials] == list(range(TRIALS))
     assert len({t.key for t in trials}) == TRIALS

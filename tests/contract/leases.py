@@ -174,5 +174,6 @@ class LeaseContract:
     def test_what_a_worker_begins_with(self, store: Store) -> None:
         study = store.study(key())
         assert study.request is None
-        store.set_request(study.id, {"argv": ["--app", "größer"], "cwd": "/"})
+        asked = {"argv": ["--app", "größer"], "cwd": "/"}
+        store.change_request(study.id, lambda before: asked if before is None else {})
         assert store.get_study(study.id).request == {"argv": ["--app", "größer"], "cwd": "/"}

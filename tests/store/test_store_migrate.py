@@ -212,7 +212,7 @@ def test_from_version_1(version_1: str) -> None:
         assert store.beat(1) == 2
         store.add_run(1, None, "default", 0, 0, ok(1.0, place="node1 cpus 0"))
         assert [run.record.place for run in store.runs(1)] == ["", "", "node1 cpus 0"]
-        store.set_request(1, {"argv": []})
+        store.change_request(1, lambda before: {"argv": []})
         # An outcome as that of an old run is not kept twice.
         store.add_run(1, None, "default", 0, 1, ok(1.0, read_back=read_back))
         found = shape(store)

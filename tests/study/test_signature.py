@@ -1,0 +1,171 @@
+"""The key in a user's home: made once, private, and refused where it is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from autotune.errors import UsageError
+from autotune.study.signature import key_path, make_key, read_key
+from autotune.study.worker_request import (
+    MOST_REQUESTS,
+    MOST_WORDS,
+    WorkerRequest,
+    added,
+    requests_of,
+)
+
+STUDY, OTHER = "a" * 64, "b" * 64
+REQUEST = WorkerRequest(("--app", "jacobi3d", "--", "./a.out", "--scheduler"), "/home/me")
+
+
+def test_a_key_is_made_once_and_private() -> None:
+    assert read_key() is None
+    key = make_key()
+    assert stat.S_IMODE(key_path().stat().st_mode) == 0o600
+    assert read_key() == make_key() == key
+    assert len(key.secret) == 32
+    assert key.secret.hex() not in repr(key)
+    assert [p.name for p in key_path().parent.iterdir()] == ["worker.key"]
+
+
+def test_of_many_that_make_one_all_have_the_same() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        keys = list(pool.map(lambda _: make_key(), range(16)))
+    assert len({key.secret for key in keys}) == 1
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o666, 0o620, 0o602])
+def test_a_key_that_others_may_use_is_refused(mode: int) -> None:
+    make_key()
+    key_path().chmod(mode)
+    for use in (read_key, make_key):
+        with pytest.raises(UsageError, match=f"others may use it .mode {mode:04o}"):
+            use()
+
+
+def test_a_key_of_somebody_else_is_refused() -> None:
+    if os.geteuid():
+        pytest.skip("only root gives files away")
+    make_key()
+    os.chown(key_path(), 65534, -1)
+    with pytest.raises(UsageError, match="it belongs to user 65534, not to 0"):
+        read_key()
+
+
+def test_a_linked_key_is_refused(tmp_path: Path) -> None:
+    make_key()
+    key_path().rename(tmp_path / "key")
+    key_path().symlink_to(tmp_path / "key")
+    with pytest.raises(UsageError, match="it is a link"):
+        read_key()
+
+
+@pytest.mark.parametrize("content", ["", "x", "A" * 64, "0" * 63, "0" * 65, "0" * 64 + "\n\n", "é"])
+def test_what_is_no_key_is_refused(content: str) -> None:
+    make_key()
+    key_path().write_text(content)
+    with pytest.raises(UsageError, match="does not hold 64 hexadecimal digits"):
+        read_key()
+
+
+def test_a_fifo_does_not_wait() -> None:
+    key_path().parent.mkdir(parents=True)
+    os.mkfifo(key_path(), 0o600)
+    with pytest.raises(UsageError, match="no regular file"):
+        read_key()
+
+
+def test_a_signature_is_for_all_of_one_request_of_one_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = make_key()
+    signed = key.sign(REQUEST, STUDY)
+    assert key.signed(signed, STUDY)
+    assert not key.signed(signed, OTHER)
+    for words, place in (
+        (("--app", "cannon", *REQUEST.argv[2:]), REQUEST.cwd),
+        ((*REQUEST.argv, "more"), REQUEST.cwd),
+        (("--app", "jacobi3d", "--", "./a.out --scheduler"), REQUEST.cwd),
+        (REQUEST.argv, "/home/me/other"),
+    ):
+        assert not key.signed(WorkerRequest(words, place, signed.key, signed.signature), STUDY)
+    for code in ("", signed.signature[:-1], signed.signature.upper(), "\udcff", "0" * 64):
+        assert not key.signed(WorkerRequest(REQUEST.argv, REQUEST.cwd, key.id, code), STUDY)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another"))
+    assert make_key() != key
+    assert not make_key().signed(signed, STUDY)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--json", "/etc/passwd"), "holds '--json'"),
+        (("--store", "x"), "holds '--store'"),
+        (("--scheduler", "slurm"), "holds '--scheduler'"),
+        (("--of", "abcd"), "holds '--of'"),
+        (("--app=jacobi3d",), "holds '--app=jacobi3d'"),
+        (("jacobi3d",), "holds 'jacobi3d'"),
+        (("--app",), "its value is missing"),
+        (("--app", "a\0b"), "NUL"),
+        (("--clean-env",) * MOST_WORDS, f"{MOST_WORDS} at most"),
+        (("--app", "x" * (1 << 20)), "characters"),
+    ],
+)
+def test_a_request_holds_what_a_search_writes(words: tuple[str, ...], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        WorkerRequest(words, "/home/me")
+
+
+@pytest.mark.parametrize("place", ["", ".", "here", "../x"])
+def test_a_request_is_for_an_absolute_directory(place: str) -> None:
+    with pytest.raises(UsageError, match="no absolute path"):
+        WorkerRequest((), place)
+
+
+def test_the_words_of_the_program_stay_its_own() -> None:
+    assert REQUEST.program == ("./a.out", "--scheduler")
+    assert REQUEST.with_options(["--join"]) == [
+        *("search", "--app", "jacobi3d", "--join", "--", "./a.out", "--scheduler"),
+    ]
+
+
+def test_a_study_holds_one_request_of_each_key() -> None:
+    data = None
+    for number in range(2 * MOST_REQUESTS):
+        one = WorkerRequest(("--seed", str(number)), "/x", key=f"{number % (MOST_REQUESTS + 8)}")
+        data = json.loads(json.dumps(added(data, one)))
+    kept = requests_of(data)
+    assert len(kept) == MOST_REQUESTS
+    assert len({one.key for one in kept}) == MOST_REQUESTS
+    assert kept[-1].argv == ("--seed", str(2 * MOST_REQUESTS - 1))
+
+
+def test_a_request_of_before_there_were_keys_is_unsigned() -> None:
+    [old] = requests_of({"argv": ["--app", "x"], "cwd": "/x"})
+    assert old == WorkerRequest(("--app", "x"), "/x")
+    assert not make_key().signed(old, STUDY)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"argv": 5, "cwd": "/"},
+        {"argv": [5], "cwd": "/"},
+        {"argv": [], "cwd": None},
+        {"schema": "autotune-requests-2", "requests": 5},
+        {"schema": "autotune-requests-2", "requests": [5]},
+        {"schema": "autotune-requests-2", "requests": [{}] * (MOST_REQUESTS + 1)},
+        {"schema": "autotune-requests-2", "requests": [{"argv": [], "cwd": "/", "key": 5}]},
+    ],
+)
+def test_damaged_requests_are_refused_and_replaced(data: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        requests_of(data)
+    assert requests_of(added(data, REQUEST)) == [REQUEST]
