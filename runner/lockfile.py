@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from runner.bounded import open_regular
 from runner.errors import RunnerError
 
 Mode = Literal["shared", "exclusive"]
@@ -149,10 +150,12 @@ def holders_text(path: Path) -> str:
     if names:
         return ", ".join(names)
     try:
-        written = path.read_text(encoding="utf-8", errors="replace").strip()
+        # Everybody may write there: no more of it than is shown, and no word to the terminal.
+        with open_regular(path, 1 << 30) as file:
+            written = printable(file.read(200).decode("utf-8", "replace").strip())
     except OSError:
         written = ""
-    return written[:200] or "another process"
+    return written or "another process"
 
 
 def describe(pid: int) -> str:
@@ -162,5 +165,9 @@ def describe(pid: int) -> str:
     except OSError:
         words = []
     command = b" ".join(words).decode("utf-8", "replace").strip()
-    shown = "".join(c if c.isprintable() else "?" for c in command)[:120]
-    return f"pid {pid} ({shown or 'command unknown'})"
+    return f"pid {pid} ({printable(command)[:120] or 'command unknown'})"
+
+
+def printable(text: str) -> str:
+    """The text with a question mark for everything that a terminal would act on."""
+    return "".join(c if c.isprintable() else "?" for c in text)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from autotune.store.text import clean, clean_or_none, dump, load
+from autotune.store.text import clean, clean_or_none, damaged, dump, load, load_object
 from runner.types import ReadBack, RunRecord
 
 _JSON = ("command", "bindings", "inherited", "extra")
@@ -98,10 +98,12 @@ class Rows:
         for name in self._json:
             text = values[name]
             if name == "extra":  # The program's own figures: another text in each run, and nested.
-                values[name] = {} if text == "{}" else load(text)
+                values[name] = {} if text == "{}" else load_object(text)
                 continue
             known = parsed.get(text)
             if known is None:
                 known = parsed[text] = load(text)
+                if not isinstance(known, list | dict):
+                    raise damaged(f"{name} is {known!r:.80}")
             values[name] = known.copy()
         return RunRecord(read_back=dict(read_back), **values)

@@ -15,7 +15,7 @@ from autotune.errors import UsageError, WorkError
 from autotune.store import schema as s
 from autotune.store.keys import AppInfo, MachineInfo, MpiInfo, StudyKey
 from autotune.store.model import NEW, Study, StudySummary
-from autotune.store.text import clean, dump, load
+from autotune.store.text import clean, damaged, dump, load
 
 _MIN_PREFIX = 4
 _LISTED = 8
@@ -104,10 +104,7 @@ def to_study(row: Row[Any]) -> Study:
             request=request,
         )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as problem:
-        raise WorkError(
-            f"study {row.id} of this results database is damaged ({problem}); somebody else wrote "
-            "to it, or its disk is bad.  Use a copy from before, or another database (--store)"
-        ) from None
+        raise damaged(f"study {row.id}: {problem}") from None
 
 
 def change_request(
@@ -119,7 +116,7 @@ def change_request(
     text = connection.scalar(select(s.study.c.request).where(s.study.c.id == study_id))
     try:
         before = load(text)
-    except (ValueError, RecursionError):
+    except WorkError:
         before = None  # Nobody could read it.
     request = change(before if isinstance(before, dict) else None)
     connection.execute(

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from autotune.errors import WorkError
+
 
 def clean(text: str) -> str:
     """``text`` with NUL as ``\\x00`` and surrogates as ``\\udc80``; itself if it is clean."""
@@ -45,5 +47,24 @@ def canonical(value: Any) -> str:
 
 
 def load(text: str | None) -> Any:
-    """Inverse of :func:`dump`; None stays None."""
-    return None if text is None else json.loads(text)
+    """Inverse of :func:`dump`; None stays None.  Raises WorkError for what is not JSON."""
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, TypeError, RecursionError) as problem:
+        raise damaged(f"{problem}") from None
+
+
+def load_object(text: str | None) -> dict[str, Any]:
+    """The same for a column that holds an object; raises WorkError for anything else."""
+    found = load(text)
+    if not isinstance(found, dict):
+        raise damaged(f"expected an object, found {found!r:.80}")
+    return found
+
+
+def damaged(why: str) -> WorkError:
+    """The error of a row that autotune did not write."""
+    return WorkError(
+        f"a row of this results database is damaged ({why}); somebody else wrote to it, or its "
+        "disk is bad.  Use a copy from before, or another database (--store)"
+    )

@@ -14,7 +14,7 @@ from autotune.store import schema as s
 from autotune.store import studies
 from autotune.store.model import RUNNING, Trial, Value
 from autotune.store.owner import Process
-from autotune.store.text import clean, dump, load
+from autotune.store.text import clean, dump, load_object
 
 _OF_STUDY = s.trial.c.study_id == bindparam("of_study")
 _NEXT = select(func.coalesce(func.max(s.trial.c.number) + 1, 0)).where(_OF_STUDY)
@@ -93,7 +93,7 @@ def finish(
     row = connection.execute(query).first()
     if row is None:
         raise unknown_trial(trial_id)
-    merged = load(row.attrs) | dict(attrs or {})
+    merged = load_object(row.attrs) | dict(attrs or {})
     if estimate is not None and math.isnan(estimate):
         estimate = None
     done = connection.execute(
@@ -179,13 +179,13 @@ def to_trial(row: Row[Any]) -> Trial:
         study_id=row.study_id,
         number=row.number,
         key=row.setting_key,
-        setting=load(row.setting),
+        setting=load_object(row.setting),
         origin=row.origin,
         state=row.state,
         # SQLite's RETURNING gives a whole number where the column holds a real one.
         estimate=None if row.estimate is None else float(row.estimate),
         reason=row.reason,
-        attrs=load(row.attrs),
+        attrs=load_object(row.attrs),
         created_at=row.created_at,
         finished_at=row.finished_at,
         owner=Process(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start),

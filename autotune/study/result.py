@@ -7,6 +7,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
 from autotune.stats import SLOW, SlowLaunches, estimate
 from autotune.study.confirm import finite
@@ -152,7 +153,17 @@ class Result:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Result:
-        """Inverse of :meth:`to_json` for a stored result."""
+        """Inverse of :meth:`to_json` for a stored result; raises WorkError for a damaged one."""
+        try:
+            return cls._from_json(data)
+        except (LookupError, TypeError, ValueError, AttributeError) as problem:
+            raise WorkError(
+                f"a stored result is damaged ({problem!r:.200}): somebody else wrote to the "
+                "results database.  Use a copy from before, or another database (--store)"
+            ) from None
+
+    @classmethod
+    def _from_json(cls, data: dict[str, Any]) -> Result:
         names = {f.name for f in dataclasses.fields(cls)}
         plain = {k: v for k, v in data.items() if k in names}
         plain["recommended"] = Setting(data["recommended"]["setting"])

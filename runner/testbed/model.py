@@ -141,4 +141,24 @@ def testbed_from_json(data: dict[str, Any]) -> Testbed:
         Node(n["name"], n["address"], Process(**n["process"]), tuple(n["cpus"]))
         for n in data["nodes"]
     )
-    return Testbed(**{**data, "nodes": nodes, "line": Process(**data["line"])})
+    found = Testbed(**{**data, "nodes": nodes, "line": Process(**data["line"])})
+    _check(found)
+    return found
+
+
+def _check(found: Testbed) -> None:
+    """Raise TypeError unless everything is of its kind."""
+    texts = [found.name, found.directory, found.token, found.subnet, found.shaper]
+    texts += [text for node in found.nodes for text in (node.name, node.address)]
+    counts: list[object] = [found.line_cpu, found.rate_bps, found.mtu]
+    for process in (found.line, *(node.process for node in found.nodes)):
+        counts += [process.pid, process.started_ticks]
+    counts += [cpu for node in found.nodes for cpu in node.cpus]
+    times = [found.latency_s, found.compensation_s]
+    if not (
+        found.nodes
+        and all(isinstance(text, str) for text in texts)
+        and all(type(count) is int and 0 <= count < 2**63 for count in counts)
+        and all(isinstance(time, int | float) and abs(time) < 1e9 for time in times)
+    ):
+        raise TypeError("not the record of a testbed")

@@ -7,11 +7,13 @@ import fcntl
 import json
 import os
 import re
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from runner import places
+from runner.bounded import MIB, read_text
 from runner.errors import RunnerError
 from runner.testbed.model import Testbed, testbed_from_json, to_json
 from runner.testbed.processes import alive
@@ -21,6 +23,7 @@ RECORD = "testbed.json"
 TOKEN_FILE = "token"
 _NAME = re.compile(r"[a-z][a-z0-9]{0,8}")
 _PATIENCE_S = 60.0
+_LARGEST = MIB
 
 
 def root() -> Path:
@@ -85,12 +88,31 @@ def write(testbed: Testbed) -> None:
 
 
 def read(name: str) -> Testbed | None:
-    """What was recorded; None if nothing readable is."""
+    """What was recorded; None if nothing readable is.
+
+    Raises RunnerError for a place that others may write: what lies there is run as root.
+    """
+    place = directory(name)
+    for part in (root(), place):
+        _refuse_others(part)
     try:
-        text = (directory(name) / RECORD).read_text(encoding="utf-8")
-        return testbed_from_json(json.loads(text))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        found = testbed_from_json(json.loads(read_text(place / RECORD, _LARGEST)))
+        return found if (found.name, found.directory) == (name, str(place)) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def _refuse_others(place: Path) -> None:
+    try:
+        found = place.stat()
+    except OSError:
+        return
+    if found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
+        raise RunnerError(
+            f"{place} holds what a testbed runs as root, but others may write it (owner "
+            f"{found.st_uid}, mode {stat.S_IMODE(found.st_mode):04o}); expected a directory of "
+            "your own.  Remove it, or set XDG_RUNTIME_DIR to one"
+        )
 
 
 def works(testbed: Testbed) -> bool:

@@ -56,6 +56,7 @@ from runner.trace.counts import parse as parse_counts
 from runner.trace.document import load_features
 from runner.types import LaunchSpec
 from tests.contract.format_samples import text_of
+from tests.fuzz import outside
 from tests.fuzz.damage import damaged
 from tests.fuzz.values import damaged_json, damaged_within
 from tests.predict.family import SETTINGS, traced
@@ -196,6 +197,30 @@ PARSERS: dict[str, Parser] = {
         read_pragma,
         ("#pragma mate graph", "# pragma mate region(a) depends(b*, c@)"),
         (ValueError,),
+    ),
+    "worker request": Parser(
+        outside.worker_request, (outside.REQUESTS, outside.OLD_REQUEST), damage=damaged_json
+    ),
+    "key file": Parser(outside.key_file, ("0123456789abcdef" * 4 + "\n",)),
+    "trust file": Parser(outside.trust_file, (outside.TRUST,)),
+    "study row": Parser(outside.study_row, (outside.STUDY_ROW,), damage=damaged_json, tries=80),
+    "trial row": Parser(outside.trial_row, (outside.TRIAL_ROW,), damage=damaged_json, tries=80),
+    "published list": Parser(
+        outside.published_list, ('["/etc/x.conf", "/home/me/y"]',), damage=damaged_json
+    ),
+    "testbed record": Parser(
+        outside.testbed_record, (outside.TESTBED,), (RunnerError,), damaged_json
+    ),
+    "database url": Parser(
+        outside.database_url, ("r.db", "sqlite:////tmp/r.db", "postgresql://me:x@h:5432/d?a=b")
+    ),
+    "settings list": Parser(outside.settings_list, (outside.SETTINGS,), damage=damaged_json),
+    "setting file": Parser(
+        outside.setting_file, ('{"a": 1, "b": "x"}', "a = 1\nb = 2\n", "--mca a 1\nb=2 # c\n")
+    ),
+    "shard": Parser(outside.shard, (outside.shard_text(),)),
+    "dataset folder": Parser(
+        outside.dataset_folder, (outside.HARMLESS,), damage=outside.damaged_steps, tries=25
     ),
     "annotated program": Parser(
         # A program is read as UTF-8: what is none does not get so far.

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.fuzz import outside
 from tests.fuzz.parsers import CARD, CLASSWIDE, OUTPUT, PARSERS
 
 LONG = "9" * 5000
 """More digits than Python turns into a number."""
+ESCAPES = ("../../escaped", "/tmp/escaped", "..", ".x", "-x", "a/b", "a\\nb", "a\\u0000b", "")
 DEEP = "[" * 100_000
 """Deeper than Python's parsers go."""
 REFUSED = [
@@ -29,6 +31,28 @@ REFUSED = [
     ("latency", f"{LONG}s"),
     ("sizes", LONG),
     ("levels", f"1:{LONG}"),
+    # Names that escape, links, what is no file, and sizes.
+    *(("dataset folder", steps) for steps in outside.STEPS),
+    *(("card", CARD.replace('name = "d"', f'name = "{name}"')) for name in ESCAPES),
+    *(("card", CARD.replace('key = "c"', f'key = "{name}"')) for name in ESCAPES),
+    *(("card", CARD.replace('app = "a"', f'app = "{name}"')) for name in ESCAPES),
+    ("card", "#" * (5 << 20)),
+    *(("plan", PARSERS["plan"].seeds[0].replace('"grid-node"', f'"{n}"', 1)) for n in ESCAPES),
+    ("plan", PARSERS["plan"].seeds[0].replace('space = "', 'space = "/tmp/', 1)),
+    ("cluster", 'name = "c"\n[spaces]\nopenmpi = "/tmp/evil.toml"\n'),
+    ("cluster", 'name = "c"\ntestbed = "../x"\n'),
+    ("worker request", DEEP),
+    ("worker request", outside.REQUESTS.replace("--trials", "--json")),
+    ("worker request", outside.REQUESTS.replace("/home/me", "../..")),
+    ("key file", "0" * 500),
+    ("trust file", outside.TRUST.replace("5433", LONG)),
+    ("study row", outside.STUDY_ROW.replace(outside.STUDY, "../../" + "0" * 58)),
+    ("study row", DEEP),
+    ("trial row", outside.TRIAL_ROW.replace('"how"', '"plm_ssh_agent"')),
+    ("trial row", outside.TRIAL_ROW.replace("eager=1024", "plm_ssh_agent=/tmp/x")),
+    ("trial row", DEEP),
+    ("settings list", DEEP),
+    ("shard", "PAR1" + "\0" * 100 + "PAR1"),
 ]
 
 
