@@ -156,7 +156,7 @@ class Result:
         """Inverse of :meth:`to_json` for a stored result; raises WorkError for a damaged one."""
         try:
             return cls._from_json(data)
-        except (LookupError, TypeError, ValueError, AttributeError) as problem:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
             raise WorkError(
                 f"a stored result is damaged ({problem!r:.200}): somebody else wrote to the "
                 "results database.  Use a copy from before, or another database (--store)"

@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 
 from runner import places
 from runner.errors import RunnerError
+from runner.private import read_private
 from runner.whole import whole
 
 _PYTHON_RUNTIME = ("Py", "_Py", "numba_", "NRT_")
@@ -229,7 +230,7 @@ def _key(module: str) -> str:
 
 def _read(path: Path) -> MachineCode | None:
     try:
-        return MachineCode.from_bytes(path.read_bytes())
+        return MachineCode.from_bytes(read_private(path))
     except OSError:
         return None
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from runner import places
 from runner.errors import RunnerError
+from runner.private import refuse_others
 
 FLAGS = ("-O2", "-std=gnu11")
 
@@ -22,9 +23,13 @@ def cache_dir() -> Path:
 
 
 def program() -> Path:
-    """The compiled program; RunnerError if it cannot be compiled or stored."""
+    """The compiled program.
+
+    Raises RunnerError if it cannot be compiled or stored, or others may write it.
+    """
     sources = _sources()
     place = cache_dir() / f"testbed-{_digest(sources)}"
+    refuse_others(place.parent, place)
     if place.is_file() and os.access(place, os.X_OK):
         return place
     try:

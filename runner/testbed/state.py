@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import re
-import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from runner import places
 from runner.bounded import MIB, read_text
 from runner.errors import RunnerError
+from runner.private import refuse_others
 from runner.testbed.model import Testbed, testbed_from_json, to_json
 from runner.testbed.processes import alive
 
@@ -93,26 +93,12 @@ def read(name: str) -> Testbed | None:
     Raises RunnerError for a place that others may write: what lies there is run as root.
     """
     place = directory(name)
-    for part in (root(), place):
-        _refuse_others(part)
+    refuse_others(root(), place)
     try:
         found = testbed_from_json(json.loads(read_text(place / RECORD, _LARGEST)))
         return found if (found.name, found.directory) == (name, str(place)) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-
-
-def _refuse_others(place: Path) -> None:
-    try:
-        found = place.stat()
-    except OSError:
-        return
-    if found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
-        raise RunnerError(
-            f"{place} holds what a testbed runs as root, but others may write it (owner "
-            f"{found.st_uid}, mode {stat.S_IMODE(found.st_mode):04o}); expected a directory of "
-            "your own.  Remove it, or set XDG_RUNTIME_DIR to one"
-        )
 
 
 def works(testbed: Testbed) -> bool:

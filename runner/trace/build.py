@@ -18,6 +18,7 @@ from pathlib import Path
 from runner import places
 from runner.errors import RunnerError
 from runner.mpi.library import Library
+from runner.private import refuse_others
 
 FLAGS = ("-O2", "-std=gnu11", "-fPIC", "-shared")
 LIBRARIES = ("-ldl", "-lpthread")
@@ -58,6 +59,7 @@ def profiling_library(library: Library, tell: Callable[[str], None] = lambda wor
         raise NoCompiler(f"{library.family} {library.version} has no mpicc in {library.bin}")
     sources = _sources()
     place = make_cache() / f"libautotune-trace-{_digest(sources, library)}.so"
+    refuse_others(place.parent, place)
     if place.is_file():
         return place
     tell(f"compiling the profiling library for {library.family} {library.version} (once)")

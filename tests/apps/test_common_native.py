@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -116,3 +117,17 @@ def test_arguments_are_checked_and_kept_alive(cache: Path) -> None:
     del kept
     call()
     assert view.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_code_of_somebody_else_is_not_loaded(cache: Path) -> None:
+    """A cache that others write to: what they put there would run in every rank."""
+    assert outcome(start()) == "[1.0, 1.0, 1.0] True"
+    assert outcome(start()) == "[1.0, 1.0, 1.0] False"
+    [code] = stored(cache)
+    code.chmod(0o666)
+    assert outcome(start()) == "[1.0, 1.0, 1.0] True"
+    [code] = stored(cache)
+    assert not code.stat().st_mode & 0o002
+    if os.geteuid() == 0:
+        os.chown(code, 65534, -1)
+        assert outcome(start()) == "[1.0, 1.0, 1.0] True"

@@ -1,0 +1,134 @@
+"""Files from outside: no waiting, no device, no more than the bound; and who may have written."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from runner.bounded import open_regular, read_bytes, read_text
+from runner.errors import RunnerError
+from runner.lockfile import holders_text
+from runner.private import read_private, refuse_others
+from runner.testbed import build, model, state
+
+
+def test_what_fits_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"a\r\nb\n")
+    assert read_bytes(path, 5) == b"a\r\nb\n"
+    assert read_text(path, 5) == "a\nb\n"
+    with pytest.raises(OSError, match="larger than 4 bytes"):
+        read_bytes(path, 4)
+    (tmp_path / "link").symlink_to(path)
+    assert read_bytes(tmp_path / "link", 5)
+    with pytest.raises(OSError, match="it is a link"):
+        open_regular(tmp_path / "link", 5, follow=False)
+
+
+def test_a_file_that_grows_is_not_read_on() -> None:
+    """The kernel says that files of /proc have no bytes."""
+    with pytest.raises(OSError, match="larger than 10 bytes"):
+        read_bytes(Path("/proc/self/status"), 10)
+
+
+def test_nothing_else_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("fifo")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind("socket")
+    for name, words in (
+        ("fifo", "a fifo"),
+        ("socket", "a socket"),
+        ("/dev/zero", "a device"),
+        (".", "a directory"),
+    ):
+        with pytest.raises(OSError, match=f"it is {words}, expected a regular file"):
+            read_bytes(Path(name), 100)
+
+
+def test_what_others_may_write_is_not_executed(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_text("code")
+    refuse_others(tmp_path, path, tmp_path / "none")
+    assert read_private(path) == b"code"
+    for place, mode in ((path, 0o646), (tmp_path, 0o777)):
+        before = stat.S_IMODE(place.stat().st_mode)
+        place.chmod(mode)
+        with pytest.raises(
+            RunnerError, match=f"may write it .owner {os.geteuid()}, mode {mode:04o}"
+        ):
+            refuse_others(tmp_path, path)
+        place.chmod(before)
+    path.chmod(0o666)
+    with pytest.raises(PermissionError):
+        read_private(path)
+
+
+def test_a_lock_file_says_nothing_to_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    path.write_bytes(b"\x1b]0;owned\x07 pid 5\n\xff" + b"x" * 10_000)
+    said = holders_text(path)
+    assert said.isprintable()
+    assert len(said) <= 200
+
+
+@pytest.fixture
+def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A record of a testbed; its place."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    place = state.directory("testbed")
+    place.mkdir(parents=True)
+    node = model.Node("testbed1", "198.18.1.1", model.Process(1, 5), (0,))
+    made = model.Testbed(
+        "testbed", str(place), "t", "198.18.1", (node,), model.Process(1, 5), 1, 0.001, 0, 1500
+    )
+    state.write(made)
+    assert state.read("testbed") == made
+    return place
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("directory", "/tmp/evil"),
+        ("name", "other"),
+        ("nodes", []),
+        ("line_cpu", "1"),
+        ("latency_s", "1"),
+        ("token", 5),
+        ("mtu", -1),
+        ("line", {"pid": "1; id", "started_ticks": 5}),
+    ],
+)
+def test_the_record_of_a_testbed_is_its_own(bed: Path, key: str, value: object) -> None:
+    """Its launch agent is run, as root: a record does not say where that lies."""
+    path = bed / state.RECORD
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    assert state.read("testbed") is None
+
+
+def test_a_testbed_that_others_may_write_is_refused(bed: Path) -> None:
+    for place in (bed, bed.parent):
+        place.chmod(0o777)
+        with pytest.raises(RunnerError, match="somebody else may write it"):
+            state.read("testbed")
+        place.chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(bed, 65534, -1)
+        with pytest.raises(RunnerError, match="owner 65534"):
+            state.read("testbed")
+
+
+def test_a_compiled_program_that_others_may_write_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    place = build.program()
+    place.chmod(0o777)
+    with pytest.raises(RunnerError, match="somebody else may write it"):
+        build.program()
