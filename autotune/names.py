@@ -59,6 +59,11 @@ def is_config_name(name: object) -> bool:
     )
 
 
+def names_path(name: str) -> bool:
+    """Whether configurations would be looked up as the path of a file, not by this name."""
+    return any("/" in part or part.strip().endswith(".toml") for part in name.split("+"))
+
+
 def slug(text: str) -> str:
     """A plain name that resembles the text: for programs, which may be called anything."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", text).lstrip("-_")[:80]

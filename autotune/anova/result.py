@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from autotune.kept import Kept, content_id
+from autotune.names import names_path
 from autotune.space import Setting
 from autotune.space.trust import check_name
 
@@ -128,6 +129,9 @@ def _parse(data: dict[str, Any]) -> ClasswideResult:
         raise ValueError(f"status is {data['status']!r}, expected {', '.join(STATUSES)}")
     for name in data["setting"]:
         check_name(str(name), "its setting")
+    for key in ("space", "cluster"):
+        if names_path(data[key]):
+            raise ValueError(f"{key} is {data[key]!r:.80}: a path, not a name")
     evidence = tuple(ProgramEvidence(**row) for row in data["evidence"])
     if data.get("held_out_shows") not in (None, *typing.get_args(HeldOut)):
         raise ValueError(f"held_out_shows is {data['held_out_shows']!r}")

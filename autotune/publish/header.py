@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autotune.errors import WorkError
-from autotune.names import is_file_name
+from autotune.names import is_file_name, names_path
 from autotune.publish.content import Content, Evidence
 from autotune.publish.words import comment_text
 
@@ -116,6 +116,9 @@ def _check(header: Header) -> None:
         raise TypeError("a text is none")
     if header.backup is not None and not is_file_name(header.backup):
         raise ValueError(f"{header.backup!r} is no name of a backup")
+    for cluster in (header.cluster, seen.cluster):
+        if names_path(cluster):  # Its definition has words for mpirun.
+            raise ValueError(f"the cluster {cluster!r:.80} is a path, not a name")
     gains = [seen.gain, *(seen.gain_ci or ())]
     numbers = [seen.runs, *(gain for gain in gains if gain is not None)]
     numbers += [n for r in content.rules for n in (r.comm_size, r.message, r.fanout, r.segment)]

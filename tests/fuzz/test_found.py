@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from autotune.kept import content_id
 from tests.fuzz import outside
 from tests.fuzz.parsers import CARD, CLASSWIDE, OUTPUT, PARSERS
 
@@ -15,6 +16,16 @@ LONG = "9" * 5000
 ESCAPES = ("../../escaped", "/tmp/escaped", "..", ".x", "-x", "a/b", "a\\nb", "a\\u0000b", "")
 DEEP = "[" * 100_000
 """Deeper than Python's parsers go."""
+PATHS = ("/tmp/evil.toml", "evil.toml", "a+../x")
+
+
+def wide(key: str, value: str) -> str:
+    """A class-wide result of which one text is another, and the id fits."""
+    data = json.loads(CLASSWIDE) | {key: value}
+    del data["id"]
+    return json.dumps(data | {"id": content_id(data)})
+
+
 REFUSED = [
     ("card", CARD.replace("ranks = 2", f"ranks = {LONG}")),
     ("card", CARD.replace("schema = 1", f"schema = {LONG}")),
@@ -40,6 +51,7 @@ REFUSED = [
     *(("plan", PARSERS["plan"].seeds[0].replace('"grid-node"', f'"{n}"', 1)) for n in ESCAPES),
     ("plan", PARSERS["plan"].seeds[0].replace('space = "', 'space = "/tmp/', 1)),
     ("cluster", 'name = "c"\n[spaces]\nopenmpi = "/tmp/evil.toml"\n'),
+    *(("class-wide result", wide(key, n)) for key in ("space", "cluster") for n in PATHS),
     ("cluster", 'name = "c"\ntestbed = "../x"\n'),
     ("worker request", DEEP),
     ("worker request", outside.REQUESTS.replace("--trials", "--json")),
@@ -79,7 +91,9 @@ def test_a_figure_that_is_no_time_is_none(figure: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        *(("backup", value) for value in (5, "", "..", "a/..")),
+        *(("backup", value) for value in (5, "", "..", "a/..", "../x", "/etc/passwd", "a\nb")),
+        *(("cluster", value) for value in ("/tmp/evil.toml", "evil.toml", "../x")),
+        ("evidence.cluster", "/tmp/evil.toml"),
         *(("content", value) for value in ({"groups": 5, "rules": []}, {"groups": {}, "rules": 1})),
         ("content", {"groups": {"mca": ["a"]}, "rules": []}),
         ("content", {"groups": {"mca": {"a": 1}}, "rules": []}),
@@ -104,3 +118,8 @@ def test_a_header_that_was_edited_is_refused(key: str, value: object) -> None:
     lines[at] = f"{before}data: {json.dumps(data)}"
     with pytest.raises(parser.promised, match=r"the header that autotune wrote .* is damaged"):
         parser.read("\n".join(lines))
+
+
+def test_a_result_with_another_name_is_read() -> None:
+    """What is refused above is the path, not that the text is another."""
+    PARSERS["class-wide result"].read(wide("space", "openmpi+openmpi-tcp"))
