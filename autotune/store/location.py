@@ -13,6 +13,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from autotune.errors import UsageError
+from autotune.store.text import clean
 from runner import places
 
 VARIABLE = "AUTOTUNE_STORE"
@@ -44,8 +45,9 @@ def locate(text: str | None) -> Location:
         return _file(Path(text))
     try:
         url = make_url(text)
+        url.render_as_string()  # What is no UTF-8 cannot be said to a server.
     except (ArgumentError, ValueError):
-        raise UsageError(_bad_url(text)) from None
+        raise UsageError(_bad_url(clean(text))) from None
     kind = url.drivername.partition("+")[0]
     if kind == "sqlite":
         return _sqlite_url(url)
