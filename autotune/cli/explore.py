@@ -10,12 +10,18 @@ from types import TracebackType
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from autotune.cli import options as o
-from autotune.cli.render import console, error_console, table, write_json
+from autotune.cli.render import (
+    PlainConsole,
+    console,
+    error_console,
+    shown,
+    table,
+    write_json,
+)
 from autotune.config.app import load_app
 from autotune.config.cluster import load_cluster
 from autotune.datasets.block import BlockEnded, Told
@@ -151,7 +157,7 @@ class ExploreProgress:
     """One live line on a terminal, a line per block elsewhere.  Use as a context manager."""
 
     def __init__(self, quiet: bool = False) -> None:
-        self.console = Console(stderr=True, highlight=False)
+        self.console = PlainConsole(stderr=True, highlight=False)
         self.quiet = quiet
         self.left_s = 0.0
         self._phase = "starting"
@@ -191,7 +197,7 @@ class ExploreProgress:
             self._line(f"{event.cell}: block {event.block + 1} stored, {event.runs} runs{bad}")
         if self._live is not None:
             words = f"{self._phase}  run {self._runs}{self._left()}"
-            self._live.update(Text(words, overflow="ellipsis", no_wrap=True), refresh=True)
+            self._live.update(Text(shown(words), overflow="ellipsis", no_wrap=True), refresh=True)
 
     def _left(self) -> str:
         left = self.left_s - (time.monotonic() - self._since)

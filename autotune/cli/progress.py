@@ -6,10 +6,10 @@ import sys
 import time
 from types import TracebackType
 
-from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from autotune.cli.render import PlainConsole, shown
 from autotune.study.events import Event, PhaseStarted, RunEnded, TrialEnded, Waiting
 from autotune.words import percent, remaining
 
@@ -21,7 +21,7 @@ class Progress:
     """A watcher that draws.  Use as a context manager; ``quiet`` draws nothing."""
 
     def __init__(self, trials: int | None, budget_s: float | None, quiet: bool = False) -> None:
-        self.console = Console(stderr=True, highlight=False)
+        self.console = PlainConsole(stderr=True, highlight=False)
         self.trials = trials
         self.budget_s = budget_s
         self.quiet = quiet
@@ -103,7 +103,9 @@ class Progress:
         if self._live is None:
             self.console.print(text, markup=False)
         else:
-            self._live.console.print(Text(text, style="dim", overflow="ellipsis", no_wrap=True))
+            self._live.console.print(
+                Text(shown(text), style="dim", overflow="ellipsis", no_wrap=True)
+            )
 
     def _redraw(self) -> None:
         if self._live is None:
@@ -113,4 +115,4 @@ class Progress:
             words += self._left()
         elif self._planned:
             words += f"  run {self._runs} of at most {self._planned}"
-        self._live.update(Text(words, overflow="ellipsis", no_wrap=True), refresh=True)
+        self._live.update(Text(shown(words), overflow="ellipsis", no_wrap=True), refresh=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,37 @@ from autotune.errors import UsageError
 from runner.whole import whole
 
 WIDTH = 80
+_ACTING = ("Cc", "Cf", "Cs")
+"""Categories of characters: control, format (which turn the direction, too), surrogates."""
+
+
+def shown(text: str) -> str:
+    """The text with escapes in place of what a terminal would act on: it may come from a program's
+    output, a database or a file of somebody else."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        c if c in "\n\t" or unicodedata.category(c) not in _ACTING else ascii(c)[1:-1] for c in text
+    )
+
+
+class PlainConsole(Console):
+    """Acts on our own styles, never on control characters in what is printed."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(shown(text), **options)
 
 
 def console() -> Console:
     """Standard output; without a terminal 80 columns and no colour."""
-    return Console(width=None if sys.stdout.isatty() else WIDTH, soft_wrap=False, highlight=False)
+    return PlainConsole(
+        width=None if sys.stdout.isatty() else WIDTH, soft_wrap=False, highlight=False
+    )
 
 
 def error_console() -> Console:
     """Standard error, for messages and progress; long words (paths, commands) are not broken."""
-    return Console(stderr=True, soft_wrap=True, highlight=False)
+    return PlainConsole(stderr=True, soft_wrap=True, highlight=False)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:
@@ -44,7 +66,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
             overflow="fold",
         )
     for row in rows:
-        drawn.add_row(*(Text(cell) for cell in row))
+        drawn.add_row(*(Text(shown(cell)) for cell in row))
     return Group(Text(title), drawn) if title else drawn
 
 

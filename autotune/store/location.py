@@ -83,8 +83,8 @@ def _sqlite_url(url: URL) -> Location:
 def _file(path: Path) -> Location:
     try:
         path = Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 (keeps symbolic links)
-    except RuntimeError as error:
-        raise UsageError(f"the results database {path}: {error}; {_ELSEWHERE}") from None
+    except (RuntimeError, ValueError) as error:  # An unknown user; a NUL in the name.
+        raise UsageError(f"the results database {str(path)!r}: {error}; {_ELSEWHERE}") from None
     return Location(URL.create("sqlite", database=str(path)), path, str(path))
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from autotune.cli.render import WIDTH, table
+from autotune.cli import main
+from autotune.cli.render import WIDTH, console, error_console, table
+from autotune.store import Store
+from tests.contract.store_samples import key
 
 
 @pytest.mark.parametrize(("width", "gap"), [(25, 2), (26, 1)])
@@ -17,3 +22,27 @@ def test_words_are_whole_as_long_as_one_space_leaves_them_room(width: int, gap: 
     out = StringIO()
     Console(file=out, width=WIDTH).print(table("", ["one", "two", "three"], [words]))
     assert out.getvalue().splitlines()[1].rstrip() == (" " * gap).join(words)
+
+
+EVIL = "a\x1b]0;owned\x07b\x9b2Jc\u202ed\ne"
+
+
+def test_a_terminal_acts_on_nothing_that_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    """Names in a database and output of programs are words of somebody else."""
+    console().print(EVIL, markup=False)
+    console().print(table("", ["x"], [[EVIL.replace("\n", " ")]]))
+    error_console().print(EVIL, markup=False)
+    said = "".join(capfd.readouterr())
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(said)
+    assert said.count(r"\x1b]0;owned\x07b\x9b2Jc\u202ed") == 3
+
+
+def test_a_study_of_somebody_else_is_listed(work: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    other = key()
+    app = dataclasses.replace(other.app, name="\x1b[2Jowned")
+    with Store.open("r.db") as store:
+        store.study(dataclasses.replace(other, app=app))
+    assert main(["studies", "--store", "r.db"]) == 0
+    said = capfd.readouterr().out
+    assert "\x1b" not in said
+    assert r"\x1b[2Jowned" in said

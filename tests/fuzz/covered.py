@@ -103,15 +103,23 @@ def fuzz(name: str, parser: Any, seconds: float, inputs: Path, seeds: Path) -> N
             spoilt = parser.damage(from_good, seed)
         except (ValueError, IndexError, RecursionError):  # libFuzzer left nothing to look inside of
             spoilt = damaged(from_good, seed)
-        return spoilt.encode("utf-8", "surrogatepass")[:most]
+        return _bytes(spoilt)[:most]
 
     seeds.mkdir()
     for number, seed in enumerate(parser.seeds):
-        (seeds / str(number)).write_text(seed, errors="surrogatepass")
+        (seeds / str(number)).write_bytes(_bytes(seed))
     line = [sys.argv[0], str(seeds), "-max_len=65536", f"-timeout={HANG_S}", "-verbosity=0"]
     line.append(f"-artifact_prefix={inputs / name.replace(' ', '-')}-")  # the input that hangs
     atheris.Setup(line, one, custom_mutator=change)
     atheris.Fuzz()
+
+
+def _bytes(text: str) -> bytes:
+    """The bytes that a binary document was read from; any others for what is no text at all."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
 
 
 if __name__ == "__main__":

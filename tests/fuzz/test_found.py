@@ -63,6 +63,7 @@ REFUSED = [
     ("trial row", outside.TRIAL_ROW.replace('"how"', '"plm_ssh_agent"')),
     ("trial row", outside.TRIAL_ROW.replace("eager=1024", "plm_ssh_agent=/tmp/x")),
     ("trial row", DEEP),
+    ("database url", "~a\0b"),
     ("database url", "postgresql://\udcffme:x@h:5432/d"),
     ("study row", outside.STUDY_ROW.replace('"overhead_s": 0.0', f'"overhead_s": {"9" * 400}')),
     ("settings list", DEEP),
