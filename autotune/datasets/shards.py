@@ -94,7 +94,7 @@ def stated_rows(path: Path) -> int:
     try:
         with open_regular(path, LARGEST) as file:
             metadata = pq.read_metadata(file)
-    except (OSError, pa.ArrowException) as problem:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as problem:
         raise _damaged(path, problem) from None
     _refuse_size(path, metadata)
     return int(metadata.num_rows)

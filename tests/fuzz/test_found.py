@@ -67,6 +67,7 @@ REFUSED = [
     ("database url", "postgresql://\udcffme:x@h:5432/d"),
     ("study row", outside.STUDY_ROW.replace('"overhead_s": 0.0', f'"overhead_s": {"9" * 400}')),
     ("settings list", DEEP),
+    ("shard", outside.shard_text().replace("reason", "rea\udcffon")),
     ("shard", "PAR1" + "\0" * 100 + "PAR1"),
 ]
 
