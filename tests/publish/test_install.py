@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from autotune.errors import UsageError, WorkError
 from autotune.publish.formats import find
+from autotune.publish.header import seal
 from autotune.publish.install import Text, install, put, read_text, remove
 from autotune.publish.plan import plan
 from autotune.publish.publishing import diff
@@ -138,3 +140,19 @@ def test_the_difference_shows_added_lines_only(tmp_path: Path) -> None:
     assert "+btl_sm_eager_limit = 8192" in lines
     assert not [line for line in lines if line.startswith("-")]
     assert path.read_text() == OWN
+
+
+def test_undoing_takes_no_other_file_for_the_backup(tmp_path: Path) -> None:
+    """The header is data: whoever writes it may seal it, too."""
+    path = tmp_path / "mca-params.conf"
+    path.write_text(OWN)
+    publish(path)
+    (tmp_path / "passwd").write_text("secret")
+    sealed = path.read_text()
+    blank = re.sub(r"sha256:[0-9a-f]{64}", f"sha256:{'0' * 64}", sealed)
+    assert seal(blank) == sealed
+    path.write_text(seal(blank.replace("mca-params.conf.before-autotune", "passwd")))
+    was = files(tmp_path)
+    with pytest.raises(WorkError, match="'passwd' as its backup, which is none of autotune"):
+        remove(path)
+    assert files(tmp_path) == was
