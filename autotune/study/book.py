@@ -10,7 +10,6 @@ from typing import Any
 
 from autotune.errors import WorkError
 from autotune.space import Setting, Space
-from autotune.space.trust import check_values
 from autotune.store import Store, Study
 from autotune.store import Trial as StoredTrial
 from autotune.study.ledger import SEARCH, Ledger, entry_of
@@ -46,8 +45,8 @@ class StoreBook:
     def load(self) -> None:
         """Take over what is stored; trials of dead processes become this one's, to be repeated.
 
-        Trials that another living process measures stay its own.  Raises UsageError for one whose
-        values are not taken from a database.
+        Trials that another living process measures stay its own.  Raises WorkError for one whose
+        setting is not of the space's grid: others may write to a database.
         """
         mine = {stored.number for stored in self.store.recover(self.study.id)}
         self.trials = []
@@ -62,9 +61,6 @@ class StoreBook:
         for stored in self.store.trials(self.study.id, since=first):
             self.ids[stored.number] = stored.id
             trial = trial_of(stored)
-            # Others may write to the database: what they put there is launched as a setting only.
-            origin = f"trial {trial.number} of study {self.study.hash[:12]} in the results database"
-            check_values({**trial.setting, **trial.effective}, origin, self.space)
             self._refuse_strange(trial)
             trial.elsewhere = trial.state == "running" and trial.number not in mine
             after.append(trial)

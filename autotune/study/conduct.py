@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from autotune.space import DEFAULT, Setting, Space
+from autotune.space.trust import check_values
 from autotune.store import Store, Study
 from autotune.strategies import create
 from autotune.study.book import StoreBook
@@ -174,7 +175,16 @@ class Conducting:
 
         More trials or time than were given before, or a study without an end, want more work.
         """
-        return answer_of(self.store.get_study(self.study.id), self.request.plan)
+        done = answer_of(self.store.get_study(self.study.id), self.request.plan)
+        if done is not None and done.recommended != DEFAULT:
+            # Somebody else may write to the database: what is printed to be copied is made here.
+            request = self.request
+            origin = f"the result of study {self.study.hash[:12]} in the results database"
+            check_values(done.recommended, origin, request.space)
+            done.mpirun = request.target.mpirun_line(
+                Session.adapter(request.target), request.space, done.recommended
+            )
+        return done
 
     def __enter__(self) -> Conductor:
         session = self._session.__enter__()
