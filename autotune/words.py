@@ -40,6 +40,11 @@ def percent(gain: float | None) -> str:
     return "-" if gain is None else f"{gain * 100:+.1f} %"
 
 
+def share(part: float) -> str:
+    """A part of one, without a sign: 8.3 %."""
+    return f"{part * 100:.1f} %"
+
+
 def binary(size: int) -> str:
     """Bytes with the prefixes that count 1024: 64, 4k, 1M."""
     for unit, sign in ((2**20, "M"), (2**10, "k")):

@@ -6,11 +6,11 @@ recommendation.  The proof comes after both, on fresh data.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from autotune.space import Setting
-from autotune.study.ablation import Ablation
+from autotune.study.ablation import Ablation, Slimmed
 from autotune.study.race import Race
 from autotune.study.search import Search
 
@@ -33,6 +33,7 @@ class Selection:
 
     ``refuted`` settings had their proof and failed it; ``standing`` is the winner of an earlier
     round: it is proven beside the new ones, so that they are compared within the same blocks.
+    ``slimmed`` are settings of which earlier rounds proved a slim part.
     """
 
     def __init__(
@@ -42,12 +43,14 @@ class Selection:
         phase: str,
         refuted: Collection[Setting] = (),
         standing: Setting | None = None,
+        slimmed: Mapping[Setting, Setting] | None = None,
     ) -> None:
         self.search = search
         self.plan = search.plan
         self.phase = phase
         self.refuted = refuted
         self.standing = standing
+        self.slimmed = slimmed or {}
         self._ablation = Ablation(search, seed)
 
     def choose(self) -> Finalists:
@@ -56,18 +59,22 @@ class Selection:
         hopeful = known.finalists(self.plan.finalists, self.plan.min_gain)
         hopeful = with_favourite(hopeful, self.search.favourite)
         hopeful = [s for s in hopeful if s not in self.refuted][: self.plan.finalists]
-        if not hopeful or hopeful == [self.standing]:
+        if all(self.slimmed.get(s, s) == self.standing for s in hopeful):
             return Finalists()
         self.search.defaults.start()
         leader = hopeful[0]
-        start = known.simplest_like(leader, self.plan.min_gain)
-        slimmed = self._ablation.slim(
-            start, self.phase, self._ablation.blocks_for(known.noise), self._proof_reserve
-        )
+        start = self.slimmed.get(leader) or known.simplest_like(leader, self.plan.min_gain)
+        slimmed = Slimmed(start)
+        if leader not in self.slimmed:
+            slimmed = self._ablation.slim(
+                start, self.phase, self._ablation.blocks_for(known.noise), self._proof_reserve
+            )
         slim = slimmed.setting if slimmed.setting not in self.refuted else leader
         # A simpler setting that few runs speak for is proven beside the one it stands for.
         most = len(hopeful) if start == leader else min(len(hopeful) + 1, self.plan.finalists)
-        settings = list(dict.fromkeys([slim, *hopeful]))[:most]
+        settings = list(dict.fromkeys([slim, *(self.slimmed.get(s, s) for s in hopeful)]))[:most]
+        if settings == [self.standing]:
+            return Finalists()
         if self.standing is not None and self.standing not in settings:
             settings = [*settings[: self.plan.finalists - 1], self.standing]
         settings = settings[: self._affordable(len(settings))]

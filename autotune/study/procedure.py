@@ -129,8 +129,14 @@ class _Proofs:
                 return self._again(last, proof)
         standing = self._standing(answer)
         phase = f"prune:{self.rounds.next_name}:{trials}"
-        refuted = _refuted(answer)
-        chosen = Selection(self.search, self.seed, phase, refuted, standing).choose()
+        slimmed = {
+            made.whole: made.settings[0]
+            for made, proof in answer.proofs
+            if made.whole is not None and made.settings[0] in proof.winners
+        }
+        chosen = Selection(
+            self.search, self.seed, phase, _refuted(answer), standing, slimmed
+        ).choose()
         if not chosen.settings:
             return None
         return self._freeze(chosen.settings, chosen.slim, chosen.whole)

@@ -29,6 +29,7 @@ from autotune.study.events import PhaseStarted
 from autotune.study.ledger import DEFAULT_KEY, SEARCH_KINDS, Ledger
 from autotune.study.rounds import Freezer, Round, readable, thaw
 from autotune.study.search import Search
+from autotune.words import share
 
 FRESH_BLOCKS = 12
 """Blocks of the look that nobody stopped early."""
@@ -278,7 +279,7 @@ def _not_named(small: Setting, seen: Decision | None, pruning: Pruning) -> str:
     if seen is None:
         return SPENT
     if pruning.non_inferior is False and pruning.margin is not None:
-        return f"{small.key} alone is more than {pruning.margin:.1%} slower"
+        return f"{small.key} alone is more than {share(pruning.margin)} slower"
     return f"{small.key} alone was not proven to be faster than the default ({seen.why})"
 
 

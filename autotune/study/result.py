@@ -15,7 +15,7 @@ from autotune.study.ledger import Ledger
 from autotune.study.procedure import Answer
 from autotune.study.recommendation import Recommendation
 from autotune.study.warnings import rejection_rows, slow_words
-from autotune.words import interval, percent
+from autotune.words import interval, percent, share
 
 SCHEMA = "autotune-result-1"
 Status = Literal["recommended", "keep_default", "inconclusive", "too_noisy", "interrupted"]
@@ -142,8 +142,8 @@ class Result:
         if len(self.rounds) > 1:
             own = next(row for row in self.rounds if row["round"] == self.round)
             found.append(
-                f"Proven in round {self.round} of this study, which may spend {own['alpha']:.2%} "
-                "of error."
+                f"Proven in round {self.round} of this study, which may spend "
+                f"{100 * own['alpha']:.2f} % of error."
             )
         if self.pruning is not None:
             found.append(_pruning_words(self.pruning))
@@ -306,11 +306,11 @@ def _pruning_words(pruning: dict[str, Any]) -> str:
     whole = pruning["whole"]
     if whole is None:
         return "Each parameter was seen to matter."
-    what, margin = f"Pruned from {len(whole)} parameters", f"{pruning['margin']:.1%}"
+    what, margin = f"Pruned from {len(whole)} parameters", share(pruning["margin"])
     if pruning["non_inferior"] is False:
         return f"{what}: more than {margin} slower than with all of them, but proven by itself."
     if pruning["slower_at_most"] is None:
         return f"{what}; not measured beside all of them ({pruning['why'] or 'no interval yet'})."
-    most = f"at most {pruning['slower_at_most']:.1%} slower than with all of them"
+    most = f"at most {share(pruning['slower_at_most'])} slower than with all of them"
     said = "within" if pruning["non_inferior"] else "not shown to be within"
     return f"{what}: {most}, {said} the margin of {margin}."

@@ -64,9 +64,9 @@ def slow_words(seen: Mapping[str, Any]) -> str:
         return f"{said}: {seen['verdict']}"
     ends = []
     if seen["rarer_from"] is not None and seen["default_slow"]:
-        ends.append(f"{seen['rarer_from']:.0%} or less")
+        ends.append(f"{100 * seen['rarer_from']:.0f} % or less")
     if seen["more_from"] is not None:
-        ends.append(f"{seen['more_from']:.0%} or more")
+        ends.append(f"{100 * seen['more_from']:.0f} % or more")
     if not ends:
         return f"{said}: too few to show any difference"
     return f"{said}: no difference shown (a rate of {' or '.join(ends)} would be)"

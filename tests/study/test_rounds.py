@@ -119,6 +119,19 @@ def test_a_winner_stands_where_a_longer_search_finds_nothing_better(space: Space
         assert answer.recommendation.round.number == 1
 
 
+def test_the_whole_of_a_slim_winner_makes_no_round_of_its_own(space: Space) -> None:
+    def model(setting: Setting, rng: np.random.Generator) -> float:
+        return float(rng.lognormal(0, 0.01) * (0.8 if setting.get("eager") == 8 else 1.0))
+
+    simulated, book = bench(model), MemoryBook()
+    settings = [Setting({"eager": 8, "links": 3}), Setting({"eager": 1}), Setting({"links": 2})]
+    for trials in (1, 2, 3):
+        strategy = ListStrategy(settings)
+        answer = carry_out(simulated, book, strategy, space, SearchPlan(trials=trials), seed=1)  # type: ignore[arg-type]
+        assert answer.chosen == Setting({"eager": 8})
+        assert len(answer.proofs) == 1
+
+
 def test_a_better_winner_of_a_later_round_is_named_with_its_round(space: Space) -> None:
     factor = {1: 0.9, 8: 0.7}
 
