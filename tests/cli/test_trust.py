@@ -205,6 +205,25 @@ def test_a_trial_that_no_strategy_made_is_not_launched(work: Path) -> None:
                     StoreBook(second, study, space).load()
 
 
+@pytest.mark.mpi
+def test_a_stored_launch_line_is_made_anew(cli: Cli, open_mpi: object) -> None:
+    """It is printed to be copied, and others may write to the database."""
+    words = ["search", "--app", "jacobi3d", "--input", "tiny", "--strategy", "random"]
+    words += ["--trials", "1", "--no-guard", "--store", "r.db"]
+    assert cli(*words).code == 0
+    for name, code in (("btl_sm_eager_limit", 0), ("plm_ssh_agent", 2)):
+        with Store.open("r.db") as store:
+            [summary] = store.studies()
+            result = dict(store.get_study(summary.id).result or {})
+            result |= {"status": "recommended", "mpirun": "rm -rf /", "gain": 0.1}
+            result |= {"recommended": {"setting": {name: 8192}}, "gain_ci95": [0.05, 0.2]}
+            store.set_result(summary.id, "recommended", result)
+        outcome = cli(*words)
+        assert outcome.code == code, outcome.text
+        assert "rm -rf" not in outcome.text
+        assert ("--mca btl_sm_eager_limit 8192" in outcome.out) == (code == 0)
+
+
 @pytest.mark.parametrize(
     ("column", "value"),
     [

@@ -14,8 +14,8 @@ KILLS = "200"
 """How often the tuner is killed; the plain chaos suite does it 20 times."""
 TRIES = 100_000
 """Damaged inputs for each parser, and the seconds after which a slow parser ends."""
-FUZZ_S = 300
-COVERED_S = 60
+FUZZ_S = 60
+COVERED_S = 20
 SIMULATIONS = {
     "study_simulation": ["--studies", "100", "--candidates", "40", "--power-studies", "300"],
     "stats_simulation --coverage": ["--coverage"],
