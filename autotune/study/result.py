@@ -311,6 +311,8 @@ def _pruning_words(pruning: dict[str, Any]) -> str:
         return f"{what}: more than {margin} slower than with all of them, but proven by itself."
     if pruning["slower_at_most"] is None:
         return f"{what}; not measured beside all of them ({pruning['why'] or 'no interval yet'})."
-    most = f"at most {share(pruning['slower_at_most'])} slower than with all of them"
+    most = "not slower than with all of them"
+    if pruning["slower_at_most"] > 0:
+        most = f"at most {share(pruning['slower_at_most'])} slower than with all of them"
     said = "within" if pruning["non_inferior"] else "not shown to be within"
     return f"{what}: {most}, {said} the margin of {margin}."
