@@ -21,7 +21,7 @@ from autotune.config.cluster import Cluster, load_cluster
 from autotune.errors import UsageError
 from autotune.publish.record import published
 from autotune.space import Space, load_space
-from autotune.study.launcher_line import LauncherLine, parse
+from autotune.study.launcher_line import LauncherLine, fixed_parameters, parse
 from autotune.study.resources import require_room
 from autotune.study.target import Surroundings, Target
 from runner.machine import describe
@@ -157,7 +157,7 @@ class TargetWords:
         library = find(self.mpi)
         surroundings = self._apart(library)
         given = app.input(self.input)
-        return Target(
+        target = Target(
             app=app,
             input=self.input or app.default_input or None,
             ranks=self._ranks(line, app),
@@ -170,6 +170,14 @@ class TargetWords:
             clean_env=self.clean_env,
             surroundings=surroundings,
         )
+        for name, (theirs, own) in target.overruled.items():
+            error_console().print(
+                f"--mca {name} {own} of your line is used; cluster {cluster.name} has "
+                f"--mca {name} {theirs}",
+                markup=False,
+                soft_wrap=True,
+            )
+        return target
 
     def _apart(self, library: Library) -> Surroundings:
         """Files that autotune published are out of force wherever a default is measured."""
@@ -251,10 +259,16 @@ def space_for(target: Target, name: str | None) -> Space:
         library=library,
         facts=target.facts,
         app_facts=target.app_facts,
-    ).without(target.cluster.fixed)
+    ).without(_fixed(target))
     require_tunable(target.app, space.name, space.requires)
     require_room(space, target.ranks)
     return space
+
+
+def _fixed(target: Target) -> dict[str, str]:
+    """Parameters that are not searched, each with the reason."""
+    own = dict.fromkeys(fixed_parameters(target.options), "your launcher line sets it")
+    return {**target.cluster.fixed, **own}
 
 
 def check_writable(path: Path) -> None:

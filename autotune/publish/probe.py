@@ -17,6 +17,7 @@ from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE
 from autotune.publish.formats.scripts import Script
 from autotune.publish.rules import ENABLE
 from autotune.publish.tune_file import NotObeyed
+from autotune.study.launcher_line import without_parameters
 from runner.launch import Runner
 from runner.machine import describe
 from runner.mpi.discover import adapter
@@ -208,17 +209,14 @@ def expected_values(fmt: Format, content: Content, library: Library) -> dict[str
 
 def _fixed(options: tuple[str, ...], names: set[str], placed: bool) -> tuple[str, ...]:
     """The cluster's launch options without those that overrule what is to be seen."""
-    words, kept = list(options), []
+    words, left = list(without_parameters(options, names)), []
     while words:
         word = words.pop(0)
-        if word in ("--mca", "-mca") and len(words) >= 2:
-            name, value = words.pop(0), words.pop(0)
-            kept += [] if name in names else [word, name, value]
-        elif placed and word in ("--map-by", "--bind-to", "--rank-by") and words:
+        if placed and word in ("--map-by", "--bind-to", "--rank-by") and words:
             words.pop(0)
         else:
-            kept.append(word)
-    return tuple(kept)
+            left.append(word)
+    return tuple(left)
 
 
 def _moved(library: Library, loading: Loading) -> Library:

@@ -7,6 +7,7 @@ with the line that would be right, because an option dropped in silence measures
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,6 +65,31 @@ def parse(words: tuple[str, ...], command: str = "search") -> LauncherLine:
     if name not in LAUNCHERS:
         return LauncherLine(words)
     return _Parser(words, command).parse()
+
+
+def fixed_parameters(options: Sequence[str]) -> dict[str, str]:
+    """Library parameters that launch options set: name to value."""
+    return {
+        options[at + 1]: options[at + 2]
+        for at, word in enumerate(options)
+        if word in _MCA and at + 2 < len(options)
+    }
+
+
+def without_parameters(options: Sequence[str], names: Collection[str]) -> tuple[str, ...]:
+    """Launch options without those that set one of these library parameters.
+
+    Open MPI does not start with a parameter that is given twice.
+    """
+    words, left = list(options), []
+    while words:
+        word = words.pop(0)
+        if word in _MCA and len(words) >= 2:
+            name, value = words.pop(0), words.pop(0)
+            left += [] if name in names else [word, name, value]
+        else:
+            left.append(word)
+    return tuple(left)
 
 
 class _Parser:

@@ -12,6 +12,7 @@ from autotune.config.app import App
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
+from autotune.study.launcher_line import fixed_parameters, without_parameters
 from autotune.study.resources import layout, placement
 from runner.mpi.base import Adapter
 from runner.mpi.library import Library
@@ -87,9 +88,7 @@ class Target:
         """
         groups = space.launched(setting) if space is not None else {}
         limits = [t for t in (timeout_s, self.timeout_s) if t is not None]
-        options = (
-            *self.cluster.options(self.library), *self.options, *self.surroundings.options
-        )  # fmt: skip
+        options = (*self._cluster_options(), *self.options, *self.surroundings.options)
         processes, workers = layout(self.ranks, groups.get("resource", {}))
         arguments = [w for text in groups.get("arg", {}).values() for w in shlex.split(text)]
         return LaunchSpec(
@@ -114,6 +113,19 @@ class Target:
             metric=self.app.metric,
             verify=self.app.verify,
         )
+
+    def _cluster_options(self) -> tuple[str, ...]:
+        """The cluster's, without what the launcher line of the user sets itself."""
+        own = fixed_parameters(self.options)
+        return without_parameters(self.cluster.options(self.library), own)
+
+    @property
+    def overruled(self) -> dict[str, tuple[str, str]]:
+        """Parameters of the cluster's launch options that the user's own line sets otherwise: name
+        to the cluster's value and the user's."""
+        theirs = fixed_parameters(self.cluster.options(self.library))
+        own = fixed_parameters(self.options)
+        return {n: (theirs[n], own[n]) for n in theirs if own.get(n, theirs[n]) != theirs[n]}
 
     def inherited(self, adapter: Adapter) -> dict[str, str]:
         """Settings that environment and parameter files give every launch, under the names of the

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from autotune.store import Store
-from tests.cli.conftest import Cli
+from tests.cli.conftest import HELLO, Cli
 
 pytestmark = pytest.mark.mpi
 # The times of so short a program scatter by more than 40 %: a gain may be seen, its proof is cut.
@@ -144,3 +144,17 @@ def test_one_run_says_what_took_effect(cli: Cli, library: object) -> None:
     assert run["verified"] is True
     assert run["world_size"] == 2
     assert "in force" in outcome.out
+
+
+@pytest.mark.mpi
+def test_the_users_own_parameter_wins_over_the_clusters(
+    cli: Cli, open_mpi: object, work: Path
+) -> None:
+    """The line of docs/howto.md: Open MPI does not start with btl given twice."""
+    program = work / "hello.py"
+    program.write_text(HELLO)
+    words = ["--no-guard", "--json", "-", "--", "mpirun", "-np", "2", "--bind-to", "none"]
+    words += ["--mca", "btl", "self,sm", sys.executable, str(program)]
+    outcome = cli("run", *words)
+    assert outcome.code == 0, outcome.text
+    assert "self,sm of your line is used" in outcome.err

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from autotune.errors import UsageError
-from autotune.study.launcher_line import parse
+from autotune.study.launcher_line import fixed_parameters, parse, without_parameters
 
 
 def test_a_program_without_launcher_is_itself() -> None:
@@ -37,6 +37,13 @@ def test_understood_options_become_fixed_launch_options() -> None:
     )
     assert line.options == ("--mca", "btl", "self,sm", "-x", "OMP_NUM_THREADS=1")
     assert line.placement == {"bind_to": "none", "map_by": "core"}
+
+
+def test_parameters_among_options_are_found_and_left_out() -> None:
+    options = ("--mca", "btl", "^ofi", "--host", "a", "-mca", "pml", "ob1")
+    assert fixed_parameters(options) == {"btl": "^ofi", "pml": "ob1"}
+    assert without_parameters(options, {"btl"}) == ("--host", "a", "-mca", "pml", "ob1")
+    assert without_parameters(options, ()) == options
 
 
 def test_what_autotune_says_itself_is_dropped() -> None:
