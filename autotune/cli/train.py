@@ -143,7 +143,7 @@ def _from_store(store: str | None, files: Sequence[Path], folder: Path) -> Path:
     for path in files:
         found = read_features(path)
         traced[(found.app, found.input, found.ranks)] = (path, found)
-    with Store.open(store) as opened:
+    with Store.open_existing(store) as opened:
         listed = [opened.get_study(line.id) for line in opened.studies()]
         studies = [s for s in listed if (s.key.app.name, s.key.app.input, s.key.ranks) in traced]
         if not studies:

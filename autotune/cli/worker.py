@@ -38,7 +38,7 @@ def worker(
     """
     from autotune.cli import main
 
-    with Store.open(store) as opened:
+    with Store.open_existing(store) as opened:
         found = opened.find_study(study)
         verdict = judge(opened, found)
     if verdict is None:

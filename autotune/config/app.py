@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -145,21 +145,55 @@ def load_app(name: str) -> App:
     return app
 
 
+_INTERPRETERS = re.compile(r"(python|pypy|perl|ruby|bash|sh|zsh|dash|Rscript|julia|lua)[0-9.]*")
+
+
+def program_name(words: Sequence[str]) -> str:
+    """What a command line runs, for people: the script or module where the program is an
+    interpreter, else the program itself."""
+    first = Path(words[0]).name
+    if not _INTERPRETERS.fullmatch(first):
+        return first
+    rest = list(words[1:])
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option == "-m" and rest:
+            return rest[0]
+        if option == "-c":
+            return first
+        if option in ("-X", "-W") and rest:
+            rest.pop(0)
+    return Path(rest[0]).name if rest else first
+
+
+def _not_a_program(first: str) -> str:
+    """Why the first word of a command cannot be started, and what to do."""
+    path = Path(first)
+    if not path.exists():
+        if "/" in first:
+            return f"the program {first!r} was not found.\nCheck its path."
+        return (
+            f"the program {first!r} was not found.\nGive its path, for example ./{first} , or put "
+            "its directory on PATH."
+        )
+    said = f"the program {first!r} is not an executable file."
+    if path.suffix == ".py":
+        return f"{said}\nGive it with its interpreter: -- python3 {first}"
+    where = first if "/" in first else f"./{first}"
+    return f"{said}\nMake it executable (chmod +x {where}), and give its path: {where}"
+
+
 def app_from_command(program: tuple[str, ...], metric: str | None, verify: str | None) -> App:
     """An App for a program given on the command line; refuses one that is not there."""
     first = program[0]
     place = shutil.which(first)
     if place is None:
-        kind = "is not an executable file" if Path(first).exists() else "was not found"
-        raise UsageError(
-            f"the program {first!r} {kind}.\nGive its path, for example ./{first} , or put its "
-            "directory on PATH."
-        )
+        raise UsageError(_not_a_program(first))
     check_pattern("--metric", metric, 1)
     check_pattern("--verify", verify, 0)
     words = (str(Path(place).absolute()), *program[1:])
     return App(
-        name=Path(first).name,
+        name=program_name(program),
         command=words,
         metric=metric,
         verify=verify,

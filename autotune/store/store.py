@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -9,11 +10,12 @@ from typing import Any, Literal, Self
 
 from sqlalchemy import URL
 
+from autotune.errors import UsageError
 from autotune.store import export, migrate, roles, runs, studies, trials
 from autotune.store.database import BUSY_TIMEOUT_S, Database
 from autotune.store.dialect import Postgresql
 from autotune.store.keys import StudyKey
-from autotune.store.location import locate
+from autotune.store.location import VARIABLE, locate
 from autotune.store.model import Best, StoredRun, Study, StudySummary, Trial, Value
 from autotune.store.shared import Shared
 from runner.types import RunRecord
@@ -47,6 +49,19 @@ class Store(Shared):
         except BaseException:
             database.close()
             raise
+
+    @classmethod
+    def open_existing(cls, place: str | Path | None = None) -> Store:
+        """As :meth:`open`, for those who only read: a database that was named and is not there is
+        a UsageError, not a new one."""
+        named = place is not None or VARIABLE in os.environ
+        path = locate(None if place is None else str(place)).path
+        if named and path is not None and not path.exists():
+            raise UsageError(
+                f"there is no results database {path}; check --store (or ${VARIABLE}).  A search "
+                "makes one"
+            )
+        return cls.open(place)
 
     @property
     def shown(self) -> str:

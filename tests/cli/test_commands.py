@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,3 +37,26 @@ def test_a_slip_is_told_with_what_was_meant(cli: Cli) -> None:
     asked = cli("serach")
     assert asked.code == 2
     assert "search" in asked.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("studies",),
+        ("status",),
+        ("show", "abcd"),
+        ("export", "abcd", "--to", "csv"),
+        ("worker", "1"),
+    ],
+)
+def test_a_store_that_was_named_and_is_not_there_is_said(cli: Cli, words: tuple[str, ...]) -> None:
+    outcome = cli(*words, "--store", "gone.db")
+    assert outcome.code == 2
+    assert "there is no results database" in outcome.err.replace("\n", " ")
+    assert not Path("gone.db").exists()
+
+
+def test_no_studies_yet_is_no_mistake_in_the_usual_place(cli: Cli) -> None:
+    outcome = cli("studies")
+    assert outcome.code == 0
+    assert "no studies" in outcome.out

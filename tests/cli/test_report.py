@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from autotune.store import Store
 from tests.cli.conftest import Cli
 
 
@@ -31,6 +32,7 @@ def test_pages_of_a_study_and_of_its_cluster(cli: Cli, library: object, work: Pa
 
 
 def test_what_cannot_be(cli: Cli, work: Path) -> None:
+    Store.open("r.db").close()
     for words, said in (
         ((), "either STUDY or --cluster"),
         (("abcd", "--cluster", "local"), "either STUDY or --cluster"),
