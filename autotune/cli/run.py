@@ -204,7 +204,7 @@ def compare(
     }
     if json_out:
         write_json(data, json_out)
+    if outcome.failed:
+        raise WorkError(f"{outcome.failed}.\nB is {request.second.key}; nothing was compared")
     if json_out != "-":
         print_comparison(request, outcome)
-    if outcome.failed:
-        raise WorkError(outcome.failed)

@@ -15,14 +15,17 @@ from autotune.study.budget import Budget, BudgetTooSmall
 from autotune.study.confirm import Confirmation, confirm_blocks, finite
 from autotune.study.events import Watcher, silent
 from autotune.study.identity import study_key
-from autotune.study.ledger import WARMUP, Ledger
+from autotune.study.ledger import WARMUP, Entry, Ledger
 from autotune.study.session import Session
 from autotune.study.target import Target
 from autotune.study.warnings import proof_warnings, rejection_rows
+from autotune.words import seconds
 
 LIMIT_FACTOR = 30.0
 LIMIT_SLACK_S = 10.0
 """B is stopped after this multiple of A's first run and so many seconds more: it hangs."""
+FAST_FAILURE_S = 1.0
+"""A launch that fails within this did not get to the program's work."""
 
 
 @dataclass
@@ -82,9 +85,9 @@ class ComparisonOutcome:
         return {
             "study": self.study,
             "round": self.round,
-            "outcome": self.decision.outcome,
-            "why": self.decision.why,
-            "words": self.words,
+            "outcome": "failed" if self.failed else self.decision.outcome,
+            "why": self.failed or self.decision.why,
+            "words": self.failed or self.words,
             "gain": finite(seen.gain),
             "gain_ci95": [finite(seen.lo), finite(seen.hi)] if seen.interval else None,
             "significant": seen.significant,
@@ -120,7 +123,8 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
     )
     with Session(store, key, request.target, request.space, request.guard, request.watch) as on:
         outcome = compare_on(on.bench, request, on.study.hash[:12])
-        store.set_result(on.study.id, outcome.decision.outcome, outcome.to_json())
+        status = "failed" if outcome.failed else outcome.decision.outcome
+        store.set_result(on.study.id, status, outcome.to_json())
     return outcome
 
 
@@ -162,11 +166,7 @@ def outcome_of(
     entries = [e for e in bench.ledger.entries if e.phase in phases]
     # Kept runs of an earlier round say nothing about this one.
     rejections = rejection_rows(Ledger.of(entries))
-    failures = [e for e in entries if e.key == request.second.key and not e.record.valid]
-    counted = [e for e in failures if e.counts and not e.censored]
-    failed = ""
-    if counted and len(counted) == len(pairs.candidate):
-        failed = f"B never ran: {counted[-1].record.state}: {counted[-1].record.reason}"
+    failed = _failure([e for e in entries if e.key == request.second.key and e.counts])
     return ComparisonOutcome(
         study=study,
         decision=decision,
@@ -180,4 +180,18 @@ def outcome_of(
         cut_short=proof.cut_short,
         failed=failed,
         round=int(blocks.phase.split(":")[1]) + 1,
+    )
+
+
+def _failure(tried: list[Entry]) -> str:
+    """Why B does not run, in the words of its first failure; "" where it ran once or was only ever
+    stopped at a time limit."""
+    failures = [e.record for e in tried if not e.record.valid and not e.censored]
+    if not failures or any(e.record.valid for e in tried):
+        return ""
+    record = failures[0]
+    fast = "does not start" if record.wall_s < FAST_FAILURE_S else "does not run"
+    return (
+        f"B {fast}: {record.state}: {record.reason} (all {len(tried)} of its runs, the first after "
+        f"{seconds(record.wall_s)})"
     )

@@ -27,3 +27,32 @@ def test_every_figure_rests_on_the_pairs_that_decided() -> None:
     seen = outcome_of(request, machine, blocks, proof, "study")
     assert seen.decision.comparison.n == len(seen.first_s) == len(seen.second_s) == 8
     assert seen.runs == 2 * 13  # What the machine was used for is told whole.
+
+
+def test_what_never_runs_is_said_in_its_own_words() -> None:
+    def fails(setting: Setting, rng: Any) -> float | str:
+        return "failed" if setting == FASTER else 1.0
+
+    simulated = bench(fails)
+    blocks = Blocks(simulated, "compare:0", [FASTER], 1, None)
+    proof = confirm_blocks(blocks, Plan.fixed(8), Budget(simulated.ledger))
+    request: Any = SimpleNamespace(second=FASTER)
+    seen = outcome_of(request, simulated, blocks, proof, "study")
+    assert seen.failed.startswith("B does not start: failed: failed (all 8 of its runs")
+    assert seen.to_json()["outcome"] == "failed"
+
+
+def test_what_ran_once_is_compared() -> None:
+    first = [True]
+
+    def once(setting: Setting, rng: Any) -> float | str:
+        if setting == FASTER and not first[0]:
+            return "failed"
+        first[0] = first[0] and setting != FASTER
+        return 1.0
+
+    simulated = bench(once)
+    blocks = Blocks(simulated, "compare:0", [FASTER], 1, None)
+    proof = confirm_blocks(blocks, Plan.fixed(8), Budget(simulated.ledger))
+    request: Any = SimpleNamespace(second=FASTER)
+    assert outcome_of(request, simulated, blocks, proof, "study").failed == ""
