@@ -60,9 +60,15 @@ def interval(ends: tuple[float | None, float | None] | None) -> str:
     return f"{percent(ends[0])} .. {percent(ends[1])}"
 
 
-def verdict(outcome: str) -> str:
-    """For people: a comparison that would go on is still open."""
-    return "open" if outcome == "continue" else outcome
+def verdict(outcome: str, why: str = "") -> str:
+    """For people; ``why`` is the reason that was given with the outcome."""
+    if outcome == "continue":
+        return "open"
+    if outcome != "futile":
+        return outcome
+    if "another finalist" in why:
+        return "another won"
+    return why.replace("a gain of ", "no gain of ").removesuffix(" is ruled out") or outcome
 
 
 def short_setting(values: Mapping[str, object]) -> str:

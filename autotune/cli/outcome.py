@@ -59,7 +59,8 @@ def print_comparison(request: ComparisonRequest, outcome: ComparisonOutcome) -> 
     out = console()
     out.print()
     out.print(f"B against A: {outcome.words}", style="bold", markup=False)
-    out.print(f"{verdict(outcome.decision.outcome)}: {outcome.decision.why}", markup=False)
+    said = outcome.decision
+    out.print(f"{verdict(said.outcome, said.why)} ({said.why})", markup=False)
     data = outcome.to_json()
     rows = [
         ["A", request.first.key.replace(",", " "), seconds(data["a_median_s"])],
@@ -118,7 +119,7 @@ def _row(finalist: Finalist) -> list[str]:
         percent(finalist.gain),
         interval((finalist.lo, finalist.hi)),
         str(finalist.blocks),
-        verdict(finalist.verdict),
+        verdict(finalist.verdict, finalist.words),
     ]
 
 

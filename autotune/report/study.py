@@ -92,7 +92,7 @@ def _tables(ledger: Ledger, trials: list[Trial], result: Result | None) -> list[
                 percent(f.gain),
                 interval((f.lo, f.hi)),
                 str(f.blocks),
-                verdict(f.verdict),
+                verdict(f.verdict, f.words),
             )
             for f in result.finalists
         )

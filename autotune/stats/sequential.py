@@ -180,12 +180,12 @@ class Plan:
         if seen.verdict == "equivalent":
             return Decision("equivalent", "no difference worth naming", seen, None)
         if seen.interval and seen.hi < self.min_gain:
-            why = f"a gain of {self.min_gain:.0%} is ruled out"
+            why = f"a gain of {100 * self.min_gain:g} % is ruled out"
             return Decision("futile", why, seen, None)
         if look == self.looks[-1]:
             return Decision("undecided", f"not decided after {look} blocks", seen, None)
         if seen.verdict != "better" and self.win_chance(ratios) < self.futility:
-            return Decision("futile", "a win is not to be expected any more", seen, None)
+            return Decision("futile", "no win in sight", seen, None)
         return Decision("continue", "not decided yet", seen, self._after(look))
 
     def _against_margin(self, look: int, seen: Comparison, margin: float) -> Decision:

@@ -65,7 +65,7 @@ def comparison_warnings(ratios: LogRatios, interval: bool, min_gain: float) -> t
     """Warnings on the blocks of a comparison."""
     found = []
     if not interval:
-        found.append(f"too few blocks ({ratios.n}) for an interval; the observed range is shown")
+        found.append(f"too few blocks ({ratios.n}) for an interval")
     if ratios.coarseness > min_gain / 2:
         found.append(
             f"the metric is too coarse: its steps of {ratios.resolution:g} s are "

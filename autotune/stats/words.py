@@ -29,7 +29,11 @@ def comparison_words(c: Comparison) -> str:
             else f", not clearly the {_percent(c.min_gain)} worth naming"
         )
         return f"{least}{_percent(c.gain)} faster, {span}{small}"
-    head = "no difference worth naming" if c.verdict == "equivalent" else "not decided"
+    head = "not decided"
+    if c.verdict == "equivalent":
+        head = "no difference worth naming"
+    elif c.hi < c.min_gain:
+        head = f"no gain of {_percent(c.min_gain)} or more"
     return f"{head}: {_gain(c)}, {span}"
 
 

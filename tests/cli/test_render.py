@@ -12,6 +12,7 @@ from rich.console import Console
 from autotune.cli import main
 from autotune.cli.render import WIDTH, console, error_console, table
 from autotune.store import Store
+from autotune.words import verdict
 from tests.contract.store_samples import key
 
 
@@ -46,3 +47,17 @@ def test_a_study_of_somebody_else_is_listed(work: Path, capfd: pytest.CaptureFix
     said = capfd.readouterr().out
     assert "\x1b" not in said
     assert r"\x1b[2Jowned" in said
+
+
+@pytest.mark.parametrize(
+    ("outcome", "why", "said"),
+    [
+        ("futile", "a gain of 2 % is ruled out", "no gain of 2 %"),
+        ("futile", "no win in sight", "no win in sight"),
+        ("futile", "another finalist won", "another won"),
+        ("continue", "not decided yet", "open"),
+        ("better", "the interval lies above 0", "better"),
+    ],
+)
+def test_verdicts_are_words_for_people(outcome: str, why: str, said: str) -> None:
+    assert verdict(outcome, why) == said

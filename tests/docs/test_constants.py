@@ -105,7 +105,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     ("statistics", "(`min_gain`, {} %, is the smallest gain", (percent(MIN_GAIN),)),
     (
         "statistics",
-        "looks ({}, {}, {}, {}, {} blocks) and splits alpha ({} % for the study",
+        "looks ({}, {}, {}, {}, {} blocks) and splits alpha ({} % for a comparison",
         (*sequential.LOOKS, percent(LOOK.alpha)),
     ),
     ("statistics", "end the interval at {}, {}, {}, {}, {} |", sequential.LOOKS),
