@@ -49,9 +49,10 @@ class Pruning:
     """Whether each parameter of the named setting was seen to matter.
 
     "slim": it came so from the search.  "pruned": parameters of ``whole`` were taken out.  "not
-    pruned": some may do nothing, ``why`` says why they are there.  ``non_inferior``: whether the
-    named setting was shown not to be slower than ``whole`` by more than ``margin`` (a fraction of
-    the time), None where that was not measured; ``slower_at_most``: by how much at most, with 95 %.
+    pruned": some that are left may do nothing, ``why`` says why they are there.
+    ``non_inferior``: whether the named setting was shown not to be slower than ``whole`` by more
+    than ``margin`` (a fraction of the time), None where that is open or was not measured;
+    ``slower_at_most``: by how much at most, with 95 %.
     """
 
     state: PruningState
@@ -96,7 +97,7 @@ class Recommender:
         decision = proof.decisions[winner]
         named, pruning, fresh = winner, Pruning("slim"), None
         if plan.whole is None:
-            pruning = Pruning("not pruned" if plan.why else "slim", plan.why)
+            pruning = Pruning("slim")
         elif plan.small == winner:
             blocks, pruning, _ = self._beside_whole(rounds, plan, plan.whole, None)
             if plan.fresh == FRESH_BLOCKS:
@@ -108,6 +109,8 @@ class Recommender:
             else:
                 why = _not_named(plan.small, seen, pruning)
                 pruning = dataclasses.replace(pruning, state="not pruned", why=why, whole=None)
+        if plan.why:
+            pruning = dataclasses.replace(pruning, state="not pruned", why=pruning.why or plan.why)
         if fresh is None:
             self.search.watch(PhaseStarted("confirm", "a last look at the gain", 2 * plan.fresh))
             fresh = self._fresh(rounds, self._blocks(rounds, "fresh", named), plan.fresh)
@@ -204,9 +207,9 @@ class Recommender:
         after = slow_of(ledger, named, alpha=alpha, begin=f"{rounds.phase}:fresh:")
         if every.verdict == "more frequent" or not every.slow + every.default_slow:
             return every
-        if after.verdict == "more frequent":
-            return dataclasses.replace(after, verdict="no difference shown")
-        return after
+        if after.launches and after.verdict != "more frequent":
+            return after
+        return dataclasses.replace(every, verdict="no difference shown")
 
     def _blocks(self, rounds: Round, name: str, *settings: Setting) -> Blocks:
         phase = f"{rounds.phase}:{name}:{_digest(settings[0])}"

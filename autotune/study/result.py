@@ -302,7 +302,12 @@ def _fresh_words(fresh: dict[str, Any] | None) -> str:
 
 def _pruning_words(pruning: dict[str, Any]) -> str:
     if pruning["state"] == "not pruned":
-        return f"Not pruned: {pruning['why']}; some parameters may do nothing."
+        some = (
+            ""
+            if pruning["whole"] is None
+            else f" to the end, from {len(pruning['whole'])} parameters on"
+        )
+        return f"Not pruned{some}: {pruning['why']}; some that are left may do nothing."
     whole = pruning["whole"]
     if whole is None:
         return "Each parameter was seen to matter."

@@ -20,7 +20,7 @@ from autotune.study.rounds import Rounds
 from autotune.study.search import Search
 from autotune.study.simulated import MemoryBook, SimulatedBench
 from autotune.study.warnings import slow_words
-from tests.study.conftest import ListStrategy, bench
+from tests.study.conftest import ListStrategy, bench, parameter
 
 WHOLE = Setting({"eager": 8, "links": 3, "yield_": 1})
 SMALL = Setting({"eager": 8})
@@ -83,6 +83,21 @@ def test_where_the_budget_does_not_hold_it_not_pruned_is_said(space: Space) -> N
     simulated = bench(acting)
     made = recommend(simulated, space, [WHOLE], SearchPlan(max_runs=40))
     assert made.setting == WHOLE
+    assert made.pruning.state == "not pruned"
+    assert "budget" in made.pruning.why
+
+
+def test_pruning_that_the_budget_ended_half_way_is_not_called_done() -> None:
+    """Groups of two are taken out first, then single parameters: the budget ends before."""
+
+    def first_acts(setting: Setting, rng: np.random.Generator) -> float:
+        return float(rng.lognormal(0, 0.01) * (0.8 if setting.get("p0") == 2 else 1.0))
+
+    wide = Space("wide", tuple(parameter(f"p{i}", 1, 2, 3) for i in range(8)))
+    whole = Setting({f"p{i}": 2 for i in range(8)})
+    simulated = bench(first_acts)
+    made = recommend(simulated, wide, [whole], SearchPlan(max_runs=125))
+    assert 1 < len(made.setting) < len(whole)
     assert made.pruning.state == "not pruned"
     assert "budget" in made.pruning.why
 
