@@ -44,7 +44,15 @@ def _tell(origin: str, problem: dict[str, Any], keys: set[str]) -> str:
     if problem["type"] == "missing":
         return f"{origin}: {where}: this key is needed and missing"
     message = str(problem["msg"]).removeprefix("Value error, ")
-    return f"{origin}: {where}: {message} (found {problem['input']!r:.80})"
+    return f"{origin}: {where}: {message} (found {_shown(problem['input'])})"
+
+
+def _shown(value: object) -> str:
+    """A value for a message; Python refuses to write numbers of thousands of digits."""
+    try:
+        return f"{value!r:.80}"
+    except ValueError:
+        return "a number of too many digits"
 
 
 def _all_keys(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[str]:

@@ -63,7 +63,7 @@ class Cell(Model):
     app: ConfigName
     input: str = ""
     args: tuple[str, ...] | None = None
-    ranks: int = Field(ge=1)
+    ranks: int = Field(ge=1, le=1_000_000)
     cluster: ConfigName = "local"
     split: Split = "design"
     note: str = ""

@@ -68,6 +68,9 @@ REFUSED = [
     ("study row", outside.STUDY_ROW.replace('"overhead_s": 0.0', f'"overhead_s": {"9" * 400}')),
     ("settings list", DEEP),
     ("shard", outside.shard_text().replace("reason", "rea\udcffon")),
+    ("card", CARD.replace("ranks = 2", "ranks = 0x" + "f" * 5000)),
+    ("annotated program", "{" * 5000),
+    ("annotated program", "x = " + "-" * 5000 + "1"),
     ("shard", "PAR1" + "\0" * 100 + "PAR1"),
 ]
 

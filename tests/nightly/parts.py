@@ -69,7 +69,7 @@ def all_parts(nodes: list[str]) -> list[Part]:
 
 def _tests(node: str, mark: str) -> Part:
     command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider"]
-    command += ["-m", mark, node]
+    command += ["-m", "slow or chaos", node]
     environment = {"AUTOTUNE_CHAOS_KILLS": KILLS} if mark == "chaos" else {}
     row = f"{mark} {node.split('::')[0]}"
     return Part(f"{mark} {node}", row, "pytest", tuple(command), environment)

@@ -8,6 +8,8 @@ Needs libcst; comments and formatting survive.
 
 from __future__ import annotations
 
+import ast
+
 import libcst as cst
 from libcst.metadata import MetadataWrapper
 
@@ -29,6 +31,27 @@ def translate(text: str, file: str = "program") -> str:
 
     Raises TranslationError, with file and line, for what cannot be translated.
     """
+    _check_python(text, file)
+    try:
+        return _translated(text, file)
+    except RecursionError:
+        raise TranslationError(f"{file}:1", "it is nested too deeply to be translated") from None
+
+
+def _check_python(text: str, file: str) -> None:
+    """Python's own parser has limits where libcst's runs out of stack, which ends the process."""
+    try:
+        ast.parse(text)
+    except SyntaxError as problem:
+        place = f"{file}:{problem.lineno or 1}"
+        raise TranslationError(place, f"this is no Python: {problem.msg}") from None
+    except (RecursionError, MemoryError):
+        raise TranslationError(f"{file}:1", "it is nested too deeply to be translated") from None
+    except ValueError as problem:  # A null byte.
+        raise TranslationError(f"{file}:1", f"this is no Python: {problem}") from None
+
+
+def _translated(text: str, file: str) -> str:
     try:
         module = cst.parse_module(text)
     except cst.ParserSyntaxError as problem:
