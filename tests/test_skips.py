@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -105,6 +106,8 @@ def test_what_a_reason_claims_is_looked_up(
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2})
     monkeypatch.setattr(os, "geteuid", lambda: 0)
+    # Slurm's daemons may be here; they are not what is asked about.
+    monkeypatch.setattr(shutil, "which", lambda name, **_: "/bin/sh" if name == "sh" else None)
     told = skips.problem(reason, skips.load())
     assert told is not None
     assert f"but {there} is there" in told

@@ -157,4 +157,6 @@ def test_what_cannot_be(cli: Cli, library: object, work: Path) -> None:
         outcome = cli(*words, "--store", "r.db")
         assert outcome.code in (1, 2)
         assert said in (outcome.err + outcome.out).replace("\n", " ")
-    assert "no studies" in cli("status", "--store", "new.db").out
+    gone = cli("status", "--store", "new.db")
+    assert gone.code == 2
+    assert "there is no results database" in gone.err.replace("\n", " ")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tests.nightly.result import Result
 
 COUNTS = ("tests", "passed", "failed", "skipped")
-WIDTH = 42
+WIDTH = 38
 
 
 def rows(results: Iterable[Result]) -> list[tuple[str, int, int, int, int, float]]:
@@ -26,7 +26,7 @@ def rows(results: Iterable[Result]) -> list[tuple[str, int, int, int, int, float
 
 def plain(head: str, results: list[Result]) -> str:
     """Lines of at most 80 columns."""
-    form = f"{{:<{WIDTH}.{WIDTH}}}" + "{:>8}{:>8}{:>7}{:>8}{:>7}"
+    form = f"{{:<{WIDTH}.{WIDTH}}}" + "{:>10}{:>10}{:>7}{:>8}{:>7}"
     lines = [*_folded(head), "", form.format("part", *COUNTS, "s")]
     for name, *counts, seconds in rows(results):
         short = name if len(name) <= WIDTH else f"...{name[3 - WIDTH :]}"
