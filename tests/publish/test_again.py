@@ -22,16 +22,18 @@ import os, pathlib, random
 from mpi4py import MPI
 place = pathlib.Path(__file__).parent
 mode = (place / "mode").read_text()
-count = place / "count"
+tuned = "OMPI_MCA_btl_sm_eager_limit" in os.environ
+count = place / f"count-{tuned}"
 figure = 0.1
-if "OMPI_MCA_btl_sm_eager_limit" in os.environ:
-    runs = int(count.read_text()) if count.exists() else 0
-    if MPI.COMM_WORLD.rank == 0:
-        count.write_text(str(runs + 1))
+runs = int(count.read_text()) if count.exists() else 0
+if MPI.COMM_WORLD.rank == 0:
+    count.write_text(str(runs + 1))
+if tuned:
     faster = {"there": 1.25, "shrunk": 1.06, "gone": 1.0, "open": 1.6 if runs % 2 else 0.7}
     figure /= faster[mode]
 if MPI.COMM_WORLD.rank == 0:
-    print(f"time {figure * random.uniform(0.999, 1.001):.15f}")
+    noise = random.Random(2 * runs + tuned).uniform(-0.001, 0.001)
+    print(f"time {figure * (1 + noise):.15f}")
 """
 
 
