@@ -13,6 +13,8 @@ HEADLINES = {
 }
 FEW = 4
 """Settings with more parameters are counted, not spelled out, where they are not the answer."""
+SHORT = 70
+"""Letters that a setting may have to be spelled out wherever it is named."""
 
 
 def seconds(value: float | None) -> str:
@@ -78,6 +80,55 @@ def short_setting(values: Mapping[str, object]) -> str:
     return ", ".join(f"{k}={v}" for k, v in values.items()) or "default"
 
 
+def beginning(key: str, room: int) -> str:
+    """A setting's first parameters as far as ``room`` columns go, and how many more there are."""
+    parts = key.split(",")
+    for count in range(len(parts), 0, -1):
+        more = f" and {len(parts) - count} more" if count < len(parts) else ""
+        said = " ".join(parts[:count]) + more
+        if len(said) <= room:
+            return said
+    return said
+
+
 def spelled(values: Mapping[str, object]) -> str:
     """One name and value per line."""
     return "\n".join(f"{name} = {value}" for name, value in values.items())
+
+
+class Names:
+    """What settings are called in the words of one answer, by their keys."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+        self.whole: dict[str, str] = {}
+        """Name and text of those that have a number for a name: to be spelled out once."""
+
+    @classmethod
+    def of_candidates(cls, settings: Mapping[str, Mapping[str, object]]) -> Names:
+        """``a=1, b=2``, or ``candidate 2`` for a long one.
+
+        ``settings`` maps keys to values, in the order of the numbers.
+        """
+        names, whole = {}, {}
+        for number, (key, values) in enumerate(settings.items(), 1):
+            names[key] = short_setting(values)
+            if len(values) > FEW or len(key) > SHORT:
+                names[key] = f"candidate {number}"
+                whole[names[key]] = " ".join(f"{k}={v}" for k, v in values.items())
+        found = cls(names)
+        found.whole = whole
+        return found
+
+    def name(self, key: str) -> str:
+        """Of a setting by its key; one that is not among them is spelled out or counted."""
+        if key in self._names:
+            return self._names[key]
+        parts = key.count(",") + 1
+        return f"a setting of {parts} parameters" if parts > FEW else key.replace(",", ", ")
+
+    def within(self, words: str) -> str:
+        """A sentence with names in place of the keys in it."""
+        for key in sorted(self._names, key=len, reverse=True):
+            words = words.replace(key, self._names[key])
+        return words

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from autotune.cli.render import console, table
-from autotune.study.compare import ComparisonOutcome, ComparisonRequest
+from autotune.space import Setting
 from autotune.study.result import Finalist, Result
-from autotune.words import FEW, HEADLINES, interval, percent, seconds, short_setting, verdict
+from autotune.words import HEADLINES, Names, interval, percent, seconds, verdict
 
 
 def print_result(result: Result) -> None:
     """Print at most a screenful at 80 columns."""
     out = console()
+    names = result.names
     out.print()
     out.print(HEADLINES[result.status], style="bold", markup=False)
     default = result.default.get("median_s")
@@ -28,9 +30,10 @@ def print_result(result: Result) -> None:
             table(
                 "",
                 ["setting", ">gain", ">95 % interval", ">pairs", "verdict"],
-                [_row(f) for f in result.finalists],
+                [_row(f, names) for f in result.finalists],
             )
         )
+        _print_long(names, result)
     out.print()
     out.print(
         f"{result.trials} settings tried in {result.search_runs} search runs, then "
@@ -38,65 +41,71 @@ def print_result(result: Result) -> None:
         f"foreign load.  Search ended: {result.ended_by}.",
         markup=False,
     )
-    _print_rejections(result.rejections)
+    _print_rejections(result.rejections, names)
     for words in result.evidence():
-        out.print(words, markup=False)
+        out.print(names.within(words), markup=False)
     for warning in result.warnings:
-        out.print(f"note: {warning}", markup=False)
+        out.print(f"note: {names.within(warning)}", markup=False)
     if result.status == "recommended":
         _print_use(result)
     elif result.best is not None and result.status != "interrupted":
         out.print(
-            f"best seen (not proven): {short_setting(result.best['setting'])}, "
+            f"best seen (not proven): {names.name(Setting(result.best['setting']).key)}, "
             f"{seconds(result.best['median_s'])}, median of {result.best['n']}",
             markup=False,
         )
     out.print(f"study {result.study}:  autotune show {result.study}", markup=False)
 
 
-def print_comparison(request: ComparisonRequest, outcome: ComparisonOutcome) -> None:
-    """The answer in one sentence, then the figures."""
+def print_comparison(a: str, b: str, data: Mapping[str, Any]) -> None:
+    """The answer in one sentence, then the figures.
+
+    ``a`` and ``b`` are keys of settings; ``data`` is what ``ComparisonOutcome.to_json()`` gives.
+    """
     out = console()
+    names = Names({a: "A", b: "B"})
     out.print()
-    out.print(f"B against A: {outcome.words}", style="bold", markup=False)
-    said = outcome.decision
-    out.print(f"{verdict(said.outcome, said.why)} ({said.why})", markup=False)
-    data = outcome.to_json()
+    out.print(f"B against A: {names.within(data['words'])}", style="bold", markup=False)
+    if data["outcome"] != "failed":
+        out.print(f"{verdict(data['outcome'], data['why'])} ({data['why']})", markup=False)
     rows = [
-        ["A", request.first.key.replace(",", " "), seconds(data["a_median_s"])],
-        ["B", request.second.key.replace(",", " "), seconds(data["b_median_s"])],
+        [name, key.replace(",", " "), seconds(data[f"{name.lower()}_median_s"])]
+        for name, key in (("A", a), ("B", b))
     ]
     out.print(table("", ["", "setting", ">median"], rows))
-    out.print(f"{outcome.runs} runs, {outcome.rejected} rejected for foreign load", markup=False)
-    if outcome.round > 1:
+    out.print(
+        f"{data['runs']} runs, {data['runs_rejected']} rejected for foreign load", markup=False
+    )
+    if data.get("round", 1) > 1:
         out.print(
-            f"measured anew for the {outcome.round - 1}. time: each time is a question of its own, "
+            f"measured anew for the {data['round'] - 1}. time: each time is a question of its own, "
             "with 5 % of error of its own",
             markup=False,
         )
-    if outcome.cut_short:
+    if data["budget_ended_it"]:
         out.print("the budget ended it; the same command with a larger one goes on", markup=False)
-    _print_rejections(outcome.rejections)
-    for warning in outcome.warnings:
-        out.print(f"note: {warning}", markup=False)
+    _print_rejections(data["rejections"], names)
+    for warning in data["warnings"] if data["outcome"] != "failed" else ():
+        out.print(f"note: {names.within(warning)}", markup=False)
 
 
 SHOWN = 3
 """Settings whose rejections are spelled out; the JSON has all."""
 
 
-def _print_rejections(rows: list[dict[str, Any]]) -> None:
+def _print_rejections(rows: list[dict[str, Any]], names: Names) -> None:
     if not rows:
         return
-    shown = [f"{r['rejected']} of {r['runs']} of {_named(r['setting'])}" for r in rows[:SHOWN]]
+    shown = [f"{r['rejected']} of {r['runs']} of {names.name(r['setting'])}" for r in rows[:SHOWN]]
     more = f"; {len(rows) - SHOWN} more in --json" if len(rows) > SHOWN else ""
     console().print(f"rejected runs: {'; '.join(shown)}{more}", markup=False)
 
 
-def _named(key: str) -> str:
-    """A setting's key, or how many parameters it has where that is shorter."""
-    names = key.count(",") + 1
-    return f"a setting of {names} parameters" if names > FEW else key
+def _print_long(names: Names, result: Result) -> None:
+    """Spell out the settings that have a number for a name; the answer comes further down."""
+    answer = names.name(result.recommended.key) if result.status == "recommended" else ""
+    for name, whole in names.whole.items():
+        console().print(f"{name}: {'see Setting below' if name == answer else whole}", markup=False)
 
 
 def _print_use(result: Result) -> None:
@@ -113,9 +122,9 @@ def _print_use(result: Result) -> None:
         out.print(f"  mpirun --tune {result.params_file} ...", markup=False, soft_wrap=True)
 
 
-def _row(finalist: Finalist) -> list[str]:
+def _row(finalist: Finalist, names: Names) -> list[str]:
     return [
-        short_setting(finalist.setting.to_json()),
+        names.name(finalist.setting.key),
         percent(finalist.gain),
         interval((finalist.lo, finalist.hi)),
         str(finalist.blocks),

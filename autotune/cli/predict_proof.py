@@ -134,7 +134,7 @@ def check_prediction(
         request.watch = progress
         outcome = compare_settings(request, opened)
     if not wanted.quiet:
-        print_comparison(request, outcome)
+        print_comparison(request.first.key, request.second.key, outcome.to_json())
     if outcome.decision.outcome != "better":
         return Proof(outcome, None, "it was not proven to be faster than the default")
     if params_file is None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +18,8 @@ from autotune.errors import UsageError
 from runner.whole import whole
 
 WIDTH = 80
+NARROW = 20
+"""Fewer columns than this are not believed."""
 _ACTING = ("Cc", "Cf", "Cs")
 """Categories of characters: control, format (which turn the direction, too), surrogates."""
 
@@ -38,11 +41,17 @@ class PlainConsole(Console):
         return super().render_str(shown(text), **options)
 
 
+def width() -> int | None:
+    """Columns of standard output: as COLUMNS says, else the terminal's own (None), else 80."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isascii() and said.isdigit() and int(said) >= NARROW:
+        return int(said)
+    return None if sys.stdout.isatty() else WIDTH
+
+
 def console() -> Console:
-    """Standard output; without a terminal 80 columns and no colour."""
-    return PlainConsole(
-        width=None if sys.stdout.isatty() else WIDTH, soft_wrap=False, highlight=False
-    )
+    """Standard output; without a terminal 80 columns or what COLUMNS says, and no colour."""
+    return PlainConsole(width=width(), soft_wrap=False, highlight=False)
 
 
 def error_console() -> Console:
@@ -53,21 +62,48 @@ def error_console() -> Console:
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:
     """A light table below its title; a column whose name starts with ``>`` is right-aligned.
 
-    Where two spaces between the columns would break words in a terminal's width, there is one.
+    Where two spaces between the columns would break words in the width, there is one.  Where one
+    space would, too, the first column stands on lines of its own.
     """
-    rows, titles = [list(row) for row in rows], [name.lstrip(">") for name in columns]
-    longest = [max(map(len, column)) for column in zip(titles, *rows, strict=False)]
-    wide = sum(longest) + 2 * (len(longest) - 1) > WIDTH
-    drawn = Table(box=None, pad_edge=False, collapse_padding=wide)
-    for column, heading in zip(columns, titles, strict=True):
-        drawn.add_column(
-            heading,
-            justify="right" if column.startswith(">") else "left",
-            overflow="fold",
+    made = _Table(columns, [list(row) for row in rows])
+    return Group(Text(title), made) if title else made
+
+
+class _Table:
+    """A table that knows its width when it is drawn."""
+
+    def __init__(self, columns: Sequence[str], rows: list[list[str]]) -> None:
+        self.titles = [name.lstrip(">") for name in columns]
+        self.right = [name.startswith(">") for name in columns]
+        self.rows = rows
+        self._widths = [max(map(len, column)) for column in zip(self.titles, *rows, strict=False)]
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        gaps = len(self._widths) - 1
+        word = max(
+            len(word) for row in (self.titles, *self.rows) for word in (row[0].split() or [""])
         )
-    for row in rows:
-        drawn.add_row(*(Text(shown(cell)) for cell in row))
-    return Group(Text(title), drawn) if title else drawn
+        if gaps and word + sum(self._widths[1:]) + gaps > options.max_width:
+            yield from self._stacked()
+        else:
+            yield self._drawn(narrow=sum(self._widths) + 2 * gaps > options.max_width)
+
+    def _drawn(self, narrow: bool) -> Table:
+        drawn = Table(box=None, pad_edge=False, collapse_padding=narrow)
+        for heading, right in zip(self.titles, self.right, strict=True):
+            drawn.add_column(heading, justify="right" if right else "left", overflow="fold")
+        for row in self.rows:
+            drawn.add_row(*(Text(shown(cell)) for cell in row))
+        return drawn
+
+    def _stacked(self) -> RenderResult:
+        """Every first cell above the rest of its row."""
+        for row, style in ((self.titles, "bold"), *((row, "") for row in self.rows)):
+            cells = [Text(shown(cell)) for cell in row[1:]]
+            for cell, wide, right in zip(cells, self._widths[1:], self.right[1:], strict=True):
+                cell.align("right" if right else "left", wide)
+            yield Text(shown(row[0]), style, overflow="fold")
+            yield Text("  ", style).append_text(Text("  ").join(cells))
 
 
 def write_json(data: Any, target: str) -> None:

@@ -9,13 +9,14 @@ import typer
 from autotune.cli import options as o
 from autotune.cli.outcome import print_comparison
 from autotune.cli.progress import Progress
-from autotune.cli.render import console, table, write_json
+from autotune.cli.render import console, error_console, table, write_json
 from autotune.errors import UsageError, WorkError
 from autotune.stats import LOOKS, Plan
 from autotune.store import Store
 from autotune.study.compare import ComparisonRequest, compare_settings
 from autotune.study.duration import parse_duration
 from autotune.study.identity import study_key
+from autotune.study.session import MEASURED
 from autotune.study.settings import read_setting
 from autotune.words import seconds
 from runner.launch import Runner
@@ -61,7 +62,6 @@ def run(
     cluster_cpus = target.cluster.cpu_set
     with Store.open(store) as opened:
         chosen = read_setting(setting, known, opened)
-        study = opened.study(study_key(target, known, adapter, "run", {}, 0))
         with (
             MachineLock("exclusive", cpus=cluster_cpus),
             Runner(
@@ -71,7 +71,13 @@ def run(
                 cpus=cluster_cpus,
             ) as runner,
         ):
-            record = runner.run(target.spec(known, chosen))
+            try:
+                record = runner.run(target.spec(known, chosen))
+            except KeyboardInterrupt:
+                said = "\nInterrupted: the program was ended, and nothing was stored."
+                error_console().print(said, markup=False)
+                raise
+        study = opened.study(study_key(target, known, adapter, "run", {}, 0))
         opened.add_run(
             study.id,
             None,
@@ -82,6 +88,7 @@ def run(
             setting_key=chosen.key,
             launched=known.launched(chosen),
         )
+        opened.set_result(study.id, MEASURED if record.valid else "failed", None)
     if json_out:
         write_json({"setting": chosen.to_json(), "run": to_json(record)}, json_out)
     if json_out != "-":
@@ -207,4 +214,4 @@ def compare(
     if outcome.failed:
         raise WorkError(f"{outcome.failed}.\nB is {request.second.key}; nothing was compared")
     if json_out != "-":
-        print_comparison(request, outcome)
+        print_comparison(request.first.key, request.second.key, data)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from autotune.cli.options import JsonOut, StoreUrl
-from autotune.cli.outcome import print_result
+from autotune.cli.outcome import print_comparison, print_result
 from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError
 from autotune.store import Store, Study
+from autotune.study.compare import COMPARE
 from autotune.study.conduct import FINISHED
-from autotune.study.result import Result
-from autotune.words import percent, seconds
+from autotune.study.ledger import DEFAULT_KEY
+from autotune.study.result import Result, damaged
+from autotune.words import beginning, percent, seconds
 
+ROOM = 54
+"""Columns of a setting in a list at 80 columns, the figures beside it."""
 StudyName = Annotated[
     str, typer.Argument(metavar="STUDY", help="Its number, or the beginning of its hash.")
 ]
@@ -53,13 +58,14 @@ def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
 def show(
     study: StudyName,
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many settings to list.")] = 10,
+    whole: Annotated[bool, typer.Option("--whole", help="List settings with every name.")] = False,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:
     """Show one study: its result, the best settings seen, and how runs ended."""
     with Store.open_existing(store) as opened:
         found = opened.find_study(study)
-        best = opened.best(found.id, limit)
+        best = opened.best(found.id, sys.maxsize)
         states = opened.run_counts(found.id, "state")
         trials = opened.trials(found.id)
     if json_out:
@@ -67,7 +73,7 @@ def show(
             "study": found.hash,
             "status": found.status,
             "result": found.result,
-            "best": [vars(b) for b in best],
+            "best": [vars(b) for b in best[:limit]],
             "run_states": states,
             "trials": [
                 {
@@ -85,22 +91,34 @@ def show(
     _print_key(found)
     if found.result is not None and found.status in FINISHED:
         print_result(Result.from_json(found.result))
+    elif found.result is not None and found.key.strategy == COMPARE:
+        _print_comparison(found)
     out = console()
     out.print()
-    reference = next((b.median_s for b in best if b.key == "default"), None)
+    reference = next((b.median_s for b in best if b.key == DEFAULT_KEY), None)
     rows = [
         [
-            b.key.replace(",", " "),
+            b.key.replace(",", " ") if whole else beginning(b.key, ROOM),
             seconds(b.median_s),
             "-" if reference is None else percent(reference / b.median_s - 1),
             str(b.runs),
         ]
-        for b in best
+        for b in best[:limit]
     ]
     title = "fastest settings by median of all their runs (not a comparison: see gain above)"
+    if not whole and any(row[0].endswith(" more") for row in rows):
+        title += "; in full: --whole"
     out.print(table(title, ["setting", ">median", ">raw", ">runs"], rows))
     words = ", ".join(f"{count} {state}" for state, count in states.items())
     out.print(f"runs: {words or 'none'}; status {found.status}", markup=False)
+
+
+def _print_comparison(study: Study) -> None:
+    try:
+        options = study.key.strategy_options
+        print_comparison(options["a"], options["b"], study.result or {})
+    except (LookupError, TypeError, ValueError, AttributeError) as problem:
+        raise damaged(problem) from None
 
 
 def _print_key(study: Study) -> None:

@@ -9,8 +9,8 @@ from autotune.report.figures import boxes, steps
 from autotune.report.page import Copy, Section, Table
 from autotune.store import Store, StoredRun, Study, Trial
 from autotune.study.ledger import CONFIRM, DEFAULT_KEY, Ledger, entry_of
-from autotune.study.result import Result
-from autotune.words import HEADLINES, interval, percent, seconds, spelled, verdict
+from autotune.study.result import Finalist, Result
+from autotune.words import HEADLINES, Names, interval, percent, seconds, spelled, verdict
 
 SHOWN = 10
 """Settings in the table of what was seen."""
@@ -33,7 +33,7 @@ def study_section(store: Store, study: Study, title: str | None = None) -> Secti
         copies=tuple(_copies(result)),
         tables=(*_tables(ledger, trials, result), provenance(study, runs)),
         figures=tuple(drawing for drawing in drawings if drawing),
-        notes=tuple(result.warnings) if result else (),
+        notes=() if result is None else tuple(result.names.within(w) for w in result.warnings),
     )
 
 
@@ -62,7 +62,7 @@ def _words(study: Study, ledger: Ledger, result: Result | None) -> list[str]:
         )
         if result.ended_by:
             words.append(f"The search ended: {result.ended_by}.")
-        words += result.evidence()
+        words += map(result.names.within, result.evidence())
     counted = [e.record for e in ledger.entries if e.counts and e.record.valid]
     # Over its limit and yet counted: the guard would have rejected it.
     loaded = sum(record.foreign_cpu_s > record.foreign_limit_s for record in counted)
@@ -83,12 +83,19 @@ def _copies(result: Result | None) -> list[Copy]:
     return lines
 
 
+def _title(names: Names, finalist: Finalist) -> str:
+    """Name and text of a long setting, which notes call by the name alone."""
+    name = names.name(finalist.setting.key)
+    return f"{name}: {names.whole[name]}" if name in names.whole else name
+
+
 def _tables(ledger: Ledger, trials: list[Trial], result: Result | None) -> list[Table]:
     made = []
     if result is not None and result.finalists:
+        names = result.names
         rows = tuple(
             (
-                f.setting.key.replace(",", " "),
+                _title(names, f),
                 percent(f.gain),
                 interval((f.lo, f.hi)),
                 str(f.blocks),

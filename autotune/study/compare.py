@@ -21,6 +21,8 @@ from autotune.study.target import Target
 from autotune.study.warnings import proof_warnings, rejection_rows
 from autotune.words import seconds
 
+COMPARE = "compare"
+"""The strategy of such a study."""
 LIMIT_FACTOR = 30.0
 LIMIT_SLACK_S = 10.0
 """B is stopped after this multiple of A's first run and so many seconds more: it hangs."""
@@ -117,7 +119,7 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
         request.target,
         request.space,
         Session.adapter(request.target),
-        "compare",
+        COMPARE,
         request.options,
         request.seed,
     )
@@ -133,7 +135,9 @@ def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> Comparis
     again = _round(bench.ledger, request.remeasure)
     warm = bench.run(request.first, WARMUP)
     limit = LIMIT_FACTOR * warm.record.wall_s + LIMIT_SLACK_S
-    blocks = Blocks(bench, f"compare:{again}", [request.second], request.seed, limit, request.first)
+    blocks = Blocks(
+        bench, f"{COMPARE}:{again}", [request.second], request.seed, limit, request.first
+    )
     budget = Budget(bench.ledger, request.budget_s, request.max_runs).from_here()
     try:
         proof = confirm_blocks(blocks, request.plan, budget, request.watch)
@@ -146,7 +150,7 @@ def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> Comparis
 
 def _round(ledger: Ledger, remeasure: bool) -> int:
     """The round that goes on, or a new one."""
-    rounds = [int(e.phase.split(":")[1]) for e in ledger.entries if e.kind == "compare"]
+    rounds = [int(e.phase.split(":")[1]) for e in ledger.entries if e.kind == COMPARE]
     last = max(rounds, default=0)
     return last + 1 if remeasure and rounds else last
 

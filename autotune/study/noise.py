@@ -21,7 +21,7 @@ from autotune.store import Store
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.identity import study_key
 from autotune.study.ledger import WARMUP, Entry
-from autotune.study.session import Session
+from autotune.study.session import MEASURED, Session
 from autotune.study.target import Target
 
 NOISE = "noise"
@@ -76,7 +76,7 @@ def measure_noise(
         watch(PhaseStarted(NOISE, "running the default against itself", runs))
         entries = [bench.run(DEFAULT, NOISE, position=i) for i in range(runs)]
         report = _report(entries, on.study.hash[:12], bench.ledger.rejected - before)
-        store.set_result(on.study.id, "measured", report.to_json())
+        store.set_result(on.study.id, MEASURED, report.to_json())
     return report
 
 

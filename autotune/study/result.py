@@ -15,7 +15,7 @@ from autotune.study.ledger import Ledger
 from autotune.study.procedure import Answer
 from autotune.study.recommendation import Recommendation
 from autotune.study.warnings import rejection_rows, slow_words
-from autotune.words import interval, percent, share
+from autotune.words import Names, interval, percent, share
 
 SCHEMA = "autotune-result-1"
 Status = Literal["recommended", "keep_default", "inconclusive", "too_noisy", "interrupted"]
@@ -134,6 +134,11 @@ class Result:
             "overhead_s": round(max(self.wall_s - self.launched_s - self.waiting_s, 0.0), 3),
         }
 
+    @property
+    def names(self) -> Names:
+        """What the settings of the proof are called where they are named again and again."""
+        return Names.of_candidates({f.setting.key: f.setting.to_json() for f in self.finalists})
+
     def evidence(self) -> list[str]:
         """How far the recommendation can be trusted, in sentences; empty without one."""
         if self.status != "recommended":
@@ -157,10 +162,7 @@ class Result:
         try:
             return cls._from_json(data)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
-            raise WorkError(
-                f"a stored result is damaged ({problem!r:.200}): somebody else wrote to the "
-                "results database.  Use a copy from before, or another database (--store)"
-            ) from None
+            raise damaged(problem) from None
 
     @classmethod
     def _from_json(cls, data: dict[str, Any]) -> Result:
@@ -184,6 +186,14 @@ class Result:
         result = cls(**plain)
         result.launched_s = result.wall_s - result.waiting_s - float(data["overhead_s"])
         return result
+
+
+def damaged(problem: Exception) -> WorkError:
+    """The error for a stored result that cannot be read."""
+    return WorkError(
+        f"a stored result is damaged ({problem!r:.200}): somebody else wrote to the results "
+        "database.  Use a copy from before, or another database (--store)"
+    )
 
 
 def count_runs(result: Result, ledger: Ledger) -> None:

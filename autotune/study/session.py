@@ -6,6 +6,7 @@ import time
 from functools import partial
 from types import TracebackType
 
+from autotune.errors import AutotuneError
 from autotune.space import Space
 from autotune.store import Store, StudyKey
 from autotune.study.bench import MachineBench
@@ -19,6 +20,9 @@ from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.base import Adapter
 from runner.mpi.discover import adapter as adapter_for
+
+MEASURED = "measured"
+"""The status of a study that holds runs and has no answer of its own."""
 
 
 class Session:
@@ -112,5 +116,15 @@ class Session:
             self._heartbeat.stop()
         try:
             self.runner.__exit__(kind, error, trace)
+            self._note_end(error)
         finally:
             self._lock.__exit__(kind, error, trace)
+
+    def _note_end(self, error: BaseException | None) -> None:
+        """A study of one's own that has no answer says how its last turn ended."""
+        if self.shared or self.store.get_study(self.study.id).result is not None:
+            return
+        status = MEASURED
+        if error is not None:
+            status = "failed" if isinstance(error, AutotuneError) else "interrupted"
+        self.store.set_result(self.study.id, status, None)

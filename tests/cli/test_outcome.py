@@ -1,0 +1,124 @@
+"""Long settings in answers at 80 columns, and what ``show`` and ``studies`` say of a comparison."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from autotune.cli.outcome import print_result
+from autotune.cli.render import console, table
+from autotune.space import Setting
+from autotune.study.result import Finalist, Result
+from autotune.words import beginning
+from tests.cli.conftest import Cli
+
+LONG = Setting(
+    {
+        "bind_to": "numa",
+        "btl_sm_eager_limit": 8192,
+        "btl_sm_fbox_max": 4,
+        "btl_sm_fbox_size": 1024,
+        "coll_tuned_allreduce_algorithm": 5,
+        "coll_tuned_allreduce_algorithm_segmentsize": 4096,
+        "coll_tuned_bcast_algorithm_knomial_radix": 8,
+        "coll_tuned_reduce_scatter_block_algorithm": 4,
+    }
+)
+SHORT = Setting({"bind_to": "numa", "btl_sm_eager_limit": 8192})
+NAMES = re.compile(r"[a-z_0-9]+=[a-z0-9]+")
+
+
+def result(status: str = "keep_default", recommended: Setting | None = None) -> Result:
+    """An answer with a short and a long finalist, each of which is named again in the notes."""
+    found = Result(
+        status=status,  # type: ignore[arg-type]
+        recommended=recommended or Setting(),
+        study="0123456789ab",
+        mpi={"name": "openmpi", "version": "5.0.11"},
+        machine="m",
+        cluster="local",
+        app="a",
+        ranks=2,
+        strategy="ga",
+        seed=0,
+    )
+    found.finalists = [
+        Finalist(SHORT, "better", 1.68, 1.03, 4.33, 12, ""),
+        Finalist(LONG, "better", 1.60, 1.23, 3.18, 12, ""),
+    ]
+    found.warnings = [f"{s.key}: the ratio scatters by 19% from block" for s in (LONG, SHORT)]
+    found.rejections = [{"setting": s.key, "runs": 9, "rejected": 2} for s in (LONG, SHORT)]
+    found.best = {"setting": LONG.to_json(), "median_s": 0.1, "n": 3}
+    return found
+
+
+def test_a_long_setting_is_spelled_out_once(capsys: pytest.CaptureFixture[str]) -> None:
+    print_result(result())
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+    assert said.count("btl_sm_fbox_max=4") == 1
+    assert {f"{name}={value}" for name, value in LONG.items()} <= set(said.split())
+    words = " ".join(said.split())
+    assert "note: candidate 2: the ratio" in words
+    assert "2 of 9 of candidate 2" in words
+    assert "best seen (not proven): candidate 2" in words
+    assert "note: bind_to=numa, btl_sm_eager_limit=8192: the ratio" in words
+
+
+def test_the_answer_is_not_spelled_out_above_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    print_result(result("recommended", LONG))
+    said = capsys.readouterr().out
+    assert "candidate 2: see Setting below" in said
+    assert "btl_sm_fbox_max=4" not in said
+    assert "btl_sm_fbox_max = 4" in said
+
+
+def test_names_of_parameters_are_never_broken(capsys: pytest.CaptureFixture[str]) -> None:
+    """A name that leaves no room for the figures stands on a line of its own, above them."""
+    word = "coll_tuned_reduce_scatter_block_algorithm_segmentsize=1048576"
+    columns = ["setting", ">gain", ">95 % interval", ">pairs", "verdict"]
+    figures = ["+160.8 %", "+123.8 % .. +318.6 %", "12", "better"]
+    console().print(table("", columns, [[f"{word} {word}", *figures], ["a=1", *figures]]))
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    row = "  +160.8 %  +123.8 % .. +318.6 %     12  better"
+    heading = "      gain         95 % interval  pairs  verdict"
+    assert lines == ["setting", heading, word, word, row, "a=1", row]
+
+
+@pytest.mark.parametrize(("said", "columns"), [("132", 132), ("", 80), ("wide", 80), ("7", 80)])
+def test_output_to_a_file_is_as_wide_as_columns_says(
+    said: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", said)
+    made: Console = console()
+    assert made.width == columns
+
+
+def test_a_setting_in_a_list_is_cut_between_parameters() -> None:
+    assert beginning("a=1,b=2,c=3", 11) == "a=1 b=2 c=3"
+    assert beginning("a=1,b=2,c=3", 10) == "a=1 and 2 more"
+    assert beginning("a=1,b=2,c=3", 20) == "a=1 b=2 c=3"
+    assert beginning("aaaa=1,bbbb=2,cccc=3", 18) == "aaaa=1 and 2 more"
+
+
+@pytest.mark.mpi
+def test_show_and_studies_know_a_comparison_and_a_run(
+    cli: Cli, library: object, work: Path
+) -> None:
+    program = ("--app", "jacobi3d", "--input", "tiny", "--no-guard", "--store", "r.db")
+    done = cli("compare", "default", "btl_sm_eager_limit=8192", *program, "--pairs", "6")
+    assert done.code == 0, done.err
+    assert cli("run", *program).code == 0
+    rows = [line.split() for line in cli("studies", "--store", "r.db").out.splitlines()]
+    status = {row[3]: row[6] for row in rows if len(row) == 8}
+    assert "new" not in status.values()
+    assert status["run"] == "measured"
+    study = next(row[0] for row in rows if "compare" in row)
+    shown = cli("show", study, "--store", "r.db").out
+    answer = done.out.strip().splitlines()
+    assert answer[0].startswith("B against A")
+    assert "%" in answer[0]
+    assert all(line in shown for line in answer)
