@@ -8,7 +8,7 @@ from typing import Literal
 
 from autotune.config.find import ConfigFile, find
 from autotune.errors import UsageError
-from autotune.space.definition import ENUM, Definition, Keys, read_definition
+from autotune.space.definition import ENUM, Definition, Keys, read_with_mistakes
 from autotune.space.expression import parse as parse_expression
 from autotune.space.legal import illegal
 from autotune.space.levels import divided, parse_levels
@@ -61,14 +61,11 @@ def check_file(name: str, library: Library) -> Report:
     file = find(KIND, name)
     if not library.params:
         raise UsageError(f"{title(library)} does not list its parameters: nothing to check against")
-    try:
-        definition = read_definition(file)
-    except UsageError as error:
-        lines = str(error).splitlines()
-        return Report(
-            file.path, title(library), tuple(Finding("error", "", line) for line in lines), None
-        )
-    findings = [*_parameters(definition, library), *_words(definition, library)]
+    definition, mistakes = read_with_mistakes(file)
+    findings = [Finding("error", "", line) for line in mistakes]
+    if definition is None:
+        return Report(file.path, title(library), tuple(findings), None)
+    findings += [*_parameters(definition, library), *_words(definition, library)]
     space = None
     if not any(finding.kind == "error" for finding in findings):
         space, more = _resolved(definition, file, library)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from autotune.config.find import ConfigFile
-from autotune.config.validated import read_toml
+from autotune.config.validated import read_toml, read_what_is_right
 from autotune.errors import UsageError
 from autotune.space.expression import parse as parse_expression
 from autotune.space.levels import divided, parse_levels
@@ -192,10 +193,25 @@ class Definition(BaseModel):
 def read_definition(file: ConfigFile) -> Definition:
     """Parse and validate one space file; raises :class:`UsageError` naming file and key."""
     definition = read_toml(file.text, file.path, Definition)
-    problem = next(problems(definition), None)
-    if problem:
-        raise UsageError(f"{file.path}: {problem}")
+    found = [f"{file.path}: {problem}" for problem in problems(definition)]
+    if found:
+        raise UsageError("\n".join(found))
     return definition
+
+
+def read_with_mistakes(file: ConfigFile) -> tuple[Definition | None, list[str]]:
+    """What is left of a space file without its mistakes, and all of them; None where nothing is.
+
+    What only follows from a mistake that is told (a rule about a table left out) is not told.
+    """
+    definition, told, left_out = read_what_is_right(file.text, file.path, Definition)
+    if definition is not None:
+        told += [
+            f"{file.path}: {problem}"
+            for problem in problems(definition)
+            if not left_out & set(re.findall(r"[\w.-]+", problem))
+        ]
+    return definition, told
 
 
 def _has_levels(table: ParameterTable) -> bool:

@@ -143,3 +143,43 @@ def test_a_missing_file_or_a_mute_library_is_told(tmp_path: Path) -> None:
     mute = Library("mpich", "5.0.2", "/opt/mpich/bin", "/opt/mpich/bin/mpiexec")
     with pytest.raises(UsageError, match=r"MPICH 5\.0\.2 does not list its parameters"):
         check_file("null", mute)
+
+
+MANY = """
+name = "mine"
+[parameters.btl_sm_eager_limit]
+levels = [1, "x"]
+valuez = 3
+[parameters.nothing_known]
+levels = [1, 2]
+[parameters.coll_tuned_bcast_algorithm]
+levels = [99]
+[[constraints]]
+rule = "btl_sm_eager_limit > 1"
+[[constraints]]
+rule = "btl_sm_fbox_max > 1"
+[[constraints]]
+rule = "ranks ="
+"""
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    """Those of the file's form, of its names, and of the library: one by one costs a run each."""
+    told = [
+        "parameters.btl_sm_eager_limit.levels: levels [1, 'x'] mix words and numbers",
+        "parameters.btl_sm_eager_limit.valuez: unknown key",
+        "constraints.2.rule: expression 'ranks ='",
+        "name: unknown key here ([parameters.NAME] has one); keys here are app_facts, ",
+        "constraints.1.rule: btl_sm_fbox_max is neither a parameter of this file nor a fact",
+        "has no parameter nothing_known",
+        "parameters.coll_tuned_bcast_algorithm.levels: 99 is not among",
+    ]
+    found = findings(tmp_path, MANY)
+    assert len(found) == len(told), found
+    for words, line in zip(told, found, strict=True):
+        assert words in line
+
+
+def test_a_file_that_is_no_toml_has_one_mistake(tmp_path: Path) -> None:
+    (one,) = findings(tmp_path, "levels = [")
+    assert "not TOML" in one
