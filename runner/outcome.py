@@ -119,6 +119,10 @@ def _mpi_problem(spec: LaunchSpec, probe: Probe) -> Outcome | None:
     return None
 
 
+NAMELESS = 0.1
+"""Where more than this part of the foreign load has no name, that is said."""
+
+
 def load_words(result: ExecResult) -> str:
     """Why a run was rejected: who else used the machine, and how much."""
     foreign = result.foreign
@@ -128,8 +132,12 @@ def load_words(result: ExecResult) -> str:
             f"the host of this virtual machine took {foreign.steal_s:.2f} s of CPU time away "
             f"during the run (steal); at most {foreign.limit_s:.2f} s are allowed"
         )
-    names = ", ".join(f"{c.name} {c.cpu_s:.2f} s" for c in result.culprits[:3])
-    who = f" ({names})" if names else ""
+    named = result.culprits[:3]
+    parts = [f"{c.name} {c.cpu_s:.2f} s" for c in named]
+    rest = foreign.cpu_s - sum(c.cpu_s for c in named)
+    if rest > NAMELESS * foreign.cpu_s:
+        parts.append(f"others, and those that ended meanwhile, {rest:.2f} s")
+    who = f" ({', '.join(parts)})" if named else " (all of them ended meanwhile)"
     return (
         f"other processes used {foreign.cpu_s:.2f} s of CPU time during the run{who}; "
         f"at most {foreign.limit_s:.2f} s are allowed"

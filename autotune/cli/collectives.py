@@ -14,6 +14,7 @@ from autotune.collectives.find import SIZES, Terms, find_tables, with_ranks
 from autotune.collectives.result import TABLES, CollectiveResult
 from autotune.errors import UsageError
 from autotune.store import Store
+from autotune.study.duration import parse_duration
 from autotune.words import interval, percent
 from runner.micro.sizes import sizes as parse_sizes
 
@@ -37,6 +38,7 @@ def collectives(
     min_gain: Annotated[
         float, typer.Option("--min-gain", metavar="PERCENT", min=0, max=50, help="Of an entry.")
     ] = 5.0,
+    budget: o.Budget = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
@@ -63,6 +65,7 @@ def collectives(
             guard=guard,
             watch=progress,
             say=lambda said: error_console().print(said, markup=False),
+            budget_s=None if budget is None else parse_duration(budget),
         )
         try:
             result = find_tables(targets, chosen, terms)
@@ -120,4 +123,10 @@ def _print(result: CollectiveResult) -> None:
         ]
         columns = [">bytes", "proven", ">gain of what was found", ">interval", "verdict"]
         out.print(table("", columns, rows))
+    if result.left_out:
+        out.print(
+            f"\nthe budget ended before {', '.join(result.left_out)}; the same command with a "
+            "larger one goes on",
+            markup=False,
+        )
     out.print("\n* between the sizes that were searched; intervals hold at all sizes together")

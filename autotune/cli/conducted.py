@@ -98,7 +98,7 @@ def _write_params(conductor: Conductor, result: Result, path: Path | None) -> No
         f"gain over the default {percent(result.gain)}, 95 % interval {percent(low)} to "
         f"{percent(high)}, {result.confirmation_runs} confirmation runs; study {result.study}"
     )
-    use = f"use: mpirun --tune {place.name} ...   undo: leave the option out"
+    use = f"use: mpirun --tune {shlex.quote(place.name)} ...   undo: leave the option out"
     evidence = [f"autotune: {result.recommended.key}", where, proof, use]
     try:
         written = write_tune_file(

@@ -11,7 +11,8 @@ from autotune.cli.progress import Progress
 from autotune.cli.render import console, table, write_json
 from autotune.stats import estimate_words
 from autotune.store import Store
-from autotune.study.noise import NoiseReport, measure_noise
+from autotune.study.duration import parse_duration
+from autotune.study.noise import FEWEST, NoiseReport, measure_noise
 from autotune.words import seconds
 
 
@@ -21,8 +22,9 @@ def noise(
     input_name: o.InputName = None,
     ranks: o.Ranks = None,
     runs: Annotated[
-        int, typer.Option("--runs", metavar="N", min=6, help="Runs of the default.")
+        int, typer.Option("--runs", metavar="N", min=FEWEST, help="Runs of the default.")
     ] = 20,
+    budget: o.Budget = None,
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
     metric: o.Metric = None,
@@ -40,7 +42,13 @@ def noise(
     target = words.resolve()
     with Store.open(store) as opened, Progress(None, None, json_out == "-") as progress:
         report = measure_noise(
-            target, o.space_for(target, None), opened, runs=runs, guard=guard, watch=progress
+            target,
+            o.space_for(target, None),
+            opened,
+            runs=runs,
+            budget_s=None if budget is None else parse_duration(budget),
+            guard=guard,
+            watch=progress,
         )
     if json_out:
         write_json(report.to_json(), json_out)

@@ -120,6 +120,10 @@ JsonOut = Annotated[
         "--json", metavar="FILE|-", help="Write the result as JSON ('-': standard output)."
     ),
 ]
+Budget = Annotated[
+    str | None,
+    typer.Option("--budget", metavar="TIME", help="Machine time for all of it: 90s, 10m, 2h."),
+]
 MaxRuns = Annotated[
     int | None,
     typer.Option("--runs", metavar="N", min=1, help="Launches for all of it, rejected ones too."),

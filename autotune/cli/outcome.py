@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -119,7 +120,9 @@ def _print_use(result: Result) -> None:
     out.print(f"  {result.mpirun}", markup=False, soft_wrap=True)
     if result.params_file:
         out.print("Parameter file, seen to take effect:", style="bold")
-        out.print(f"  mpirun --tune {result.params_file} ...", markup=False, soft_wrap=True)
+        out.print(
+            f"  mpirun --tune {shlex.quote(result.params_file)} ...", markup=False, soft_wrap=True
+        )
 
 
 def _row(finalist: Finalist, names: Names) -> list[str]:

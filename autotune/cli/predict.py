@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -207,7 +208,11 @@ def _end(
     if not quiet and check and proof is None:
         out.print("nothing to check: it is the default that is predicted", markup=False)
     if not quiet and written is not None:
-        out.print(f"parameter file: mpirun --tune {written} ...", markup=False, soft_wrap=True)
+        out.print(
+            f"parameter file: mpirun --tune {shlex.quote(str(written))} ...",
+            markup=False,
+            soft_wrap=True,
+        )
     elif not quiet and params_file is not None and not len(named.setting):
         out.print(f"{params_file} not written: the default needs no file", markup=False)
     elif not quiet and params_file is not None and proof is not None:

@@ -17,6 +17,41 @@ PLAIN_EVERY = 10
 """Without a terminal every tenth trial is a line, besides every new best."""
 
 
+class Status:
+    """One line that is redrawn on a terminal; elsewhere a line per kind of step (the words before
+    the colon).  Use as a context manager; ``quiet`` draws nothing."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.console = PlainConsole(stderr=True, highlight=False)
+        self.quiet = quiet
+        self._live: Live | None = None
+        self._kind = ""
+
+    def __enter__(self) -> Status:
+        if not self.quiet and sys.stderr.isatty():
+            self._live = Live(Text(""), console=self.console, transient=True, auto_refresh=False)
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+            self._live = None
+
+    def __call__(self, words: str) -> None:
+        kind = words.split(":", 1)[0]
+        if self._live is not None:
+            self._live.update(Text(shown(words), overflow="ellipsis", no_wrap=True), refresh=True)
+        elif not self.quiet and kind != self._kind:
+            self.console.print(f"{kind} ...", markup=False)
+        self._kind = kind
+
+
 class Progress:
     """A watcher that draws.  Use as a context manager; ``quiet`` draws nothing."""
 

@@ -132,10 +132,7 @@ def compare(
     app: o.AppName = None,
     input_name: o.InputName = None,
     ranks: o.Ranks = None,
-    budget: Annotated[
-        str | None,
-        typer.Option("--budget", metavar="TIME", help="Machine time: 90s, 10m."),
-    ] = None,
+    budget: o.Budget = None,
     runs: o.MaxRuns = None,
     pairs: Annotated[
         int | None,

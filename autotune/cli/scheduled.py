@@ -16,11 +16,13 @@ from autotune.store.location import VARIABLE
 from autotune.study.conduct import Request, answer_of
 from autotune.study.moved import follow
 from autotune.study.result import Result
-from autotune.words import seconds
+from autotune.words import remaining
 from runner.errors import RunnerError
 from runner.scheduler import Job, Scheduler, find
 
 POLL_S = 2.0
+BEGINNING_S = 5.0
+"""So long nothing is said while no worker runs yet."""
 AGAIN = 3
 """Workers started anew where all have ended before the study has an answer."""
 LEAVING_S = 20.0
@@ -115,8 +117,9 @@ class _Jobs:
                 f"{states['running']} workers running, {states['pending']} waiting; "
                 f"{done} trials done, {len(trials) - done} running"
             )
-            if line != told:
-                _say(f"{seconds(time.monotonic() - began)}: {line}")
+            spent = time.monotonic() - began
+            if line != told and (states["running"] or spent > BEGINNING_S):
+                _say(f"after {remaining(spent)}: {line}")
                 told = line
             time.sleep(POLL_S)
 

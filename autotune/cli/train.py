@@ -12,7 +12,8 @@ import typer
 
 from autotune.cli import options as o
 from autotune.cli.predict import read_features
-from autotune.cli.render import console, error_console, table, write_json, write_text
+from autotune.cli.progress import Status
+from autotune.cli.render import console, table, write_json, write_text
 from autotune.errors import UsageError
 
 From = Annotated[
@@ -75,8 +76,8 @@ def train(
                 "--features goes with --store; a dataset has its own, in its folder features"
             )
         data = training_set(folders, split)
-        say = _quiet if json_out == "-" else _say
-        done = [fit(kind, data.examples, data.defaults, watch=say) for kind in kinds]
+        with Status(json_out == "-") as say:
+            done = [fit(kind, data.examples, data.defaults, watch=say) for kind in kinds]
         best = min(done, key=lambda t: t.cost)
         made = model_of(best, data, {t.kind: t.cost for t in done})
     write_text(place, json.dumps(made.to_json(), allow_nan=False) + "\n")
@@ -158,11 +159,3 @@ def _from_store(store: str | None, files: Sequence[Path], folder: Path) -> Path:
         place.parent.mkdir(exist_ok=True)
         found.save(place)
     return folder
-
-
-def _say(words: str) -> None:
-    error_console().print(words, markup=False)
-
-
-def _quiet(_: str) -> None:
-    """With the result on standard output nothing else is said."""

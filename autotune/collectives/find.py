@@ -9,15 +9,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from autotune.collectives.candidates import OPERATIONS, Entry, as_rules, candidates, restricted
-from autotune.collectives.machine import Machine, program
+from autotune.collectives.machine import Allowance, BudgetSpent, Machine, program
 from autotune.collectives.prove import Proven, fewest_pairs, prove
 from autotune.collectives.result import CollectiveResult, Part
 from autotune.collectives.tournament import Tournament
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, load_space
 from autotune.store import Store
+from autotune.study.budget import BudgetTooSmall
 from autotune.study.events import Watcher, silent
 from autotune.study.target import Target
+from autotune.words import seconds
 from runner.lock import MachineLock
 from runner.machine import describe
 
@@ -37,6 +39,8 @@ class Terms:
     guard: bool = True
     watch: Watcher = silent
     say: Callable[[str], None] = lambda words: None
+    budget_s: float | None = None
+    """Machine seconds for all tables."""
 
 
 def find_tables(
@@ -57,7 +61,7 @@ def find_tables(
         on_wait=lambda holder: terms.say(f"waiting for the machine: {holder[:200]} holds it"),
         cpus=targets[0].cluster.cpu_set,
     ):
-        parts = [_part(operation, target, terms) for operation in operations for target in targets]
+        parts, left_out = _parts(targets, operations, terms)
     library = targets[0].library
     enums = {op: library.params.get(f"coll_tuned_{op}_algorithm") for op in operations}
     return CollectiveResult(
@@ -66,6 +70,7 @@ def find_tables(
         mpi={"name": library.family, "version": library.version},
         date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S"),
         parts=tuple(parts),
+        left_out=tuple(left_out),
         algorithms={
             op: {str(n): w for n, w in (info.enum if info else {}).items()}
             for op, info in enums.items()
@@ -73,11 +78,39 @@ def find_tables(
     )
 
 
-def _part(operation: str, target: Target, terms: Terms) -> Part:
+def _parts(
+    targets: Sequence[Target], operations: Sequence[str], terms: Terms
+) -> tuple[list[Part], list[str]]:
+    """The parts that the budget held, and the names of the others."""
+    allowance = Allowance(terms.budget_s)
+    wanted = [(operation, target) for operation in operations for target in targets]
+    parts: list[Part] = []
+    try:
+        for operation, target in wanted:
+            parts.append(_part(operation, target, terms, allowance))
+    except BudgetSpent:
+        if not parts:
+            raise BudgetTooSmall(
+                f"the budget of {seconds(terms.budget_s)} ended before the first table was proven. "
+                "Every run is kept: the same command with a larger --budget goes on"
+            ) from None
+    return parts, [f"{name} on {target.ranks} ranks" for name, target in wanted[len(parts) :]]
+
+
+def _part(operation: str, target: Target, terms: Terms, allowance: Allowance) -> Part:
     space = restricted(
         load_space("openmpi", target.library, {**target.facts, "nodes": 1}), operation
     )
-    machine = Machine(terms.store, target, space, operation, terms.seed, terms.guard, terms.watch)
+    machine = Machine(
+        terms.store,
+        target,
+        space,
+        operation,
+        terms.seed,
+        terms.guard,
+        terms.watch,
+        allowance=allowance,
+    )
     every = candidates(space)
     search = Tournament(every, terms.sizes, machine.measure, terms.min_gain)
     terms.say(f"{operation} on {target.ranks} ranks: {len(every)} candidates")

@@ -52,6 +52,28 @@ def by_size(record: RunRecord) -> dict[int, float]:
     return {int(row["size"]): float(row["us"]) for row in record.extra["sizes"]}
 
 
+class BudgetSpent(Exception):
+    """The next launch does not fit into what the command may spend."""
+
+
+@dataclass
+class Allowance:
+    """Machine seconds that one command may spend inside launches; None is no bound."""
+
+    seconds: float | None = None
+    spent_s: float = 0.0
+    last_s: float = 0.0
+
+    def claim(self) -> None:
+        """Raises BudgetSpent where a launch as long as the last does not fit in."""
+        if self.seconds is not None and self.spent_s + self.last_s > self.seconds:
+            raise BudgetSpent
+
+    def pay(self, wall_s: float) -> None:
+        self.spent_s += wall_s
+        self.last_s = wall_s
+
+
 @dataclass
 class Machine:
     """A place to measure one operation on ``target.ranks`` ranks; every run is stored."""
@@ -64,6 +86,7 @@ class Machine:
     guard: bool = True
     watch: Watcher = silent
     launches: int = 0
+    allowance: Allowance = field(default_factory=Allowance)
     asked: Counter[tuple[int, str]] = field(default_factory=Counter)
     """How often each setting of each study was wanted: what is stored is not measured again."""
 
@@ -95,7 +118,8 @@ class Machine:
         The n-th that is wanted of a setting is the n-th that is stored: a command that was
         interrupted goes on where it was.
 
-        Raises WorkError where it is the default that fails.
+        Raises WorkError where it is the default that fails, BudgetSpent where the allowance does
+        not hold the run.
         """
         target = target_for(self.target, self.operation, sizes)
         options = {"sizes": list(sizes)}
@@ -111,7 +135,9 @@ class Machine:
             if known:
                 record = self._stored(session.study.id, setting, stored[place].order)
             else:
+                self.allowance.claim()
                 record = session.bench.run(setting, "search").record
+                self.allowance.pay(record.wall_s)
             self.launches += 1
         times = by_size(record)
         if setting == DEFAULT and not times:

@@ -41,7 +41,8 @@ class Part:
 
 @dataclass(frozen=True)
 class CollectiveResult:
-    """Tables of a cluster; ``algorithms`` maps an operation's numbers to their names."""
+    """Tables of a cluster; ``algorithms`` maps an operation's numbers to their names, ``left_out``
+    names the tables that the budget did not hold."""
 
     cluster: str
     machine: str
@@ -49,6 +50,7 @@ class CollectiveResult:
     date: str
     parts: tuple[Part, ...]
     algorithms: dict[str, dict[str, str]]
+    left_out: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -84,6 +86,8 @@ class CollectiveResult:
 
     def _content(self) -> dict[str, Any]:
         plain = dataclasses.asdict(self)
+        if not self.left_out:
+            del plain["left_out"]  # Ids of complete results do not depend on it.
         return {"schema": SCHEMA, **json.loads(json.dumps(plain))}
 
     def to_json(self) -> dict[str, Any]:
@@ -103,7 +107,8 @@ def _parse(data: dict[str, Any]) -> CollectiveResult:
         )
         for part in data["parts"]
     )
-    return CollectiveResult(**{k: v for k, v in data.items() if k != "parts"}, parts=parts)
+    rest = {k: v for k, v in data.items() if k not in ("parts", "left_out")}
+    return CollectiveResult(**rest, parts=parts, left_out=tuple(data.get("left_out", ())))
 
 
 TABLES = Kept("collectives", "table of collectives", SCHEMA, _parse)

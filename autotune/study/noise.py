@@ -18,13 +18,17 @@ from autotune.stats import (
     resolution_table,
 )
 from autotune.store import Store
+from autotune.study.budget import Budget, BudgetTooSmall
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.identity import study_key
 from autotune.study.ledger import WARMUP, Entry
 from autotune.study.session import MEASURED, Session
 from autotune.study.target import Target
+from autotune.words import seconds
 
 NOISE = "noise"
+FEWEST = 6
+"""Runs of the default."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +68,30 @@ def measure_noise(
     store: Store,
     *,
     runs: int = 20,
+    budget_s: float | None = None,
     guard: bool = True,
     watch: Watcher = silent,
 ) -> NoiseReport:
-    """Run the default ``runs`` times against itself; raises WorkError where it does not run."""
+    """Run the default ``runs`` times against itself, less often where ``budget_s`` machine seconds
+    do not hold so many.
+
+    Raises WorkError where it does not run, BudgetTooSmall where fewer than :data:`FEWEST` fit in.
+    """
     key = study_key(target, space, Session.adapter(target), NOISE, {}, 0)
     with Session(store, key, target, space, guard, watch) as on:
         bench = on.bench
         before = bench.ledger.rejected
+        budget = Budget(bench.ledger, budget_s).from_here()
         bench.run(DEFAULT, WARMUP)
         watch(PhaseStarted(NOISE, "running the default against itself", runs))
-        entries = [bench.run(DEFAULT, NOISE, position=i) for i in range(runs)]
+        entries: list[Entry] = []
+        while len(entries) < runs and (not entries or budget.affords(1)):
+            entries.append(bench.run(DEFAULT, NOISE, position=len(entries)))
+        if len(entries) < FEWEST:
+            raise BudgetTooSmall(
+                f"the budget of {seconds(budget_s)} held {len(entries)} runs of the default; "
+                f"{FEWEST} are the least that tell anything: give more --budget"
+            )
         report = _report(entries, on.study.hash[:12], bench.ledger.rejected - before)
         store.set_result(on.study.id, MEASURED, report.to_json())
     return report

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,19 @@ def test_noise(cli: Cli, library: object) -> None:
     gains = [row["gain"] for row in data["resolvable"]]
     assert gains == sorted(gains, reverse=True)
     assert len(gains) >= 3
+
+
+@pytest.mark.mpi
+def test_noise_keeps_to_a_budget(cli: Cli, library: object, work: Path) -> None:
+    words = ("noise", "--no-guard", "--store", "r.db", "--metric", "t=([0-9.]+)", "--ranks", "1")
+    program = work / "slow.py"
+    program.write_text(
+        "import time\nfrom mpi4py import MPI\nt = time.time()\ntime.sleep(0.5)\n"
+        "print(f't={time.time() - t}')\n"
+    )
+    few = cli(*words, "--budget", "3s", "--", sys.executable, program)
+    assert few.code == 1
+    assert "the budget of 3.000 s held" in few.err
+    some = cli(*words, "--budget", "8s", "--json", "n.json", "--", sys.executable, program)
+    assert some.code == 0, some.err
+    assert 6 <= json.loads((work / "n.json").read_text())["runs"] < 20

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from autotune.cli import main
+from autotune.cli.progress import Status
 from autotune.cli.render import WIDTH, console, error_console, table
 from autotune.store import Store
 from autotune.words import verdict
@@ -47,6 +48,17 @@ def test_a_study_of_somebody_else_is_listed(work: Path, capfd: pytest.CaptureFix
     said = capfd.readouterr().out
     assert "\x1b" not in said
     assert r"\x1b[2Jowned" in said
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_many_steps_of_one_kind_are_one_line(
+    quiet: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with Status(quiet) as say:
+        for kind in ("knn", "ann"):
+            for number in range(20):
+                say(f"{kind}: options {number} of 20")
+    assert capfd.readouterr().err == ("" if quiet else "knn ...\nann ...\n")
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,28 @@ def test_a_proven_table_is_published_and_obeyed(
     assert not (work / "x.rules").exists()
 
 
+def test_what_the_budget_left_out_is_part_of_a_result(result: CollectiveResult) -> None:
+    cut = dataclasses.replace(result, left_out=("bcast on 8 ranks",))
+    assert "left_out" not in result.to_json()
+    assert cut.id != result.id
+    assert TABLES.read(TABLES.save(cut)) == cut
+
+
+@pytest.mark.mpi
+def test_a_budget_ends_before_the_first_table(cli: Cli, library: object, work: Path) -> None:  # noqa: F811
+    """What was measured is kept: the budget holds more the second time."""
+    words = ("collectives", "--operations", "bcast", "--ranks", "2", "--sizes", "64,4k")
+    words += ("--no-guard", "--store", "r.db")
+    done = cli(*words, "--budget", "1s")
+    assert done.code == 1
+    assert "the budget of 1.000 s ended before the first table was proven" in done.err
+    assert "the same command with a larger --budget goes on" in done.err
+    with Store.open("r.db") as opened:
+        (study,) = opened.studies()
+    assert study.status == "interrupted"
+    assert 1 <= study.runs <= 4
+
+
 @pytest.mark.slow
 @pytest.mark.mpi
 def test_a_table_from_beginning_to_end(cli: Cli, library: object, work: Path) -> None:  # noqa: F811

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import RunnerError
-from runner.guard import Foreign
+from runner.guard import Culprit, Foreign
 from runner.outcome import load_words
 from runner.supervise import ExecRequest, StartError, Supervisor
 from tests.runner.supervising import FAST, MARK, eventually, marked, request, script, stubborn
@@ -212,6 +212,26 @@ def test_what_the_host_took_is_not_laid_at_the_door_of_processes(supervisor: Sup
     assert "(steal)" in load_words(dataclasses.replace(seen, foreign=stolen))
     busy = Foreign(2.0, 0.0, 0.1, True, steal_s=0.1)
     assert "other processes used 2.00 s" in load_words(dataclasses.replace(seen, foreign=busy))
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ((), "2.00 s of CPU time during the run (all of them ended meanwhile)"),
+        ((0.5, 0.25), "(cc 0.50 s, cc 0.25 s, others, and those that ended meanwhile, 1.25 s)"),
+        ((1.5, 0.45), "(cc 1.50 s, cc 0.45 s)"),
+    ],
+)
+def test_the_parts_of_foreign_load_add_up(
+    supervisor: Supervisor, named: tuple[float, ...], told: str
+) -> None:
+    """A process that ended before the second look at the table has no name."""
+    seen = dataclasses.replace(
+        supervisor.run(request("true")),
+        foreign=Foreign(2.0, 0.0, 0.1, True),
+        culprits=tuple(Culprit(1, "cc", used) for used in named),
+    )
+    assert told in load_words(seen)
 
 
 def test_clean_environment_reaches_the_program(supervisor: Supervisor) -> None:

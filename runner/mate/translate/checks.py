@@ -145,7 +145,11 @@ class _AtImport(cst.CSTVisitor):
             raise self._wrong(node)
 
     def _wrong(self, node: cst.CSTNode) -> Exception:
-        return self.fail(node, "this runs once for all ranks of a process; move it into a function")
+        return self.fail(
+            node,
+            "this runs once for all ranks of a process, where the file is loaded; start the "
+            'program under if __name__ == "__main__":, or move this into a function',
+        )
 
 
 def check_main(wrapper: MetadataWrapper, fail: Fail) -> None:

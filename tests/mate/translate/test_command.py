@@ -33,6 +33,20 @@ def test_a_program_beside_the_ordinary_one(
     assert Path("ring_mate.py").read_text() == made
 
 
+def test_a_program_that_starts_at_top_level_is_told_where_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    block = 'if __name__ == "__main__":'
+    before, after = RING.split(block)
+    (call,) = after.strip().splitlines()
+    Path("top.py").write_text(before + call.strip() + "\n")
+    assert main(["mate", "translate", "top.py"]) == 2
+    said = capfd.readouterr().err
+    assert said.startswith("autotune: top.py:")
+    assert f"start the program under {block}, or move this into a function" in said
+
+
 def test_a_wrong_program_is_one_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
