@@ -115,6 +115,31 @@ def test_interrupting_and_going_on(library: object, work: Path) -> None:
         assert all(trial.state != "running" for trial in store.trials(1))
 
 
+def test_an_interrupted_run_says_so(library: object, work: Path) -> None:
+    (work / "p.py").write_text(
+        "import time\nfrom mpi4py import MPI\nopen('began', 'w').close()\ntime.sleep(60)\n"
+    )
+    words = [sys.executable, "-m", "autotune", "run", "--no-guard", "--store", "r.db"]
+    with subprocess.Popen(
+        [*words, "--ranks", "1", "--", sys.executable, "p.py"],
+        cwd=work,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as run:
+        deadline = time.monotonic() + 60
+        while not (work / "began").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        run.send_signal(signal.SIGINT)
+        _, err = run.communicate(timeout=60)
+    assert run.returncode == 130, err
+    assert "Interrupted: the program was ended, and nothing was stored." in err
+    with Store.open(work / "r.db") as store:
+        assert store.studies() == []
+
+
 def _runs(work: Path) -> int:
     with Store.open(work / "r.db") as store:
         studies = store.studies()
