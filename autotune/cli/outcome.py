@@ -120,9 +120,16 @@ def _print_use(result: Result) -> None:
     out.print(f"  {result.mpirun}", markup=False, soft_wrap=True)
     if result.params_file:
         out.print("Parameter file, seen to take effect:", style="bold")
-        out.print(
-            f"  mpirun --tune {shlex.quote(result.params_file)} ...", markup=False, soft_wrap=True
-        )
+        words = f"  {_launcher(result)} --tune {shlex.quote(result.params_file)} ..."
+        out.print(words, markup=False, soft_wrap=True)
+
+
+def _launcher(result: Result) -> str:
+    """The first word of the line that starts the program, quoted."""
+    try:
+        return shlex.quote(shlex.split(result.mpirun)[0])
+    except (ValueError, IndexError):
+        return "mpirun"
 
 
 def _row(finalist: Finalist, names: Names) -> list[str]:

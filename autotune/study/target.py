@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -139,9 +140,13 @@ class Target:
         return {name: value for name, value in found.items() if name not in around.env}
 
     def mpirun_line(self, adapter: Adapter, space: Space | None, setting: Setting) -> str:
-        """The launch as a user would type it: no read-back words."""
+        """The launch as a user would type it: without read-back, the launcher by its name where the
+        shell finds this one by it."""
         plain = dataclasses.replace(self, surroundings=Surroundings())
         spec = dataclasses.replace(plain.spec(space, setting), read_back=False, clean_env=False)
         words = adapter.command(spec, Path())
-        words[0] = Path(words[0]).name
+        name = Path(words[0]).name
+        found = shutil.which(name)
+        if found is not None and Path(found).resolve() == Path(words[0]).resolve():
+            words[0] = name
         return shlex.join(words)

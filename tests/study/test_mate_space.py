@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 import shutil
 import subprocess
@@ -82,6 +83,23 @@ def test_the_defaults_of_the_space_are_those_of_the_runtime() -> None:
         assert space[name].default == value, name
 
 
+def test_the_launcher_has_its_path_where_the_shell_finds_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line that is copied must start the MPI that was measured."""
+    for folder in ("ours", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mpirun").touch(mode=0o755)
+    ours = str(tmp_path / "ours" / "mpirun")
+    wanted = target(4, dataclasses.replace(NEW, launcher=ours))
+    found = {}
+    for folder in ("ours", "other", "none"):
+        monkeypatch.setenv("PATH", str(tmp_path / folder))
+        line = wanted.mpirun_line(adapter(wanted.library), None, Setting())
+        found[folder] = line.split(" -n ")[0]
+    assert found == {"ours": "mpirun", "other": ours, "none": ours}
+
+
 @pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
 def test_each_process_gets_the_cores_of_its_workers(library: Library) -> None:
     wanted = target(4, library)
@@ -95,7 +113,7 @@ def test_each_process_gets_the_cores_of_its_workers(library: Library) -> None:
     line = wanted.mpirun_line(
         adapter(library), space_of(wanted), Setting.parse("variant=mate,workers=4")
     )
-    assert line.startswith("mpirun -n 1 --map-by slot:PE=4 --bind-to core ")
+    assert line.startswith(f"{library.launcher} -n 1 --map-by slot:PE=4 --bind-to core ")
     assert line.endswith(" --variant mate --workers 4 --ranks-per-process 4 --local-grid 1x1x4")
 
 
