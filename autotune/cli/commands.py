@@ -74,7 +74,11 @@ def summary(name: str) -> str:
 
 def _typer(**options: Any) -> typer.Typer:
     return typer.Typer(
-        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, **options
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **options,
     )
 
 

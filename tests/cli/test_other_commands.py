@@ -20,6 +20,8 @@ def test_apps(cli: Cli) -> None:
 def test_version_and_help(cli: Cli) -> None:
     assert "autotune" in cli("--version").out
     assert "search" in cli("--help").out
+    for words in ((), ("search",), ("space",), ("space", "check")):
+        assert cli(*words, "-h").out == cli(*words, "--help").out
 
 
 @pytest.mark.mpi
