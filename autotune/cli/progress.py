@@ -11,8 +11,10 @@ from rich.text import Text
 
 from autotune.cli.render import PlainConsole, shown
 from autotune.study.events import Event, PhaseStarted, RunEnded, TrialEnded, Waiting
-from autotune.words import percent, remaining
+from autotune.words import percent, remaining, seconds
 
+LONG_S = 20.0
+"""How long a phase must take for a line that says so."""
 PLAIN_EVERY = 10
 """Without a terminal every tenth trial is a line, besides every new best."""
 
@@ -97,7 +99,15 @@ class Progress:
             self._trial(event)
         elif isinstance(event, RunEnded):
             self._runs += 1
+            self._foretell(event)
         self._redraw()
+
+    def _foretell(self, event: RunEnded) -> None:
+        """After the first run of a phase that takes long: how long at most."""
+        whole = (self._planned or 0) * event.entry.record.wall_s
+        if self._runs == 1 and whole >= LONG_S:
+            one = seconds(event.entry.record.wall_s)
+            self._line(f"  a run takes {one}: about {remaining(whole)} at most")
 
     def _trial(self, event: TrialEnded) -> None:
         self._done = event.number + 1

@@ -10,11 +10,14 @@ import pytest
 from rich.console import Console
 
 from autotune.cli import main
-from autotune.cli.progress import Status
+from autotune.cli.progress import Progress, Status
 from autotune.cli.render import WIDTH, console, error_console, table
+from autotune.space import Setting
 from autotune.store import Store
+from autotune.study.events import PhaseStarted, RunEnded
+from autotune.study.ledger import Entry
 from autotune.words import verdict
-from tests.contract.store_samples import key
+from tests.contract.store_samples import key, ok
 
 
 @pytest.mark.parametrize(("width", "gap"), [(25, 2), (26, 1)])
@@ -73,3 +76,16 @@ def test_many_steps_of_one_kind_are_one_line(
 )
 def test_verdicts_are_words_for_people(outcome: str, why: str, said: str) -> None:
     assert verdict(outcome, why) == said
+
+
+def test_a_long_phase_says_how_long_it_may_take(capfd: pytest.CaptureFixture[str]) -> None:
+    """Once, after its first run; a short one says nothing of it."""
+    record = ok(5.0, wall_s=5.0)
+    ended = RunEnded(Entry(0, "default", "confirm", record, None, 0, 0), Setting(), 1.0)
+    with Progress(None, None) as watch:
+        for planned in (24, 3):
+            watch(PhaseStarted("confirm", "proving", planned))
+            watch(ended)
+            watch(ended)
+    said = capfd.readouterr().err.splitlines()
+    assert said == ["proving ...", "  a run takes 5.000 s: about 2 min 0 s at most", "proving ..."]
