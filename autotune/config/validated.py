@@ -63,7 +63,10 @@ def read_what_is_right(
 
 
 def _lines(error: ValidationError, origin: str, model: type[BaseModel]) -> list[str]:
-    return [_tell(origin, dict(problem), model) for problem in error.errors()]
+    """Every mistake; of a table with mistakes in it nothing is told as a whole."""
+    problems = error.errors()
+    inner = {p["loc"][:end] for p in problems for end in range(1, len(p["loc"]))}
+    return [_tell(origin, dict(p), model) for p in problems if p["loc"] not in inner]
 
 
 Place = tuple[str | int, ...]
@@ -139,7 +142,7 @@ def _tables(model: type[BaseModel], where: str = "") -> list[tuple[str, set[str]
         for inner in _models_in(field.annotation):
             origin = getattr(field.annotation, "__origin__", None)
             below = f"{where}.{name}".lstrip(".") + (".NAME" if origin is dict else "")
-            found += _tables(inner, f"[{below}]" if origin is list else below)
+            found += _tables(inner, f"[{below}]" if origin in (list, tuple) else below)
     return found
 
 

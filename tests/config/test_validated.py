@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import pytest
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from autotune.config.validated import read_toml, read_what_is_right
 from autotune.errors import UsageError
@@ -20,15 +22,16 @@ class Outer(BaseModel):
     title: str = ""
     tables: dict[str, Inner] = {}
     rows: list[Inner] = []
+    lines: Annotated[tuple[Inner, ...], Field(min_length=1)] = (Inner(),)
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("titel = 'x'", "f: titel: unknown key; did you mean 'title'?"),
-        ("name = 'x'", "f: name: unknown key here ([tables.NAME] has one); keys here are rows, "),
-        ("Name = 'x'", "f: Name: unknown key here ([tables.NAME] has one); keys here are rows, "),
-        ("zzz = 'x'", "f: zzz: unknown key; keys here are rows, tables, title"),
+        ("name = 'x'", "f: name: unknown key here ([tables.NAME] has one); keys here are lines, "),
+        ("Name = 'x'", "f: Name: unknown key here ([tables.NAME] has one); keys here are lines, "),
+        ("zzz = 'x'", "f: zzz: unknown key; keys here are lines, rows, tables, title"),
         ("[tables.a]\nlevel = 1", "f: tables.a.level: unknown key; did you mean 'levels'?"),
         ("[tables.name]\nlevel = 1", "tables.name.level: unknown key; did you mean 'levels'?"),
         ("[[rows]]\ntitle = 1", "rows.0.title: unknown key here (the top of the file has one)"),
@@ -38,6 +41,13 @@ def test_an_unknown_key_is_explained_where_it_stands(text: str, told: str) -> No
     with pytest.raises(UsageError) as raised:
         read_toml(text, "f", Outer)
     assert told in str(raised.value)
+
+
+def test_a_table_with_a_mistake_in_it_is_no_second_mistake() -> None:
+    with pytest.raises(UsageError) as raised:
+        read_toml("[[lines]]\nlevels = 'x'", "f", Outer)
+    (line,) = str(raised.value).splitlines()
+    assert line.startswith("f: lines.0.levels: ")
 
 
 def test_the_rest_of_a_file_is_read() -> None:
