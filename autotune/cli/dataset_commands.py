@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, TargetWords, total_cores
-from autotune.cli.render import console, table, write_json
+from autotune.cli.render import WIDTH, console, table, write_json
 from autotune.config.app import load_app
 from autotune.config.cluster import load_cluster
 from autotune.datasets.card import Cell
@@ -24,7 +24,7 @@ from autotune.errors import UsageError
 from autotune.space import load_space
 from autotune.space.trust import check_config_name
 from autotune.store import Store, Study
-from autotune.words import percent, seconds
+from autotune.words import beginning, percent, seconds
 from runner.mpi.discover import find
 
 dataset = typer.Typer(help="Measured runs as files (docs/datasets.md).", no_args_is_help=True)
@@ -68,7 +68,9 @@ def _print(words: Description) -> None:
     for cell in words.cells:
         if cell.best and cell.null is not True:
             ratio = f"x{cell.best_ratio:.3f}" if cell.best_ratio else ""
-            out.print(f"{cell.key}: smallest median {ratio}: {cell.best}", markup=False)
+            said = f"{cell.key}: smallest median {ratio}: "
+            room = 2 * WIDTH - len(said)
+            out.print(f"{said}{beginning(cell.best, room)}", markup=False)
 
 
 def _row(cell: CellWords) -> list[str]:
