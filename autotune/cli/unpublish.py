@@ -10,8 +10,8 @@ import typer
 from autotune.cli.options import JsonOut
 from autotune.cli.render import console, write_json
 from autotune.errors import UsageError
-from autotune.publish.install import remove
 from autotune.publish.record import forget, published
+from autotune.publish.undo import remove
 
 
 def unpublish(

@@ -26,10 +26,11 @@ from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.kept import content_id
 from autotune.predict.reading import settings as model_settings
 from autotune.publish import formats
+from autotune.publish.block import CLOSE, seal
 from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import Format, find
 from autotune.publish.formats.scripts import Script
-from autotune.publish.header import CLOSE, Header, commented, seal
+from autotune.publish.header import Header, commented
 from autotune.publish.install import Text, put, read_text
 from autotune.publish.plan import compose, series
 from autotune.publish.probe import Prober
@@ -149,7 +150,7 @@ def forged(
         whole = seal(commented(header.lines(), ("# ", "")) + body)
         put(path, Text(body, whole[: len(whole) - len(body)]))
         return path
-    block = commented(header.lines(), fmt.comment) + body
+    block = commented(header.lines(fmt.merges), fmt.comment) + body
     if fmt.merges:
         block += commented([CLOSE], fmt.comment)
     put(path, Text(seal(fmt.prologue + block)))
