@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.config.cluster import Cluster, load_cluster
-from autotune.config.find import find as find_config
+from autotune.config.cluster import Cluster, cluster_file, load_cluster
 from autotune.errors import UsageError
 from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import find
@@ -68,7 +67,7 @@ def cluster_of(header: Header, path: Path) -> Cluster:
     Raises UsageError.
     """
     name = check_config_name("clusters", header.cluster, str(path))
-    check_config(find_config("clusters", name))
+    check_config(cluster_file(name))
     return load_cluster(name)
 
 
