@@ -29,7 +29,7 @@ from autotune.study.result import (
     name_recommendation,
     round_rows,
 )
-from autotune.study.search import BUDGET_SPENT, NOTHING_LEFT
+from autotune.study.search import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT
 from autotune.study.session import Session
 from autotune.study.target import Target
 from autotune.study.warnings import study_warnings
@@ -223,7 +223,7 @@ def answer_of(study: Study, plan: SearchPlan) -> Result | None:
     more_runs = plan.max_runs is not None and plan.max_runs > (done.max_runs or 0)
     # Under the same budget more trials would find it spent again.
     bounded = plan.budget_s is not None or plan.max_runs is not None
-    more_trials = more_trials and not (bounded and done.ended_by == BUDGET_SPENT)
+    more_trials = more_trials and not (bounded and done.ended_by in (BUDGET_SPENT, BUDGET_GONE))
     if done.ended_by != NOTHING_LEFT and (more_trials or more_time or more_runs):
         return None
     return done

@@ -13,6 +13,7 @@ from statistics import median
 
 from autotune.space import DEFAULT, Setting
 from autotune.stats import finalists, next_run, noise_of, ratio_to_default
+from autotune.study.budget import BudgetSpent
 from autotune.study.events import PhaseStarted
 from autotune.study.ledger import DEFAULT_KEY, RACE, SEARCH, Entry
 from autotune.study.search import Search
@@ -154,11 +155,14 @@ class Race:
         while self._left(known) > 0 and (setting := known.next_setting(self.plan.min_gain)):
             if not self.search.budget.affords(1 + self.search.kept_runs):
                 break
-            if not began:
-                self.search.watch(PhaseStarted(RACE, "racing the promising", self._left(known)))
-                self.search.defaults.start(NOISE_RUNS)
-                began = True
-            self._measure(setting, trials)
+            try:
+                if not began:
+                    self.search.watch(PhaseStarted(RACE, "racing the promising", self._left(known)))
+                    self.search.defaults.start(NOISE_RUNS)
+                    began = True
+                self._measure(setting, trials)
+            except BudgetSpent:
+                break
             known = evidence(self.bench.ledger.entries, trials)
         return known
 

@@ -224,6 +224,8 @@ def judge_status(answer: Answer, ledger: Ledger) -> Status:
         return "recommended"
     if answer.vetoed:
         return "keep_default"
+    if proof is None and answer.budget_ended:
+        return "inconclusive"
     if proof is None or not (proof.open or proof.winners):
         return "keep_default"
     spread = estimate(ledger.default_values()).spread
