@@ -91,7 +91,7 @@ def verify_published(
     if compare and all(s.in_force is not False for s in states):
         terms = _Terms(pairs, budget_s, guard, run_recorded, quiet)
         checks = _compare(states, library, store, terms)
-    failed = any(s.in_force is False for s in states) or any(c.lost for c in checks)
+    failed = any(s.in_force is False for s in states) or any(c.failed for c in checks)
     if json_out:
         data = {
             "schema": "autotune-verified-1",

@@ -108,7 +108,7 @@ def _check(header: Header) -> None:
     texts = [header.format, header.cluster, header.tool, header.date, header.mpi, header.probe]
     texts += [header.fingerprint, header.backup or "", *seen.programs, seen.date, seen.machine]
     texts += [seen.source, seen.status, seen.setting, seen.mpi_family, seen.mpi_version]
-    texts += [seen.cluster, *content.groups]
+    texts += [seen.cluster, seen.mpi_bin, *content.groups]
     for values in content.groups.values():
         texts += [word for pair in values.items() for word in pair]
     for rule in content.rules:

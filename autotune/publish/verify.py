@@ -87,7 +87,7 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
         return FileState(path, False, "the file was edited since it was published", header)
     here = series(prober.library)
     if here.split(" (")[0] != header.mpi.split(" (")[0]:
-        return FileState(path, False, f"it is for {header.mpi}; here is {here}", header)
+        return FileState(path, False, _other_mpi(header, here), header)
     try:
         Trust(prober.library, known_names(prober.library, spaces)).check(path, text, header)
     except UsageError as problem:
@@ -100,6 +100,13 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
     except NotObeyed as problem:
         return FileState(path, False, str(problem), header)
     return FileState(path, True, f"{len(header.content.names)} values in force", header)
+
+
+def _other_mpi(header: Header, here: str) -> str:
+    """What it is for, what is here, and how to name the one that it was measured with."""
+    words = f"it is for {header.mpi}; here is {here}"
+    place = header.evidence.mpi_bin
+    return f"{words}.  It was measured with the one in {place}: --mpi {place}" if place else words
 
 
 def _loading(path: Path, text: Text, header: Header, prober: Prober) -> Loading:

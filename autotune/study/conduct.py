@@ -18,6 +18,7 @@ from autotune.strategies import create
 from autotune.study.book import StoreBook
 from autotune.study.events import Event, Watcher, silent
 from autotune.study.identity import study_key
+from autotune.study.origin import origin_of
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import Answer, carry_out
 from autotune.study.result import (
@@ -131,6 +132,8 @@ class Conductor:
         return result
 
     def _conclude(self, result: Result, answer: Answer) -> None:
+        target = self.request.target
+        result.origin = origin_of(target.program, target.cwd).to_json()
         best = answer.search.best
         ledger = self.bench.ledger
         result.best = best_seen(ledger, best.effective if best else None)
@@ -143,7 +146,7 @@ class Conductor:
             return
         name_recommendation(result, answer.recommendation)
         result.best = best_seen(ledger, result.recommended)
-        result.mpirun = self.request.target.mpirun_line(
+        result.mpirun = target.mpirun_line(
             self.runner.adapter, self.request.space, result.recommended
         )
 
