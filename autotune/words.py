@@ -43,6 +43,11 @@ def asked_time(value: float) -> str:
     return " ".join(f"{n} {unit}" for n, unit in ((hours, "h"), (minutes, "min")) if n)
 
 
+def count(number: int, thing: str) -> str:
+    """1 value, 2 values."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def percent(gain: float | None) -> str:
     """A gain with its sign: +8.3 %."""
     return "-" if gain is None else f"{gain * 100:+.1f} %"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,14 @@ def program_of(
         cwd=str(Path.cwd()) if origin is None else origin.cwd,
     )
     return Again(target, origin)
+
+
+def recorded_only(checks: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether one of these programs is known by its command line alone: it is looked at again only
+    with ``--run-recorded``."""
+    return any(
+        check.get("program") and _known(str(check.get("app")), check) is None for check in checks
+    )
 
 
 def _recorded(command: tuple[str, ...], check: Mapping[str, Any], origin: Origin | None) -> App:

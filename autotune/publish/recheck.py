@@ -20,6 +20,7 @@ from autotune.study.bench import MachineBusy
 from autotune.study.budget import BudgetTooSmall
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher, silent
+from autotune.words import count
 from runner.mpi.library import Library
 
 
@@ -86,7 +87,7 @@ def recheck(
             found.append(Recheck(evidence.source, again.name, status, again.words, data))
             continue
         target = again.target
-        program = f"{target.app.name} on {target.ranks} ranks"
+        program = f"{target.app.name} on {count(target.ranks, 'rank')}"
         claim = claim_of(evidence, check)
         request = ComparisonRequest(
             target=target,

@@ -23,6 +23,7 @@ from autotune.publish.rules import ENABLE, FILE
 from autotune.publish.trust import Trust
 from autotune.publish.tune_file import NotObeyed
 from autotune.space.trust import check_config_name, known_names
+from autotune.words import count
 
 
 @dataclass
@@ -99,7 +100,7 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
         prober.check(fmt, header.content, _loading(path, text, header, prober))
     except NotObeyed as problem:
         return FileState(path, False, str(problem), header)
-    return FileState(path, True, f"{len(header.content.names)} values in force", header)
+    return FileState(path, True, f"{count(len(header.content.names), 'value')} in force", header)
 
 
 def _other_mpi(header: Header, here: str) -> str:

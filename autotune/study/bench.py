@@ -112,6 +112,8 @@ class MachineBench:
             if entry.record.state != "foreign_load":
                 self._waited_in_vain = 0
                 return entry
+            if self.budget is not None:
+                self.budget.require()  # Else it would wait for nothing.
             self._wait(entry.record, quiet_s)
             if self._waited_in_vain >= self.max_waits:
                 break

@@ -152,12 +152,12 @@ def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> Comparis
 
 
 def _limit(run_s: float, budget: Budget) -> float:
-    """Seconds after which B hangs: it leaves A its run of the budget, unless that were little more
-    than A takes."""
+    """Seconds after which B hangs: half of the budget at most, so that A has its run, unless that
+    is little more than A takes."""
     hangs = LIMIT_FACTOR * run_s + LIMIT_SLACK_S
     if budget.left_s is None:
         return hangs
-    return min(hangs, max(budget.left_s - 2 * run_s, LEAST_FACTOR * run_s + LEAST_SLACK_S))
+    return min(hangs, max(budget.left_s / 2, LEAST_FACTOR * run_s + LEAST_SLACK_S))
 
 
 def _no_pair(request: ComparisonRequest, warm: Entry | None) -> str:

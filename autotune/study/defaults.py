@@ -8,7 +8,7 @@ from autotune.study.bench import Bench
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.ledger import DEFAULT_KEY, DEFAULT_PHASE, WARMUP, Entry
 from autotune.study.plan import SearchPlan
-from autotune.words import asked_time, seconds
+from autotune.words import asked_time, count, seconds
 from runner.types import RunRecord
 
 
@@ -88,8 +88,10 @@ class Defaults:
         )
         first = [e.record.wall_s for e in entries if e.kind == WARMUP and e.record.valid]
         if not first:
+            rejected = sum(entry.rejected for entry in entries)
+            why = f" ({count(rejected, 'run')} rejected for foreign load)" if rejected else ""
             return (
-                f"the budget of {asked} ended before the default had run once.\n"
+                f"the budget of {asked} ended before the default had run once{why}.\n"
                 f"{needed}.\n{_REMEDY}"
             )
         return (

@@ -60,7 +60,8 @@ def published(
         (study,) = opened.studies()
     source = f"study:{study.hash[:12]}"
     assert main(["publish", "--from", source, "--format", "tune", "-o", "p.tune", "--force"]) == 0
-    capfd.readouterr()
+    said = capfd.readouterr().out
+    assert f"still right?  autotune verify-published --run-recorded {place / 'p.tune'}" in said
     return place / "p.tune"
 
 

@@ -12,6 +12,7 @@ import pytest
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.bench import MachineBench, MachineBusy
 from autotune.study.budget import Budget, BudgetSpent
+from autotune.study.events import Event, Waiting
 from autotune.study.ledger import Entry, Ledger
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import carry_out, disturbed
@@ -70,9 +71,13 @@ def test_a_machine_that_disturbs_everything_is_too_busy(machine: Any) -> None:
 def test_rejected_runs_are_no_way_around_a_budget(machine: Any) -> None:
     busy = machine(lambda spec: True, quiet=True)
     busy.budget = Budget(busy.ledger, seconds=4.5)
+    told: list[Event] = []
+    busy.watch = told.append
     with pytest.raises(BudgetSpent):
         busy.run(DEFAULT, "warmup", timeout_s=4.5)
     assert busy.store.stored == ["foreign_load"] * 5
+    # Nothing is waited for that cannot be started.
+    assert sum(isinstance(event, Waiting) for event in told) == 4
     # No default is known yet: a run may take what is left, not the whole.
     assert busy.runner.limits == [4.5, 3.5, 2.5, 1.5, 0.5]
 
