@@ -36,17 +36,17 @@ def test_a_search_is_refused_after_its_first_run(
     cli: Cli, program: Program, store: Path, library: object
 ) -> None:
     words = program(SLEEPS.format(default=1.0, tuned=1.0))
-    done = cli("search", "--budget", "4s", "-n", "1", "--no-guard", "--", *words)
+    done = cli("search", "--budget", "30s", "-n", "1", "--no-guard", "--", *words)
     assert done.code == 1
     said = " ".join(done.err.split())
-    assert "a budget of 4 s cannot hold a search here: the first run took 1." in said
+    assert "a budget of 30 s cannot hold a search here: the first run took" in said
     assert "at least 32 runs" in said
     assert "Give more (--budget)" in said
     first, second = runs_of(store)
     assert first.state == "ok"
     assert second.state == "timeout"
     # It was given its share of what was left, not the rest of the budget.
-    assert second.wall_s < (4.0 - first.wall_s) / 2
+    assert second.wall_s < (30.0 - first.wall_s) / 2
 
 
 def test_a_program_longer_than_the_budget_is_ended_with_it(
@@ -73,10 +73,10 @@ def test_a_comparison_is_not_held_up_by_a_program_that_hangs(
     cli: Cli, program: Program, store: Path, library: object
 ) -> None:
     words = program(SLEEPS.format(default=0.05, tuned=60))
-    done = cli("compare", "default", "btl_sm_eager_limit=8k", "--budget", "4s", "-n", "1",
+    done = cli("compare", "default", "btl_sm_eager_limit=8k", "--budget", "8s", "-n", "1",
                "--no-guard", "--", *words)  # fmt: skip
     assert done.code == 0, done.err
     assert "the budget ended it" in " ".join(done.out.split())
     walls = [record.wall_s for record in runs_of(store)]
-    assert sum(walls[:-1]) < 4.0
-    assert max(walls) < 8.0
+    assert sum(walls[:-1]) < 8.0
+    assert max(walls) < 7.5

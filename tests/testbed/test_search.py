@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,10 +76,10 @@ def test_a_testbed_of_another_name_is_searched(
     assert f"autotune search --cluster {name} --ranks 2 -- PROGRAM ARGS" in said
     assert main(["cluster", "list"]) == 0
     assert re.search(rf"^{name} +2 A testbed that is up: TCP, 0 ms", capfd.readouterr().out, re.M)
-    # One run on both nodes is enough to see it: the budget holds no search.
-    words = ["search", "--cluster", name, "--app", "jacobi3d", "--input", "tiny"]
-    words += ["--budget", "6s", "--no-guard", "--store", "results.db"]
-    assert main(words) == 1
+    # One run on both nodes is enough to see it: the budget holds no search of what sleeps.
+    program = [sys.executable, "-c", "import time; time.sleep(2); from mpi4py import MPI"]
+    words = ["search", "--cluster", name, "--ranks", "2", "--budget", "30s", "--no-guard"]
+    assert main([*words, "--store", "results.db", "--", *program]) == 1
     assert "cannot hold a search here: the first run took" in capfd.readouterr().err
     with Store.open("results.db") as opened:
         (found,) = opened.studies()
