@@ -37,6 +37,19 @@ def remaining(value: float) -> str:
     return f"{round(value)} s" if value < 99.5 else seconds(value)
 
 
+def asked_time(value: float) -> str:
+    """A time that somebody gave, without digits that he did not write: 40 s, 1.5 s, 10 min."""
+    if value < 60 or value % 60:
+        return f"{value:g} s"
+    hours, minutes = divmod(round(value / 60), 60)
+    return " ".join(f"{n} {unit}" for n, unit in ((hours, "h"), (minutes, "min")) if n)
+
+
+def count(number: int, thing: str) -> str:
+    """1 value, 2 values."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def percent(gain: float | None) -> str:
     """A gain with its sign: +8.3 %."""
     return "-" if gain is None else f"{gain * 100:+.1f} %"

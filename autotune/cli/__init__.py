@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 INTERRUPTED = 130
 
@@ -32,6 +34,7 @@ def _run(arguments: list[str]) -> int:
     from autotune.errors import AutotuneError
     from runner.errors import RunnerError
 
+    _give_home()
     try:
         with _terminated_like_interrupted():
             code = build()(args=arguments, prog_name="autotune", standalone_mode=False)
@@ -53,6 +56,13 @@ def _run(arguments: list[str]) -> int:
         # The reader of our output went away (autotune ... | head): not an error of ours.
         sys.stderr.close()
         return 0
+
+
+def _give_home() -> None:
+    """Open MPI does not start without HOME, which systemd and some crons leave out."""
+    if "HOME" not in os.environ:
+        with suppress(RuntimeError):  # A user without an entry among the users.
+            os.environ["HOME"] = str(Path.home())
 
 
 @contextmanager

@@ -10,13 +10,21 @@ import typer
 from autotune.cli.options import JsonOut, Mpi
 from autotune.cli.render import console, table, write_json, write_text
 from autotune.config.app import App, load_app
-from autotune.config.cluster import is_wheel, load_cluster, read_cluster
+from autotune.config.cluster import (
+    Cluster,
+    cluster_file,
+    cluster_names,
+    is_wheel,
+    load_cluster,
+    read_cluster,
+)
 from autotune.config.find import listing
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.names import config_name
 from autotune.study.startup import startup
 from autotune.words import seconds
+from runner.errors import RunnerError
 from runner.machine import describe
 from runner.mpi.discover import find
 
@@ -57,13 +65,23 @@ def _one(app: App) -> None:
 @cluster.command("list")
 def list_clusters(json_out: JsonOut = None) -> None:
     """List the cluster definitions and where they come from."""
-    files = listing("clusters")
-    known = [(f, read_cluster(f.name)) for f in files]
+    known = [(name, read_cluster(name)) for name in cluster_names()]
     if json_out:
-        write_json([{**c.model_dump(mode="json"), "file": f.path} for f, c in known], json_out)
+        data = [{**c.model_dump(mode="json"), "file": cluster_file(n).path} for n, c in known]
+        write_json(data, json_out)
         return
-    rows = [[c.name, str(c.nodes), c.description] for _, c in known]
-    console().print(table("", ["name", ">nodes", "what it is"], rows))
+    console().print(table("", ["name", ">nodes", "what it is"], [_row(n, c) for n, c in known]))
+
+
+def _row(name: str, known: Cluster) -> list[str]:
+    """What a testbed has is known while it is up."""
+    if known.testbed is None:
+        return [name, str(known.nodes), known.description]
+    try:
+        up = load_cluster(name)
+    except RunnerError:
+        return [name, "-", f"{known.description}; not up"]
+    return [name, str(up.nodes), f"A testbed that is up: {up.interconnect}"]
 
 
 @cluster.command("init")

@@ -15,6 +15,7 @@ from autotune.publish import formats
 from autotune.publish.header import gain_words
 from autotune.publish.plan import Planned, plan
 from autotune.publish.probe import Prober
+from autotune.publish.programs import recorded_only
 from autotune.publish.publishing import Published, diff, preview
 from autotune.publish.publishing import publish as carry_out
 from autotune.publish.source import Proposal, read_source
@@ -144,6 +145,10 @@ def _print(proposal: Proposal, done: list[Published], force: bool) -> None:
         if one.edited is not None:
             out.print(f"  the edited file is kept as {one.edited}", markup=False, soft_wrap=True)
         out.print(f"  undo: {one.undo}", markup=False, soft_wrap=True)
+    again = " --run-recorded" if recorded_only(seen.check) else ""
+    files = " ".join(str(one.path) for one in done)
+    words = f"still right?  autotune verify-published{again} {files}"
+    out.print(words, markup=False, soft_wrap=True)
 
 
 def _preview(

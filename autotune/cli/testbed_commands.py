@@ -11,6 +11,7 @@ import typer
 
 from autotune.cli.options import JsonOut
 from autotune.cli.render import console, table, write_json
+from autotune.config.cluster import check_testbed_name
 from autotune.errors import UsageError
 from autotune.words import percent, seconds
 from runner import testbed as tb
@@ -76,6 +77,7 @@ def up(
 ) -> None:
     """Bring a testbed up; one that is up with the same properties stays as it is."""
     asked = (parse_latency(latency), parse_rate(rate))
+    check_testbed_name(name)
     with ExitStack() as turn:
         _taken(turn, waiting=True)
         found = tb.up(name, nodes, *asked, mtu, cores)
@@ -86,9 +88,7 @@ def up(
     out = console()
     out.print(f"testbed {name} is up: {_properties(found)}", markup=False)
     _print_nodes(found)
-    option = "" if name == tb.DEFAULT_NAME else f" --name {name}"
-    for words in (f"status{option}", f"run{option} -- mpirun -n 2 PROGRAM", f"down{option}"):
-        out.print(f"  autotune testbed {words}", markup=False)
+    _print_uses(name)
 
 
 @testbed.command("status")
@@ -203,6 +203,18 @@ def _print_nodes(found: tb.Testbed) -> None:
         console().print(
             "note: nodes share CPUs; ranks are declared oversubscribed and yield", markup=False
         )
+
+
+def _print_uses(name: str) -> None:
+    """The commands that a testbed is for, as they are typed."""
+    option = "" if name == tb.DEFAULT_NAME else f" --name {name}"
+    for words in (
+        f"search --cluster {name} --ranks 2 -- PROGRAM ARGS",
+        f"testbed status{option}",
+        f"testbed run{option} -- mpirun -n 2 PROGRAM",
+        f"testbed down{option}",
+    ):
+        console().print(f"  autotune {words}", markup=False, soft_wrap=True)
 
 
 def _print_status(seen: tb.Status) -> None:

@@ -9,9 +9,9 @@ import typer
 
 from autotune.cli.options import JsonOut
 from autotune.cli.render import console, write_json
-from autotune.errors import UsageError
-from autotune.publish.install import remove
+from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.publish.record import forget, published
+from autotune.publish.undo import remove
 
 
 def unpublish(
@@ -39,13 +39,21 @@ def unpublish(
             forget(gone)
         paths = [p for p in known if p.exists()]
     # Of files made together the last may name the first.
-    done = []
+    done: list[dict[str, str]] = []
+    problems: list[AutotuneError] = []
     for path in reversed(paths):
-        done.append({"path": str(path), "done": remove(path, force)})
+        try:
+            done.append({"path": str(path), "done": remove(path, force)})
+        except AutotuneError as problem:
+            problems.append(problem)  # The others are undone all the same.
+            continue
         forget(path)
         if json_out != "-":
             console().print(done[-1]["done"], markup=False, soft_wrap=True)
     if json_out:
         write_json({"schema": "autotune-unpublished-1", "files": done}, json_out)
-    elif not done:
+    elif not done and not problems:
         console().print("nothing is published", markup=False)
+    if problems:
+        words = "\n".join(f"{problem}" for problem in problems)
+        raise UsageError(words) if isinstance(problems[0], UsageError) else WorkError(words)

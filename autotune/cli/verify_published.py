@@ -91,7 +91,7 @@ def verify_published(
     if compare and all(s.in_force is not False for s in states):
         terms = _Terms(pairs, budget_s, guard, run_recorded, quiet)
         checks = _compare(states, library, store, terms)
-    failed = any(s.in_force is False for s in states) or any(c.lost for c in checks)
+    failed = any(s.in_force is False for s in states) or any(c.failed for c in checks)
     if json_out:
         data = {
             "schema": "autotune-verified-1",
@@ -101,7 +101,10 @@ def verify_published(
         }
         write_json(data, json_out)
     if not quiet:
-        _print_checks(checks, failed)
+        _print_checks(checks)
+        if any(s.in_force is False for s in states) or any(c.status == "gone" for c in checks):
+            advice = "take it away with autotune unpublish FILE, or search and publish again"
+            console().print(advice, markup=False)
     if failed:
         raise typer.Exit(1)
 
@@ -165,15 +168,13 @@ def _print_states(states: list[FileState]) -> None:
         out.print(f"  {state.why}", markup=False)
 
 
-def _print_checks(checks: list[Recheck], failed: bool) -> None:
+def _print_checks(checks: list[Recheck]) -> None:
     out = console()
     for check in checks:
         words = check.words
         if check.status == "cannot be told":
             pairs = check.data.get("pairs", 0)
             words = f"with {pairs} pairs ({words}); --pairs N allows more"
-        out.print(f"{check.status}: {check.source} on {check.program}: {words}", markup=False)
-    if failed:
-        out.print(
-            "take it away with autotune unpublish FILE, or search and publish again", markup=False
-        )
+        line = f"{check.status}: {check.source} on {check.program}: {words}"
+        # Commands and paths are made to be copied.
+        out.print(line, markup=False, soft_wrap=check.status in ("not compared", "cannot be run"))

@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from autotune.collectives.candidates import OPERATIONS, Entry, as_rules, candidates, restricted
-from autotune.collectives.machine import Allowance, BudgetSpent, Machine, program
+from autotune.collectives.machine import Allowance, Machine, program
 from autotune.collectives.prove import Proven, fewest_pairs, prove
 from autotune.collectives.result import CollectiveResult, Part
 from autotune.collectives.tournament import Tournament
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, load_space
 from autotune.store import Store
-from autotune.study.budget import BudgetTooSmall
+from autotune.study.budget import BudgetSpent, BudgetTooSmall
 from autotune.study.events import Watcher, silent
 from autotune.study.target import Target
 from autotune.words import seconds

@@ -14,6 +14,7 @@ from autotune.config.app import load_app
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store
+from autotune.study.budget import BudgetSpent
 from autotune.study.events import Watcher, silent
 from autotune.study.identity import study_key
 from autotune.study.session import Session
@@ -52,10 +53,6 @@ def by_size(record: RunRecord) -> dict[int, float]:
     return {int(row["size"]): float(row["us"]) for row in record.extra["sizes"]}
 
 
-class BudgetSpent(Exception):
-    """The next launch does not fit into what the command may spend."""
-
-
 @dataclass
 class Allowance:
     """Machine seconds that one command may spend inside launches; None is no bound."""
@@ -67,7 +64,7 @@ class Allowance:
     def claim(self) -> None:
         """Raises BudgetSpent where a launch as long as the last does not fit in."""
         if self.seconds is not None and self.spent_s + self.last_s > self.seconds:
-            raise BudgetSpent
+            raise BudgetSpent("the budget is spent")
 
     def pay(self, wall_s: float) -> None:
         self.spent_s += wall_s

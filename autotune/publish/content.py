@@ -33,7 +33,8 @@ class Evidence:
     """Why the values are believed.  Gains are fractions, ``date`` is ISO 8601.
 
     ``machine`` describes where it was measured; ``check`` is what
-    :mod:`autotune.publish.verify` needs to measure again: a list of programs with input and ranks.
+    :mod:`autotune.publish.recheck` needs to measure again: a list of programs with input and ranks,
+    of a study also the command line and its origin (:class:`autotune.study.origin.Origin`).
     """
 
     source: str
@@ -49,6 +50,8 @@ class Evidence:
     mpi_version: str = ""
     machine: str = ""
     cluster: str = ""
+    mpi_bin: str = ""
+    """Directory of the launcher that was used."""
     check: tuple[Mapping[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:

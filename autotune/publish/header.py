@@ -1,13 +1,12 @@
 """The comment block of a published file: where it comes from, how to undo it, and a checksum.
 
-People read the lines; autotune reads ``data:`` (JSON) and ``checksum:`` (SHA-256 over the whole
-file with that line's digits left out), so that a file that was edited by hand is recognised
+People read the lines; autotune reads ``data:`` (JSON) and ``checksum:`` (SHA-256 over all that
+autotune wrote, with that line's digits left out), so that what was edited by hand is recognised
 wherever it was copied to.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import dataclass
@@ -15,15 +14,12 @@ from typing import Any
 
 from autotune.errors import WorkError
 from autotune.names import is_file_name, names_path
+from autotune.publish.block import BEGIN, BLANK
 from autotune.publish.content import Content, Evidence
 from autotune.publish.words import comment_text
 
-BEGIN = ">>> published by autotune"
-CLOSE = "<<< end of what autotune published"
 SCHEMA = 1
-_CHECKSUM = re.compile(r"checksum: sha256:([0-9a-f]{64})")
 _DATA = re.compile(r"data: (\{.*?\})(?: -->)?$", re.MULTILINE)
-_BLANK = "0" * 64
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
@@ -70,9 +66,15 @@ class Header:
         _check(header)
         return header
 
-    def lines(self) -> list[str]:
-        """The block without comment signs, the checksum still blank."""
+    def lines(self, among_others: bool = False) -> list[str]:
+        """The block without comment signs, the checksum still blank.
+
+        ``among_others``: the file is one in which lines of others stay.
+        """
         seen = self.evidence
+        by_hand = f"put {self.backup} back in its place" if self.backup else "remove this file"
+        if among_others:
+            by_hand = "take these lines out, from the first mark to the second"
         said = [
             f"autotune {self.tool}, {self.date}, format {self.format}",
             f"cluster: {self.cluster}, fingerprint {self.fingerprint}",
@@ -81,8 +83,7 @@ class Header:
             f"gain over the default: {gain_words(seen)}",
             f"setting: {seen.setting}",
             f"probe: {self.probe}",
-            "undo: autotune unpublish FILE, or by hand: "
-            + (f"put {self.backup} back in its place" if self.backup else "remove this file"),
+            f"undo: autotune unpublish FILE, or by hand: {by_hand}",
         ]
         if not seen.proven:
             said.insert(0, "NOT PROVEN TO BE FASTER, published on demand")
@@ -96,7 +97,7 @@ class Header:
             BEGIN,
             *(comment_text(line) for line in said),
             f"data: {packed}",
-            f"checksum: sha256:{_BLANK}",
+            BLANK,
         ]
 
 
@@ -107,7 +108,7 @@ def _check(header: Header) -> None:
     texts = [header.format, header.cluster, header.tool, header.date, header.mpi, header.probe]
     texts += [header.fingerprint, header.backup or "", *seen.programs, seen.date, seen.machine]
     texts += [seen.source, seen.status, seen.setting, seen.mpi_family, seen.mpi_version]
-    texts += [seen.cluster, *content.groups]
+    texts += [seen.cluster, seen.mpi_bin, *content.groups]
     for values in content.groups.values():
         texts += [word for pair in values.items() for word in pair]
     for rule in content.rules:
@@ -141,30 +142,6 @@ def gain_words(seen: Evidence) -> str:
     return f"{words} (95 % interval {(low or 0) * 100:+.1f} to {(high or 0) * 100:+.1f} %)"
 
 
-def seal(text: str) -> str:
-    """``text`` with its checksum filled in; it must contain one blank checksum line."""
-    return text.replace(f"sha256:{_BLANK}", f"sha256:{_sum(text)}", 1)
-
-
-def untouched(text: str) -> bool:
-    """Whether the checksum in ``text`` is that of ``text``."""
-    found = _CHECKSUM.search(text)
-    return found is not None and found[1] == _sum(unsealed(text))
-
-
-def unsealed(text: str) -> str:
-    """``text`` with a blank checksum: what the other lines say is to be compared alone."""
-    return _CHECKSUM.sub(_blank, text, count=1)
-
-
-def _blank(_: re.Match[str]) -> str:
-    return f"checksum: sha256:{_BLANK}"
-
-
-def _sum(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
-
-
 def read_header(text: str) -> Header | None:
     """The header in a published file's text; None where it has none.
 
@@ -187,16 +164,3 @@ def read_header(text: str) -> Header | None:
 def commented(lines: list[str], sign: tuple[str, str]) -> str:
     """The block as comments: each line between the two signs of the format."""
     return "".join(f"{sign[0]}{line}{sign[1]}\n" for line in lines)
-
-
-def without_block(text: str) -> str:
-    """``text`` without the published part of a merged file: from BEGIN to the line CLOSE."""
-    kept, inside = [], False
-    for line in text.splitlines(keepends=True):
-        if BEGIN in line:
-            inside = True
-        if not inside:
-            kept.append(line)
-        if CLOSE in line:
-            inside = False
-    return "".join(kept)

@@ -1,4 +1,4 @@
-"""Putting a file in place: backup, one atomic step, and the way back."""
+"""Putting a file in place: backup, one atomic step, rollback."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.errors import UsageError, WorkError
-from autotune.publish.header import Header, read_header, untouched
+from autotune.publish.block import untouched
+from autotune.publish.header import Header, read_header
 from runner.whole import whole
 
 BACKUP = ".before-autotune"
@@ -51,7 +52,7 @@ def read_text(path: Path) -> Text | None:
             return None
         if not path.is_file() or path.stat().st_size > _LARGEST:
             raise UsageError(f"{path} is no file of at most 4 MiB; it cannot be a published one")
-        return Text(_read(path), _read(side) if side.is_file() else None)
+        return Text(read(path), read(side) if side.is_file() else None)
     except OSError as problem:
         raise UsageError(f"cannot read {path}: {problem.strerror}") from None
 
@@ -114,51 +115,10 @@ def _write(path: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
 
 
-def _read(path: Path) -> str:
+def read(path: Path) -> str:
+    """The text of a file byte for byte; OSError where it cannot be read."""
     with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
         return file.read()
-
-
-def remove(path: Path, force: bool = False) -> str:
-    """Undo a publication; a sentence about what was done.
-
-    Raises UsageError for a file that autotune did not publish, or, without ``force``, one that was
-    edited since; WorkError where the backup is gone.
-    """
-    text = read_text(path)
-    if text is None:
-        raise UsageError(f"there is no file {path}")
-    header = text.header
-    if header is None:
-        raise UsageError(f"{path} was not published by autotune; it is left as it is")
-    words = ""
-    if text.edited:
-        if not force:
-            raise UsageError(
-                f"{path} was edited since autotune published it; undoing would lose the changes.\n"
-                "--force undoes it all the same and keeps the edited file beside it."
-            )
-        words = f"; the edited file is kept as {keep_edited(path)}"
-    backup = None if header.backup is None else path.with_name(header.backup)
-    if backup is not None and not backup.name.endswith(BACKUP):
-        raise WorkError(
-            f"the header of {path} names {backup.name!r} as its backup, which is none of autotune "
-            f"(FILE{BACKUP}); it is left as it is"
-        )
-    try:
-        if backup is None:
-            path.unlink()
-            done = f"removed {path}"
-        elif backup.is_file():
-            put(path, Text(_read(backup)))
-            backup.unlink()
-            done = f"restored {path} from {backup.name}"
-        else:
-            raise WorkError(f"the backup {backup} is gone; {path} is left as it is")
-        side_of(path).unlink(missing_ok=True)
-    except OSError as problem:
-        raise WorkError(f"cannot undo {path}: {problem.strerror}") from None
-    return done + words
 
 
 def keep_edited(path: Path) -> Path:

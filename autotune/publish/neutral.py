@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autotune.publish.block import without_block
 from autotune.publish.formats import find
 from autotune.publish.formats.base import Format, system_directory, variables
 from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE, UserConf
 from autotune.publish.formats.prte_conf import PrteSystemConf
 from autotune.publish.formats.scripts import Script
-from autotune.publish.header import Header, without_block
+from autotune.publish.header import Header
 from autotune.publish.install import read_text
 from autotune.publish.record import published
 from autotune.study.target import Surroundings

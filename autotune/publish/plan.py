@@ -12,12 +12,13 @@ from pathlib import Path
 
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
+from autotune.publish.block import CLOSE, seal, without_block
 from autotune.publish.content import Content
 from autotune.publish.formats.base import Format
 from autotune.publish.formats.mpich import FILE as MPICH_FILE
 from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.formats.rules_text import RulesV1
-from autotune.publish.header import CLOSE, Header, commented, seal, without_block
+from autotune.publish.header import Header, commented
 from autotune.publish.install import BACKUP, Text, read_text
 from autotune.publish.rules import ENABLE, FILE, without_rules
 from autotune.publish.source import Proposal
@@ -52,7 +53,7 @@ def compose(fmt: Format, header: Header, content: Content, kept: str, library: L
     Raises UsageError for content that the format cannot say.
     """
     body = fmt.render(content, library)
-    lines = header.lines()
+    lines = header.lines(fmt.merges)
     if fmt.comment is None:
         whole = seal(commented(lines, ("# ", "")) + body)
         return Text(body, whole[: len(whole) - len(body)])

@@ -18,6 +18,7 @@ from autotune.publish.formats.scripts import Script
 from autotune.publish.rules import ENABLE
 from autotune.publish.tune_file import NotObeyed
 from autotune.study.launcher_line import without_parameters
+from autotune.words import count
 from runner.launch import Runner
 from runner.machine import describe
 from runner.mpi.discover import adapter
@@ -84,7 +85,7 @@ class Prober:
         if missing := content.names - seen:
             raise NotObeyed(_unseen(fmt, missing, ended))
         acted = "; canaries acted" if canaries else ""
-        return f"{len(content.names)} values seen in force in a private copy{acted}"
+        return f"{count(len(content.names), 'value')} seen in force in a private copy{acted}"
 
     def check(self, fmt: Format, content: Content, loading: Loading) -> None:
         """See a file in place obeyed; raises NotObeyed."""

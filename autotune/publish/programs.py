@@ -1,14 +1,16 @@
 """The programs of a publication's evidence, to be run again: by name, or as the file says.
 
 A header is data: what it calls a program is looked up among the applications that are known here.
-The command line that it holds is run only where this command line says so (``--run-recorded``).
+The command line that it holds is run only where this command line says so (``--run-recorded``), and
+then in the directory and the environment that it holds, for words that are relative to them.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from autotune.config.cluster import Cluster
 from autotune.config.find import listing
 from autotune.errors import UsageError
 from autotune.publish.owner import check_config, check_owner
+from autotune.study.origin import Origin
 from autotune.study.target import Target
 from runner.machine import describe
 from runner.mpi.library import Library
@@ -30,35 +33,57 @@ _LARGEST = 1 << 28
 
 @dataclass(frozen=True)
 class NotRun:
-    """A program that is not run: what it would be, and how to allow it."""
+    """A program that is not run: what it would be, and how to allow it.
+
+    ``broken``: it was allowed, and cannot be run as it was.
+    """
 
     name: str
     words: str
     command: tuple[str, ...]
+    broken: bool = False
 
 
-def target_of(
+@dataclass(frozen=True)
+class Again:
+    """A program to be run again; ``origin`` is None where it is run from here, as things are."""
+
+    target: Target
+    origin: Origin | None = None
+
+
+def program_of(
     check: Mapping[str, Any],
     cluster: Cluster,
     library: Library,
-    origin: str,
+    where: str,
     recorded: bool,
-) -> Target | NotRun:
-    """The program of one entry of the evidence.  ``recorded``: its command line may be run.
+) -> Again | NotRun:
+    """The program of one entry of the evidence, found in the file ``where``.
 
-    Raises UsageError for a damaged entry, and where the program is not there.
+    ``recorded``: its command line may be run, in the directory and the environment of the file.
+    Raises UsageError for a damaged entry, and for a program that root must not run.
     """
-    name, chosen, ranks = _entry(check, origin)
+    name, chosen, ranks = _entry(check, where)
+    command = tuple(check.get("program") or ())
     app = _known(name, check)
+    if app is None and not (command and recorded):
+        return NotRun(name, _how(name, command, check, where), command)
+    origin = None
     if app is None:
-        command = tuple(check.get("program") or ())
-        if not command or not recorded:
-            return NotRun(name, _how(name, command, origin), command)
-        app = app_from_command(command, check.get("metric"), check.get("verify"))
-        check_owner(Path(app.command[0]))
+        if check.get("origin") is not None:
+            origin = Origin.from_json(check["origin"], where)
+        if origin is not None and (changes := origin.changes()):
+            return NotRun(name, _broken("; ".join(changes)), command, broken=True)
+        try:
+            app = _recorded(command, check, origin)
+        except UsageError as problem:
+            return NotRun(name, _broken(f"{problem}", origin is None), command, broken=True)
+        for path in dict.fromkeys((app.command[0], *(origin.files if origin else ()))):
+            check_owner(Path(path))
         chosen = None
     given = app.input(chosen)
-    return Target(
+    target = Target(
         app=app,
         input=chosen or app.default_input or None,
         ranks=ranks,
@@ -66,18 +91,54 @@ def target_of(
         library=library,
         cores=cluster.cores or (cluster.cores_per_node or describe().cores) * cluster.nodes,
         timeout_s=given.timeout_s or app.timeout_s,
+        options=tuple(check.get("options") or ()) if recorded else (),
+        placement=dict(check.get("placement") or {}) if recorded else {},
         clean_env=True,
+        cwd=str(Path.cwd()) if origin is None else origin.cwd,
+    )
+    return Again(target, origin)
+
+
+def recorded_only(checks: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether one of these programs is known by its command line alone: it is looked at again only
+    with ``--run-recorded``."""
+    return any(
+        check.get("program") and _known(str(check.get("app")), check) is None for check in checks
     )
 
 
-def _entry(check: Mapping[str, Any], origin: str) -> tuple[str, str | None, int]:
+def _recorded(command: tuple[str, ...], check: Mapping[str, Any], origin: Origin | None) -> App:
+    """The command line of the file, its program by an absolute path."""
+    first = command[0]
+    if origin is not None and "/" in first:
+        first = str(Path(origin.cwd, first))
+    elif origin is not None:
+        first = shutil.which(first, path=origin.env.get("PATH")) or first
+    return app_from_command((first, *command[1:]), check.get("metric"), check.get("verify"))
+
+
+def _broken(why: str, nowhere: bool = False) -> str:
+    advice = "Bring it back, or search and publish again"
+    if nowhere:
+        advice = (
+            "The file does not say from where it was run: give the command in that directory, or "
+            "search and publish again"
+        )
+    return f"{why}.\n{advice}"
+
+
+def _entry(check: Mapping[str, Any], where: str) -> tuple[str, str | None, int]:
     name, chosen, ranks = check.get("app"), check.get("input"), check.get("ranks")
-    words = check.get("program", [])
+    words, options = check.get("program", []), check.get("options") or []
+    placement = check.get("placement") or {}
     texts = [name, *(check.get(key) or "" for key in ("input", "metric", "verify"))]
-    good = isinstance(words, list) and all(isinstance(t, str) for t in [*texts, *words])
+    good = isinstance(words, list) and isinstance(options, list) and isinstance(placement, dict)
+    if good:
+        texts += [*words, *options, *placement, *placement.values()]
+    good = good and all(isinstance(t, str) for t in texts)
     if not good or isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
         raise UsageError(
-            f"{origin}: the evidence does not say what to run again: expected app (a name), "
+            f"{where}: the evidence does not say what to run again: expected app (a name), "
             f"input, ranks (a number) and perhaps program (a list of words); found {dict(check)!r}"
         )
     return str(name), chosen, ranks
@@ -104,12 +165,19 @@ def _known(name: str, check: Mapping[str, Any]) -> App | None:
     return None
 
 
-def _how(name: str, command: tuple[str, ...], origin: str) -> str:
+def _how(name: str, command: tuple[str, ...], check: Mapping[str, Any], where: str) -> str:
     if not command:
         return f"no application here is called {name}; give it a file configs/apps/NAME.toml"
-    words = "".join(c if c.isprintable() else "?" for c in shlex.join(command))
+    launch = [*(check.get("options") or ()), *(check.get("placement") or {}).items()]
+    words = [shlex.join(command)]
+    if launch:
+        words.append(f"with {' '.join(w if isinstance(w, str) else '='.join(w) for w in launch)}")
+    origin = check.get("origin")
+    if isinstance(origin, dict):
+        words.append(f"in {origin.get('cwd')!s}, with the variables that were set there")
+    shown = "\n  ".join("".join(c if c.isprintable() else "?" for c in line) for line in words)
     return (
         f"{name} is no application that is known here, and programs of a file are not run unasked. "
-        f"The evidence ({origin}) would run\n  {words}\n"
+        f"The evidence ({where}) would run\n  {shown}\n"
         "--run-recorded runs it; a file configs/apps/NAME.toml makes it known"
     )

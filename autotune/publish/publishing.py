@@ -10,10 +10,11 @@ from typing import Any
 
 from autotune.errors import AutotuneError, UsageError
 from autotune.publish.formats.base import Loading
-from autotune.publish.install import install, keep_edited, put, read_text, remove
+from autotune.publish.install import install, keep_edited, put, read_text
 from autotune.publish.plan import Planned
 from autotune.publish.probe import Prober
 from autotune.publish.record import forget, remember
+from autotune.publish.undo import remove
 from runner.mpi.library import Library
 
 UNSEEN = "to be proven by a launch before it is put in place"

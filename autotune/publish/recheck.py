@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from autotune.config.cluster import Cluster
+from autotune.errors import WorkError
 from autotune.publish.claim import PAIRS, Claim, Status
 from autotune.publish.content import Content, Evidence
-from autotune.publish.programs import NotRun, target_of
+from autotune.publish.programs import NotRun, program_of
 from autotune.space import Parameter, Setting, Space
 from autotune.space.parameter import Target as Group
 from autotune.space.setting import read_value
 from autotune.store import Store
+from autotune.study.bench import MachineBusy
 from autotune.study.budget import BudgetTooSmall
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher, silent
+from autotune.words import count
 from runner.mpi.library import Library
 
 
@@ -31,8 +35,9 @@ class Recheck:
     data: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def lost(self) -> bool:
-        return self.status == "gone"
+    def failed(self) -> bool:
+        """Whether the gain is lost, or what was asked for could not be looked at."""
+        return self.status in ("gone", "cannot be run")
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -75,12 +80,14 @@ def recheck(
     setting = Setting({p.name: p.levels[0] for p in space})
     found = []
     for check in evidence.check:
-        target = target_of(check, cluster, library, evidence.source, recorded)
-        if isinstance(target, NotRun):
-            data = {"would_run": list(target.command)}
-            found.append(Recheck(evidence.source, target.name, "not compared", target.words, data))
+        again = program_of(check, cluster, library, evidence.source, recorded)
+        if isinstance(again, NotRun):
+            data = {"would_run": list(again.command)}
+            status: Status = "cannot be run" if again.broken else "not compared"
+            found.append(Recheck(evidence.source, again.name, status, again.words, data))
             continue
-        program = f"{target.app.name} on {target.ranks} ranks"
+        target = again.target
+        program = f"{target.app.name} on {count(target.ranks, 'rank')}"
         claim = claim_of(evidence, check)
         request = ComparisonRequest(
             target=target,
@@ -94,9 +101,15 @@ def recheck(
             watch=watch,
         )
         try:
-            outcome = compare_settings(request, store)
+            with again.origin.environment() if again.origin else nullcontext():
+                outcome = compare_settings(request, store)
         except BudgetTooSmall as problem:
             found.append(Recheck(evidence.source, program, "cannot be told", str(problem)))
+            continue
+        except MachineBusy:
+            raise
+        except WorkError as problem:  # The other programs may still be looked at.
+            found.append(Recheck(evidence.source, program, "cannot be run", str(problem)))
             continue
         found.append(_judged(evidence.source, program, claim, outcome))
     return found

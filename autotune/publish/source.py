@@ -22,6 +22,7 @@ from autotune.publish.content import GROUPS, Content, Evidence
 from autotune.space import Setting, load_space
 from autotune.space.trust import check_config_name, check_groups, known_names
 from autotune.store import Store, Study
+from autotune.study.origin import Origin
 from runner.machine import describe
 from runner.mpi.library import Library
 
@@ -118,6 +119,7 @@ def _from_study(
         mpi_version=key.mpi.version,
         machine=f"{key.machine.cpu_model}, {key.machine.cores} cores",
         cluster=key.cluster,
+        mpi_bin=key.mpi.path,
         check=(_check_of(study),),
     )
     doubts = _study_doubts(study, cluster) + _common_doubts(evidence, cluster, library)
@@ -128,10 +130,14 @@ def _check_of(study: Study) -> dict[str, Any]:
     """How to run the program again, for a later check."""
     app = study.key.app
     words = {"app": app.name, "input": app.input, "ranks": study.key.ranks}
+    origin = (study.result or {}).get("origin")
     return words | {
         "program": [app.program, *app.argv],
         "metric": app.metric,
         "verify": app.verify,
+        "options": study.key.conditions.get("launch_options", []),
+        "placement": study.key.conditions.get("placement", {}),
+        "origin": None if origin is None else Origin.from_json(origin, study.hash[:12]).to_json(),
     }
 
 

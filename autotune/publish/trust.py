@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autotune.errors import AutotuneError, UsageError
+from autotune.publish.block import BEGIN, CLOSE, split, unsealed
 from autotune.publish.content import GROUPS, Content
 from autotune.publish.formats import find
 from autotune.publish.formats.rules_text import RulesV1
-from autotune.publish.header import Header, unsealed, without_block
+from autotune.publish.header import Header
 from autotune.publish.install import Text, read_text, side_of
 from autotune.publish.owner import check_owner
 from autotune.publish.plan import compose, series
@@ -28,6 +29,7 @@ from runner.mpi.library import Library
 _SEEN = re.compile(r"\(seen with ([0-9][0-9A-Za-z.]{0,40})\)$")
 _SHOWN, _BEFORE = 100, 20
 """Characters of a line that are shown, and of those how many before the first that differs."""
+_END = "nothing of it is executed.\nIf it is yours, publish again."
 
 
 @dataclass(frozen=True)
@@ -75,49 +77,66 @@ class Trust:
         self.check(path, text, header)
 
     def _check_text(self, path: Path, text: Text, header: Header) -> None:
-        fmt = find(header.format)
-        kept = without_block(text.main) if fmt.merges else ""
-        library = self._as_published(path, header)
-        try:
-            own = compose(fmt, header, header.content, kept, library)
-        except UsageError as problem:
-            raise UsageError(f"{path}: autotune would not write such a file: {problem}") from None
-        # The file itself first: its lines are what a reader finds; then what lies beside it.
-        for place, given, ours in (
-            (path, text.main, own.main),
-            (side_of(path), text.side or "", own.side or ""),
-        ):
-            if given != ours:
-                raise UsageError(f"{place}: {_difference(given, ours)}")
-
-    def _as_published(self, path: Path, header: Header) -> Library:
-        """The library as it was then: texts may mention its version."""
-        found = _SEEN.search(header.mpi)
+        found = difference(path, text, header, self.library)
         if found is not None:
-            then = replace(self.library, version=found[1])
-            if series(then) == header.mpi:
-                return then
-        raise UsageError(
-            f"{path}: is for {header.mpi!r}; expected words such as {series(self.library)!r}"
-        )
+            raise UsageError(f"{found}: {_END}")
 
 
-def _difference(given: str, ours: str) -> str:
-    """Which line is not the one that autotune would write."""
+def difference(path: Path, text: Text, header: Header, library: Library) -> str | None:
+    """Where a published file is not what autotune would write, in words; None where it is that.
+
+    Of a file in which lines of others stay, only the published block is looked at.  ``library`` is
+    of the family that the file is for.  Raises UsageError where there is no such text.
+    """
+    fmt = find(header.format)
+    given, first = text.main, 1
+    if fmt.merges:
+        parts = split(text.main)
+        if parts is None:
+            return (
+                f"{path}: the two marks around what autotune published ({BEGIN!r}, {CLOSE!r}) are "
+                "not both there, once each"
+            )
+        given, first = parts.block, 1 + parts.before.count("\n")
+    library = _as_published(path, header, library)
+    try:
+        own = compose(fmt, header, header.content, "", library)
+    except UsageError as problem:
+        raise UsageError(f"{path}: autotune would not write such a file: {problem}") from None
+    if given != own.main:
+        return f"{path}: {_line(given, own.main, first)}"
+    # The file itself first: its lines are what a reader finds; then what lies beside it.
+    if (text.side or "") != (own.side or ""):
+        return f"{side_of(path)}: {_line(text.side or '', own.side or '', 1)}"
+    return None
+
+
+def _as_published(path: Path, header: Header, library: Library) -> Library:
+    """The library as it was then: texts may mention its version."""
+    found = _SEEN.search(header.mpi)
+    if found is not None:
+        then = replace(library, version=found[1])
+        if series(then) == header.mpi:
+            return then
+    raise UsageError(f"{path}: is for {header.mpi!r}; expected words such as {series(library)!r}")
+
+
+def _line(given: str, ours: str, first: int) -> str:
+    """Which line is not the one that autotune would write; ``first`` is the number of the first."""
     theirs, expected = unsealed(given).split("\n"), unsealed(ours).split("\n")
-    end = "nothing of it is executed.\nIf it is yours, publish again."
-    for number, line in enumerate(theirs, 1):
-        own = expected[number - 1] if number <= len(expected) else ""
+    for number, line in enumerate(theirs):
+        own = expected[number] if number < len(expected) else ""
         if line != own:
             same = itertools.takewhile(
                 lambda pair: pair[0] == pair[1], zip(line, own, strict=False)
             )
-            begin = max(0, sum(1 for _ in same) - _BEFORE)
+            long = max(len(line), len(own)) > _SHOWN
+            begin = max(0, sum(1 for _ in same) - _BEFORE) if long else 0
             words = f"{own[begin : begin + _SHOWN]!a}" if own else "nothing"
             column = f", from column {begin + 1} on," if begin else ""
             return (
-                f"line {number}{column} is {line[begin : begin + _SHOWN]!a}, where autotune would "
-                f"write {words}: {end}"
+                f"line {first + number}{column} is {line[begin : begin + _SHOWN]!a}, where "
+                f"autotune would write {words}"
             )
     missing = expected[len(theirs) :] or ["the same text with another checksum"]
-    return f"ends where autotune would write {missing[0][:_SHOWN]!a}: {end}"
+    return f"ends where autotune would write {missing[0][:_SHOWN]!a}"

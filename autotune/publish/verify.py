@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.config.cluster import Cluster, load_cluster
-from autotune.config.find import find as find_config
+from autotune.config.cluster import Cluster, cluster_file, load_cluster
 from autotune.errors import UsageError
 from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import find
@@ -24,6 +23,7 @@ from autotune.publish.rules import ENABLE, FILE
 from autotune.publish.trust import Trust
 from autotune.publish.tune_file import NotObeyed
 from autotune.space.trust import check_config_name, known_names
+from autotune.words import count
 
 
 @dataclass
@@ -68,7 +68,7 @@ def cluster_of(header: Header, path: Path) -> Cluster:
     Raises UsageError.
     """
     name = check_config_name("clusters", header.cluster, str(path))
-    check_config(find_config("clusters", name))
+    check_config(cluster_file(name))
     return load_cluster(name)
 
 
@@ -88,7 +88,7 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
         return FileState(path, False, "the file was edited since it was published", header)
     here = series(prober.library)
     if here.split(" (")[0] != header.mpi.split(" (")[0]:
-        return FileState(path, False, f"it is for {header.mpi}; here is {here}", header)
+        return FileState(path, False, _other_mpi(header, here), header)
     try:
         Trust(prober.library, known_names(prober.library, spaces)).check(path, text, header)
     except UsageError as problem:
@@ -100,7 +100,14 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
         prober.check(fmt, header.content, _loading(path, text, header, prober))
     except NotObeyed as problem:
         return FileState(path, False, str(problem), header)
-    return FileState(path, True, f"{len(header.content.names)} values in force", header)
+    return FileState(path, True, f"{count(len(header.content.names), 'value')} in force", header)
+
+
+def _other_mpi(header: Header, here: str) -> str:
+    """What it is for, what is here, and how to name the one that it was measured with."""
+    words = f"it is for {header.mpi}; here is {here}"
+    place = header.evidence.mpi_bin
+    return f"{words}.  It was measured with the one in {place}: --mpi {place}" if place else words
 
 
 def _loading(path: Path, text: Text, header: Header, prober: Prober) -> Loading:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from autotune.config.cluster import cluster_names
 from autotune.config.find import find, listing
 from autotune.errors import UsageError
 from autotune.space.definition import Definition, Keys, read_definition
@@ -123,7 +124,7 @@ def check_config_name(kind: str, name: str, origin: str) -> str:
 
     From outside a path is none, whatever lies there.  Raises UsageError.
     """
-    known = [file.name for file in listing(kind)]
+    known = cluster_names() if kind == "clusters" else [file.name for file in listing(kind)]
     for part in name.split("+") if kind == "spaces" else [name]:
         if part.strip() not in known:
             raise UsageError(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from autotune.space import DEFAULT, Setting
 from autotune.study.blocks import Blocks, Pairs
+from autotune.study.budget import BudgetSpent
 from autotune.study.events import PhaseStarted
 from autotune.study.search import Search
 
@@ -74,7 +75,10 @@ class Ablation:
                 return Slimmed(setting, SPENT)
             self.search.watch(PhaseStarted("prune", "taking parameters out", runs))
             blocks = Blocks(self.bench, name, [setting, *rivals], self.seed, self.search.limit_s)
-            blocks.ensure(count)
+            try:
+                blocks.ensure(count)
+            except BudgetSpent:
+                return Slimmed(setting, SPENT)
             idle = {
                 group: pairs.median_ratio()
                 for group, rival in without.items()

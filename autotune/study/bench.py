@@ -6,6 +6,7 @@ the decisions cannot tell.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import time
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Protocol
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store
+from autotune.study.budget import Budget
 from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
 from autotune.study.ledger import ALWAYS_REJECTED, DEFAULT_PHASE, Entry, Ledger, entry_of
 from autotune.study.target import Target
@@ -41,9 +43,13 @@ class MachineBusy(WorkError):
 
 
 class Bench(Protocol):
-    """Runs a setting and keeps what was seen in ``ledger``."""
+    """Runs a setting and keeps what was seen in ``ledger``.
+
+    Nothing is started that ``budget`` does not hold.
+    """
 
     ledger: Ledger
+    budget: Budget | None
 
     def run(
         self,
@@ -55,7 +61,8 @@ class Bench(Protocol):
         position: int = 0,
         timeout_s: float | None = None,
     ) -> Entry:
-        """One run that counts (rejected attempts are repeated inside); raises MachineBusy."""
+        """One run that counts (rejected attempts are repeated inside); raises MachineBusy, and
+        BudgetSpent where an attempt may not be started."""
         ...
 
 
@@ -76,6 +83,7 @@ class MachineBench:
     target: Target
     space: Space
     ledger: Ledger
+    budget: Budget | None = None
     trial_ids: dict[int, int] = field(default_factory=dict)
     watch: Watcher = silent
     max_rejects: int = 20
@@ -100,10 +108,12 @@ class MachineBench:
         spec = self.target.spec(self.space, setting, timeout_s)
         place = (setting, phase, trial, block, position)
         for quiet_s in itertools.islice(itertools.cycle(QUIET_S), self.max_rejects):
-            entry = self._launch(spec, *place)
+            entry = self._launch(self._within_budget(spec), *place)
             if entry.record.state != "foreign_load":
                 self._waited_in_vain = 0
                 return entry
+            if self.budget is not None:
+                self.budget.require()  # Else it would wait for nothing.
             self._wait(entry.record, quiet_s)
             if self._waited_in_vain >= self.max_waits:
                 break
@@ -116,6 +126,20 @@ class MachineBench:
         # Is it the machine or the setting?  The default tells; it raises where it is the machine.
         self.run(DEFAULT, DEFAULT_PHASE)
         return self._launch(spec, *place, given_up=True)
+
+    def _within_budget(self, spec: LaunchSpec) -> LaunchSpec:
+        """The launch, ended with the budget while it is not known how long a run takes.
+
+        Later a run under way may end: one that were cut would look like a slow one.
+        """
+        if self.budget is None:
+            return spec
+        self.budget.require()
+        left = self.budget.left_s
+        if left is None or self.ledger.default_records():
+            return spec
+        limits = [limit for limit in (spec.timeout_s, left) if limit is not None]
+        return dataclasses.replace(spec, timeout_s=min(limits))
 
     def _disturbed(self) -> int:
         """Rejected runs since the last one that was not."""

@@ -53,6 +53,13 @@ class Blocks:
             )
         return self._again
 
+    @property
+    def run_s(self) -> float | None:
+        """Mean wall seconds of the runs of these blocks so far; None before the first."""
+        found = self.bench.ledger.blocks(self.phase).values()
+        walls = [entry.record.wall_s for block in found for entry in block.values()]
+        return statistics.fmean(walls) if walls else None
+
     def ensure(self, count: int) -> None:
         """Measure until ``count`` blocks hold the default and every setting."""
         for number in range(count):

@@ -14,11 +14,17 @@ class BudgetTooSmall(WorkError):
     """What was asked for cannot be had, not even in part, for the budget that was given."""
 
 
+class BudgetSpent(WorkError):
+    """Nothing may be started any more.  Who meets it ends what it does with what is there."""
+
+
 @dataclass(frozen=True)
 class Budget:
     """Bounds on what ``ledger`` may grow to; None for either means no bound.
 
     ``seconds`` are spent inside launches; ``runs`` counts every launch, rejected ones included.
+    Plans are made by :meth:`affords`, an estimate.  A bench asks :meth:`require` before each
+    launch, so that what the estimate did not see is at most the run under way.
     """
 
     ledger: Ledger
@@ -33,17 +39,6 @@ class Budget:
             None if self.runs is None else self.runs + len(self.ledger.entries),
         )
 
-    def at_least(self, runs: int) -> Budget:
-        """This budget, or so many more runs where it holds less: a reserve that is always there."""
-        ledger = self.ledger
-        return Budget(
-            ledger,
-            None
-            if self.seconds is None
-            else max(self.seconds, ledger.launched_s + self.cost_s(runs)),
-            None if self.runs is None else max(self.runs, len(ledger.entries) + runs),
-        )
-
     @property
     def holds(self) -> float:
         """Runs about as long as the default's that all of it holds; infinite without a bound."""
@@ -56,10 +51,17 @@ class Budget:
         """Machine seconds that are left, none below zero; None where they are not bounded."""
         return None if self.seconds is None else max(self.seconds - self.ledger.launched_s, 0.0)
 
-    def affords(self, runs: int) -> bool:
-        """Whether so many more runs, about as long as the default's, fit in."""
+    def require(self) -> None:
+        """Raise BudgetSpent where no further launch may be started."""
+        if self.left_s == 0 or (self.runs is not None and len(self.ledger.entries) >= self.runs):
+            raise BudgetSpent("the budget is spent")
+
+    def affords(self, runs: int, run_s: float | None = None) -> bool:
+        """Whether so many more runs fit in: of ``run_s`` seconds, or about as long as the
+        default's."""
         ledger = self.ledger
-        return (self.seconds is None or ledger.launched_s + self.cost_s(runs) <= self.seconds) and (
+        cost = self.cost_s(runs) if run_s is None else run_s * runs
+        return (self.seconds is None or ledger.launched_s + cost <= self.seconds) and (
             self.runs is None or len(ledger.entries) + runs <= self.runs
         )
 

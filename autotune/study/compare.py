@@ -11,7 +11,7 @@ from autotune.stats import Decision, NoBlocks, Plan, comparison_words
 from autotune.store import Store
 from autotune.study.bench import Bench
 from autotune.study.blocks import Blocks
-from autotune.study.budget import Budget, BudgetTooSmall
+from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.confirm import Confirmation, confirm_blocks, finite
 from autotune.study.events import Watcher, silent
 from autotune.study.identity import study_key
@@ -19,13 +19,16 @@ from autotune.study.ledger import WARMUP, Entry, Ledger
 from autotune.study.session import Session
 from autotune.study.target import Target
 from autotune.study.warnings import proof_warnings, rejection_rows
-from autotune.words import seconds
+from autotune.words import asked_time, seconds
 
 COMPARE = "compare"
 """The strategy of such a study."""
 LIMIT_FACTOR = 30.0
 LIMIT_SLACK_S = 10.0
 """B is stopped after this multiple of A's first run and so many seconds more: it hangs."""
+LEAST_FACTOR = 3.0
+LEAST_SLACK_S = 1.0
+"""A budget does not stop it before this, as in a search: it may be slow."""
 FAST_FAILURE_S = 1.0
 """A launch that fails within this did not get to the program's work."""
 
@@ -133,19 +136,42 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
 def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> ComparisonOutcome:
     """As :func:`compare_settings` on any bench; ``study`` is the name in the outcome."""
     again = _round(bench.ledger, request.remeasure)
-    warm = bench.run(request.first, WARMUP)
-    limit = LIMIT_FACTOR * warm.record.wall_s + LIMIT_SLACK_S
-    blocks = Blocks(
-        bench, f"{COMPARE}:{again}", [request.second], request.seed, limit, request.first
-    )
     budget = Budget(bench.ledger, request.budget_s, request.max_runs).from_here()
+    bench.budget = budget
+    warm: Entry | None = None
     try:
+        warm = bench.run(request.first, WARMUP, timeout_s=budget.left_s)
+        run_s = warm.record.wall_s
+        limit = _limit(run_s, budget)
+        name = f"{COMPARE}:{again}"
+        blocks = Blocks(bench, name, [request.second], request.seed, limit, request.first)
+        if not (blocks.complete(0, [request.second]) or budget.affords(2, run_s / 2)):
+            raise NoBlocks  # A pair takes A's time at least.
         proof = confirm_blocks(blocks, request.plan, budget, request.watch)
-    except NoBlocks:
-        raise BudgetTooSmall(
-            "the budget ended before one pair was measured; give more --budget or --runs"
-        ) from None
+    except (NoBlocks, BudgetSpent):
+        raise BudgetTooSmall(_no_pair(request, warm)) from None
     return outcome_of(request, bench, blocks, proof, study)
+
+
+def _limit(run_s: float, budget: Budget) -> float:
+    """Seconds after which B hangs: half of the budget at most, so that A has its run, unless that
+    is little more than A takes."""
+    hangs = LIMIT_FACTOR * run_s + LIMIT_SLACK_S
+    if budget.left_s is None:
+        return hangs
+    return min(hangs, max(budget.left_s / 2, LEAST_FACTOR * run_s + LEAST_SLACK_S))
+
+
+def _no_pair(request: ComparisonRequest, warm: Entry | None) -> str:
+    bounds = [] if request.budget_s is None else [f"--budget {asked_time(request.budget_s)}"]
+    bounds += [] if request.max_runs is None else [f"--runs {request.max_runs}"]
+    took = "; the first run of A took " + seconds(warm.record.wall_s) if warm else ""
+    if warm and warm.censored:
+        took = "; the first run of A had not ended by then"
+    return (
+        f"the budget ({' and '.join(bounds)}) ended before one pair was measured{took}.\n"
+        "Give more; what was measured is kept."
+    )
 
 
 def _round(ledger: Ledger, remeasure: bool) -> int:

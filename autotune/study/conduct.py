@@ -18,6 +18,7 @@ from autotune.strategies import create
 from autotune.study.book import StoreBook
 from autotune.study.events import Event, Watcher, silent
 from autotune.study.identity import study_key
+from autotune.study.origin import origin_of
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import Answer, carry_out
 from autotune.study.result import (
@@ -29,7 +30,7 @@ from autotune.study.result import (
     name_recommendation,
     round_rows,
 )
-from autotune.study.search import BUDGET_SPENT, NOTHING_LEFT
+from autotune.study.search import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT
 from autotune.study.session import Session
 from autotune.study.target import Target
 from autotune.study.warnings import study_warnings
@@ -131,6 +132,8 @@ class Conductor:
         return result
 
     def _conclude(self, result: Result, answer: Answer) -> None:
+        target = self.request.target
+        result.origin = origin_of(target.program, target.cwd).to_json()
         best = answer.search.best
         ledger = self.bench.ledger
         result.best = best_seen(ledger, best.effective if best else None)
@@ -143,7 +146,7 @@ class Conductor:
             return
         name_recommendation(result, answer.recommendation)
         result.best = best_seen(ledger, result.recommended)
-        result.mpirun = self.request.target.mpirun_line(
+        result.mpirun = target.mpirun_line(
             self.runner.adapter, self.request.space, result.recommended
         )
 
@@ -223,7 +226,7 @@ def answer_of(study: Study, plan: SearchPlan) -> Result | None:
     more_runs = plan.max_runs is not None and plan.max_runs > (done.max_runs or 0)
     # Under the same budget more trials would find it spent again.
     bounded = plan.budget_s is not None or plan.max_runs is not None
-    more_trials = more_trials and not (bounded and done.ended_by == BUDGET_SPENT)
+    more_trials = more_trials and not (bounded and done.ended_by in (BUDGET_SPENT, BUDGET_GONE))
     if done.ended_by != NOTHING_LEFT and (more_trials or more_time or more_runs):
         return None
     return done

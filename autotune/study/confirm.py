@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from autotune.space import Setting
 from autotune.stats import Decision, Plan, drifted, settle
 from autotune.study.blocks import Blocks
-from autotune.study.budget import Budget
+from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.events import PhaseStarted, Watcher, silent
 
 DRIFT_SHARE = 0.5
@@ -82,12 +82,15 @@ def measure(blocks: Blocks, look: int, live: list[Setting], budget: Budget, reac
     while there < look and blocks.complete(there, live):
         there += 1
     cost = len(live) + 1
-    if reach and not budget.affords((look - there) * cost):
+    if reach and not budget.affords((look - there) * cost, blocks.run_s):
         return there
     for number in range(there, look):
-        if not blocks.complete(number, live) and not budget.affords(cost):
+        if not blocks.complete(number, live) and not budget.affords(cost, blocks.run_s):
             return number
-        blocks.ensure_block(number, live)
+        try:
+            blocks.ensure_block(number, live)
+        except BudgetSpent:
+            return number
     return look
 
 
@@ -105,9 +108,13 @@ def _repeat_drifted(
         result.unsteady += len(away)
         return True
     for number in away:
-        if not blocks.again.complete(number, live) and not budget.affords(len(live) + 1):
+        cost = len(live) + 1
+        if not blocks.again.complete(number, live) and not budget.affords(cost, blocks.run_s):
             return False
-        blocks.again.ensure_block(number, live)
+        try:
+            blocks.again.ensure_block(number, live)
+        except BudgetSpent:
+            return False
         result.repeated += 1
     return True
 

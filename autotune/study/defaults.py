@@ -5,10 +5,10 @@ from __future__ import annotations
 from autotune.errors import WorkError
 from autotune.space import DEFAULT
 from autotune.study.bench import Bench
-from autotune.study.budget import Budget, BudgetTooSmall
+from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.ledger import DEFAULT_KEY, DEFAULT_PHASE, WARMUP, Entry
 from autotune.study.plan import SearchPlan
-from autotune.words import seconds
+from autotune.words import asked_time, count, seconds
 from runner.types import RunRecord
 
 
@@ -16,7 +16,8 @@ class Defaults:
     """Makes the runs of the default that a search needs, when it needs them.
 
     The first of them tell how long a run takes: a budget that could never hold one setting and its
-    proof ends the search there, and is never overdrawn by them.
+    proof ends the search there.  The very first may be long for other reasons (caches, compiling);
+    the second gets its share of what is left, and not more.
     """
 
     def __init__(self, bench: Bench, plan: SearchPlan, budget: Budget) -> None:
@@ -63,24 +64,48 @@ class Defaults:
         return entry
 
     def _launch(self, phase: str) -> Entry:
-        """One run; before any is known it may not take longer than the budget."""
-        limit = None if self.bench.ledger.default_records() else self.budget.left_s
-        entry = None if limit == 0 else self.bench.run(DEFAULT, phase, timeout_s=limit)
+        """One run; before any is known it may not take longer than a search could bear."""
+        if self.bench.ledger.default_records():
+            return self.bench.run(DEFAULT, phase)
+        limit = self.budget.left_s
+        if limit is not None and phase != WARMUP:
+            limit /= self.plan.least_runs - 1
+        try:
+            entry = self.bench.run(DEFAULT, phase, timeout_s=limit)
+        except BudgetSpent:
+            entry = None
         if entry is None or (limit and entry.censored and entry.record.wall_s >= limit):
-            raise BudgetTooSmall(
-                f"the budget of {seconds(self.plan.budget_s)} ended before the default had run "
-                f"twice: a search needs at least {self.plan.least_runs} runs (warming up, the "
-                "default, one setting and its proof).\n"
-                f"{_REMEDY}"
-            )
+            raise BudgetTooSmall(self._too_small())
         return entry
+
+    def _too_small(self) -> str:
+        """What is known of a run where none of the default came to its end in time."""
+        plan, entries = self.plan, self.bench.ledger.entries
+        asked = asked_time(plan.budget_s or 0)
+        needed = (
+            f"A search needs at least {plan.least_runs} runs (warming up, the default, one setting "
+            "and its proof)"
+        )
+        first = [e.record.wall_s for e in entries if e.kind == WARMUP and e.record.valid]
+        if not first:
+            rejected = sum(entry.rejected for entry in entries)
+            why = f" ({count(rejected, 'run')} rejected for foreign load)" if rejected else ""
+            return (
+                f"the budget of {asked} ended before the default had run once{why}.\n"
+                f"{needed}.\n{_REMEDY}"
+            )
+        return (
+            f"a budget of {asked} cannot hold a search here: the first run took "
+            f"{seconds(first[-1])}.\n{needed}: about {seconds(plan.least_runs * first[-1])} if all "
+            f"take as long.\n{_REMEDY}"
+        )
 
     def _check_budget(self) -> None:
         least = self.budget.cost_s(self.plan.least_runs)
         if self.plan.budget_s is not None and self.plan.budget_s < least:
             run_s = self.budget.cost_s(1)
             raise BudgetTooSmall(
-                f"a budget of {seconds(self.plan.budget_s)} cannot hold a search here: one run "
+                f"a budget of {asked_time(self.plan.budget_s)} cannot hold a search here: one run "
                 f"takes about {seconds(run_s)}, and at least {self.plan.least_runs} are needed "
                 "(warming up, the default, one setting and its proof): about "
                 f"{seconds(least)}.\n{_REMEDY}"

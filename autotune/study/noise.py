@@ -18,7 +18,7 @@ from autotune.stats import (
     resolution_table,
 )
 from autotune.store import Store
-from autotune.study.budget import Budget, BudgetTooSmall
+from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.identity import study_key
 from autotune.study.ledger import WARMUP, Entry
@@ -82,11 +82,15 @@ def measure_noise(
         bench = on.bench
         before = bench.ledger.rejected
         budget = Budget(bench.ledger, budget_s).from_here()
-        bench.run(DEFAULT, WARMUP)
-        watch(PhaseStarted(NOISE, "running the default against itself", runs))
+        bench.budget = budget
         entries: list[Entry] = []
-        while len(entries) < runs and (not entries or budget.affords(1)):
-            entries.append(bench.run(DEFAULT, NOISE, position=len(entries)))
+        try:
+            bench.run(DEFAULT, WARMUP)
+            watch(PhaseStarted(NOISE, "running the default against itself", runs))
+            while len(entries) < runs and (not entries or budget.affords(1)):
+                entries.append(bench.run(DEFAULT, NOISE, position=len(entries)))
+        except BudgetSpent:
+            pass  # What there is may be enough.
         if len(entries) < FEWEST:
             raise BudgetTooSmall(
                 f"the budget of {seconds(budget_s)} held {len(entries)} runs of the default; "

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import takewhile
 
 from autotune.space import Setting, Space
-from autotune.stats import depends_on_setting
+from autotune.stats import NoBlocks, depends_on_setting
 from autotune.strategies import Strategy
 from autotune.study.ablation import is_missed
 from autotune.study.bench import Bench
 from autotune.study.blocks import Blocks
-from autotune.study.budget import Budget
+from autotune.study.budget import BudgetSpent
 from autotune.study.confirm import Confirmation, confirm_blocks
 from autotune.study.events import Watcher, silent
 from autotune.study.finalists import Selection
-from autotune.study.ledger import Ledger
 from autotune.study.plan import SearchPlan
 from autotune.study.recommendation import Recommendation, Recommender
 from autotune.study.rounds import Round, Rounds
@@ -42,6 +40,8 @@ class Answer:
     proofs: list[tuple[Round, Confirmation]] = field(default_factory=list)
     recommendation: Recommendation | None = None
     vetoed: list[Recommendation] = field(default_factory=list)
+    budget_ended: bool = False
+    """The budget ended it before what was found could be proven."""
 
     @property
     def chosen(self) -> Setting | None:
@@ -103,23 +103,27 @@ class _Proofs:
 
     def _prove(self, made: Round, answer: Answer) -> None:
         bench = self.search.bench
-        if not bench.ledger.blocks(made.phase):
-            self.search.defaults.start()
-        blocks = Blocks(bench, made.phase, made.settings, self.seed, made.limit_s)
-        proof = confirm_blocks(blocks, made.plan, self._budget(made), self.search.watch)
+        try:
+            if not bench.ledger.blocks(made.phase):
+                self.search.defaults.start()
+            blocks = Blocks(bench, made.phase, made.settings, self.seed, made.limit_s)
+            proof = confirm_blocks(blocks, made.plan, self.search.budget, self.search.watch)
+        except (BudgetSpent, NoBlocks):
+            answer.budget_ended = True
+            return
         answer.proofs.append((made, proof))
 
-    def _budget(self, made: Round) -> Budget:
-        """The study's, and never less than the smallest proof: a search that overdrew its budget
-        still leaves that."""
-        ledger = self.search.bench.ledger
-        before = Ledger.of(takewhile(lambda e: e.phase != made.phase, ledger.entries))
-        own = Budget(before, self.plan.budget_s, self.plan.max_runs)
-        least = own.at_least(self.plan.proof_runs(1))
-        return Budget(ledger, least.seconds, least.runs)
-
     def _next(self, answer: Answer) -> Round | None:
-        """The next round, frozen; None where nothing new is to be proven."""
+        """The next round, frozen; None where nothing is to be proven, or the budget is spent."""
+        if answer.budget_ended:
+            return None
+        try:
+            return self._new(answer)
+        except BudgetSpent:
+            answer.budget_ended = True
+            return None
+
+    def _new(self, answer: Answer) -> Round | None:
         trials = len(self.search.book.trials)
         if answer.proofs:
             last, proof = answer.proofs[-1]

@@ -13,6 +13,7 @@ from statistics import median
 
 from autotune.space import DEFAULT, Setting
 from autotune.stats import finalists, next_run, noise_of, ratio_to_default
+from autotune.study.budget import BudgetSpent
 from autotune.study.events import PhaseStarted
 from autotune.study.ledger import DEFAULT_KEY, RACE, SEARCH, Entry
 from autotune.study.search import Search
@@ -149,18 +150,39 @@ class Race:
         trials = self.search.book.trials
         known = evidence(self.bench.ledger.entries, trials)
         if not known.settings:
-            return known
+            known = self._first_own(trials)
         began = False
         while self._left(known) > 0 and (setting := known.next_setting(self.plan.min_gain)):
             if not self.search.budget.affords(1 + self.search.kept_runs):
                 break
-            if not began:
-                self.search.watch(PhaseStarted(RACE, "racing the promising", self._left(known)))
-                self.search.defaults.start(NOISE_RUNS)
-                began = True
-            self._measure(setting, trials)
+            try:
+                if not began:
+                    self.search.watch(PhaseStarted(RACE, "racing the promising", self._left(known)))
+                    self.search.defaults.start(NOISE_RUNS)
+                    began = True
+                self._measure(setting, trials)
+            except BudgetSpent:
+                break
             known = evidence(self.bench.ledger.entries, trials)
         return known
+
+    def _first_own(self, trials: list[Trial]) -> Evidence:
+        """Where other studies measured all that was tried: the best of it is run here, beside the
+        default, so that there is something to go by."""
+        nothing = Evidence([], [], math.inf)
+        bar = 1 - self.plan.min_gain
+        good = [t for t in trials if t.reused and t.state == "ok" and (t.estimate or 1.0) < bar]
+        enough = self.search.budget.affords(NOISE_RUNS + 1 + self.search.kept_runs)
+        if not good or not enough:
+            return nothing
+        best = min(good, key=lambda trial: (trial.estimate or 1.0, trial.number))
+        try:
+            self.search.watch(PhaseStarted(RACE, "measuring what other studies found", NOISE_RUNS))
+            self.search.defaults.start(NOISE_RUNS)
+            self._measure(best.effective, trials)
+        except BudgetSpent:
+            return nothing
+        return evidence(self.bench.ledger.entries, trials)
 
     def _left(self, known: Evidence) -> int:
         """Runs of the allowance that are not used, repeats of the search included."""

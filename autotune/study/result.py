@@ -88,6 +88,8 @@ class Result:
     inherited: dict[str, str] = field(default_factory=dict)
     params_file: str | None = None
     mpirun: str = ""
+    origin: dict[str, Any] | None = None
+    """Directory, environment and files of the program (:class:`autotune.study.origin.Origin`)."""
     wall_s: float = 0.0
     waiting_s: float = 0.0
     launched_s: float = 0.0
@@ -129,6 +131,7 @@ class Result:
             "inherited": self.inherited,
             "params_file": self.params_file,
             "mpirun": self.mpirun,
+            "origin": self.origin,
             "wall_s": round(self.wall_s, 3),
             "waiting_s": round(self.waiting_s, 3),
             "overhead_s": round(max(self.wall_s - self.launched_s - self.waiting_s, 0.0), 3),
@@ -234,6 +237,8 @@ def judge_status(answer: Answer, ledger: Ledger) -> Status:
         return "recommended"
     if answer.vetoed:
         return "keep_default"
+    if proof is None and answer.budget_ended:
+        return "inconclusive"
     if proof is None or not (proof.open or proof.winners):
         return "keep_default"
     spread = estimate(ledger.default_values()).spread

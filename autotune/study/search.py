@@ -10,7 +10,7 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import time_limit
 from autotune.strategies import SCATTER, Observation, Strategy
 from autotune.study.bench import Bench
-from autotune.study.budget import Budget
+from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.defaults import Defaults
 from autotune.study.events import PhaseStarted, TrialEnded, Waiting, Watcher, silent
 from autotune.study.ledger import SEARCH
@@ -20,6 +20,8 @@ from runner.types import RunRecord
 
 NOTHING_LEFT = "the strategy has nothing left to try"
 BUDGET_SPENT = "the budget is spent, its reserve for the proof kept"
+BUDGET_GONE = "the budget is spent"
+"""The same where rejected or long runs took of that reserve."""
 POLL_S = 1.0
 """Between two looks at what other workers do."""
 
@@ -43,6 +45,7 @@ class Search:
         self.plan = plan
         self.watch = watch
         self.budget = Budget(bench.ledger, plan.budget_s, plan.max_runs)
+        bench.budget = self.budget
         self.defaults = Defaults(bench, plan, self.budget)
         self.ended_by = ""
         self._inactive: set[str] = set()
@@ -89,7 +92,11 @@ class Search:
                     trial = self.book.open(proposal.setting, dict(proposal.attrs), "search")
                 except OthersFaster:
                     continue  # The strategy knows what it proposed, and asks for another.
-            self._measure(trial)
+            try:
+                self._measure(trial)
+            except BudgetSpent:
+                self.ended_by = BUDGET_GONE
+                return  # The trial stays open: a larger budget begins with it.
             self.strategy.tell(self._observation(trial))
 
     def _news(self) -> list[Trial]:
@@ -118,7 +125,10 @@ class Search:
         while True:
             if self.book.refresh():
                 for trial in self._news():
-                    self._measure(trial)
+                    try:
+                        self._measure(trial)
+                    except BudgetSpent:
+                        return
                     self.strategy.tell(self._observation(trial))
             if not self.book.busy:
                 return

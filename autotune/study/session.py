@@ -11,6 +11,7 @@ from autotune.space import Space
 from autotune.store import Store, StudyKey
 from autotune.study.bench import MachineBench
 from autotune.study.book import ledger_of
+from autotune.study.budget import BudgetSpent
 from autotune.study.events import Waiting, Watcher, silent
 from autotune.study.heartbeat import Heartbeat
 from autotune.study.target import Target
@@ -126,5 +127,6 @@ class Session:
             return
         status = MEASURED
         if error is not None:
-            status = "failed" if isinstance(error, AutotuneError) else "interrupted"
+            ended = not isinstance(error, AutotuneError) or isinstance(error, BudgetSpent)
+            status = "interrupted" if ended else "failed"
         self.store.set_result(self.study.id, status, None)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from autotune.space import Setting
+from autotune.study.budget import Budget
 from autotune.study.ledger import Entry, Ledger
 from autotune.study.trial import Trial
 from runner.types import ReadBack, RunRecord
@@ -33,6 +34,7 @@ class SimulatedBench:
     rng: np.random.Generator
     ledger: Ledger = field(default_factory=Ledger)
     inactive: frozenset[str] = frozenset()
+    budget: Budget | None = None
 
     def run(
         self,
@@ -44,6 +46,8 @@ class SimulatedBench:
         position: int = 0,
         timeout_s: float | None = None,
     ) -> Entry:
+        if self.budget is not None:
+            self.budget.require()
         record = self._record(setting, timeout_s)
         entry = Entry(self.ledger.next_order, setting.key, phase, record, trial, block, position)
         self.ledger.add(entry)

@@ -9,7 +9,7 @@ from runner.testbed.launch import launch_words, run
 from runner.testbed.measure import status
 from runner.testbed.model import Downed, Node, Process, Ran, Status, Testbed, to_json
 from runner.testbed.setup import down, up
-from runner.testbed.state import DEFAULT_NAME, find, names
+from runner.testbed.state import DEFAULT_NAME, find, is_name, names
 
 __all__ = [
     "DEFAULT_NAME",
@@ -21,6 +21,7 @@ __all__ = [
     "Testbed",
     "down",
     "find",
+    "is_name",
     "launch_words",
     "names",
     "run",

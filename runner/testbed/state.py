@@ -34,9 +34,14 @@ def root() -> Path:
     return places.cache("testbeds")
 
 
+def is_name(name: str) -> bool:
+    """Whether a testbed can be called so."""
+    return _NAME.fullmatch(name) is not None
+
+
 def directory(name: str) -> Path:
     """The directory of testbed ``name``; RunnerError for a name that cannot be one."""
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         # It becomes part of device and command names, which the kernel limits to 15 characters.
         raise RunnerError(
             f"{name!r} cannot be a testbed's name; expected 1 to 9 lower-case letters and digits, "
@@ -48,7 +53,7 @@ def directory(name: str) -> Path:
 def names() -> list[str]:
     """Names of the testbeds of which anything is there, up or broken."""
     with contextlib.suppress(OSError):
-        return sorted(p.name for p in root().iterdir() if p.is_dir() and _NAME.fullmatch(p.name))
+        return sorted(p.name for p in root().iterdir() if p.is_dir() and is_name(p.name))
     return []
 
 

@@ -69,6 +69,47 @@ def test_unproven_formats_are_written_on_demand_and_labelled(
     assert not list(work.glob("r.json*"))
 
 
+def test_unpublish_takes_its_block_out_and_leaves_a_line_below_it(
+    make_study: MakeStudy, home: Path, open_mpi: Library, capfd: Capture
+) -> None:
+    path = home / ".openmpi" / "mca-params.conf"
+    source = make_study(version=open_mpi.version)
+    assert main(["publish", "--from", source, "--format", "openmpi-user"]) == 0
+    with path.open("a") as file:
+        file.write("btl_tcp_links = 2\n")
+    assert main(["verify-published", "--no-compare"]) == 0
+    block = path.read_text()
+    path.write_text(block.replace("= 8192", "= 4096"))
+    capfd.readouterr()
+    assert main(["unpublish", str(path)]) == 2
+    said = " ".join(capfd.readouterr().err.split())
+    assert "'btl_sm_eager_limit = 4096', where autotune would write" in said
+    path.write_text(block)
+    assert main(["unpublish", str(path)]) == 0
+    assert "its other lines stay" in " ".join(capfd.readouterr().out.split())
+    assert path.read_text() == "btl_tcp_links = 2\n"
+
+
+def test_a_file_that_cannot_be_undone_holds_up_no_other(
+    make_study: MakeStudy, home: Path, work: Path, open_mpi: Library, capfd: Capture
+) -> None:
+    source = make_study(version=open_mpi.version)
+    for name in ("a.tune", "b.tune", "c.tune"):
+        words = ["publish", "--from", source, "--format", "tune", "-o", name]
+        assert main(words) == 0, capfd.readouterr().err
+    with (work / "b.tune").open("a") as file:
+        file.write("--mca mine 1\n")
+    capfd.readouterr()
+    assert main(["unpublish", "--all", "--json", "out.json"]) == 2
+    seen = capfd.readouterr()
+    assert "published in" in seen.err
+    assert "b.tune was edited since" in seen.err
+    assert "'--mca mine 1', where autotune would write nothing" in " ".join(seen.err.split())
+    assert sorted(path.name for path in work.glob("*.tune")) == ["b.tune"]
+    assert len(json.loads((work / "out.json").read_text())["files"]) == 2
+    assert main(["unpublish", "--all", "--force"]) == 0
+
+
 def test_the_formats_are_listed_with_what_can_be_proven(capfd: Capture) -> None:
     assert main(["publish", "--formats", "--json", "-"]) == 0
     rows = {row["format"]: row["cannot_be_proven"] for row in json.loads(capfd.readouterr().out)}

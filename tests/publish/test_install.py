@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import UsageError, WorkError
+from autotune.publish.block import seal
 from autotune.publish.formats import find
-from autotune.publish.header import seal
-from autotune.publish.install import Text, install, put, read_text, remove
+from autotune.publish.install import Text, install, put, read_text
 from autotune.publish.plan import plan
 from autotune.publish.publishing import diff
 from autotune.publish.source import Proposal
+from autotune.publish.undo import remove
 from tests.contract.format_samples import CLUSTER, content_of, evidence, library_of
 
 OWN = "# the site's own\nbtl_tcp_links = 2\n"
@@ -101,13 +102,85 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_lost_backup_is_said_and_nothing_is_removed(tmp_path: Path) -> None:
-    path = tmp_path / "mca-params.conf"
-    path.write_text(OWN)
-    publish(path)
-    (tmp_path / "mca-params.conf.before-autotune").unlink()
+    path = tmp_path / "f.tune"
+    path.write_text("--mca mine 1\n")
+    publish(path, "tune", force=True)
+    (tmp_path / "f.tune.before-autotune").unlink()
     with pytest.raises(WorkError, match="backup"):
         remove(path)
     assert path.exists()
+
+
+@pytest.mark.parametrize("before", [None, OWN, "no newline"])
+@pytest.mark.parametrize(
+    ("above", "below"), [("", "mine = 2"), ("# mine\r\n", ""), ("a = 1\n", "b\xe9 = \udcff\n")]
+)
+def test_lines_around_the_block_stay_byte_for_byte(
+    tmp_path: Path, before: str | None, above: str, below: str
+) -> None:
+    path = tmp_path / "mca-params.conf"
+    if before is not None:
+        path.write_text(before)
+    publish(path)
+    text = read_text(path)
+    assert text is not None
+    put(path, Text(above + text.main + below))
+    edited = read_text(path)
+    assert edited is not None
+    assert not edited.edited
+    done = remove(path)
+    left = read_text(path)
+    assert left is not None
+    old = before or ""
+    ended = old + "\n" if old == "no newline" else old
+    assert left.main == above + ended + below
+    assert "other lines stay" in done
+    assert ("mca-params.conf.before-autotune" in done) == (before is not None)
+
+
+def test_publishing_again_keeps_lines_written_around_the_block(tmp_path: Path) -> None:
+    path = tmp_path / "mca-params.conf"
+    publish(path)
+    path.write_text(path.read_text() + "mine = 2\n")
+    publish(path)
+    assert path.read_text().startswith("mine = 2\n# >>>")
+    remove(path)
+    assert files(tmp_path) == {"mca-params.conf": b"mine = 2\n"}
+
+
+def test_a_block_that_was_changed_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "mca-params.conf"
+    path.write_text(OWN)
+    publish(path)
+    good = path.read_text()
+    bad = good.replace("btl_sm_eager_limit = 8192", "btl_sm_eager_limit = 4096")
+    number = 1 + good[: good.index("btl_sm_eager_limit = 8192")].count("\n")
+    path.write_text(bad + "mine = 2\n")
+    with pytest.raises(UsageError) as refused:
+        remove(path)
+    said = str(refused.value)
+    assert f"line {number} is 'btl_sm_eager_limit = 4096'" in said
+    assert "autotune would write 'btl_sm_eager_limit = 8192'" in said
+    assert "--force" in said
+    assert path.read_text() == bad + "mine = 2\n"
+    done = remove(path, force=True)
+    (kept,) = tmp_path.glob("*.edited-*")
+    assert str(kept) in done
+    assert kept.read_text() == bad + "mine = 2\n"
+    assert path.read_text() == OWN + "mine = 2\n"
+
+
+@pytest.mark.parametrize("lost", [">>> published", "<<< end of what"])
+def test_a_block_without_both_its_marks_is_not_guessed_at(tmp_path: Path, lost: str) -> None:
+    path = tmp_path / "mca-params.conf"
+    path.write_text(OWN)
+    publish(path)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if lost not in line) + "mine = 2\n")
+    was = files(tmp_path)
+    with pytest.raises(UsageError, match=r"two marks|not published by autotune"):
+        remove(path)
+    assert files(tmp_path) == was
 
 
 def test_a_header_of_its_own_goes_with_its_file(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_name_that_the_library_does_not_have_is_not_obeyed(prober: Prober) -> 
 
 def test_a_system_file_is_seen_in_a_private_copy(prober: Prober) -> None:
     content = Content({"mca": {eager(prober.library): "8192"}})
-    assert "1 values seen" in prove(prober, find("openmpi-system"), content)
+    assert "1 value seen" in prove(prober, find("openmpi-system"), content)
 
 
 def test_a_rules_file_is_obeyed_to_its_end(prober: Prober) -> None:

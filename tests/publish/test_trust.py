@@ -26,14 +26,15 @@ from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.kept import content_id
 from autotune.predict.reading import settings as model_settings
 from autotune.publish import formats
+from autotune.publish.block import CLOSE, seal
 from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import Format, find
 from autotune.publish.formats.scripts import Script
-from autotune.publish.header import CLOSE, Header, commented, seal
+from autotune.publish.header import Header, commented
 from autotune.publish.install import Text, put, read_text
 from autotune.publish.plan import compose, series
 from autotune.publish.probe import Prober
-from autotune.publish.programs import NotRun, target_of
+from autotune.publish.programs import Again, NotRun, program_of
 from autotune.publish.source import read_source
 from autotune.publish.trust import Trust
 from autotune.publish.verify import cluster_of, look
@@ -43,7 +44,6 @@ from autotune.space.trust import check_values, known_names, runs_programs
 from autotune.store import Store
 from autotune.study.book import StoreBook
 from autotune.study.settings import read_setting
-from autotune.study.target import Target
 from runner.mpi.library import Library
 from tests.contract.format_samples import evidence
 from tests.predict.family import traced
@@ -149,7 +149,7 @@ def forged(
         whole = seal(commented(header.lines(), ("# ", "")) + body)
         put(path, Text(body, whole[: len(whole) - len(body)]))
         return path
-    block = commented(header.lines(), fmt.comment) + body
+    block = commented(header.lines(fmt.merges), fmt.comment) + body
     if fmt.merges:
         block += commented([CLOSE], fmt.comment)
     put(path, Text(seal(fmt.prologue + block)))
@@ -562,12 +562,12 @@ MICRO = ["-m", "runner.micro", "allreduce", "--size", "8,64", "--count", "40"]
 def test_the_probe_of_collectives_is_known_by_its_words(words: list[str], canary: Canary) -> None:
     check = {"app": "micro allreduce", "input": None, "ranks": 2}
     check["program"] = [str(canary.program), *words]
-    found = target_of(check, load_cluster("local"), _plain(), "here", recorded=False)
+    found = program_of(check, load_cluster("local"), _plain(), "here", recorded=False)
     if words is MICRO:
-        assert isinstance(found, Target)
+        assert isinstance(found, Again)
         # This Python, not the program that the file names; as many calls as for these sizes.
-        assert found.program[0] == sys.executable
-        assert found.program[1:6] == ("-m", "runner.micro", "allreduce", "--size", "8,64")
+        assert found.target.program[0] == sys.executable
+        assert found.target.program[1:6] == ("-m", "runner.micro", "allreduce", "--size", "8,64")
     else:
         assert isinstance(found, NotRun)
 
@@ -578,7 +578,7 @@ def test_the_probe_of_collectives_is_known_by_its_words(words: list[str], canary
 def test_damaged_evidence_is_said(change: dict[str, object]) -> None:
     check = {"app": "nas-cg", "input": None, "ranks": 2} | change
     with pytest.raises(UsageError, match="what to run again"):
-        target_of(check, load_cluster("local"), _plain(), "here", recorded=True)
+        program_of(check, load_cluster("local"), _plain(), "here", recorded=True)
 
 
 @pytest.mark.mpi
@@ -661,11 +661,11 @@ def test_root_runs_no_program_of_a_configuration_that_others_may_write(
     app.parent.mkdir(parents=True)
     app.write_text(f"name = 'own'\ncommand = ['{canary.program}']\n")
     check = {"app": "own", "input": None, "ranks": 1}
-    found = target_of(check, load_cluster("local"), _plain(), "here", recorded=False)
-    assert isinstance(found, Target)
+    found = program_of(check, load_cluster("local"), _plain(), "here", recorded=False)
+    assert isinstance(found, Again)
     app.chmod(0o666)
     with pytest.raises(UsageError, match="writable by others"):
-        target_of(check, load_cluster("local"), _plain(), "here", recorded=False)
+        program_of(check, load_cluster("local"), _plain(), "here", recorded=False)
 
 
 def test_scripts_are_what_the_list_of_formats_says() -> None:

@@ -62,7 +62,7 @@ def test_files_of_one_publication_are_compared_together(tmp_path: Path) -> None:
 )
 def test_only_what_is_shown_counts_as_lost(status: Status, lost: bool, still: bool | None) -> None:
     check = Recheck("study:a", "p", status, "")
-    assert check.lost == lost
+    assert check.failed == lost
     assert check.to_json()["still_better"] is still
     assert check.to_json()["status"] == status
 

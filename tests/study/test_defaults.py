@@ -37,7 +37,7 @@ def test_a_budget_of_two_runs_is_refused_and_not_overdrawn(space: Space, budget_
 
 def test_a_refused_budget_says_what_is_needed(space: Space) -> None:
     simulated = bench(slow)
-    with pytest.raises(BudgetTooSmall, match=r"at least 32 are needed.*about 1[34] min"):
+    with pytest.raises(BudgetTooSmall, match=r"at least 32 runs .*about 1[34] min"):
         study(simulated, space, 600.0)
     assert len(simulated.ledger.entries) == 2  # Warming up, and one to go by.
 

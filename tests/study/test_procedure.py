@@ -173,6 +173,21 @@ def test_stopping_anywhere_and_going_on_reaches_the_same_answer(space: Space) ->
     assert len(book.trials) == len(ALL)
 
 
+def test_what_other_studies_measured_alone_is_measured_here_before_it_is_judged(
+    space: Space,
+) -> None:
+    """No run of one's own is no reason to say that nothing is faster."""
+    simulated = bench(quick)
+    ratios = {Setting({"eager": 8}): 0.8, Setting({"eager": 1}): 2.0}
+    answer, _ = study(simulated, space, list(ratios), MemoryBook(ratios=ratios))
+    assert answer.chosen == Setting({"eager": 8})
+    nothing = bench(quick)
+    ratios = {Setting({"eager": 4}): 1.0, Setting({"eager": 1}): 2.0}
+    answer, _ = study(nothing, space, list(ratios), MemoryBook(ratios=ratios))
+    assert answer.chosen is None
+    assert not nothing.ledger.entries
+
+
 def test_the_statuses(space: Space) -> None:
     simulated = bench(quick)
     answer, _ = study(simulated, space, ALL)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from autotune.space import DEFAULT, Setting, Space
-from autotune.study.budget import Budget
+from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.ledger import Entry, Ledger
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import Answer, carry_out
@@ -231,5 +231,10 @@ def test_a_budget_counts_seconds_and_runs() -> None:
     assert not Budget(ledger, seconds=9.9).affords(2)
     assert Budget(ledger, seconds=1.0, runs=1).from_here().affords(0)
     assert not Budget(ledger, runs=1).from_here().affords(2)
-    assert Budget(ledger, seconds=1.0, runs=1).at_least(4).affords(4)
-    assert not Budget(ledger, seconds=1.0, runs=1).at_least(4).affords(5)
+    assert Budget(ledger, seconds=7.0).affords(1, run_s=1.0)
+    assert not Budget(ledger, seconds=7.0).affords(1)
+    assert not Budget(ledger, seconds=7.0).affords(2, run_s=0.6)
+    Budget(ledger, seconds=6.1, runs=4).require()
+    for spent in (Budget(ledger, seconds=6.0), Budget(ledger, runs=3)):
+        with pytest.raises(BudgetSpent):
+            spent.require()

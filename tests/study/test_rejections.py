@@ -11,6 +11,8 @@ import pytest
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.bench import MachineBench, MachineBusy
+from autotune.study.budget import Budget, BudgetSpent
+from autotune.study.events import Event, Waiting
 from autotune.study.ledger import Entry, Ledger
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import carry_out, disturbed
@@ -30,8 +32,10 @@ class Launches:
     def __init__(self, rejected: Callable[[LaunchSpec], bool]) -> None:
         self.rejected = rejected
         self.stored: list[str] = []
+        self.limits: list[float | None] = []
 
     def run(self, spec: LaunchSpec) -> RunRecord:
+        self.limits.append(spec.timeout_s)
         if self.rejected(spec):
             return RunRecord(state="foreign_load", reason="1.2 s by others", wall_s=1.0)
         return RunRecord(state="ok", wall_s=1.0)
@@ -40,7 +44,7 @@ class Launches:
         self.stored.append(record.state)
 
     def spec(self, space: Space, setting: Setting, timeout_s: float | None) -> LaunchSpec:
-        return LaunchSpec(program=(setting.key,), ranks=1)
+        return LaunchSpec(program=(setting.key,), ranks=1, timeout_s=timeout_s)
 
 
 @pytest.fixture
@@ -62,6 +66,20 @@ def test_a_machine_that_disturbs_everything_is_too_busy(machine: Any) -> None:
     # Four waits in vain, then the default tells that it is the machine.
     assert busy.store.stored == ["foreign_load"] * 5
     assert busy.ledger.rejections() == {FAST.key: (4, 4), DEFAULT.key: (1, 1)}
+
+
+def test_rejected_runs_are_no_way_around_a_budget(machine: Any) -> None:
+    busy = machine(lambda spec: True, quiet=True)
+    busy.budget = Budget(busy.ledger, seconds=4.5)
+    told: list[Event] = []
+    busy.watch = told.append
+    with pytest.raises(BudgetSpent):
+        busy.run(DEFAULT, "warmup", timeout_s=4.5)
+    assert busy.store.stored == ["foreign_load"] * 5
+    # Nothing is waited for that cannot be started.
+    assert sum(isinstance(event, Waiting) for event in told) == 4
+    # No default is known yet: a run may take what is left, not the whole.
+    assert busy.runner.limits == [4.5, 3.5, 2.5, 1.5, 0.5]
 
 
 def test_bursts_are_outlasted_longer_than_work_without_a_pause(machine: Any) -> None:

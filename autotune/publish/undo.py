@@ -1,0 +1,117 @@
+"""The way back from a publication: what autotune wrote goes, what others wrote stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autotune.errors import AutotuneError, UsageError, WorkError
+from autotune.publish.block import Split, split
+from autotune.publish.formats import find
+from autotune.publish.formats.mpich import MpichJson
+from autotune.publish.header import Header
+from autotune.publish.install import BACKUP, Text, keep_edited, put, read, read_text, side_of
+from autotune.publish.trust import difference
+from runner.mpi.library import Library
+
+
+def remove(path: Path, force: bool = False) -> str:
+    """Undo a publication; a sentence about what was done.
+
+    Of a file in which lines of others stay, the published block is taken out, whatever was written
+    around it since.  Any other file becomes what it was before.
+
+    Raises UsageError for a file that autotune did not publish, or, without ``force``, one of which
+    the published part was edited since; WorkError where the backup is gone.
+    """
+    text = read_text(path)
+    if text is None:
+        raise UsageError(f"there is no file {path}")
+    header = text.header
+    if header is None:
+        raise UsageError(f"{path} was not published by autotune; it is left as it is")
+    backup = _backup(path, header)
+    words = ""
+    if text.edited:
+        if not force:
+            raise UsageError(_refusal(path, text, header))
+        words = f"; the edited file is kept as {keep_edited(path)}"
+    parts = split(text.main) if _keeps_others(header) else None
+    try:
+        done = _restore(path, backup) if parts is None else _take_out(path, parts, backup)
+        side_of(path).unlink(missing_ok=True)
+    except OSError as problem:
+        raise WorkError(f"cannot undo {path}: {problem.strerror}") from None
+    return done + words
+
+
+def _backup(path: Path, header: Header) -> Path | None:
+    """The file that holds what was there before; None where nothing was."""
+    if header.backup is None:
+        return None
+    if not header.backup.endswith(BACKUP):
+        raise WorkError(
+            f"the header of {path} names {header.backup!r} as its backup, which is none of "
+            f"autotune (FILE{BACKUP}); it is left as it is"
+        )
+    return path.with_name(header.backup)
+
+
+def _keeps_others(header: Header) -> bool:
+    try:
+        return find(header.format).merges
+    except UsageError:  # A format that a later version knows.
+        return False
+
+
+def _refusal(path: Path, text: Text, header: Header) -> str:
+    """What was edited, and what to do."""
+    try:
+        found = difference(path, text, header, _library_of(header))
+    except AutotuneError:
+        found = None
+    return (
+        f"what autotune published in {path} was edited since; undoing would lose the changes.\n"
+        + (f"{found}.\n" if found is not None else "")
+        + "Undo the edit and give the command again, or give --force: it undoes the publication "
+        "all the same and keeps the edited file beside it."
+    )
+
+
+def _library_of(header: Header) -> Library:
+    """What the file was made for, as far as its text depends on it.  UsageError where that cannot
+    be known from the file alone."""
+    if header.format == MpichJson.name:
+        raise UsageError("it is made from the library's own tree")
+    family, _, rest = header.mpi.partition(" ")
+    return Library(family, rest.partition("seen with ")[2].rstrip(")"), "", "")
+
+
+def _take_out(path: Path, parts: Split, backup: Path | None) -> str:
+    """The file without its block; none where nothing else is in it, or was before."""
+    there = backup is not None and backup.is_file()
+    before = read(backup) if backup is not None and there else None
+    others = parts.others
+    if before is not None and others == f"{before}\n":
+        others = before  # Publishing had ended its last line.
+    if backup is None and not others:
+        path.unlink()
+        return f"removed {path}"
+    put(path, Text(others))
+    if others == before:
+        assert backup is not None
+        backup.unlink()
+        return f"restored {path} from {backup.name}"
+    done = f"took what autotune had published out of {path}; its other lines stay as they are now"
+    return done + (f" ({backup.name} has those of before)" if backup is not None and there else "")
+
+
+def _restore(path: Path, backup: Path | None) -> str:
+    """The whole file as it was before."""
+    if backup is None:
+        path.unlink()
+        return f"removed {path}"
+    if not backup.is_file():
+        raise WorkError(f"the backup {backup} is gone; {path} is left as it is")
+    put(path, Text(read(backup)))
+    backup.unlink()
+    return f"restored {path} from {backup.name}"

@@ -1,0 +1,142 @@
+"""Where a program was measured from: its directory, environment and files, to be run again so.
+
+A relative path on a command line, a module found by ``PYTHONPATH`` or a library found by
+``LD_LIBRARY_PATH`` mean nothing without them, from cron for one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import UsageError
+
+_NAMES = frozenset(
+    {
+        # What is found.
+        *("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME"),
+        *("VIRTUAL_ENV", "CONDA_PREFIX", "OPAL_PREFIX", "PMIX_PREFIX", "PRTE_PREFIX", "I_MPI_ROOT"),
+        # What behaves otherwise.
+        *("PYTHONHASHSEED", "PYTHONOPTIMIZE", "MPI4PY_LIBMPI", "LANG", "LC_ALL", "LC_NUMERIC"),
+        *("VECLIB_MAXIMUM_THREADS", "JULIA_NUM_THREADS", "TZ", "TMPDIR"),
+    }
+)
+_FAMILIES = (
+    *("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "BLIS_", "GOTO_", "NUMBA_", "NUMEXPR_"),
+    *("MALLOC_", "GLIBC_", "UCX_", "FI_", "PSM2_", "PSM3_", "CUDA_", "HIP_", "ROCR_", "NCCL_"),
+)
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CRED|AUTH", re.IGNORECASE)
+_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
+_MOST, _LONGEST = 200, 32 << 10
+_READ = 256 << 20
+"""A larger file is known by its size alone."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """``files`` maps the absolute paths of the program and of files among its words to what they
+    held: a SHA-256, or ``N bytes`` of a large one."""
+
+    cwd: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"cwd": self.cwd, "env": dict(self.env), "files": dict(self.files)}
+
+    @classmethod
+    def from_json(cls, data: object, where: str) -> Origin:
+        """Inverse of :meth:`to_json`; UsageError, which begins with ``where``, for anything else,
+        a variable that is none of those that are stored too."""
+        try:
+            found = cls(data["cwd"], dict(data["env"]), dict(data["files"]))  # type: ignore[index]
+            if found._is_sound():
+                return found
+        except (LookupError, TypeError, ValueError):
+            pass
+        raise UsageError(
+            f"{where}: where its program was run is not understood; expected cwd (an absolute "
+            "path), env (variables that change a run) and files (path to digest)"
+        )
+
+    def _is_sound(self) -> bool:
+        texts = [self.cwd, *self.env, *self.env.values(), *self.files, *self.files.values()]
+        return (
+            len(texts) <= 4 * _MOST
+            and all(isinstance(text, str) and "\0" not in text for text in texts)
+            and max(map(len, texts)) <= _LONGEST
+            and all(Path(path).is_absolute() for path in (self.cwd, *self.files))
+            and all(_matters(name) for name in self.env)
+        )
+
+    def changes(self) -> list[str]:
+        """What is not as it was, in words; empty where the program can be run as it was."""
+        found = []
+        if not Path(self.cwd).is_dir():
+            found.append(f"its directory {self.cwd} is gone")
+        for path, before in self.files.items():
+            now = _content(Path(path))
+            if now is None:
+                found.append(f"{path} is gone")
+            elif now != before:
+                found.append(f"{path} has changed since it was measured")
+        return found
+
+    @contextmanager
+    def environment(self) -> Iterator[None]:
+        """This process with the variables of then, and without those that were not set then."""
+        before = _environment()
+        try:
+            _replace(self.env)
+            yield
+        finally:
+            _replace(before)
+
+
+def origin_of(program: tuple[str, ...], cwd: str) -> Origin:
+    """The origin of a program that is run from ``cwd`` in this environment."""
+    place = shutil.which(program[0]) if "/" not in program[0] else None
+    paths = [Path(cwd, place or program[0]), *(Path(cwd, word) for word in program[1:] if word)]
+    found = {str(path): _content(path) for path in paths}
+    files = {path: content for path, content in found.items() if content is not None}
+    return Origin(cwd, _environment(), files)
+
+
+def _environment() -> dict[str, str]:
+    found = {n: v for n, v in os.environ.items() if _matters(n) and len(v) <= _LONGEST}
+    return dict(sorted(found.items())[:_MOST])
+
+
+def _matters(name: str) -> bool:
+    """Whether a variable changes what is run, or how, and is no secret."""
+    if not _NAME.fullmatch(name) or _SECRET.search(name):
+        return False
+    return name in _NAMES or name.startswith(_FAMILIES)
+
+
+def _replace(wanted: Mapping[str, str]) -> None:
+    for name in _environment():
+        if name not in wanted:
+            del os.environ[name]
+    os.environ.update(wanted)
+
+
+def _content(path: Path) -> str | None:
+    """What a file holds, as it is compared; None where there is no file that can be read."""
+    try:
+        if not path.is_file():
+            return None
+        size = path.stat().st_size
+        if size > _READ:
+            return f"{size} bytes"
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None

@@ -1,0 +1,82 @@
+"""``--budget`` with real programs that sleep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autotune.store import Store
+from runner.types import RunRecord
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.mpi
+Program = Callable[[str], list[str]]
+SLEEPS = """
+import os, time
+time.sleep({default} if "OMPI_MCA_btl_sm_eager_limit" not in os.environ else {tuned})
+from mpi4py import MPI
+"""
+
+
+def runs_of(store: Path) -> list[RunRecord]:
+    with Store.open(store) as opened:
+        (study,) = opened.studies()
+        return [run.record for run in opened.runs(opened.find_study(study.hash).id)]
+
+
+@pytest.fixture
+def store(work: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AUTOTUNE_STORE", str(work / "results.db"))
+    return work / "results.db"
+
+
+def test_a_search_is_refused_after_its_first_run(
+    cli: Cli, program: Program, store: Path, library: object
+) -> None:
+    words = program(SLEEPS.format(default=1.0, tuned=1.0))
+    done = cli("search", "--budget", "30s", "-n", "1", "--no-guard", "--", *words)
+    assert done.code == 1
+    said = " ".join(done.err.split())
+    assert "a budget of 30 s cannot hold a search here: the first run took" in said
+    assert "at least 32 runs" in said
+    assert "Give more (--budget)" in said
+    first, second = runs_of(store)
+    assert first.state == "ok"
+    assert second.state == "timeout"
+    # It was given its share of what was left, not the rest of the budget.
+    assert second.wall_s < (30.0 - first.wall_s) / 2
+
+
+def test_a_program_longer_than_the_budget_is_ended_with_it(
+    cli: Cli, program: Program, store: Path, library: object
+) -> None:
+    words = program(SLEEPS.format(default=60, tuned=60))
+    done = cli("search", "--budget", "1.5s", "-n", "1", "--no-guard", "--", *words)
+    assert done.code == 1
+    assert "ended before the default had run once" in " ".join(done.err.split())
+    (only,) = runs_of(store)
+    assert only.state == "timeout"
+    assert only.wall_s < 30
+    done = cli("compare", "default", "btl_sm_eager_limit=8k", "--budget", "1.5s", "-n", "1",
+               "--no-guard", "--store", "other.db", "--", *words)  # fmt: skip
+    assert done.code == 1
+    assert (
+        "(--budget 1.5 s) ended before one pair was measured; the first run of A had"
+        in " ".join(done.err.split())
+    )
+    assert len(runs_of(Path("other.db"))) == 1
+
+
+def test_a_comparison_is_not_held_up_by_a_program_that_hangs(
+    cli: Cli, program: Program, store: Path, library: object
+) -> None:
+    words = program(SLEEPS.format(default=0.05, tuned=60))
+    done = cli("compare", "default", "btl_sm_eager_limit=8k", "--budget", "8s", "-n", "1",
+               "--no-guard", "--", *words)  # fmt: skip
+    assert done.code == 0, done.err
+    assert "the budget ended it" in " ".join(done.out.split())
+    walls = [record.wall_s for record in runs_of(store)]
+    assert sum(walls[:-1]) < 8.0
+    assert max(walls) < 7.5

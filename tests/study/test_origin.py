@@ -1,0 +1,84 @@
+"""Where a program was measured from: what is kept of it, and what is said when it is gone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.errors import UsageError
+from autotune.study.origin import Origin, origin_of
+
+
+@pytest.fixture
+def origin(work: Path, monkeypatch: pytest.MonkeyPatch) -> Origin:
+    (work / "run.py").write_text("pass")
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setenv("OMP_LICENSE_KEY", "secret")
+    monkeypatch.setenv("HOME_TOKEN", "secret")
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    return origin_of((sys.executable, "run.py", "missing.txt", "--fast", ""), str(work))
+
+
+def test_paths_are_absolute_and_no_secret_is_kept(origin: Origin, work: Path) -> None:
+    assert origin.cwd == str(work)
+    assert set(origin.files) == {sys.executable, str(work / "run.py")}
+    assert origin.env["OMP_NUM_THREADS"] == "3"
+    assert origin.env["PATH"] == os.environ["PATH"]
+    assert "secret" not in str(origin.to_json())
+    assert "HOME" not in origin.env
+    assert Origin.from_json(origin.to_json(), "here") == origin
+
+
+def test_a_program_on_the_path_is_found_there(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = work / "bin" / "tool"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    assert set(origin_of(("tool",), "/").files) == {str(tool)}
+
+
+def test_what_changed_is_named(origin: Origin, work: Path) -> None:
+    assert origin.changes() == []
+    (work / "run.py").write_text("other")
+    assert origin.changes() == [f"{work}/run.py has changed since it was measured"]
+    (work / "run.py").unlink()
+    work.rmdir()
+    assert origin.changes() == [f"its directory {work} is gone", f"{work}/run.py is gone"]
+
+
+def test_the_environment_is_that_of_then_and_comes_back(
+    origin: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/now")
+    monkeypatch.setenv("OTHER", "stays")
+    with origin.environment():
+        assert os.environ["OMP_NUM_THREADS"] == "3"
+        assert "LD_LIBRARY_PATH" not in os.environ
+        assert os.environ["OTHER"] == "stays"
+    assert os.environ["OMP_NUM_THREADS"] == "1"
+    assert os.environ["LD_LIBRARY_PATH"] == "/now"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cwd": "here"},
+        {"cwd": 1},
+        {"env": {"BASH_ENV": "/evil"}},
+        {"env": {"OMP_NUM_THREADS": 1}},
+        {"env": {"OMP_X": "\0"}},
+        {"env": ["PATH"]},
+        {"files": {"run.py": "x"}},
+        {"files": None},
+        {"env": {f"OMP_{n}": "1" for n in range(900)}},
+    ],
+)
+def test_what_is_no_origin_is_refused(origin: Origin, change: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="where its program was run is not understood"):
+        Origin.from_json(origin.to_json() | change, "f.tune")

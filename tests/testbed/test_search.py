@@ -1,0 +1,110 @@
+"""A testbed as the cluster of a search, by whatever name it is up."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autotune.cli import main
+from autotune.config.cluster import cluster_names, load_cluster, read_cluster
+from autotune.errors import UsageError
+from autotune.space.trust import check_config_name
+from autotune.store import Store
+from runner import testbed as tb
+from runner.errors import RunnerError
+from runner.mpi.library import Library
+from runner.testbed import state
+
+Capture = pytest.CaptureFixture[str]
+README = Path(__file__).parents[2] / "README.md"
+UP = ["testbed", "up", "--nodes", "2", "--latency", "0", "--rate", "unlimited"]
+
+
+@pytest.fixture
+def record(places: Path) -> Path:
+    """What is left of a testbed called lab that was ended."""
+    place = state.directory("lab")
+    place.mkdir(parents=True)
+    return place
+
+
+def test_a_testbed_is_a_cluster_of_its_name(record: Path, work: Path) -> None:
+    cluster = read_cluster("lab")
+    assert (cluster.name, cluster.testbed) == ("lab", "lab")
+    assert cluster.fixed == read_cluster("testbed").fixed
+    assert "lab" in cluster_names()
+    assert check_config_name("clusters", "lab", "here") == "lab"
+    with pytest.raises(RunnerError, match="up --nodes 2 --latency 1ms --rate 1gbit --name lab"):
+        load_cluster("lab")
+
+
+def test_a_definition_of_the_name_comes_first(record: Path, work: Path) -> None:
+    own = work / "configs" / "clusters" / "lab.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text("name = 'lab'\nnodes = 1\n")
+    assert read_cluster("lab").testbed is None
+
+
+@pytest.mark.parametrize("name", ["lba", "../lab", "lab.toml"])
+def test_a_name_that_is_none_is_said(record: Path, work: Path, name: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_cluster(name)
+    said = str(refused.value)
+    assert ("testbeds that are up: lab" in said) == (name == "lba")
+    assert ("autotune testbed up --name lba" in said) == (name == "lba")
+
+
+def test_a_testbed_is_not_called_like_another_cluster(capfd: Capture, work: Path) -> None:
+    assert main([*UP, "--name", "local"]) == 2
+    said = capfd.readouterr().err
+    assert "local.toml defines a cluster of that name" in said
+    assert "take another name" in said
+
+
+@pytest.mark.mpi
+def test_a_testbed_of_another_name_is_searched(
+    new_name: Callable[[], str], open_mpi: Library, work: Path, capfd: Capture
+) -> None:
+    name = new_name()
+    assert main([*UP, "--name", name]) == 0
+    said = capfd.readouterr().out
+    assert f"autotune search --cluster {name} --ranks 2 -- PROGRAM ARGS" in said
+    assert main(["cluster", "list"]) == 0
+    assert re.search(rf"^{name} +2 A testbed that is up: TCP, 0 ms", capfd.readouterr().out, re.M)
+    # One run on both nodes is enough to see it: the budget holds no search of what sleeps.
+    program = [sys.executable, "-c", "import time; time.sleep(2); from mpi4py import MPI"]
+    words = ["search", "--cluster", name, "--ranks", "2", "--budget", "30s", "--no-guard"]
+    assert main([*words, "--store", "results.db", "--", *program]) == 1
+    assert "cannot hold a search here: the first run took" in capfd.readouterr().err
+    with Store.open("results.db") as opened:
+        (found,) = opened.studies()
+        study = opened.find_study(found.hash)
+        first = opened.runs(study.id)[0].record
+    assert study.key.cluster == name
+    assert first.state == "ok", first.reason
+    assert tb.find(name).directory in " ".join(first.command)
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_the_search_of_the_readme_ends_in_minutes(
+    rights: None, open_mpi: Library, work: Path, capfd: Capture
+) -> None:
+    lines = [line for line in README.read_text().splitlines() if line.startswith("autotune ")]
+    (up,) = [shlex.split(line)[1:] for line in lines if "testbed up" in line]
+    (search,) = [shlex.split(line)[1:] for line in lines if "--cluster testbed" in line]
+    try:
+        assert main(up) == 0
+        assert main([*search, "--no-guard", "--store", "results.db"]) == 0, capfd.readouterr().err
+    finally:
+        tb.down()
+    with Store.open("results.db") as opened:
+        (found,) = opened.studies()
+        walls = [run.record.wall_s for run in opened.runs(opened.find_study(found.hash).id)]
+    assert len(walls) > 60
+    assert sum(walls[:-1]) < 300
