@@ -19,10 +19,12 @@ from runner.mpi.openmpi import OpenMPI
 
 _MPICH = re.compile(r"HYDRA build details:.*?Version:\s+(\S+)", re.DOTALL)
 LAUNCHERS = ("mpirun", "mpiexec")
+_ALTERNATIVES = ("mpirun.openmpi", "mpirun.mpich")
+"""What a distribution calls them where it has both in one place."""
 
 
 def candidates(path: str | None = None) -> list[Path]:
-    """Launchers in the order in which they are preferred, each resolved place once."""
+    """Launchers in the order in which they are preferred, each resolved file once."""
     places = [Path(sys.executable).parent]
     places += [Path(p) for p in (path or os.environ.get("PATH", "")).split(os.pathsep) if p]
     found: dict[Path, Path] = {}
@@ -31,6 +33,11 @@ def candidates(path: str | None = None) -> list[Path]:
             command = place / name
             if command.is_file() and os.access(command, os.X_OK):
                 found.setdefault(place.resolve(), command)
+        others = [place / name for name in _ALTERNATIVES if os.access(place / name, os.X_OK)]
+        same = [found[place.resolve()].resolve()] if place.resolve() in found else []
+        for command in others:
+            if command.resolve() not in same:
+                found.setdefault(command.resolve(), command)
     return list(found.values())
 
 

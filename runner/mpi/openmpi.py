@@ -15,6 +15,7 @@ from runner.cpuset import core_numbers, text_of
 from runner.mpi.base import Adapter, Probe
 from runner.mpi.library import Library
 from runner.mpi.openmpi_files import PARAM_FILES, parameter_files, read_parameter_file
+from runner.mpi.policies import POLICIES, placement_of
 from runner.mpi.values import same_value
 from runner.types import LaunchSpec, ReadBack
 
@@ -161,6 +162,10 @@ class OpenMPI(Adapter):
         env.update(spec.env)
         return env
 
+    def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
+        # Rank 0 writes it before the barrier at the end of MPI_Init, when all have met.
+        return scratch / SHOW_FILE if spec.read_back else None
+
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
         try:
             text = (scratch / SHOW_FILE).read_text(errors="replace")
@@ -176,6 +181,9 @@ class OpenMPI(Adapter):
         }
         if not spec.clean_env:
             inherited = {k: v for k, v in inherited.items() if not self._synonym(k, ours)}
+        # The launcher hands a placement that was asked for down under the parameter's own name.
+        placed = {p for p in POLICIES if p in spec.placement or _option(p) in spec.launch_options}
+        inherited = {k: v for k, v in inherited.items() if placement_of(k) not in placed}
         asked = spec.mca | spec.expected
         read_back = {name: self._state(name, value, shown) for name, value in asked.items()}
         return Probe(
@@ -221,6 +229,11 @@ class OpenMPI(Adapter):
             for name, value in read_parameter_file(path).items():
                 found[f"{path}:{name}"] = value
         return found
+
+
+def _option(policy: str) -> str:
+    """``--bind-to`` for ``bind_to``."""
+    return "--" + policy.replace("_", "-")
 
 
 def _several_hosts(spec: LaunchSpec) -> bool:
