@@ -12,7 +12,8 @@ from autotune.store import Store
 from autotune.study.bench import Bench
 from autotune.study.blocks import Blocks
 from autotune.study.budget import Budget, BudgetTooSmall
-from autotune.study.confirm import Confirmation, confirm_blocks, finite
+from autotune.study.confirm import Confirmation, confirm_blocks, decide, finite, measure
+from autotune.study.effect import idle_difference
 from autotune.study.events import Watcher, silent
 from autotune.study.identity import study_key
 from autotune.study.ledger import WARMUP, Entry, Ledger
@@ -135,6 +136,11 @@ def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> Comparis
     limit = LIMIT_FACTOR * warm.record.wall_s + LIMIT_SLACK_S
     blocks = Blocks(bench, f"compare:{again}", [request.second], request.seed, limit, request.first)
     budget = Budget(bench.ledger, request.budget_s, request.max_runs).from_here()
+    if measure(blocks, 1, [request.second], budget, reach=False) and _same(blocks, request.second):
+        # Two settings that are one here: blocks of them would only show chance.
+        decisions = {request.second: decide(request.plan, blocks, request.second, 1)}
+        alike = Confirmation(blocks, [request.second], decisions)
+        return outcome_of(request, bench, blocks, alike, study)
     try:
         proof = confirm_blocks(blocks, request.plan, budget, request.watch)
     except NoBlocks:
@@ -167,6 +173,7 @@ def outcome_of(
     # Kept runs of an earlier round say nothing about this one.
     rejections = rejection_rows(Ledger.of(entries))
     failed = _failure([e for e in entries if e.key == request.second.key and e.counts])
+    failed = failed or _same(blocks, request.second)
     return ComparisonOutcome(
         study=study,
         decision=decision,
@@ -181,6 +188,16 @@ def outcome_of(
         failed=failed,
         round=int(blocks.phase.split(":")[1]) + 1,
     )
+
+
+def _same(blocks: Blocks, second: Setting) -> str:
+    """Why A and B are one setting here; "" where they may differ."""
+    block = blocks.block(0)
+    one, other = block.get(blocks.reference.key), block.get(second.key)
+    if one is None or other is None:
+        return ""
+    idle = idle_difference(blocks.reference, second, [one.record], [other.record])
+    return f"B does what A does: {'; '.join(idle)}" if idle else ""
 
 
 def _failure(tried: list[Entry]) -> str:
