@@ -24,7 +24,8 @@ def find(name: str) -> Scheduler:
     """The scheduler of that name; raises RunnerUsageError for one that is unknown and
     RunnerError for one that is not here."""
     if name not in _KINDS:
-        raise RunnerUsageError(f"--scheduler {name!r} is not known; expected {' or '.join(_KINDS)}")
+        known = ", ".join(_KINDS)
+        raise RunnerUsageError(f"--scheduler {name!r} is not known; expected one of {known}")
     found = _KINDS[name]()
     found.require()
     return found
