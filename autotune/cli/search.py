@@ -192,6 +192,8 @@ def search(
     )
     if json_out not in (None, "-"):
         o.check_writable(Path(str(json_out)))
+    if params_file is not None:
+        o.check_writable(params_file)
     with Store.open(store) as opened:
         if request.join:
             told = worker_words(words, space, strategy, option, preset, seed, request.plan)

@@ -2,6 +2,7 @@
 
 from autotune.predict.evaluation import GROUPS, Evaluation, evaluate
 from autotune.predict.examples import Example, TrainingSet
+from autotune.predict.exposure import acting
 from autotune.predict.files import (
     Model,
     default_place,
@@ -29,6 +30,7 @@ __all__ = [
     "Predictor",
     "Trained",
     "TrainingSet",
+    "acting",
     "default_place",
     "evaluate",
     "features_of",

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from autotune.predict.scaling import NODES
+from autotune.space import Setting
+from autotune.space.operations import operation_of
 from runner.trace.schema import COLLECTIVES, SIZE_BINS
 
 _CLASS = {
@@ -23,13 +25,12 @@ _CLASS = {
 """Feature with the share of the communication time; n-to-n for the rest."""
 _SPREAD = ("alltoall", "scatter")
 """What a rank hands to these is cut into one part for each rank."""
-_NAMES = "|".join([*sorted(COLLECTIVES, key=len, reverse=True), "barrier"])
-_OPERATION = re.compile(rf"^(?:coll_[a-z0-9]+|mpir_cvar)_({_NAMES})", re.IGNORECASE)
-"""Open MPI's and MPICH's."""
 _LIMIT = re.compile(r"(?<!_rndv)_(eager_limit|eager_threshold|max_send_size)$", re.IGNORECASE)
 """Names of limits on the bytes of one message or one piece of it."""
 _LATENCY = 16384.0
 """A message costs as much as these bytes before its first byte is sent."""
+UNUSED = 0.005
+"""Share of the run time below which a parameter acts on nothing worth a proposal."""
 LARGE = 13
 """From 2^13 bytes on a collective's cost is in its bytes, below in its messages."""
 
@@ -62,7 +63,7 @@ class Exposure:
 
     def large(self, parameter: str) -> float:
         """1 where the parameter's collective moves long messages, 0 where short ones."""
-        operation = _operation(parameter)
+        operation = operation_of(parameter)
         if operation in ("", "barrier"):
             return 0.0
         return 1.0 if self._each(operation) >= 2**LARGE else 0.0
@@ -76,7 +77,7 @@ class Exposure:
 
     def _parts(self, parameter: str) -> tuple[float, float]:
         """Of the communication time."""
-        if operation := _operation(parameter):
+        if operation := operation_of(parameter):
             barrier = operation == "barrier"
             return 0.0, self.values["sync_share"] if barrier else self._operations[operation]
         coll = self.values["coll_share"] + self.values["sync_share"]
@@ -120,7 +121,7 @@ class Exposure:
         return self.values[f"{operation}_bytes"] / max(ranks, 1.0)
 
 
-def _operation(parameter: str) -> str:
-    """The collective that it is about, or ""."""
-    found = _OPERATION.match(parameter)
-    return found[1].lower() if found else ""
+def acting(setting: Setting, values: Mapping[str, float]) -> Setting:
+    """The setting less the parameters that act on nothing that the program was seen to do."""
+    exposure = Exposure(values)
+    return setting.without(*(name for name in setting if sum(exposure.to(name)) < UNUSED))

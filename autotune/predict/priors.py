@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autotune.predict.exposure import acting
 from autotune.predict.files import Model
 from autotune.predict.scaling import described
 from autotune.space import DEFAULT, Setting, Space
@@ -28,14 +29,17 @@ def priors_for(features: Features, space: Space, model: Model, most: int = MOST)
 
     A search measures what it tries, so no certainty is asked for: every setting expected to be
     faster than the default counts.  Parameters that the space does not have, and values off its
-    grid, are left out of a setting before it is scored.  Of a small space all settings are scored,
+    grid, and those that act on nothing that the program does, are left out of a setting before it
+    is scored.  Of a small space all settings are scored,
     too: a model that knows their parameters has an opinion of combinations that nobody ran.
     """
+    values = described(features)
     fitting = [_within(setting, space) for setting in model.settings]
-    candidates = usable([*fitting, *(space.listed(LISTED) or ())], space, grid=True)
+    all_of_it = [*fitting, *(space.listed(LISTED) or ())]
+    candidates = usable([acting(setting, values) for setting in all_of_it], space, grid=True)
     if not candidates:
         return []
-    scores = model.predictor.scorer.scores(described(features), candidates)
+    scores = model.predictor.scorer.scores(values, candidates)
     order = scores.argsort(kind="stable")
     return [candidates[i] for i in order[:most] if scores[i] < 0]
 

@@ -24,7 +24,7 @@ from runner.machine import describe
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.mpi.mpich_library import shared_library, values_in_force
-from runner.types import LaunchSpec, RunRecord
+from runner.types import LaunchSpec, ReadBack, RunRecord
 
 TIMEOUT_S = 60.0
 DEAD = ("failed", "launch_error", "no_mpi")
@@ -138,7 +138,7 @@ class Prober:
             f"{name} = {r.requested} became {r.effective or r.state}"
             + (f" (from {r.source})" if r.source else "")
             for name, r in record.read_back.items()
-            if r.state not in ("in force", "not observable")
+            if r.state not in ("in force", "not observable") and not _taken(r)
         ]
         if wrong:
             raise NotObeyed(f"{fmt.name}: the file is not obeyed: {'; '.join(wrong)}")
@@ -148,7 +148,7 @@ class Prober:
                 f"{fmt.name}: a launch with the file does not run: {record.state}: "
                 f"{record.reason} {' '.join(last)}".rstrip()
             )
-        seen = {name for name, r in record.read_back.items() if r.state == "in force"}
+        seen = {n for n, r in record.read_back.items() if r.state == "in force" or _taken(r)}
         return {
             (group, name)
             for group, values in content.groups.items()
@@ -182,6 +182,11 @@ class Prober:
                 f"{', '.join(unknown)}"
             )
         return {("mca", name) for name, value in wanted.items() if shown.get(name) == value}
+
+
+def _taken(back: ReadBack) -> bool:
+    """Whether the library has the value, though it carries no messages where the probe ran."""
+    return back.state == "inactive" and back.effective is not None
 
 
 def _bound_otherwise(record: RunRecord, other: RunRecord) -> bool:

@@ -17,11 +17,20 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store
 from autotune.study.budget import Budget
 from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
-from autotune.study.ledger import ALWAYS_REJECTED, DEFAULT_PHASE, Entry, Ledger, entry_of
+from autotune.study.ledger import (
+    ALWAYS_REJECTED,
+    DEFAULT_PHASE,
+    WARMUP,
+    Entry,
+    Ledger,
+    entry_of,
+)
 from autotune.study.target import Target
+from autotune.study.unused import CALLS, worth_counting
 from runner.guard import Wait, wait_quiet
 from runner.launch import Runner
 from runner.supervise import DeferredInterrupts
+from runner.trace.run import run_counted
 from runner.types import LaunchSpec, RunRecord
 
 QUIET_S = (1.0, 0.25, 0.75, 0.5)
@@ -93,6 +102,9 @@ class MachineBench:
     quiet: Quiet = wait_quiet
     shared: bool = False
     """Other workers measure for the same study: all runs are read from the store, in one order."""
+    counts_calls: bool = False
+    """Count the program's calls while warming up: for a search that is to leave out what is about
+    none of them."""
     _waited_in_vain: int = field(default=0, init=False)
 
     def run(
@@ -160,7 +172,7 @@ class MachineBench:
         self.watch(RunStarted(setting, phase))
         with DeferredInterrupts() as held:
             # A finished run is stored before anything may stop us.
-            record = self.runner.run(spec)
+            record = self._run(spec, setting, phase)
             if given_up and record.state == "foreign_load":
                 record.state = "failed"
                 record.reason = (
@@ -171,6 +183,16 @@ class MachineBench:
             raise KeyboardInterrupt
         self.watch(RunEnded(entry, setting, self.ledger.ratio(entry)))
         return entry
+
+    def _run(self, spec: LaunchSpec, setting: Setting, phase: str) -> RunRecord:
+        """One launch; that which warms up, and is of no figure, counts what the program calls."""
+        warming_up = phase == WARMUP and setting == DEFAULT
+        if not (self.counts_calls and warming_up and worth_counting(self.space)):
+            return self.runner.run(spec)
+        record, calls = run_counted(self.runner, spec)
+        if calls:
+            record.extra = {**record.extra, CALLS: calls}
+        return record
 
     def _wait(self, record: RunRecord, quiet_s: float) -> None:
         self.watch(Waiting(f"run rejected: {record.reason}; waiting for a quiet machine"))

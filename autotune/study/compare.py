@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autotune.space import Setting, Space
@@ -12,7 +12,8 @@ from autotune.store import Store
 from autotune.study.bench import Bench
 from autotune.study.blocks import Blocks
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
-from autotune.study.confirm import Confirmation, confirm_blocks, finite
+from autotune.study.confirm import Confirmation, confirm_blocks, decide, finite, measure
+from autotune.study.effect import idle_difference
 from autotune.study.events import Watcher, silent
 from autotune.study.identity import study_key
 from autotune.study.ledger import WARMUP, Entry, Ledger
@@ -50,6 +51,8 @@ class ComparisonRequest:
     watch: Watcher = silent
     purpose: str = ""
     """Comparisons with different purposes share no runs."""
+    ends_if_same: bool = False
+    """Stop after one block where read-back shows that B differs from A in nothing that acts."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -60,7 +63,8 @@ class ComparisonRequest:
 
 @dataclass
 class ComparisonOutcome:
-    """What came of it.  ``failed`` is what to tell the user where B never ran; empty otherwise."""
+    """What came of it.  ``failed`` is what to tell the user where B never ran, or does what A does;
+    empty otherwise."""
 
     study: str
     decision: Decision
@@ -147,6 +151,12 @@ def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> Comparis
         blocks = Blocks(bench, name, [request.second], request.seed, limit, request.first)
         if not (blocks.complete(0, [request.second]) or budget.affords(2, run_s / 2)):
             raise NoBlocks  # A pair takes A's time at least.
+        begun = request.ends_if_same and measure(blocks, 1, [request.second], budget, reach=False)
+        if begun and (alike := _same(blocks, request.second)):
+            # Two settings that are one here: more blocks of them would only show chance.
+            decisions = {request.second: decide(request.plan, blocks, request.second, 1)}
+            proof = Confirmation(blocks, [request.second], decisions)
+            return replace(outcome_of(request, bench, blocks, proof, study), failed=alike)
         proof = confirm_blocks(blocks, request.plan, budget, request.watch)
     except (NoBlocks, BudgetSpent):
         raise BudgetTooSmall(_no_pair(request, warm)) from None
@@ -211,6 +221,16 @@ def outcome_of(
         failed=failed,
         round=int(blocks.phase.split(":")[1]) + 1,
     )
+
+
+def _same(blocks: Blocks, second: Setting) -> str:
+    """Why A and B are one setting here; "" where they may differ."""
+    block = blocks.block(0)
+    one, other = block.get(blocks.reference.key), block.get(second.key)
+    if one is None or other is None:
+        return ""
+    idle = idle_difference(blocks.reference, second, [one.record], [other.record])
+    return f"B does what A does: {'; '.join(idle)}" if idle else ""
 
 
 def _failure(tried: list[Entry]) -> str:

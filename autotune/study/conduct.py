@@ -86,6 +86,7 @@ class Conductor:
             options=request.options,
         )
         self.bench.trial_ids = self.book.ids
+        self.bench.counts_calls = True
         launched_before = self.bench.ledger.launched_s
         answer = carry_out(
             self.bench,

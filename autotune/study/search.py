@@ -16,6 +16,7 @@ from autotune.study.events import PhaseStarted, TrialEnded, Waiting, Watcher, si
 from autotune.study.ledger import SEARCH
 from autotune.study.plan import SearchPlan
 from autotune.study.trial import OthersFaster, Trial, TrialBook
+from autotune.study.unused import unused_parameters
 from runner.types import RunRecord
 
 NOTHING_LEFT = "the strategy has nothing left to try"
@@ -175,12 +176,15 @@ class Search:
         )
 
     def _measure(self, trial: Trial) -> None:
-        trial.effective = self.space.canonical(trial.setting.without(*self._inactive))
+        self._learn_unused(trial)
         known = self._known(trial)
+        if known is None:
+            self.defaults.start()
+            self._learn_unused(trial)
+            known = self._known(trial)
         if known is not None:
             trial.estimate, trial.state, trial.reused = known[0], known[1], True
         else:
-            self.defaults.start()
             self._run_until_decided(trial)
         variance, freedom = self.bench.ledger.default_scatter()
         trial.attrs[SCATTER] = [round(variance, 8), freedom]
@@ -249,6 +253,13 @@ class Search:
         used = len(entries) - len({e.trial for e in entries})
         return 2 * used < self.plan.extra_runs(len(self.book.trials))
 
+    def _learn_unused(self, trial: Trial) -> None:
+        """Leave out what is about collectives that the program was not seen to call."""
+        if fresh := unused_parameters(self.space, self.bench.ledger) - self._inactive:
+            self._inactive |= fresh
+            trial.attrs["inactive"] = sorted(fresh)
+        trial.effective = self.space.canonical(trial.setting.without(*self._inactive))
+
     def _learn_inactive(self, record: RunRecord, trial: Trial) -> None:
         """A parameter whose component is never opened is never launched again in this study.
 
@@ -262,4 +273,5 @@ class Search:
         trial.effective = self.space.canonical(trial.effective.without(*idle))
         if not moved:
             self._inactive |= idle
-            trial.attrs["inactive"] = sorted(idle)
+            before = trial.attrs.get("inactive")
+            trial.attrs["inactive"] = sorted(idle | set(before if isinstance(before, list) else ()))

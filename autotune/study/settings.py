@@ -2,38 +2,67 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
-from autotune.space.trust import check_values
+from autotune.space.named import admitted, plain_names, without_implied
+from autotune.space.parameter import Target
+from autotune.space.trust import Names, check_values, known_names
 from autotune.store import Store
+from autotune.study.setting_file import read_setting_file
+from runner.mpi.library import Library
 
-_LARGEST = 1 << 20
+_OUTSIDE = ("@", "study:")
+"""Not typed here: a file or a database may say less than this command line."""
 
 
-def read_setting(text: str, space: Space, store: Store | None = None) -> Setting:
-    """The setting that ``text`` means, checked against ``space`` (levels off the grid are allowed).
+def read_settings(
+    texts: Sequence[str], space: Space, library: Library, store: Store | None = None
+) -> tuple[Space, list[Setting]]:
+    """The settings that these texts mean, and the space with every parameter that they name.
 
-    ``@file`` is JSON, TOML, or ``name = value`` and ``--mca name value`` lines; ``study:ID`` is
-    what that study recommended, and needs ``store``.  From either, a parameter that decides which
-    program, library or file is used is refused.  Raises UsageError.
+    ``@file`` is read by :func:`read_setting_file`; ``study:ID`` is what that study recommended, and
+    needs ``store``.  From either, only parameters of spaces that are shipped or the user's own are
+    taken, and none that decides which program, library or file is used.  Raises UsageError.
     """
+    settings: list[Setting] = []
+    targets: dict[str, Target] = {}
+    for text in texts:
+        found, more = plain_names(_values(text, store))
+        found = without_implied(found, space)
+        if text.startswith(_OUTSIDE):
+            check_values(found, text, space)
+            _check_known(found, text, space, library)
+        settings.append(found)
+        targets |= more
+    wider = admitted(space, settings, library, targets)
+    for text, setting in zip(texts, settings, strict=True):
+        problems = wider.violations(setting, grid=False)
+        if problems:
+            raise UsageError(f"the setting {text!r} cannot be used: " + "; ".join(problems))
+    return wider, [wider.canonical(setting) for setting in settings]
+
+
+def _values(text: str, store: Store | None) -> Setting:
     if text.startswith("@"):
-        setting = _from_file(Path(text[1:]))
-    elif text.startswith("study:"):
-        setting = _from_study(text[6:], store)
-    else:
-        setting = Setting.parse(text)
-    if text.startswith(("@", "study:")):
-        # Not typed here: a file or a database may say less than this command line.
-        check_values(setting, text, space)
-    problems = space.violations(setting, grid=False)
-    if problems:
-        raise UsageError(f"the setting {text!r} cannot be used: " + "; ".join(problems))
-    return space.canonical(setting)
+        return Setting(read_setting_file(Path(text[1:])))
+    if text.startswith("study:"):
+        return _from_study(text[6:], store)
+    return Setting.parse(text)
+
+
+def _check_known(setting: Setting, text: str, space: Space, library: Library) -> None:
+    strange = [name for name in setting if name not in space and name not in space.absent]
+    known: Names = known_names(library) if strange else {}
+    for name in strange:
+        if name not in known:
+            raise UsageError(
+                f"{text}: {name} stands in no space here: only parameters of spaces that are "
+                "shipped or your own are taken from there.\nIf you trust it, type it "
+                f"({name}=VALUE), or name a space file that has it (--space FILE)."
+            )
 
 
 def _from_study(wanted: str, store: Store | None) -> Setting:
@@ -52,51 +81,3 @@ def _from_study(wanted: str, store: Store | None) -> Setting:
             f"{Setting(result['best']['setting']).key}: give that text to use it all the same"
         )
     return Setting(values)
-
-
-def _from_file(path: Path) -> Setting:
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise UsageError(f"{path} is too large to be a setting (1 MiB at most)")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"cannot read the setting {path}: {problem}") from None
-    for reader in (_json, _toml):
-        values = reader(text)
-        if values is not None:
-            return Setting(values)
-    return _lines(text, path)
-
-
-def _json(text: str) -> dict[str, object] | None:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if isinstance(data, dict) and isinstance(data.get("recommended"), dict):
-        data = data["recommended"].get("setting")
-    return data if isinstance(data, dict) else None
-
-
-def _toml(text: str) -> dict[str, object] | None:
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _lines(text: str, path: Path) -> Setting:
-    pairs = []
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split("#")[0].replace("=", " ").split()
-        if not words:
-            continue
-        if words[0] in ("--mca", "-mca"):
-            words = words[1:]
-        if len(words) != 2:
-            raise UsageError(
-                f"{path}, line {number}: {line.strip()!r} is not understood; expected JSON, TOML, "
-                "'name = value' or '--mca name value'"
-            )
-        pairs.append(f"{words[0]}={words[1]}")
-    return Setting.parse(",".join(pairs) or "default")

@@ -90,6 +90,8 @@ class Target:
         groups = space.launched(setting) if space is not None else {}
         limits = [t for t in (timeout_s, self.timeout_s) if t is not None]
         options = (*self._cluster_options(), *self.options, *self.surroundings.options)
+        # Open MPI does not start with a parameter that is given twice; the setting's value wins.
+        options = without_parameters(options, groups.get("mca", {}))
         processes, workers = layout(self.ranks, groups.get("resource", {}))
         arguments = [w for text in groups.get("arg", {}).values() for w in shlex.split(text)]
         return LaunchSpec(

@@ -54,6 +54,10 @@ class Adapter(ABC):
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         """MPI settings in force without being asked for: variable or ``file:name`` -> value."""
 
+    def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
+        """What the library itself writes when MPI_Init is about to end; None: nothing."""
+        return None
+
     @abstractmethod
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
         """Mapping and binding as words of the command line."""

@@ -10,7 +10,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
-from runner.errors import RunnerError
+from runner.errors import RunnerError, RunnerUsageError
 from runner.mpi.base import Adapter
 from runner.mpi.library import Library
 from runner.mpi.mpich import Mpich
@@ -19,10 +19,12 @@ from runner.mpi.openmpi import OpenMPI
 
 _MPICH = re.compile(r"HYDRA build details:.*?Version:\s+(\S+)", re.DOTALL)
 LAUNCHERS = ("mpirun", "mpiexec")
+_ALTERNATIVES = ("mpirun.openmpi", "mpirun.mpich")
+"""What a distribution calls them where it has both in one place."""
 
 
 def candidates(path: str | None = None) -> list[Path]:
-    """Launchers in the order in which they are preferred, each resolved place once."""
+    """Launchers in the order in which they are preferred, each resolved file once."""
     places = [Path(sys.executable).parent]
     places += [Path(p) for p in (path or os.environ.get("PATH", "")).split(os.pathsep) if p]
     found: dict[Path, Path] = {}
@@ -31,6 +33,11 @@ def candidates(path: str | None = None) -> list[Path]:
             command = place / name
             if command.is_file() and os.access(command, os.X_OK):
                 found.setdefault(place.resolve(), command)
+        others = [place / name for name in _ALTERNATIVES if os.access(place / name, os.X_OK)]
+        same = [found[place.resolve()].resolve()] if place.resolve() in found else []
+        for command in others:
+            if command.resolve() not in same:
+                found.setdefault(command.resolve(), command)
     return list(found.values())
 
 
@@ -80,14 +87,13 @@ def find(wanted: str | None = None) -> Library:
     for library in found:
         if not wanted or _matches(library, wanted):
             return _complete(library)
-    have = ", ".join(f"{lib.family} {lib.version} in {lib.bin}" for lib in found) or "none"
     if not found:
         raise RunnerError(
             "no MPI found: neither mpirun nor mpiexec lies next to this Python or on PATH.\n"
             "Install one without root: pip install openmpi"
         )
-    raise RunnerError(
-        f"no MPI matches --mpi {wanted!r}; found: {have}.\n"
+    raise RunnerUsageError(
+        f"no MPI matches --mpi {wanted!r}; found: {_listed(found)}.\n"
         "Give a family (openmpi, mpich), a family with a version (openmpi-5.0), or a directory."
     )
 
@@ -104,7 +110,19 @@ def _at(place: Path) -> Library:
         library = identify(launcher)
         if library:
             return library
-    raise RunnerError(f"no MPI launcher (mpirun, mpiexec) that Open MPI or MPICH made in {place}")
+    wrong = (
+        "it holds no launcher (mpirun, mpiexec) of Open MPI or MPICH"
+        if place.exists()
+        else "there is no such file or directory"
+    )
+    raise RunnerUsageError(
+        f"--mpi {place}: {wrong}; found elsewhere: {_listed(libraries())}.\nGive a family "
+        "(openmpi, mpich), a family with a version (openmpi-5.0), or an MPI's directory or mpirun."
+    )
+
+
+def _listed(found: list[Library]) -> str:
+    return ", ".join(f"{lib.family} {lib.version} in {lib.bin}" for lib in found) or "none"
 
 
 def _matches(library: Library, wanted: str) -> bool:

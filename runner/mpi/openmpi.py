@@ -15,6 +15,8 @@ from runner.cpuset import core_numbers, text_of
 from runner.mpi.base import Adapter, Probe
 from runner.mpi.library import Library
 from runner.mpi.openmpi_files import PARAM_FILES, parameter_files, read_parameter_file
+from runner.mpi.openmpi_traffic import not_registered, without_traffic
+from runner.mpi.policies import POLICIES, placement_of
 from runner.mpi.values import same_value
 from runner.types import LaunchSpec, ReadBack
 
@@ -24,6 +26,8 @@ _ENV_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
 _YIELD = "mpi_yield_when_idle"
 _WIDE = ("l1cache", "l2cache", "l3cache", "numa", "package", "socket")
 _HOSTS = {"--hostfile", "-hostfile", "--machinefile", "--host", "-host", "-H"}
+_ALLOCATED = ("SLURM_JOB_NUM_NODES", "PBS_NODEFILE", "LSB_MCPU_HOSTS", "PE_HOSTFILE")
+"""Of a batch system: where one of them is set to anything but 1, several nodes may be used."""
 # Set by the launcher for its own processes (4.1 hands them down as if a user had); not a setting.
 _LAUNCHER_OWN = re.compile(
     r"^(orte_|ess$|ess_|pmix$|prte_|mpi_show_mca_params|mpi_oversubscribe$|plm_|rmaps_)"
@@ -161,6 +165,10 @@ class OpenMPI(Adapter):
         env.update(spec.env)
         return env
 
+    def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
+        # Rank 0 writes it before the barrier at the end of MPI_Init, when all have met.
+        return scratch / SHOW_FILE if spec.read_back else None
+
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
         try:
             text = (scratch / SHOW_FILE).read_text(errors="replace")
@@ -176,8 +184,12 @@ class OpenMPI(Adapter):
         }
         if not spec.clean_env:
             inherited = {k: v for k, v in inherited.items() if not self._synonym(k, ours)}
+        # The launcher hands a placement that was asked for down under the parameter's own name.
+        placed = {p for p in POLICIES if p in spec.placement or _option(p) in spec.launch_options}
+        inherited = {k: v for k, v in inherited.items() if placement_of(k) not in placed}
         asked = spec.mca | spec.expected
         read_back = {name: self._state(name, value, shown) for name, value in asked.items()}
+        read_back |= without_traffic(read_back, shown) if _one_node(spec) else {}
         return Probe(
             True, _world_size(size, shown), read_back, inherited, self._mismatch(shown, spec)
         )
@@ -186,6 +198,10 @@ class OpenMPI(Adapter):
         info = self.library.params.get(name)
         own = info.synonym_of if info else None
         if own in ours:
+            return True
+        # Two components have a parameter under two names, of which the library lists one.
+        words = name.split("_")[-2:]
+        if any(key not in self.library.params and key.split("_")[-2:] == words for key in ours):
             return True
         return any(
             (other := self.library.params.get(key)) is not None and other.synonym_of == name
@@ -199,7 +215,7 @@ class OpenMPI(Adapter):
             state = "in force" if same_value(value, effective, info) else "altered"
             return ReadBack(state, value, effective, source)  # type: ignore[arg-type]
         # Known to the library, but its component was not opened in this run.
-        return ReadBack("inactive" if info else "unknown", value)
+        return ReadBack("inactive" if info or not_registered(name, shown) else "unknown", value)
 
     def _mismatch(self, shown: dict[str, tuple[str, str]], spec: LaunchSpec) -> str | None:
         """The ranks' library, where its system parameter file is not that of the launcher's."""
@@ -221,6 +237,17 @@ class OpenMPI(Adapter):
             for name, value in read_parameter_file(path).items():
                 found[f"{path}:{name}"] = value
         return found
+
+
+def _one_node(spec: LaunchSpec) -> bool:
+    """Whether all ranks are surely on the launcher's own node."""
+    several = any(os.environ.get(name, "1") != "1" for name in _ALLOCATED)
+    return spec.ranks > 1 and not several and not _several_hosts(spec)
+
+
+def _option(policy: str) -> str:
+    """``--bind-to`` for ``bind_to``."""
+    return "--" + policy.replace("_", "-")
 
 
 def _several_hosts(spec: LaunchSpec) -> bool:

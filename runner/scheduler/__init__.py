@@ -6,7 +6,7 @@ were looked at: the first brings a service of its own, the second runs pickled f
 
 from __future__ import annotations
 
-from runner.errors import RunnerError
+from runner.errors import RunnerUsageError
 from runner.scheduler.base import Job, Scheduler, State
 from runner.scheduler.local import Local
 from runner.scheduler.slurm import Slurm
@@ -21,9 +21,11 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Scheduler:
-    """The scheduler of that name; raises RunnerError for one that is unknown or not here."""
+    """The scheduler of that name; raises RunnerUsageError for one that is unknown and
+    RunnerError for one that is not here."""
     if name not in _KINDS:
-        raise RunnerError(f"there is no scheduler {name!r}; expected one of {', '.join(_KINDS)}")
+        known = ", ".join(_KINDS)
+        raise RunnerUsageError(f"--scheduler {name!r} is not known; expected one of {known}")
     found = _KINDS[name]()
     found.require()
     return found

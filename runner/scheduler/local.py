@@ -10,7 +10,7 @@ import signal
 import subprocess
 from collections.abc import Sequence
 
-from runner.errors import RunnerError
+from runner.errors import RunnerError, RunnerUsageError
 from runner.scheduler.base import Job, Scheduler, State
 
 
@@ -27,7 +27,7 @@ class Local(Scheduler):
 
     def submit(self, job: Job) -> str:
         if job.nodes != 1:
-            raise RunnerError("--scheduler local has one node; leave --nodes-per-trial out")
+            raise RunnerUsageError("--scheduler local has one node; leave --nodes-per-trial out")
         try:
             with job.log.open("ab") as log:
                 started = subprocess.Popen(

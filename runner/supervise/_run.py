@@ -11,6 +11,7 @@ from runner import guard
 from runner.supervise import _launch, _tree
 from runner.supervise._capture import Capture
 from runner.supervise._ranks import RankWatch
+from runner.supervise._ready import ReadyFile
 from runner.supervise.model import ExecRequest, ExecResult, Leftover
 
 _READ_BYTES = 1024 * 1024
@@ -61,14 +62,23 @@ class Run:
         self.request = request
         self._table = table
         self._capture = Capture(request.patterns, request.head_bytes, request.tail_bytes)
-        self._watch = RankWatch(request.rank_env, request.env, request.ranks)
+        ready = request.ready_file
+        self._watch = RankWatch(request.rank_env, request.env, request.ranks, ready)
         table.refresh()
         self._load1 = os.getloadavg()[0]
         self._started_at = time.time()
         self._before = Snapshot.take(request)
-        self._launched = _launch.launch(request)
+        # Before the launch: the library may write the file at any time after it.
+        self._ready = ReadyFile(ready) if ready and self._watch.next_s is not None else None
+        try:
+            self._launched = _launch.launch(request)
+        except _launch.LaunchFailure:
+            self._close_ready()
+            raise
         self._start = self._launched.started
         self.streams = {self._launched.stdout, self._launched.stderr}
+        if self._ready is not None and self._ready.fd is not None:
+            self.streams.add(self._ready.fd)
         self._status: int | None = None
         self._wall_s = 0.0
         self._cpu_s = 0.0
@@ -113,6 +123,8 @@ class Run:
 
     def read(self, fd: int) -> bool:
         """Take what a stream offers; False at its end."""
+        if self._ready is not None and fd == self._ready.fd:
+            return self._on_ready(self._ready)
         try:
             chunk = os.read(fd, _READ_BYTES)
         except BlockingIOError:
@@ -125,9 +137,21 @@ class Run:
             self._capture.add_stderr(chunk)
         return True
 
+    def _on_ready(self, ready: ReadyFile) -> bool:
+        """Look at the ranks once the library has written its file; False: no more is awaited."""
+        if not ready.written():
+            return True
+        if self._stop is None and self._watch.next_s is not None:
+            self._watch.look(os.getpid())
+        return False
+
     def close(self, fd: int) -> None:
         self.streams.discard(fd)
         os.close(fd)
+
+    def _close_ready(self) -> None:
+        if self._ready is not None and self._ready.fd is not None:
+            os.close(self._ready.fd)
 
     def interrupt(self, grace_s: float, hurry: bool) -> None:
         """End the run because the caller wants so; ``hurry``: without grace."""
@@ -214,7 +238,8 @@ class Run:
         write for ever, so no more is taken than a pipe holds.
         """
         for fd in tuple(self.streams):
-            self.read(fd)
+            if self._ready is None or fd != self._ready.fd:
+                self.read(fd)
             self.close(fd)
         self._capture.close()
 

@@ -37,6 +37,9 @@ class ExecRequest:
     """Environment variables that hold a process's rank; the first that is set counts."""
     ranks: int = 0
     """Ranks to look for; 0: do not look."""
+    ready_file: str | None = None
+    """A file that the MPI library writes at the end of its initialisation: where ranks may run is
+    read then.  None: there is no such file, and looks are taken from the start."""
     own_pids: tuple[int, ...] = ()
     """Running processes that belong to the cluster definition: no foreign load."""
     judged_cpus: tuple[int, ...] | None = None

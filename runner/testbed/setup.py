@@ -12,7 +12,7 @@ import zlib
 from dataclasses import replace
 from pathlib import Path
 
-from runner.errors import RunnerError
+from runner.errors import RunnerError, RunnerUsageError
 from runner.testbed import build, launch, needs, shaper, shared, state
 from runner.testbed.calibrate import compensation
 from runner.testbed.model import Downed, Node, Process, Testbed
@@ -82,15 +82,17 @@ def down(name: str = state.DEFAULT_NAME) -> Downed:
 
 def _check(nodes: int, latency_s: float, rate_bps: int, mtu: int) -> None:
     if not 2 <= nodes <= MAX_NODES:
-        raise RunnerError(f"--nodes {nodes} is out of range; expected 2 to {MAX_NODES}")
+        raise RunnerUsageError(f"--nodes {nodes} is out of range; expected 2 to {MAX_NODES}")
     if not 0 <= latency_s <= 1:
-        raise RunnerError(f"--latency {latency_s:g} s is out of range; expected 0 to 1 s each way")
+        raise RunnerUsageError(
+            f"--latency {latency_s:g} s is out of range; expected 0 to 1 s each way"
+        )
     if rate_bps and not 100_000 <= rate_bps <= 100_000_000_000:
-        raise RunnerError(
+        raise RunnerUsageError(
             f"--rate {rate_bps} bit/s is out of range; expected 100kbit to 100gbit, or unlimited"
         )
     if not 576 <= mtu <= MTU:
-        raise RunnerError(f"--mtu {mtu} is out of range; expected 576 to {MTU}")
+        raise RunnerUsageError(f"--mtu {mtu} is out of range; expected 576 to {MTU}")
 
 
 def _same(

@@ -74,6 +74,32 @@ def trace(
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
+def run_counted(runner: Runner, spec: LaunchSpec) -> tuple[RunRecord, dict[str, int] | None]:
+    """One run, and how often all ranks together called each operation.
+
+    None for the calls where the program cannot be counted: then it was run as it is.
+    """
+    program = shutil.which(spec.program[0], path=os.environ.get("PATH")) or spec.program[0]
+    try:
+        if statically_linked(Path(program)):
+            return runner.run(spec), None
+        _, variables = _means(runner.adapter.library, "pmpi", lambda words: None)
+        with tempfile.TemporaryDirectory(dir=make_cache(), prefix="run-") as place:
+            told = {**variables, DIRECTORY: place}
+            record = runner.run(with_variables(spec, runner.adapter.library, told))
+            ranks = read_ranks(Path(place), spec.ranks) if record.valid else []
+    except RunnerError:
+        return runner.run(spec), None
+    if not record.valid and record.state not in GUARD_STATES:
+        # Whatever is wrong, it is to be seen without the profiling library.
+        return runner.run(spec), None
+    calls: dict[str, int] = {}
+    for rank in ranks:
+        for name, counts in rank.ops.items():
+            calls[name] = calls.get(name, 0) + counts.calls + counts.nonblocking
+    return record, calls or None
+
+
 def with_variables(spec: LaunchSpec, library: Library, variables: dict[str, str]) -> LaunchSpec:
     """``spec`` with environment variables for the ranks alone, on all nodes.
 

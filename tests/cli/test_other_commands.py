@@ -34,6 +34,46 @@ def test_doctor(cli: Cli, library: object) -> None:
 
 
 @pytest.mark.mpi
+def test_doctor_tells_of_what_single_commands_need(
+    cli: Cli, library: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A machine with nothing: no Slurm, no ssh, no nsenter, a Python without mpi4py."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (tools / "python3").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setenv("AUTOTUNE_STORE", "postgresql://me:secret@127.0.0.1:1/x")
+    outcome = cli("doctor", "--json", "-")
+    found = {f["what"]: f for f in json.loads(outcome.out)["findings"]}
+    assert "sbatch" in found["Slurm"]["words"]
+    assert "does not answer" in found["PostgreSQL"]["words"]
+    assert "secret" not in outcome.text
+    assert "nsenter" in found["testbed"]["words"]
+    assert found["ssh"]["words"] == "not found"
+    assert f"no mpi4py in {tools}/python3" in found["other Pythons"]["words"]
+    for what in ("Slurm", "PostgreSQL", "testbed", "ssh", "other Pythons"):
+        assert found[what]["state"] == "note"
+        assert found[what]["advice"]
+
+
+def test_what_is_named_and_does_not_exist_is_wrong_usage(cli: Cli, library: object) -> None:
+    program = ("-n", "1", "--", sys.executable, "-c", "")
+    named = [
+        ("--mpi", "/nope"), ("--mpi", "nope"), ("--mpi", "mpich-99"), ("--scheduler", "pbs"),
+        ("--cluster", "nope"), ("--space", "nope"), ("--strategy", "nope"),
+        ("--params-file", "/nope/x.conf"), ("--json", "/nope/x.json"),
+    ]  # fmt: skip
+    for option, value in named:
+        outcome = cli("search", option, value, "--trials", "1", "--store", "r.db", *program)
+        assert outcome.code == 2, (option, value, outcome.text)
+        assert value.removesuffix("/x.conf").removesuffix("/x.json") in outcome.err
+    for words in (("doctor",), ("space", "check", "openmpi"), ("collectives",)):
+        assert cli(*words, "--mpi", "/nope").code == 2, words
+    assert cli("testbed", "up", "--nodes", "99").code == 2
+
+
+@pytest.mark.mpi
 def test_doctor_lists_inherited_settings(
     cli: Cli, library: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,7 +32,7 @@ from autotune.store.studies import to_study
 from autotune.store.trials import to_trial
 from autotune.study.book import StoreBook, trial_of
 from autotune.study.result import Result
-from autotune.study.settings import _from_file
+from autotune.study.setting_file import read_setting_file
 from autotune.study.signature import WorkerKey, read_key
 from autotune.study.trust import Verdict, roles_for
 from autotune.study.worker_request import WorkerRequest, added, requests_of
@@ -181,7 +181,7 @@ def file_of(read: Callable[[Path], object], name: str) -> Callable[[str], object
 
 
 settings_list = file_of(_read_settings, "all.json")
-setting_file = file_of(_from_file, "setting")
+setting_file = file_of(read_setting_file, "setting")
 shard = file_of(lambda path: (stated_rows(path), read_shard(path)), "c.000.parquet")
 
 

@@ -29,6 +29,7 @@ def traced(p2p_bytes: float, ranks: int = 4, app: str = "toy") -> Features:
     values = dict.fromkeys(FEATURE_NAMES, 0.0)
     values |= {"p2p_bytes": p2p_bytes, "ranks": float(ranks), "p2p_messages": 1000.0}
     values |= {"p2p_receivers": 2.0, "comm_to_comp": 1.0, "p2p_share": 1.0}
+    values |= {"comm_fraction": 0.5}
     return Features(
         values=values,
         argv=("toy",),

@@ -107,7 +107,7 @@ def test_training_writes_what_predict_finds(cli: Cli, recorded: Recorded) -> Non
     assert told["kind"] == "knn"
     assert told["cost"]["knn"] < -0.2
     assert Path(told["model"]).parent.parent == recorded.home
-    assert cli("predict", recorded.features, "--mpi", "none-such").code == 1
+    assert cli("predict", recorded.features, "--mpi", "none-such").code == 2
     assert "trained on another machine" in cli("predict", recorded.features).out
 
 

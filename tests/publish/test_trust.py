@@ -43,7 +43,7 @@ from autotune.space import Parameter, Setting, Space
 from autotune.space.trust import check_values, known_names, runs_programs
 from autotune.store import Store
 from autotune.study.book import StoreBook
-from autotune.study.settings import read_setting
+from autotune.study.settings import read_settings
 from runner.mpi.library import Library
 from tests.contract.format_samples import evidence
 from tests.predict.family import traced
@@ -91,6 +91,7 @@ HARMLESS = (
 )
 READ_HERE = [fmt for fmt in formats.ALL if fmt.family in ("", "openmpi")]
 """Those of MPICH are refused under Open MPI before anything else."""
+MPI = Library("openmpi", "5.0.11", "/nowhere", "/nowhere/mpirun")
 LAUNCHED_AGENT = {"mca": {"plm_ssh_agent": "/bin/false"}}
 EAGER = Content({"mca": {"btl_sm_eager_limit": "8192"}})
 
@@ -381,10 +382,10 @@ def _take(
         if entry == "publish":
             read_source(make_study({"mca": values}), load_cluster("local"), _plain(), opened)
         elif entry == "study":
-            read_setting(make_study({"mca": values}), space, opened)
+            read_settings([make_study({"mca": values})], space, MPI, opened)
         elif entry == "file":
             (place / "s.json").write_text(json.dumps(values))
-            read_setting(f"@{place}/s.json", space)
+            read_settings([f"@{place}/s.json"], space, MPI)
         elif entry == "trial":
             make_study({"mca": values})
             study = opened.find_study(opened.studies()[0].hash)

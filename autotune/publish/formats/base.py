@@ -13,13 +13,8 @@ from typing import ClassVar
 from autotune.publish.content import Content
 from autotune.publish.words import check_groups
 from runner.mpi.library import Library
+from runner.mpi.policies import POLICIES
 
-POLICIES = {
-    "map_by": ("rmaps_base_mapping_policy", "rmaps_default_mapping_policy"),
-    "bind_to": ("hwloc_base_binding_policy", "hwloc_default_binding_policy"),
-    "rank_by": ("rmaps_base_ranking_policy", "rmaps_default_ranking_policy"),
-}
-"""Placement as parameters: of Open MPI 4.1, and of PRRTE with 5.x."""
 HYDRA = {"map_by": "HYDRA_MAPPING", "bind_to": "HYDRA_BINDING"}
 """Placement as variables of MPICH's launcher, which has no other order of ranks."""
 CANARY = "autotune-canary"

@@ -1,0 +1,57 @@
+"""Which parameters of Open MPI do nothing in a run though the library knows them.
+
+Of the transports (BTL) between two ranks Open MPI uses those with the greatest exclusivity alone:
+shared memory has 65536, TCP 100, so that between ranks of one node TCP carries nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from runner.types import ReadBack
+
+Shown = Mapping[str, tuple[str, str]]
+"""Name -> (value, source), as read after a run."""
+
+_EXCLUSIVITY = "btl_{}_exclusivity"
+_SHARED_MEMORY = ("sm", "vader")
+_COMPONENT = re.compile(r"btl_([a-z0-9]+)_\w+")
+_COMMON = re.compile(r"(?:opal|ompi)_common_[a-z0-9]+_")
+
+
+def not_registered(name: str, shown: Shown) -> bool:
+    """Whether ``name`` is of a part that components share and none of its users was opened.
+
+    The library lists such parameters (``opal_common_ucx_tls``) only while one of them is.
+    """
+    part = _COMMON.match(name)
+    return part is not None and not any(other.startswith(part[0]) for other in shown)
+
+
+def without_traffic(read_back: Mapping[str, ReadBack], shown: Shown) -> dict[str, ReadBack]:
+    """Parameters of transports that carry nothing between ranks of one node, as ``inactive``."""
+    shared = [n for n in _SHARED_MEMORY if _exclusivity(n, shown) is not None]
+    if not shared:
+        return {}
+    first = max(shared, key=lambda n: _exclusivity(n, shown) or 0)
+    found = {}
+    for name, back in read_back.items():
+        match = _COMPONENT.fullmatch(name)
+        if (
+            back.state != "in force"
+            or match is None
+            or match[1] in (*_SHARED_MEMORY, "self", "base")
+        ):
+            continue
+        own = _exclusivity(match[1], shown)
+        if own is not None and own < (_exclusivity(first, shown) or 0):
+            why = f"btl/{match[1]} carries no messages on one node: btl/{first} does"
+            found[name] = ReadBack("inactive", back.requested, back.effective, why)
+    return found
+
+
+def _exclusivity(component: str, shown: Shown) -> int | None:
+    """The rank of a transport that was opened; None where it was not."""
+    value = shown.get(_EXCLUSIVITY.format(component), ("", ""))[0]
+    return int(value) if re.fullmatch("[0-9]{1,12}", value) else None

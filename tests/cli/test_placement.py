@@ -1,0 +1,54 @@
+"""Where the ranks ran, as a wrapper around them saw it and as ``run`` tells it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.mpis import NAMES, built, library_named
+
+pytestmark = pytest.mark.mpi
+WRAPPER = '#!/bin/sh\ngrep Cpus_allowed_list /proc/self/status\nexec "$@"\n'
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+@pytest.mark.parametrize("binding", ["core", "none"])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_ranks_own_binding_is_told(cli: Cli, work: Path, name: str, binding: str) -> None:
+    """hwloc moves a process of Open MPI 4.1 to CPU 0 and on, and then back, within MPI_Init."""
+    library = library_named(name)
+    program = built(library, work)
+    (work / "wrap.sh").write_text(WRAPPER)
+    (work / "wrap.sh").chmod(0o755)
+    outcome = cli(
+        "run", "--mpi", library.launcher, "--no-guard", "--store", "r.db", "--json", "run.json",
+        "--", "mpirun", "-np", "2", "--bind-to", binding, "./wrap.sh", program,
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.text
+    run = json.loads((work / "run.json").read_text())["run"]
+    seen = re.findall(r"Cpus_allowed_list:\s*(\S+)", run["stdout_tail"])
+    assert len(seen) == 2
+    if run["bindings"] or library.family == "openmpi":
+        # MPICH leaves no trace of its MPI_Init: a run of milliseconds may be over unseen.
+        assert sorted(run["bindings"]) == sorted(seen)
+        assert run["read_back"]["bind_to"]["state"] == "in force"
+    # The launcher's own name of what was asked for is no setting that was inherited.
+    assert not [key for key in run["inherited"] if "binding_policy" in key]
+
+
+def test_a_binding_of_the_environment_is_inherited(
+    cli: Cli, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = library_named("openmpi-4.1")
+    program = built(library, work)
+    monkeypatch.setenv("OMPI_MCA_hwloc_base_binding_policy", "none")
+    words = ("run", "--mpi", library.launcher, "-n", "2", "--no-guard", "--store", "r.db")
+    told = cli(*words, "--", program)
+    assert "hwloc_base_binding_policy=none" in told.out.replace("\n", "")
+    asked = cli(*words, "--", "mpirun", "-np", "2", "--bind-to", "core", program)
+    assert "hwloc_base_binding_policy" not in asked.out

@@ -1,0 +1,108 @@
+"""Settings as they are typed: any parameter, files of parameters, what has no effect here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from autotune.publish.tune_file import tune_text
+from autotune.space import Setting, load_space
+from autotune.store import Store
+from runner.mpi.library import Library
+from tests.cli.conftest import Cli
+from tests.mpis import built, library_named
+
+pytestmark = pytest.mark.mpi
+RUN = ("run", "-n", "2", "--no-guard", "--store", "r.db")
+
+
+def state(work: Path, name: str) -> str:
+    run = json.loads((work / "run.json").read_text())["run"]
+    return str(run["read_back"][name]["state"])
+
+
+@pytest.fixture(params=["openmpi-4.1", "openmpi-5"])
+def mpi(request: pytest.FixtureRequest) -> Library:
+    return library_named(request.param)
+
+
+def test_the_file_that_autotune_writes_is_read(cli: Cli, work: Path, mpi: Library) -> None:
+    """With what the space implies, which stands in the file too."""
+    space = load_space("openmpi", mpi, {"ranks": 2, "cores": 2, "nodes": 1})
+    eager = next(name for name in space.names if name.endswith("_eager_limit"))
+    setting = Setting({eager: 8192, "coll_tuned_allreduce_algorithm": 4})
+    values = space.launched(setting)["mca"]
+    assert len(values) > len(setting)
+    (work / "autotune-s.conf").write_text(tune_text(values, ["autotune: a setting"]))
+    words = (*RUN, "--mpi", mpi.launcher, "--json", "run.json", "--setting", "@autotune-s.conf")
+    outcome = cli(*words, "--", built(mpi, work))
+    assert outcome.code == 0, outcome.text
+    assert Setting(json.loads((work / "run.json").read_text())["setting"]) == setting
+    assert state(work, eager) == "in force"
+
+
+def test_a_parameter_of_no_space_is_launched(cli: Cli, work: Path, mpi: Library) -> None:
+    """Also one that the cluster's own launch options set otherwise."""
+    program = built(mpi, work)
+    words = (*RUN, "--mpi", mpi.launcher, "--json", "run.json", "--setting")
+    outcome = cli(*words, 'btl="tcp,self",btl_tcp_links=2', "--", program)
+    assert outcome.code == 0, outcome.text
+    assert state(work, "btl") == "in force"
+    assert state(work, "btl_tcp_links") == "in force"
+
+
+def test_tcp_on_one_node_is_not_measured(cli: Cli, work: Path, mpi: Library) -> None:
+    words = ("compare", "default", "btl_tcp_links=2", "-n", "2", "--no-guard", "--store", "r.db")
+    outcome = cli(*words, "--mpi", mpi.launcher, "--", built(mpi, work))
+    assert outcome.code == 1
+    said = " ".join(outcome.err.split())
+    assert "B does what A does: btl_tcp_links=2 does nothing here: btl/tcp carries no" in said
+    with Store.open("r.db") as store:
+        assert len(store.runs(1)) == 3
+
+
+def test_what_is_listed_late_is_tried(cli: Cli, work: Path) -> None:
+    """Open MPI lists these only once a component that uses UCX is open."""
+    mpi = library_named("openmpi-4.1")
+    parts = subprocess.run([f"{mpi.bin}/ompi_info"], capture_output=True, text=True, check=True)
+    if "MCA pml: ucx" not in parts.stdout:
+        pytest.skip("no openmpi-4.1 on PATH: none with UCX")
+    program = built(mpi, work)
+    words = (*RUN, "--mpi", mpi.launcher, "--json", "run.json", "--setting")
+    late = "opal_common_ucx_tls=any,opal_common_ucx_devices=any"
+    used = cli(*words, f"pml=ucx,{late}", "--", program)
+    assert used.code == 0, used.text
+    assert state(work, "opal_common_ucx_tls") == "in force"
+    assert "inherited" not in used.out or "pml_ucx_tls" not in used.out
+    assert cli(*words, f"pml=ob1,{late}", "--", program).code == 0
+    assert state(work, "opal_common_ucx_tls") == "inactive"
+
+
+def test_what_starts_at_once_and_fails_is_told(cli: Cli, work: Path) -> None:
+    mpi = library_named("openmpi-4.1")
+    program = built(mpi, work)
+    words = ("compare", "default", "pml=nosuch", "-n", "2", "--no-guard", "--store", "r.db")
+    outcome = cli(*words, "--mpi", mpi.launcher, "--", program)
+    assert outcome.code == 1
+    assert "B does not start" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("setting", "code", "words"),
+    [
+        ("nosuch_thing=3", 1, "not known to this MPI"),
+        ("btl_tcp_link=2", 2, "did you mean btl_tcp_links"),
+        ("mca_base_component_path=/tmp", 2, "refused"),
+        ("UCX_TLS=sm", 0, "UCX_TLS=sm: not observable"),
+    ],
+)
+def test_what_is_said_of_a_name(
+    cli: Cli, work: Path, mpi: Library, setting: str, code: int, words: str
+) -> None:
+    program = built(mpi, work)
+    outcome = cli(*RUN, "--mpi", mpi.launcher, "--setting", setting, "--", program)
+    assert outcome.code == code, outcome.text
+    assert words in " ".join(outcome.text.split())

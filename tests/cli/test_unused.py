@@ -1,0 +1,88 @@
+"""What a trace shows to be unused is not proposed, by search or predict."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from autotune.store import Store
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.mpi
+SPACE = """
+description = "two collectives"
+library = "openmpi>=4.1"
+[parameters.coll_tuned_barrier_algorithm]
+levels = [1, 2]
+implies = { coll_tuned_use_dynamic_rules = 1 }
+[parameters.coll_tuned_bcast_algorithm]
+levels = [1, 2]
+implies = { coll_tuned_use_dynamic_rules = 1 }
+"""
+PROGRAM = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+data = bytearray(64)
+for _ in range(200):
+    if world.rank == 0:
+        world.Send(data, 1)
+    elif world.rank == 1:
+        world.Recv(data, 0)
+"""
+CALL = {"none": "", "barrier": "world.Barrier()\n", "bcast": "world.Bcast(data)\n"}
+
+
+@pytest.mark.parametrize("call", list(CALL))
+def test_a_search_leaves_out_collectives_that_are_not_called(
+    cli: Cli, open_mpi: object, compiler: str, work: Path, call: str
+) -> None:
+    (work / "two.toml").write_text(SPACE)
+    (work / "p.py").write_text(PROGRAM + CALL[call])
+    words = ("search", "--space", "./two.toml", "--strategy", "exhaustive", "--min-gain", "40")
+    outcome = cli(
+        *words, "--runs", "40", "--no-guard", "-n", "2", "--store", "r.db", "--json", "r.json",
+        "--", sys.executable, "p.py",
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.text
+    with Store.open("r.db") as store:
+        launched = {run.setting_key for run in store.runs(1)}
+    tuned = {name for name in ("barrier", "bcast") if f"coll_tuned_{name}" in "".join(launched)}
+    assert tuned == {call} - {"none"}
+    said = " ".join(json.loads((work / "r.json").read_text())["warnings"])
+    for name in {"barrier", "bcast"} - tuned:
+        assert f"coll_tuned_{name}_algorithm" in said
+    again = cli(*words, "--runs", "40", "--no-guard", "-n", "2", "--store", "r.db",
+                "--", sys.executable, "p.py")  # fmt: skip
+    assert "finished" in again.out
+
+
+def test_what_cannot_be_counted_is_tuned_whole(
+    cli: Cli, open_mpi: object, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a compiler there is no profiling library."""
+    monkeypatch.setenv("PATH", str(work))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(work / "cache"))
+    (work / "two.toml").write_text(SPACE)
+    (work / "p.py").write_text(PROGRAM)
+    cli(
+        "search", "--space", "./two.toml", "--strategy", "exhaustive", "--min-gain", "40",
+        "--runs", "40", "--no-guard", "-n", "2", "--store", "r.db", "--", sys.executable, "p.py",
+    )  # fmt: skip
+    with Store.open("r.db") as store:
+        assert any("coll_tuned_barrier" in run.setting_key for run in store.runs(1))
+
+
+@pytest.mark.parametrize("cell", ["cg-W", "jacobi3d-small", "bcast-256k"])
+def test_a_prediction_names_nothing_that_acts_on_nothing(
+    cli: Cli, open_mpi: object, cell: str
+) -> None:
+    """For these the shipped model named algorithms of collectives that they never call."""
+    features = Path(__file__).parents[2] / "datasets/grid-node/features" / f"{cell}.json"
+    outcome = cli("predict", features, "--json", "p.json")
+    assert outcome.code == 0, outcome.text
+    assert "acts on 0 %" not in outcome.out
+    data = json.loads(Path("p.json").read_text())
+    assert all(why["share_of_run_time"] >= 0.005 for why in data["why"].values())

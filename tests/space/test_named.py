@@ -1,0 +1,81 @@
+"""Any parameter may be named in a setting; what starts, loads or writes something may not."""
+
+from __future__ import annotations
+
+import pytest
+
+from autotune.errors import UsageError
+from autotune.space import Parameter, Setting, Space
+from autotune.space.named import admitted, plain_names
+from runner.mpi.library import Library, ParamInfo
+
+PARAMS = {
+    "btl_tcp_links": ParamInfo("btl_tcp_links", "unsigned", "1"),
+    "pml": ParamInfo("pml", "string", ""),
+    "coll_tuned_bcast_algorithm": ParamInfo(
+        "coll_tuned_bcast_algorithm", "int", "0", enum={0: "ignore", 5: "binary_tree"}
+    ),
+}
+OLD = Library("openmpi", "4.1.4", "/nowhere", "/nowhere/mpirun", PARAMS)
+NEW = Library("openmpi", "5.0.11", "/nowhere", "/nowhere/mpirun", PARAMS)
+MPICH = Library("mpich", "4.2", "/nowhere", "/nowhere/mpirun")
+SPACE = Space("own", (Parameter("bind_to", ("core", "none"), "placement"),))
+
+
+def taken(text: str, library: Library = OLD) -> tuple[Space, Setting]:
+    setting, targets = plain_names(Setting.parse(text))
+    return admitted(SPACE, [setting], library, targets), setting
+
+
+@pytest.mark.parametrize(
+    ("text", "library", "target", "name"),
+    [
+        ("pml=ucx", OLD, "mca", "pml"),
+        ("btl_tcp_links=2", OLD, "mca", "btl_tcp_links"),
+        ("opal_common_ucx_tls=any", OLD, "mca", "opal_common_ucx_tls"),
+        ("OMPI_MCA_btl_tcp_link=2", OLD, "mca", "btl_tcp_link"),
+        ("PRTE_MCA_rmaps_x=2", NEW, "prte", "rmaps_x"),
+        ("rmaps_something=2", NEW, "prte", "rmaps_something"),
+        ("rmaps_something=2", OLD, "mca", "rmaps_something"),
+        ("UCX_TLS=sm", OLD, "env", "UCX_TLS"),
+        ("MPIR_CVAR_X=1", MPICH, "mca", "MPIR_CVAR_X"),
+        ("hwloc_base_binding_policy=core", OLD, "placement", "bind_to"),
+        ("hwloc_default_binding_policy=core", NEW, "placement", "bind_to"),
+        ("OMPI_MCA_rmaps_base_mapping_policy=slot", OLD, "placement", "map_by"),
+        ("HYDRA_BINDING=core", MPICH, "placement", "bind_to"),
+    ],
+)
+def test_any_parameter_is_launched(text: str, library: Library, target: str, name: str) -> None:
+    space, setting = taken(text, library)
+    value = str(next(iter(setting.values())))
+    assert space.launched(setting) == {target: {name: value}}
+    assert not space.violations(setting, grid=False)
+
+
+def test_a_word_of_the_library_is_its_number() -> None:
+    space, setting = taken("coll_tuned_bcast_algorithm=binary_tree")
+    assert space.launched(space.canonical(setting)) == {"mca": {"coll_tuned_bcast_algorithm": "5"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("btl_tcp_link=2", "did you mean btl_tcp_links"),
+        ("bnd_to=core", "did you mean bind_to"),
+        ("btl_tcp_links=x", "'x' is no number"),
+        ("mca_base_component_path=a", "refused"),
+        ("OMPI_MCA_plm_rsh_agent=a", "refused"),
+        ("LD_PRELOAD=a", "refused"),
+        ("coll_tuned_dynamic_rules_filename=a", "refused"),
+        ('btl="/tmp/x"', "refused"),
+        ("mpi_show_mca_params=all", "given by autotune itself"),
+        ("bind_to=core,hwloc_base_binding_policy=none", "one parameter with two values"),
+    ],
+)
+def test_what_is_refused(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        taken(text)
+
+
+def test_a_space_that_has_all_names_stays_the_same() -> None:
+    assert admitted(SPACE, [Setting({"bind_to": "core"})], OLD) is SPACE

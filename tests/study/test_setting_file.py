@@ -1,0 +1,142 @@
+"""Settings in files: what autotune writes in every format, and what people write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.errors import UsageError
+from autotune.publish import formats
+from autotune.publish.content import Content, Rule
+from autotune.publish.tune_file import tune_text
+from autotune.space import Parameter, Setting, Space, load_space
+from autotune.study.setting_file import read_setting_file
+from autotune.study.settings import read_settings
+from runner.mpi.library import Library, ParamInfo
+
+NAMES = ("btl_vader_eager_limit", "coll_tuned_bcast_algorithm", "pml")
+NUMBERED = {number: f"algorithm_{number}" for number in range(10)}
+PARAMS = {
+    name: ParamInfo(name, "int" if "coll" in name else "string", "", enum=NUMBERED)
+    for name in NAMES
+}
+OLD = Library("openmpi", "4.1.4", "/nowhere", "/nowhere/mpirun", PARAMS)
+NEW = Library("openmpi", "5.0.11", "/nowhere", "/nowhere/mpirun")
+SPACE = Space(
+    "own",
+    (
+        Parameter("btl_vader_eager_limit", (4096, 8192)),
+        Parameter(
+            "coll_tuned_bcast_algorithm", (1, 2), implies={"coll_tuned_use_dynamic_rules": 1}
+        ),
+        Parameter("bind_to", ("core", "none"), "placement"),
+    ),
+)
+SETTING = Setting(
+    {"btl_vader_eager_limit": 8192, "coll_tuned_bcast_algorithm": 2, "bind_to": "none"}
+)
+GROUPS = SPACE.launched(SETTING)
+HOLDING = [
+    (fmt, library)
+    for library in (OLD, NEW)
+    for fmt in formats.ALL
+    if fmt.family != "mpich" and fmt.part(Content(GROUPS), library).groups
+]
+
+
+def named(one: formats.Format | Library) -> str:
+    return one.version if isinstance(one, Library) else one.name
+
+
+def back(path: Path, library: Library = OLD) -> Setting:
+    return read_settings([f"@{path}"], SPACE, library)[1][0]
+
+
+@pytest.mark.parametrize(("fmt", "library"), HOLDING, ids=named)
+def test_every_published_format_is_read(
+    fmt: formats.Format, library: Library, tmp_path: Path
+) -> None:
+    part = fmt.part(Content(GROUPS), library)
+    path = tmp_path / "file"
+    lines = "".join(f"{fmt.comment[0]}a = b{fmt.comment[1]}\n" for _ in "x") if fmt.comment else ""
+    path.write_text(fmt.prologue + lines + fmt.render(part, library))
+    held = {name for values in part.groups.values() for name in values}
+    assert back(path, library) == Setting({n: v for n, v in SETTING.items() if n in held})
+
+
+def test_the_file_of_a_search_is_read(tmp_path: Path) -> None:
+    """Lists in values, and what the space implies beside what was searched."""
+    path = tmp_path / "autotune-s-1234.conf"
+    path.write_text(tune_text(GROUPS["mca"] | {}, ["autotune: default", "gain a = b"]))
+    assert "--mca coll_tuned_use_dynamic_rules 1" in path.read_text()
+    assert back(path) == SETTING.without("bind_to")
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("btl = self,sm # why\n\n# x = y\n", {"btl": "self,sm"}),
+        ("--mca btl self,sm\n-mca pml ob1\n", {"btl": "self,sm", "pml": "ob1"}),
+        ("export OMPI_MCA_btl='self,sm'\n", {"OMPI_MCA_btl": "self,sm"}),
+        ("eager = 8k\nyield = true\n", {"eager": 8192, "yield": 1}),
+        ('{"recommended": {"setting": {"a": 1}}}', {"a": 1}),
+        ('a = 1\nb = "x"\n', {"a": 1, "b": "x"}),
+    ],
+)
+def test_what_people_write_is_read(text: str, values: dict[str, object], tmp_path: Path) -> None:
+    path = tmp_path / "mine.conf"
+    path.write_text(text)
+    assert read_setting_file(path) == values
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a = 1\nb c d e\n", "line 2: 'b c d e' is not understood"),
+        ("x = y\nx = z\n", "line 2: x is given twice"),
+        ('{"a": {"b": 1}}', "cannot be the value"),
+    ],
+)
+def test_what_is_no_setting_is_told_by_line(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.conf"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=words):
+        read_setting_file(path)
+
+
+@pytest.mark.parametrize("name", ["rules-v1", "rules-v2", "rules-v3", "mpich-json"])
+def test_rules_are_no_setting(name: str, tmp_path: Path) -> None:
+    fmt = formats.find(name)
+    algorithm = "MPIR_Bcast_intra_binomial" if name == "mpich-json" else "2"
+    path = tmp_path / "file"
+    content = Content(rules=(Rule("bcast", 1, 0, algorithm),))
+    path.write_text(fmt.prologue + fmt.render(content, NEW))
+    with pytest.raises(UsageError, match="holds rules for collectives"):
+        read_setting_file(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("mca_base_component_path = /tmp", "refused"),
+        ("plm_rsh_agent = x", "refused"),
+        ("btl_vader_eager_limit = file:/etc/passwd", "refused"),
+        ("nosuch_parameter = 3", "stands in no space here"),
+        ("LD_PRELOAD = x", "refused"),
+    ],
+)
+def test_what_a_file_must_not_name(line: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.conf"
+    path.write_text(f"{line}\n")
+    with pytest.raises(UsageError, match=words):
+        back(path)
+
+
+def test_the_shipped_space_takes_a_file_of_its_own(tmp_path: Path) -> None:
+    space = load_space("openmpi", OLD)
+    path = tmp_path / "mine.conf"
+    path.write_text("hwloc_base_binding_policy = none\nbtl_vader_eager_limit = 8192\n")
+    wider, [setting] = read_settings([f"@{path}"], space, OLD)
+    assert setting == Setting({"bind_to": "none", "btl_vader_eager_limit": 8192})
+    assert wider == space
