@@ -15,7 +15,7 @@ from runner.confinement import Confinement
 from runner.cpuset import text_of, with_siblings
 from runner.guard import ran_outside
 from runner.mpi.base import Adapter, Probe
-from runner.outcome import classify, metric_of, patterns_of
+from runner.outcome import classify, metric_count, metric_of, patterns_of
 from runner.placement import read_back_cpus, read_back_placement
 from runner.supervise import ExecRequest, ExecResult, RunInterrupted, Supervisor
 from runner.types import LaunchSpec, ReadBack, RunRecord
@@ -124,7 +124,6 @@ class Runner:
             argv=tuple(self.adapter.command(spec, place)),
             env=self.adapter.environment(spec, dict(os.environ)),
             cwd=spec.cwd,
-            stdin=spec.stdin,
             timeout_s=spec.timeout_s,
             patterns=patterns_of(spec),
             rank_env=self.adapter.rank_variables,
@@ -154,6 +153,7 @@ class Runner:
             state="ok",
             wall_s=result.wall_s,
             metric_s=metric_of(spec, result),
+            metric_count=metric_count(spec, result),
             exit_code=result.exit_code,
             signal=result.signal,
             started_at=result.started_at,

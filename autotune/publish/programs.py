@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from autotune.collectives.candidates import OPERATIONS
 from autotune.collectives.machine import MICRO, program
@@ -23,6 +23,7 @@ from autotune.publish.owner import check_config, check_owner
 from autotune.study.target import Target
 from runner.machine import describe
 from runner.mpi.library import Library
+from runner.types import MetricChoice
 
 _SIZES = re.compile(r"[0-9]{1,9}(,[0-9]{1,9}){0,99}")
 _LARGEST = 1 << 28
@@ -55,6 +56,8 @@ def target_of(
         if not command or not recorded:
             return NotRun(name, _how(name, command, origin), command)
         app = app_from_command(command, check.get("metric"), check.get("verify"))
+        told = {"metric_choice": check.get("metric_choice") or "last", "stdin": check.get("stdin")}
+        app = App.model_validate({**app.model_dump(), **told})
         check_owner(Path(app.command[0]))
         chosen = None
     given = app.input(chosen)
@@ -73,8 +76,9 @@ def target_of(
 def _entry(check: Mapping[str, Any], origin: str) -> tuple[str, str | None, int]:
     name, chosen, ranks = check.get("app"), check.get("input"), check.get("ranks")
     words = check.get("program", [])
-    texts = [name, *(check.get(key) or "" for key in ("input", "metric", "verify"))]
-    good = isinstance(words, list) and all(isinstance(t, str) for t in [*texts, *words])
+    texts = [name, *(check.get(key) or "" for key in ("input", "metric", "verify", "stdin"))]
+    choice = check.get("metric_choice", "last") in get_args(MetricChoice)
+    good = choice and isinstance(words, list) and all(isinstance(t, str) for t in [*texts, *words])
     if not good or isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
         raise UsageError(
             f"{origin}: the evidence does not say what to run again: expected app (a name), "

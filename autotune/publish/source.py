@@ -21,7 +21,7 @@ from autotune.errors import UsageError
 from autotune.publish.content import GROUPS, Content, Evidence
 from autotune.space import Setting, load_space
 from autotune.space.trust import check_config_name, check_groups, known_names
-from autotune.store import Store, Study
+from autotune.store import Store, Study, StudyKey
 from runner.machine import describe
 from runner.mpi.library import Library
 
@@ -132,7 +132,14 @@ def _check_of(study: Study) -> dict[str, Any]:
         "program": [app.program, *app.argv],
         "metric": app.metric,
         "verify": app.verify,
+        **_reading(study.key),
     }
+
+
+def _reading(key: StudyKey) -> dict[str, str]:
+    """How its figure is chosen and what it reads, where that is not what it always was."""
+    told = {"metric_choice": key.conditions.get("metric_choice"), "stdin": key.stdin}
+    return {name: str(value) for name, value in told.items() if value}
 
 
 def _study_doubts(study: Study, cluster: Cluster) -> list[str]:

@@ -29,6 +29,7 @@ _TIMES = (
 _AS_THEY_ARE = (
     "state",
     "metric_s",
+    "metric_count",
     "exit_code",
     "signal",
     "verified",
@@ -36,7 +37,7 @@ _AS_THEY_ARE = (
     "output_bytes",
 )
 _PLAIN = (*_TEXT, *_AS_THEY_ARE)
-INTEGERS = ("exit_code", "signal", "world_size", "output_bytes")
+INTEGERS = ("metric_count", "exit_code", "signal", "world_size", "output_bytes")
 COLUMNS = (*_TEXT, *_TIMES, *_AS_THEY_ARE, *_JSON, "value_s")
 """Names of the columns that a record becomes."""
 OUTPUT = ("stdout_tail", "stderr_tail")

@@ -17,8 +17,10 @@ from autotune.stats import (
     estimate,
     resolution_table,
 )
-from autotune.store import Store
+from autotune.store import Store, StudyKey
+from autotune.study.choice import as_begun
 from autotune.study.events import PhaseStarted, Watcher, silent
+from autotune.study.failure import failure_words
 from autotune.study.identity import study_key
 from autotune.study.ledger import WARMUP, Entry
 from autotune.study.session import Session
@@ -68,8 +70,12 @@ def measure_noise(
     watch: Watcher = silent,
 ) -> NoiseReport:
     """Run the default ``runs`` times against itself; raises WorkError where it does not run."""
-    key = study_key(target, space, Session.adapter(target), NOISE, {}, 0)
-    with Session(store, key, target, space, guard, watch) as on:
+
+    def key_of(one: Target) -> StudyKey:
+        return study_key(one, space, Session.adapter(one), NOISE, {}, 0)
+
+    target = as_begun(target, store, key_of, watch)
+    with Session(store, key_of(target), target, space, guard, watch) as on:
         bench = on.bench
         before = bench.ledger.rejected
         bench.run(DEFAULT, WARMUP)
@@ -83,7 +89,10 @@ def measure_noise(
 def _report(entries: list[Entry], study: str, rejected: int) -> NoiseReport:
     failed = [e.record for e in entries if not e.record.valid]
     if failed:
-        raise WorkError(f"the default does not run: {failed[0].state}: {failed[0].reason}")
+        raise WorkError(
+            f"the default does not run: {failed[0].state}: {failed[0].reason}"
+            f"{failure_words(failed[0])}"
+        )
     values = [e.record.value_s for e in entries]
     walls = [e.record.wall_s for e in entries]
     middle = statistics.median(values)

@@ -14,11 +14,22 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.launcher_line import fixed_parameters, without_parameters
 from autotune.study.resources import layout, placement
+from autotune.words import seconds
 from runner.mpi.base import Adapter
 from runner.mpi.library import Library
-from runner.types import LaunchSpec
+from runner.types import LaunchSpec, MetricChoice
 
 MAX_RANKS = 4096
+LONGEST_RUN_S = 3600.0
+"""Seconds after which a run is ended where nobody said how long it may take."""
+
+
+def limit_words(target: Target, budget_s: float | None = None) -> str:
+    """How long one run may take at most where nobody said so, and how to change it."""
+    limit_s, why = target.limit_s, "the default"
+    if budget_s is not None and budget_s < limit_s:
+        limit_s, why = budget_s, "the budget"
+    return f"a run is ended after {seconds(limit_s)} ({why}); --timeout S for another limit"
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,21 @@ class Target:
         return self.app.program(self.input, self.ranks)
 
     @property
+    def stdin(self) -> str | None:
+        """Path of the file that is rank 0's standard input; None: it is empty."""
+        return self.app.standard_input(self.input, self.ranks)
+
+    @property
+    def metric_choice(self) -> MetricChoice:
+        """Which of several figures of one run counts."""
+        return self.app.metric_choice or "max"
+
+    @property
+    def limit_s(self) -> float:
+        """Longest run in seconds: what was said, else a bound against runs that never end."""
+        return self.timeout_s or LONGEST_RUN_S
+
+    @property
     def facts(self) -> dict[str, int]:
         """What conditions of a space may ask about the launch."""
         return {"ranks": self.ranks, "cores": self.cores, "nodes": self.cluster.nodes}
@@ -87,7 +113,6 @@ class Target:
         Raises UsageError where its processes and workers do not fit into the target's ranks.
         """
         groups = space.launched(setting) if space is not None else {}
-        limits = [t for t in (timeout_s, self.timeout_s) if t is not None]
         options = (*self._cluster_options(), *self.options, *self.surroundings.options)
         processes, workers = layout(self.ranks, groups.get("resource", {}))
         arguments = [w for text in groups.get("arg", {}).values() for w in shlex.split(text)]
@@ -109,9 +134,11 @@ class Target:
             oversubscribe=self.oversubscribed,
             clean_env=self.clean_env,
             cwd=self.cwd,
-            timeout_s=min(limits) if limits else None,
+            timeout_s=self.limit_s if timeout_s is None else min(timeout_s, self.limit_s),
             metric=self.app.metric,
+            metric_choice=self.metric_choice,
             verify=self.app.verify,
+            stdin=self.stdin,
         )
 
     def _cluster_options(self) -> tuple[str, ...]:
@@ -142,6 +169,10 @@ class Target:
         """The launch as a user would type it: no read-back words."""
         plain = dataclasses.replace(self, surroundings=Surroundings())
         spec = dataclasses.replace(plain.spec(space, setting), read_back=False, clean_env=False)
+        behind = ""
+        if spec.stdin is not None and adapter.forwards_input:
+            behind = f" < {shlex.quote(spec.stdin)}"
+            spec = dataclasses.replace(spec, stdin=None)
         words = adapter.command(spec, Path())
         words[0] = Path(words[0]).name
-        return shlex.join(words)
+        return shlex.join(words) + behind
