@@ -20,7 +20,7 @@ _STARS = re.compile(r"^\*\*\* +")
 _ERROR = re.compile(
     r"err(or|no)?\b|errors\b|fail|fatal|cannot|can't|could not|couldn't|unable|invalid|illegal|"
     r"not found|no such|not supported|not recognized|unrecognized|unknown|denied|missing|"
-    r"exception|assert|undefined|terminate called|abort|\bbad\b|\bkilled\b|too many|exceed|"
+    r"exception|assert|undefined|terminate called|abort|severe|\bbad\b|\bkilled\b|too many|exceed|"
     r"out of memory|singular|diverge|\bstop\b|panic",
     re.IGNORECASE,
 )
@@ -36,7 +36,8 @@ _NOISE = re.compile(
     r"^on (communicator|a NULL)|MPI_ERRORS_ARE_FATAL|^ *and (potentially|MPI will)|^Unknown error|"
     r"has sent help message|have sent help message|orte_base_help_aggregate|"
     r"total process(es)? failed to start|^Abort is in progress|^Type '.*--help'|"
-    r"^YOUR APPLICATION|^This typically|^Please see the FAQ"
+    r"^srun: (Job step|Terminating|error: .*: tasks? )|^slurmstepd: |^YOUR APPLICATION|"
+    r"^This typically|^Please see the FAQ"
 )
 _CONCLUSION = re.compile(
     r"Primary job +terminated|one or more processes exited with non-zero|has exited due to process|"
@@ -63,11 +64,10 @@ _ASKED = re.compile(
 
 @dataclass(frozen=True)
 class Complaint:
-    """``words`` on one line, empty where nothing was said; ``asked``: it is about standard input
-    (None: it may be, the program names something that it could not read)."""
+    """``words`` on one line; ``asked``: it is about the end of standard input."""
 
     words: str = ""
-    asked: bool | None = False
+    asked: bool = False
 
 
 def complaint(stderr: str, stdout: str = "") -> Complaint:
@@ -90,7 +90,7 @@ def complaint(stderr: str, stdout: str = "") -> Complaint:
         printed, _ = _parts(stdout)
         words = _first_telling(printed, []) or _conclusion(stderr, printed)
     words = " ".join(words.split())[:LONGEST]
-    return Complaint(words, _asks(stderr, words))
+    return Complaint(words, _ASKED.search(stderr) is not None)
 
 
 def telling_lines(stderr: str, stdout: str = "", most: int = 8) -> list[str]:
@@ -227,9 +227,3 @@ def _conclusion(stderr: str, printed: list[tuple[int, str]]) -> str:
     if not last:
         return words or "without a word"
     return f"{words or 'without a word'}; the last line of its output: {last}"
-
-
-def _asks(stderr: str, words: str) -> bool | None:
-    if _ASKED.search(stderr):
-        return True
-    return None if re.search(r"\b(read|reading|input)\b", words, re.IGNORECASE) else False

@@ -15,6 +15,8 @@ WAITS_FOR_INPUT = (
     "the program waits for standard input, which is empty: give it with --stdin FILE (with --stdin "
     "/dev/null it reads the end of an empty file)"
 )
+READS_INPUT = " (it reads standard input, which is empty: give it with --stdin FILE)"
+"""Behind the reason of a program that met the end of an empty input."""
 Outcome = tuple[RunState, str, bool | None]
 
 
@@ -130,13 +132,9 @@ def _failure(
 
 def _input_words(spec: LaunchSpec, said: Complaint) -> str:
     """What to do about standard input, where the program complains of it."""
-    if said.asked is False:
+    if not said.asked:
         return ""
-    if spec.stdin is not None:
-        return f" (its standard input is {spec.stdin})" if said.asked else ""
-    if said.asked:
-        return " (it reads standard input, which is empty: give it with --stdin FILE)"
-    return " (standard input is empty: where the program reads that, give --stdin FILE)"
+    return READS_INPUT if spec.stdin is None else f" (its standard input is {spec.stdin})"
 
 
 def _mpi_problem(spec: LaunchSpec, probe: Probe) -> Outcome | None:

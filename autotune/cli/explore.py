@@ -25,9 +25,9 @@ from autotune.cli.render import (
 from autotune.config.app import load_app
 from autotune.config.cluster import load_cluster
 from autotune.datasets.block import BlockEnded, Told
-from autotune.datasets.dataset import FOLDER
 from autotune.datasets.describe import describe
 from autotune.datasets.explore import Campaign
+from autotune.datasets.place import FOLDER
 from autotune.datasets.plan import Plan, PlanCell, load_plan
 from autotune.datasets.prepare import Prepared, prepare, start, with_args
 from autotune.store import Store

@@ -108,7 +108,7 @@ class App(BaseModel):
     def input(self, input_name: str | None) -> Input:
         """The input of that name (None: the default one)."""
         name = input_name or self.default_input
-        if not self.inputs and input_name is None:
+        if not self.inputs and input_name in (None, self.default_input):
             return Input()
         if name not in self.inputs:
             have = ", ".join(self.inputs) or "none"
@@ -164,6 +164,8 @@ def readable(word: str, where: str) -> str:
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if path.is_fifo():
+            raise OSError(errno.EINVAL, "it is a pipe, which can be read once only")
         with path.open("rb"):
             pass
     except OSError as problem:

@@ -78,7 +78,9 @@ def measure_noise(
     with Session(store, key_of(target), target, space, guard, watch) as on:
         bench = on.bench
         before = bench.ledger.rejected
-        bench.run(DEFAULT, WARMUP)
+        if not bench.run(DEFAULT, WARMUP).record.valid:
+            # Launchers fail to start now and then; a program that does not run fails again.
+            _require_valid([bench.run(DEFAULT, WARMUP)])
         watch(PhaseStarted(NOISE, "running the default against itself", runs))
         entries = [bench.run(DEFAULT, NOISE, position=i) for i in range(runs)]
         report = _report(entries, on.study.hash[:12], bench.ledger.rejected - before)
@@ -86,13 +88,16 @@ def measure_noise(
     return report
 
 
-def _report(entries: list[Entry], study: str, rejected: int) -> NoiseReport:
-    failed = [e.record for e in entries if not e.record.valid]
-    if failed:
+def _require_valid(entries: list[Entry]) -> None:
+    """Raise WorkError for the first that failed, with what it said."""
+    for record in (entry.record for entry in entries if not entry.record.valid):
         raise WorkError(
-            f"the default does not run: {failed[0].state}: {failed[0].reason}"
-            f"{failure_words(failed[0])}"
+            f"the default does not run: {record.state}: {record.reason}{failure_words(record)}"
         )
+
+
+def _report(entries: list[Entry], study: str, rejected: int) -> NoiseReport:
+    _require_valid(entries)
     values = [e.record.value_s for e in entries]
     walls = [e.record.wall_s for e in entries]
     middle = statistics.median(values)

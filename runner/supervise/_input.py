@@ -20,12 +20,15 @@ _READ = {"x86_64": 0, "aarch64": 63, "ppc64le": 3, "riscv64": 63, "s390x": 3}.ge
 
 
 class InputWatch:
-    """Looks for a rank of the launcher ``root`` that sits in ``read`` on the launcher's pipe.
+    """Looks for a rank that sits in ``read`` on the launcher's pipe, or on ``fifo``.
 
     Such a rank used no CPU time between two looks, and nobody but the launcher could write to it.
     """
 
-    def __init__(self, variables: tuple[str, ...], env: dict[str, str]) -> None:
+    def __init__(
+        self, variables: tuple[str, ...], env: dict[str, str], fifo: str | None = None
+    ) -> None:
+        self._fifo = fifo
         self._variables = [name.encode() for name in variables if name not in env]
         self._before: dict[int, float] = {}
         self._gap_s = FIRST_LOOK_S
@@ -38,7 +41,9 @@ class InputWatch:
         self._gap_s *= 2
         now: dict[int, float] = {}
         for pid in _procfs.descendants(root):
-            if pid != launcher and _reads(pid) and self._is_rank(pid) and _shared(pid, launcher):
+            if pid == launcher or not (_reads(pid) and self._is_rank(pid)):
+                continue
+            if _target(pid) == self._fifo or _shared(pid, launcher):
                 now[pid] = _cpu_ticks(pid)
         waits = any(self._before.get(pid) == ticks for pid, ticks in now.items())
         self._before = now
@@ -57,12 +62,22 @@ def _reads(pid: int) -> bool:
 
 def _shared(pid: int, launcher: int) -> bool:
     """Whether descriptor 0 is a pipe that the launcher holds the other end of."""
+    own = _target(pid)
+    if own is None or not own.startswith("pipe:"):
+        return False
     try:
-        own = str(Path(f"/proc/{pid}/fd/0").readlink())
         theirs = [str(fd.readlink()) for fd in Path(f"/proc/{launcher}/fd").iterdir()]
     except OSError:
         return False
-    return own.startswith("pipe:") and own in theirs
+    return own in theirs
+
+
+def _target(pid: int) -> str | None:
+    """What descriptor 0 is; None where that cannot be seen."""
+    try:
+        return str(Path(f"/proc/{pid}/fd/0").readlink())
+    except OSError:
+        return None
 
 
 def _cpu_ticks(pid: int) -> float:

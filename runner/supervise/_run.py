@@ -63,7 +63,7 @@ class Run:
         self._table = table
         self._capture = Capture(request.patterns, request.head_bytes, request.tail_bytes)
         self._watch = RankWatch(request.rank_env, request.env, request.ranks)
-        self._input = InputWatch(request.rank_env, request.env)
+        self._input = InputWatch(request.rank_env, request.env, request.fifo)
         self._waits_for_input = False
         table.refresh()
         self._load1 = os.getloadavg()[0]

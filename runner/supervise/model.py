@@ -25,6 +25,8 @@ class ExecRequest:
     """None: the caller's directory at the time of the call."""
     stdin: str | None = None
     """Path of a file for standard input; None: /dev/null."""
+    fifo: str | None = None
+    """Path of a named pipe without content: a rank that waits to read it is told of, too."""
     timeout_s: float | None = None
     grace_s: float = 3.0
     """Seconds between SIGTERM and SIGKILL; mpirun 4.1 needs 2 to end ranks that ignore SIGTERM."""
