@@ -53,6 +53,9 @@ _SIGNALS = (
 )
 _MPICH = re.compile(r"^Abort\(-?\d+\)[^:]*: (?P<what>.*)$")
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*(: .*)?$")
+_ABORTED = re.compile(
+    r"MPI_ABORT was invoked on rank (\d+)|\(rank (\d+) in .{0,200}application called MPI_Abort"
+)
 _DETAIL = re.compile(r"^\s{0,4}(?P<name>[A-Z][\w ]{1,20}):\s+(?P<value>\S.*)$")
 _PLACES = ("Host", "Node", "Local host", "Process name", "Exit code", "Proc", "Errorcode")
 _ASKED = re.compile(
@@ -173,7 +176,8 @@ def _speaks(line: str) -> bool:
 def _first_telling(loose: list[tuple[int, str]], boxes: list[_Box]) -> str:
     """The first line or message that speaks of an error; "" where none does."""
     found = [(box.at, box.words) for box in boxes if not box.concludes]
-    found += _sentences([line for _, line in loose], [at for at, _ in loose])
+    sentences = _sentences([line for _, line in loose], [at for at, _ in loose])
+    found += [first for first in [next(sentences, None)] if first is not None]
     return min(found, default=(0, ""))[1]
 
 
@@ -219,7 +223,9 @@ def _conclusion(stderr: str, printed: list[tuple[int, str]]) -> str:
     """What the launcher concluded where the program said nothing of its own."""
     text = " ".join(stderr.split())
     words = ""
-    if found := re.search(r"MPI_ABORT was invoked on rank (\d+)|\(rank (\d+) in .*MPI_Abort", text):
+    if found := re.search(
+        r"MPI_ABORT was invoked on rank (\d+)|\(rank (\d+) in .{,200}MPI_Abort", text
+    ):
         words = f"rank {found[1] or found[2]} called MPI_Abort without a word"
     elif found := re.search(r"due to process rank (\d+) .{0,80}exiting improperly", text):
         words = f"rank {found[1]} exited without MPI_Finalize"

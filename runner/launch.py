@@ -125,9 +125,8 @@ class Runner:
         held = os.open(fifo, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             limit_s = 2 * record.wall_s + ASKED_FOR_S
-            again = replace(
-                spec, stdin=str(fifo), timeout_s=min(spec.timeout_s or limit_s, limit_s)
-            )
+            limit_s = min(spec.timeout_s or limit_s, limit_s)
+            again = self._confined(replace(spec, stdin=str(fifo), timeout_s=limit_s))
             request = replace(self._request(again, place), fifo=str(fifo))
             return self._execute(request).waits_for_input
         finally:

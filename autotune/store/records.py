@@ -58,6 +58,8 @@ def storable(record: RunRecord) -> RunRecord:
         )
         for name, back in record.read_back.items()
     }
+    # A database file keeps no negative zero.
+    changes |= {name: 0.0 for name in (*_TIMES, "metric_s") if getattr(record, name) == 0}
     if record.metric_s is not None and not math.isfinite(record.metric_s):
         changes["metric_s"] = None
         if record.valid:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Mapping
@@ -66,7 +67,8 @@ def figures(stdout: str, last_json: Mapping[str, Any] | None = None) -> list[Fig
 def _score(line: str, match: re.Match[str]) -> int:
     """How much a number looks like seconds; 0: not at all."""
     before, behind = line[: match.start()], line[match.end() :]
-    if match["sign"] == "-" or _OTHER_UNIT.match(behind) or not float(_plain(match["figure"])):
+    value = float(_plain(match["figure"]))
+    if match["sign"] == "-" or _OTHER_UNIT.match(behind) or not 0 < value < math.inf:
         return 0
     words = 2 * bool(_TIME.search(before[-_LABEL:])) + 2 * bool(_SECONDS.match(behind))
     return words + ("." in match["figure"] or "e" in match["figure"].lower()) if words else 0
