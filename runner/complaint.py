@@ -223,9 +223,7 @@ def _conclusion(stderr: str, printed: list[tuple[int, str]]) -> str:
     """What the launcher concluded where the program said nothing of its own."""
     text = " ".join(stderr.split())
     words = ""
-    if found := re.search(
-        r"MPI_ABORT was invoked on rank (\d+)|\(rank (\d+) in .{,200}MPI_Abort", text
-    ):
+    if found := _ABORTED.search(text):
         words = f"rank {found[1] or found[2]} called MPI_Abort without a word"
     elif found := re.search(r"due to process rank (\d+) .{0,80}exiting improperly", text):
         words = f"rank {found[1]} exited without MPI_Finalize"

@@ -42,7 +42,8 @@ def list_() -> None:
             words = [card.kind, str(len(card.cells)), card.date]
         except UsageError:
             words = ["damaged", "-", "-"]
-        rows.append([folder.name, *words, f"{folder.parent}"])
+        where = "autotune itself" if is_shipped(folder) else f"{folder.parent}"
+        rows.append([folder.name, *words, where])
     columns = ["dataset", "kind", ">cells", "date", "in"]
     console().print(table("", columns, rows))
 
