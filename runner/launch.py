@@ -98,13 +98,15 @@ class Runner:
         KeyboardInterrupt passes through after the whole process tree is gone.  A run that ended by
         itself at that very moment is returned; DeferredInterrupts tells its caller of the Ctrl-C.
         A launcher that failed by itself before any rank began is started again: that says nothing
-        of the program or its setting.
+        of the program or its setting.  The first program that fails is, too, but only to see
+        whether it reads its standard input; the record is that of the first time.
         """
         for _ in range(LAUNCHES):
             record = self._once(spec)
             if not self._hiccup(record):
                 break
-        if record.state == "failed" and not self._worked and self._reads_input(spec, record):
+        began = record.state == "failed" and not self._hiccup(record)
+        if began and not self._worked and self._reads_input(spec, record):
             record.reason += READS_INPUT
         self._worked = self._worked or record.valid
         return record
@@ -114,9 +116,10 @@ class Runner:
 
         It is started once more with an input that has no end, and waits there or not.
         """
-        told = READS_INPUT in record.reason or record.reason == WAITS_FOR_INPUT
         self._worked = True  # Asked once is enough.
-        if spec.stdin is not None or told or record.wall_s > ASKED_WITHIN_S:
+        told = READS_INPUT in record.reason or record.reason == WAITS_FOR_INPUT
+        killed = record.signal is not None or "(signal " in record.reason
+        if spec.stdin is not None or told or killed or record.wall_s > ASKED_WITHIN_S:
             return False
         place = Path(tempfile.mkdtemp(dir=self._scratch))
         fifo = place / "input"
