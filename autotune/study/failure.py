@@ -15,7 +15,8 @@ def failure_lines(record: RunRecord) -> list[str]:
         return []
     if record.state in ("no_metric", "unverified"):
         # It ran to its end: what it printed tells, not what it complained of.
-        said = telling_lines(record.stdout_tail, record.stderr_tail, LINES)
+        printed = record.stdout_tail if record.stdout_tail.strip() else record.stderr_tail
+        said = [line for line in printed.splitlines() if line.strip()][-LINES:]
     else:
         said = telling_lines(record.stderr_tail, record.stdout_tail, LINES)
     lines = ["last lines of the program:", *(f"  | {line}" for line in said)] if said else []
