@@ -15,13 +15,24 @@ from runner.confinement import Confinement
 from runner.cpuset import text_of, with_siblings
 from runner.guard import ran_outside
 from runner.mpi.base import Adapter, Probe
-from runner.outcome import classify, metric_of, patterns_of
+from runner.outcome import (
+    READS_INPUT,
+    WAITS_FOR_INPUT,
+    classify,
+    metric_count,
+    metric_of,
+    patterns_of,
+)
 from runner.placement import read_back_cpus, read_back_placement
 from runner.supervise import ExecRequest, ExecResult, RunInterrupted, Supervisor
 from runner.types import LaunchSpec, ReadBack, RunRecord
 
 TAIL = 4000
 """Characters of standard output and error that a record keeps."""
+ASKED_WITHIN_S = 30.0
+ASKED_FOR_S = 3.0
+"""A program that failed within so many seconds is started again, for so many seconds and twice the
+time that it took, to see whether it reads its standard input."""
 LAUNCHES = 3
 """Starts of one run, where the launcher failed by itself before any rank began."""
 
@@ -54,6 +65,8 @@ class Runner:
         self._confinement = Confinement(cpus)
         self._supervisor = Supervisor()
         self._scratch: Path | None = None
+        self._worked = False
+        """A program ran, or it is known that it does not wait for input."""
         # Asked once: a machine that is renamed meanwhile is no other place to measure on.
         self._nodes = os.environ.get("SLURM_JOB_NODELIST") or socket.gethostname()
 
@@ -85,13 +98,43 @@ class Runner:
         KeyboardInterrupt passes through after the whole process tree is gone.  A run that ended by
         itself at that very moment is returned; DeferredInterrupts tells its caller of the Ctrl-C.
         A launcher that failed by itself before any rank began is started again: that says nothing
-        of the program or its setting.
+        of the program or its setting.  The first program that fails is, too, but only to see
+        whether it reads its standard input; the record is that of the first time.
         """
-        for _ in range(LAUNCHES - 1):
+        for _ in range(LAUNCHES):
             record = self._once(spec)
             if not self._hiccup(record):
-                return record
-        return self._once(spec)
+                break
+        began = record.state == "failed" and not self._hiccup(record)
+        if began and not self._worked and self._reads_input(spec, record):
+            record.reason += READS_INPUT
+        self._worked = self._worked or record.valid
+        return record
+
+    def _reads_input(self, spec: LaunchSpec, record: RunRecord) -> bool:
+        """Whether a program that failed at once had met the end of its empty standard input.
+
+        It is started once more with an input that has no end, and waits there or not.
+        """
+        self._worked = True  # Asked once is enough.
+        told = READS_INPUT in record.reason or record.reason == WAITS_FOR_INPUT
+        killed = record.signal is not None or "(signal " in record.reason
+        if spec.stdin is not None or told or killed or record.wall_s > ASKED_WITHIN_S:
+            return False
+        place = Path(tempfile.mkdtemp(dir=self._scratch))
+        fifo = place / "input"
+        os.mkfifo(fifo)
+        # Open for writing: a reader is not kept waiting for the file itself.
+        held = os.open(fifo, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            limit_s = 2 * record.wall_s + ASKED_FOR_S
+            limit_s = min(spec.timeout_s or limit_s, limit_s)
+            again = self._confined(replace(spec, stdin=str(fifo), timeout_s=limit_s))
+            request = replace(self._request(again, place), fifo=str(fifo))
+            return self._execute(request).waits_for_input
+        finally:
+            os.close(held)
+            shutil.rmtree(place, ignore_errors=True)
 
     def _hiccup(self, record: RunRecord) -> bool:
         began = record.exit_code == 0 or record.world_size is not None
@@ -101,14 +144,16 @@ class Runner:
         if self._scratch is None:
             raise RuntimeError("Runner is used outside its context")
         place = Path(tempfile.mkdtemp(dir=self._scratch))
-        if self._cpus is not None:
-            spec = self.adapter.confined(spec, self._cpus)
+        spec = self._confined(spec)
         try:
             result = self._execute(self._request(spec, place))
             probe = self.adapter.probe(spec, place)
         finally:
             shutil.rmtree(place, ignore_errors=True)
         return self._record(spec, result, probe)
+
+    def _confined(self, spec: LaunchSpec) -> LaunchSpec:
+        return spec if self._cpus is None else self.adapter.confined(spec, self._cpus)
 
     def _execute(self, request: ExecRequest) -> ExecResult:
         try:
@@ -124,7 +169,6 @@ class Runner:
             argv=tuple(self.adapter.command(spec, place)),
             env=self.adapter.environment(spec, dict(os.environ)),
             cwd=spec.cwd,
-            stdin=spec.stdin,
             timeout_s=spec.timeout_s,
             patterns=patterns_of(spec),
             rank_env=self.adapter.rank_variables,
@@ -159,6 +203,7 @@ class Runner:
             state="ok",
             wall_s=result.wall_s,
             metric_s=metric_of(spec, result),
+            metric_count=metric_count(spec, result),
             exit_code=result.exit_code,
             signal=result.signal,
             started_at=result.started_at,

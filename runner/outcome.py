@@ -5,10 +5,18 @@ from __future__ import annotations
 import math
 import signal as signals
 
+from runner.complaint import Complaint, complaint
 from runner.mpi.base import Probe
-from runner.supervise import ExecResult
-from runner.types import LaunchSpec, RunRecord, RunState
+from runner.supervise import ExecResult, PatternMatch
+from runner.supervise.model import number_in
+from runner.types import LaunchSpec, MetricChoice, RunRecord, RunState
 
+WAITS_FOR_INPUT = (
+    "the program waits for standard input, which is empty: give it with --stdin FILE (with --stdin "
+    "/dev/null it reads the end of an empty file)"
+)
+READS_INPUT = " (it reads standard input, which is empty: give it with --stdin FILE)"
+"""Behind the reason of a program that met the end of an empty input."""
 Outcome = tuple[RunState, str, bool | None]
 
 
@@ -16,6 +24,13 @@ def patterns_of(spec: LaunchSpec) -> dict[str, str]:
     """The regular expressions that the supervisor looks for, line by line."""
     wanted = {"metric": spec.metric, "verify": spec.verify}
     return {k: v for k, v in wanted.items() if v is not None and not v.startswith("json:")}
+
+
+def metric_count(spec: LaunchSpec, result: ExecResult) -> int | None:
+    """How often the metric's regular expression was found; None where the spec has none."""
+    if "metric" not in patterns_of(spec):
+        return None
+    return result.matches["metric"].count if "metric" in result.matches else 0
 
 
 def metric_of(spec: LaunchSpec, result: ExecResult) -> float | None:
@@ -26,7 +41,7 @@ def metric_of(spec: LaunchSpec, result: ExecResult) -> float | None:
         raw = (result.json_line or {}).get(spec.metric[5:])
     else:
         match = result.matches.get("metric")
-        raw = match.groups[0] if match and match.groups else None
+        raw = None if match is None else _chosen(spec.metric_choice, match)
     if raw is None or isinstance(raw, bool):
         return None
     try:
@@ -34,6 +49,17 @@ def metric_of(spec: LaunchSpec, result: ExecResult) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return value if math.isfinite(value) and value > 0 else None
+
+
+def _chosen(choice: MetricChoice, match: PatternMatch) -> float | None:
+    """The figure that counts among those of one run; None where it is none."""
+    if choice == "last":
+        return number_in(match.groups)
+    if choice == "first":
+        return number_in((match.first,))
+    if choice == "max" or match.total is None:
+        return match.largest
+    return match.total if choice == "sum" else match.total / match.count
 
 
 def classify(
@@ -52,12 +78,14 @@ def classify(
     loaded = guard and result.foreign.exceeded
     if result.interrupted:
         return "interrupted", "stopped by the user", None
+    if result.waits_for_input:
+        return "failed", WAITS_FOR_INPUT, None
     if result.timed_out:
         if loaded:
             return "foreign_load", load_words(result), None
         return "timeout", f"stopped at its time limit of {spec.timeout_s:g} s", None
     if result.exit_code != 0 or result.signal is not None:
-        return _failure(result, probe, refusals)
+        return _failure(spec, result, probe, refusals)
     if spec.require_mpi:
         problem = _mpi_problem(spec, probe)
         if problem:
@@ -89,15 +117,24 @@ def _verified(spec: LaunchSpec, result: ExecResult) -> bool | None:
     return "verify" in result.matches
 
 
-def _failure(result: ExecResult, probe: Probe, refusals: tuple[str, ...]) -> Outcome:
-    text = result.stderr_tail + result.stdout_tail
-    line = last_line(result.stderr_tail) or last_line(result.stdout_tail)
+def _failure(
+    spec: LaunchSpec, result: ExecResult, probe: Probe, refusals: tuple[str, ...]
+) -> Outcome:
+    said = complaint(result.stderr, result.stdout_tail)
+    text = result.stderr + result.stdout_tail
     if not probe.initialised and not result.ranks and any(r in text for r in refusals):
-        return "launch_error", first_sentence(text) or "the launcher refused", None
+        return "launch_error", said.words or "the launcher refused", None
+    how = f"exit code {result.exit_code}"
     if result.signal is not None:
-        name = signals.Signals(result.signal).name
-        return "failed", f"ended by signal {name}" + (f": {line}" if line else ""), None
-    return "failed", f"exit code {result.exit_code}" + (f": {line}" if line else ""), None
+        how = f"ended by signal {signals.Signals(result.signal).name}"
+    return "failed", f"{how}: {said.words}{_input_words(spec, said)}", None
+
+
+def _input_words(spec: LaunchSpec, said: Complaint) -> str:
+    """What to do about standard input, where the program complains of it."""
+    if not said.asked:
+        return ""
+    return READS_INPUT if spec.stdin is None else f" (its standard input is {spec.stdin})"
 
 
 def _mpi_problem(spec: LaunchSpec, probe: Probe) -> Outcome | None:
@@ -142,23 +179,3 @@ def load_words(result: ExecResult) -> str:
         f"other processes used {foreign.cpu_s:.2f} s of CPU time during the run{who}; "
         f"at most {foreign.limit_s:.2f} s are allowed"
     )
-
-
-def last_line(text: str) -> str:
-    """The program's last line that says something, cut to 200 characters.
-
-    A launcher puts its own boxed message behind what the program said: that counts only alone.
-    """
-    lines = text.splitlines()
-    box = next((i for i, line in enumerate(lines) if line.startswith("-" * 20)), len(lines))
-    for line in reversed(lines[:box] if any(w.strip() for w in lines[:box]) else lines):
-        word = line.strip(" -=*\t")
-        if word:
-            return word[:200]
-    return ""
-
-
-def first_sentence(text: str) -> str:
-    """What a launcher's boxed message says, as one line of at most 300 characters."""
-    words = [line.strip() for line in text.splitlines() if line.strip(" -=*\t")]
-    return " ".join(words)[:300]

@@ -33,6 +33,10 @@ RunState = Literal[
     "interrupted",  # the caller stopped it
 ]
 
+MetricChoice = Literal["max", "last", "first", "sum", "mean"]
+"""What is made of the figures of one run: ``max`` where every rank prints its own, ``last`` where
+the time so far is printed again and again, ``sum`` where each part prints its own."""
+
 GUARD_STATES: frozenset[str] = frozenset({"foreign_load", "interrupted"})
 """States that say nothing about the setting: such a run is repeated, never held against it."""
 
@@ -64,12 +68,14 @@ class LaunchSpec:
     metric: str | None = None
     """Regular expression with one group (seconds), ``json:KEY`` for the last JSON line's key, or
     None for wall time."""
+    metric_choice: MetricChoice = "max"
+    """Which figure counts where the regular expression is found several times in one run."""
     verify: str | None = None
     """Regular expression that standard output must contain, or None for the exit code alone."""
     read_back: bool = True
     require_mpi: bool = True
     stdin: str | None = None
-    """Path of a file given to rank 0 as standard input, or None."""
+    """Path of a file that is rank 0's standard input, or None: it is empty."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,8 @@ class RunRecord:
     reason: str = ""
     wall_s: float = 0.0
     metric_s: float | None = None
+    metric_count: int | None = None
+    """How often the metric's regular expression was found; None where there is none."""
     exit_code: int | None = None
     signal: int | None = None
     verified: bool | None = None

@@ -53,7 +53,8 @@ def _one(app: App) -> None:
     out = console()
     out.print(f"{app.name}: {app.description}", markup=False)
     out.print(f"  command  {' '.join(app.command)}", markup=False)
-    out.print(f"  metric   {app.metric or 'wall time'}", markup=False)
+    several = f" ({app.metric_choice} of several)" if app.metric_choice else ""
+    out.print(f"  metric   {app.metric or 'wall time'}{several}", markup=False)
     out.print(f"  verify   {app.verify or 'exit code'}", markup=False)
     rows = [
         [f"{key}{' *' if key == app.default_input else ''}", given.description]

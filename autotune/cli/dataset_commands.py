@@ -13,12 +13,13 @@ from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, TargetWords, tot
 from autotune.cli.render import WIDTH, console, table, write_json
 from autotune.config.app import load_app
 from autotune.config.cluster import load_cluster
-from autotune.datasets.card import Cell
+from autotune.datasets.card import Cell, read_card
 from autotune.datasets.dataset import FEATURES, load
 from autotune.datasets.describe import CellWords, Description
 from autotune.datasets.describe import describe as described
 from autotune.datasets.exchange import Source, import_folder
 from autotune.datasets.exchange import export as exported
+from autotune.datasets.place import FOLDER, is_shipped, listing, own_folder
 from autotune.datasets.prepare import with_args
 from autotune.errors import UsageError
 from autotune.space import load_space
@@ -31,10 +32,26 @@ dataset = typer.Typer(help="Measured runs as files (docs/datasets.md).", no_args
 MIB = 1 << 20
 
 
+@dataset.command("list")
+def list_() -> None:
+    """The datasets here, in the user's own folder, and those that are shipped."""
+    rows = []
+    for folder in listing():
+        try:
+            card = read_card(folder)
+            words = [card.kind, str(len(card.cells)), card.date]
+        except UsageError:
+            words = ["damaged", "-", "-"]
+        where = "autotune itself" if is_shipped(folder) else f"{folder.parent}"
+        rows.append([folder.name, *words, where])
+    columns = ["dataset", "kind", ">cells", "date", "in"]
+    console().print(table("", columns, rows))
+
+
 @dataset.command("describe")
 def describe(
     name: Annotated[
-        str, typer.Argument(metavar="DATASET", help="A name in datasets/, or a folder.")
+        str, typer.Argument(metavar="DATASET", help="A name (autotune dataset list), or a folder.")
     ],
     json_out: JsonOut = None,
 ) -> None:
@@ -93,7 +110,7 @@ def _row(cell: CellWords) -> list[str]:
 @dataset.command("trace")
 def trace(
     name: Annotated[
-        str, typer.Argument(metavar="DATASET", help="A name in datasets/, or a folder.")
+        str, typer.Argument(metavar="DATASET", help="A name (autotune dataset list), or a folder.")
     ],
     mpi: Mpi = None,
     guard: Guard = True,
@@ -116,6 +133,11 @@ def trace(
         for cell in found.cells
         if (force or not (place / f"{cell.key}.json").exists()) and not found.space(cell).requires
     ]
+    if wanted and is_shipped(found.folder):
+        raise UsageError(
+            f"{found.folder} is shipped with autotune and is not changed; copy it first: autotune "
+            f"dataset import {found.folder}"
+        )
     if not run_recorded:
         _refuse_arguments(wanted)
     for cell in wanted:
@@ -151,7 +173,7 @@ def _refuse_arguments(cells: Sequence[Cell]) -> None:
 @dataset.command("classes")
 def classes(
     name: Annotated[
-        str, typer.Argument(metavar="DATASET", help="A name in datasets/, or a folder.")
+        str, typer.Argument(metavar="DATASET", help="A name (autotune dataset list), or a folder.")
     ],
     count: Annotated[
         int | None,
@@ -233,9 +255,12 @@ def import_(
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="Default: the card's name.")
     ] = None,
+    user: Annotated[
+        bool, typer.Option("--user", help="Into your own datasets, found from every directory.")
+    ] = False,
 ) -> None:
     """Check a dataset of another machine and copy it to datasets/NAME."""
-    made = import_folder(folder, name)
+    made = import_folder(folder, name, own_folder() if user else FOLDER)
     console().print(
         f"imported {made.folder}: {len(made.runs())} runs in {len(made.cells)} cells", markup=False
     )

@@ -25,14 +25,14 @@ from autotune.cli.render import (
 from autotune.config.app import load_app
 from autotune.config.cluster import load_cluster
 from autotune.datasets.block import BlockEnded, Told
-from autotune.datasets.dataset import FOLDER
 from autotune.datasets.describe import describe
 from autotune.datasets.explore import Campaign
+from autotune.datasets.place import FOLDER
 from autotune.datasets.plan import Plan, PlanCell, load_plan
 from autotune.datasets.prepare import Prepared, prepare, start, with_args
 from autotune.store import Store
 from autotune.study.duration import parse_duration
-from autotune.study.events import PhaseStarted, RunEnded, Waiting
+from autotune.study.events import Note, PhaseStarted, RunEnded, Waiting
 from autotune.study.target import Target
 from autotune.words import remaining, seconds
 from runner.mpi.discover import find
@@ -187,7 +187,7 @@ class ExploreProgress:
         if isinstance(event, PhaseStarted):
             self._phase, self._runs = event.words, 0
             self._line(f"{event.words} ...{self._left()}")
-        elif isinstance(event, Waiting):
+        elif isinstance(event, Waiting | Note):
             self._line(event.words)
         elif isinstance(event, RunEnded):
             self._runs += 1

@@ -34,6 +34,7 @@ def features(
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
     verify: o.Verify = None,
+    stdin: o.Stdin = None,
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     method: Annotated[
@@ -55,8 +56,9 @@ def features(
         _explain(json_out)
         return
     words = o.TargetWords(
-        program, app, input_name, ranks, cluster, mpi, None, verify, timeout, clean_env, "features"
-    )
+        program, app, input_name, ranks, cluster, mpi, None, verify, timeout, clean_env, "features",
+        stdin=stdin,
+    )  # fmt: skip
     target = words.resolve()
     o.check_writable(out)
     found, traced = traced_features(target, method, guard)

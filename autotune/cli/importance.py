@@ -20,8 +20,7 @@ from autotune.anova.sources import STUDY, read_table
 from autotune.anova.table import Table
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.render import console, table, write_json, write_text
-from autotune.datasets.card import CARD
-from autotune.datasets.dataset import FOLDER
+from autotune.datasets.place import is_known
 from autotune.errors import UsageError
 from autotune.report.figures import Mark, bars, dots
 from autotune.report.page import drawn_page
@@ -86,7 +85,7 @@ def _source(given: str) -> str:
     """A dataset where there is one of that name, else a study."""
     if given.startswith(STUDY):
         return given
-    if any((place / CARD).is_file() for place in (Path(given), FOLDER / given)):
+    if is_known(given):
         return given
     return given if Path(given).is_dir() else f"{STUDY}{given}"
 

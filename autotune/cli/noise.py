@@ -28,7 +28,9 @@ def noise(
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
     metric: o.Metric = None,
+    metric_choice: o.Choice = None,
     verify: o.Verify = None,
+    stdin: o.Stdin = None,
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
@@ -37,8 +39,9 @@ def noise(
 ) -> None:
     """Run the default against itself: how large must a gain be to be seen, and in which time?"""
     words = o.TargetWords(
-        program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "noise"
-    )
+        program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "noise",
+        metric_choice, stdin,
+    )  # fmt: skip
     target = words.resolve()
     with Store.open(store) as opened, Progress(None, None, json_out == "-") as progress:
         report = measure_noise(

@@ -15,6 +15,7 @@ from autotune.config.app import (
     app_from_command,
     check_pattern,
     load_app,
+    readable,
     require_tunable,
 )
 from autotune.config.cluster import Cluster, load_cluster
@@ -27,6 +28,7 @@ from autotune.study.target import Surroundings, Target
 from runner.machine import describe
 from runner.mpi.discover import find
 from runner.mpi.library import Library
+from runner.types import MetricChoice
 
 TARGET = "Target"
 Program = Annotated[
@@ -94,6 +96,23 @@ Verify = Annotated[
         help="Regular expression that the output of a right run contains, or json:KEY.",
     ),
 ]
+Choice = Annotated[
+    MetricChoice | None,
+    typer.Option(
+        "--metric-choice",
+        rich_help_panel=TARGET,
+        help="Which figure counts where --metric is found several times in one run. Default: max.",
+    ),
+]
+Stdin = Annotated[
+    str | None,
+    typer.Option(
+        "--stdin",
+        metavar="FILE",
+        rich_help_panel=TARGET,
+        help="What rank 0 reads from its standard input. Default: nothing.",
+    ),
+]
 Timeout = Annotated[
     float | None,
     typer.Option(
@@ -151,6 +170,8 @@ class TargetWords:
     timeout: float | None
     clean_env: bool = False
     command: str = "search"
+    metric_choice: MetricChoice | None = None
+    stdin: str | None = None
 
     def resolve(self) -> Target:
         """Look everything up; every mistake is one UsageError."""
@@ -214,12 +235,27 @@ class TargetWords:
         if not self.app:
             if self.input:
                 raise UsageError("--input belongs to --app; a program takes its own arguments")
-            return app_from_command(line.program, self.metric, self.verify)
+            return self.as_said(app_from_command(line.program, self.metric, self.verify))
         check_pattern("--metric", self.metric, 1)
         check_pattern("--verify", self.verify, 0)
-        app = load_app(self.app)
-        changed = {"metric": self.metric, "verify": self.verify}
-        return app.model_copy(update={k: v for k, v in changed.items() if v is not None})
+        return self.as_said(load_app(self.app))
+
+    def as_said(self, app: App) -> App:
+        """The application with what this command line says of it."""
+        changed: dict[str, object] = {
+            "metric": self.metric,
+            "verify": self.verify,
+            "metric_choice": self.metric_choice,
+        }
+        if self.stdin is not None:
+            changed["stdin"] = readable(self.stdin, "--stdin")
+            changed["inputs"] = {
+                name: given.model_copy(update={"stdin": None}) for name, given in app.inputs.items()
+            }
+        changed = {name: value for name, value in changed.items() if value is not None}
+        if self.metric_choice and (app.metric if self.metric is None else self.metric) is None:
+            raise UsageError("--metric-choice goes with --metric: without one wall time counts")
+        return app.model_copy(update=changed)
 
     def _ranks(self, line: LauncherLine, app: App) -> int:
         if self.ranks and line.ranks and self.ranks != line.ranks:

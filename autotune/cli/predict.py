@@ -100,7 +100,9 @@ def predict(
     ] = None,
     mpi: o.Mpi = None,
     metric: o.Metric = None,
+    metric_choice: o.Choice = None,
     verify: o.Verify = None,
+    stdin: o.Stdin = None,
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
@@ -133,6 +135,8 @@ def predict(
         timeout,
         clean_env,
         f"predict {features_file} --check",
+        metric_choice,
+        stdin,
     )
     wanted = Wanted(
         words=words,

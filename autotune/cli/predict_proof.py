@@ -97,7 +97,7 @@ def _recorded(wanted: Wanted) -> Target:
             "the command: --check -- PROGRAM ARGS"
         )
     words = wanted.words
-    app = app_from_command(features.argv, words.metric, words.verify)
+    app = words.as_said(app_from_command(features.argv, words.metric, words.verify))
     cluster = load_cluster(words.cluster)
     return Target(
         app=app,

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from autotune.cli.render import PlainConsole, shown
-from autotune.study.events import Event, PhaseStarted, RunEnded, TrialEnded, Waiting
+from autotune.study.events import Event, Note, PhaseStarted, RunEnded, TrialEnded, Waiting
 from autotune.words import percent, remaining, seconds
 
 LONG_S = 20.0
@@ -93,7 +93,7 @@ class Progress:
         if isinstance(event, PhaseStarted):
             self._phase, self._planned, self._runs = event.words, event.runs, 0
             self._line(f"{event.words} ...")
-        elif isinstance(event, Waiting):
+        elif isinstance(event, Waiting | Note):
             self._line(event.words)
         elif isinstance(event, TrialEnded):
             self._trial(event)

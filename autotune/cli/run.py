@@ -14,12 +14,15 @@ from autotune.cli.render import console, error_console, table, write_json
 from autotune.errors import UsageError, WorkError
 from autotune.stats import LOOKS, Plan
 from autotune.store import Store
+from autotune.study.choice import several_words
 from autotune.study.compare import ComparisonRequest, compare_settings
 from autotune.study.duration import parse_duration
 from autotune.study.effect import idle_words
+from autotune.study.failure import failure_lines
 from autotune.study.identity import study_key
 from autotune.study.session import MEASURED
 from autotune.study.settings import read_settings
+from autotune.study.target import limit_words
 from autotune.words import seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
@@ -47,7 +50,9 @@ def run(
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
     metric: o.Metric = None,
+    metric_choice: o.Choice = None,
     verify: o.Verify = None,
+    stdin: o.Stdin = None,
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
@@ -56,12 +61,15 @@ def run(
 ) -> None:
     """Run a program once with one setting, and say what happened and what took effect."""
     words = o.TargetWords(
-        program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "run"
-    )
+        program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "run",
+        metric_choice, stdin,
+    )  # fmt: skip
     target = words.resolve()
     known = o.space_for(target, space)
     adapter = adapter_for(target.library)
     cluster_cpus = target.cluster.cpu_set
+    if target.timeout_s is None and json_out != "-":
+        _say(limit_words(target))
     with Store.open(store) as opened:
         known, [chosen] = read_settings([setting], known, target.library, opened)
         with (
@@ -96,8 +104,14 @@ def run(
     if json_out != "-":
         _print(record)
         _print_effects(record, known.launched(chosen))
+        if (record.metric_count or 0) > 1 and target.app.metric_choice is None:
+            _say(several_words(record.metric_count or 0))
     if not record.valid:
         raise typer.Exit(1)
+
+
+def _say(words: str) -> None:
+    error_console().print(words, markup=False)
 
 
 def _print(record: RunRecord) -> None:
@@ -122,10 +136,8 @@ def _print(record: RunRecord) -> None:
     if record.inherited:
         names = ", ".join(f"{k}={v}" for k, v in sorted(record.inherited.items()))
         out.print(f"inherited settings in force: {names}", markup=False)
-    if not record.valid and record.stderr_tail.strip():
-        out.print("last words of the program:", markup=False)
-        for line in record.stderr_tail.strip().splitlines()[-8:]:
-            out.print(f"  | {line}", markup=False)
+    for line in failure_lines(record):
+        out.print(line, markup=False, soft_wrap="--metric" in line)
 
 
 def _print_effects(record: RunRecord, launched: Mapping[str, Mapping[str, str]]) -> None:
@@ -166,7 +178,9 @@ def compare(
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
     metric: o.Metric = None,
+    metric_choice: o.Choice = None,
     verify: o.Verify = None,
+    stdin: o.Stdin = None,
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
@@ -189,6 +203,8 @@ def compare(
         timeout,
         clean_env,
         "compare A B",
+        metric_choice,
+        stdin,
     )
     target = words.resolve()
     known = o.space_for(target, space)

@@ -161,7 +161,9 @@ def search(
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
     metric: o.Metric = None,
+    metric_choice: o.Choice = None,
     verify: o.Verify = None,
+    stdin: o.Stdin = None,
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
@@ -174,8 +176,9 @@ def search(
     stored result.
     """
     words = o.TargetWords(
-        program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env
-    )
+        program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "search",
+        metric_choice, stdin,
+    )  # fmt: skip
     target = words.resolve()
     known = o.space_for(target, space)
     request = Request(
@@ -238,6 +241,8 @@ def worker_words(
         ("--cluster", words.cluster),
         ("--mpi", words.mpi),
         ("--metric", words.metric),
+        ("--metric-choice", words.metric_choice),
+        ("--stdin", words.stdin),
         ("--verify", words.verify),
         ("--timeout", words.timeout),
         ("--space", space),

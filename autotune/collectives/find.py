@@ -19,7 +19,7 @@ from autotune.store import Store
 from autotune.study.budget import BudgetSpent, BudgetTooSmall
 from autotune.study.events import Watcher, silent
 from autotune.study.target import Target
-from autotune.words import seconds
+from autotune.words import asked_time
 from runner.lock import MachineLock
 from runner.machine import describe
 
@@ -90,8 +90,9 @@ def _parts(
             parts.append(_part(operation, target, terms, allowance))
     except BudgetSpent:
         if not parts:
+            given = asked_time(terms.budget_s or 0)
             raise BudgetTooSmall(
-                f"the budget of {seconds(terms.budget_s)} ended before the first table was proven. "
+                f"the budget of {given} ended before the first table was proven.  "
                 "Every run is kept: the same command with a larger --budget goes on"
             ) from None
     return parts, [f"{name} on {target.ranks} ranks" for name, target in wanted[len(parts) :]]

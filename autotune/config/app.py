@@ -6,6 +6,8 @@ One file ``configs/apps/NAME.toml`` each; a program given on the command line be
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shutil
 import sys
@@ -18,6 +20,7 @@ from autotune.config.find import ConfigFile, find, listing
 from autotune.config.place import executable, fill
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
+from runner.types import MetricChoice
 
 
 class Input(BaseModel):
@@ -33,6 +36,8 @@ class Input(BaseModel):
     """Numbers that rules of a space may ask for, such as the cells of a grid."""
     values: dict[str, str] = Field(default_factory=dict)
     """What ``{name}`` in the command and the files stands for with this input."""
+    stdin: str | None = None
+    """A file that is rank 0's standard input with this input."""
 
 
 class App(BaseModel):
@@ -43,7 +48,9 @@ class App(BaseModel):
     (these may contain ``{ranks}``, too), for programs that the user brings;
     ``metric`` is a regular expression with one group that holds seconds, or ``json:KEY``; without
     it wall time counts.  ``verify`` is a regular expression or ``json:KEY``; without
-    it the exit code.
+    it the exit code.  ``metric_choice`` says which figure counts where a run prints several; not
+    said, the largest.  ``stdin`` is a file for rank 0's standard input (it may contain what
+    ``files`` may); a relative path is looked for where autotune is started.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -56,6 +63,8 @@ class App(BaseModel):
     """How to come by the program, for the message when it is missing."""
     metric: str | None = None
     verify: str | None = None
+    metric_choice: MetricChoice | None = None
+    stdin: str | None = None
     default_input: str = "default"
     default_ranks: int | None = Field(default=None, ge=1)
     timeout_s: float | None = Field(default=None, gt=0)
@@ -83,10 +92,23 @@ class App(BaseModel):
         words = (fill(word, values, self.name, self.howto) for word in self.command)
         return (*words, *chosen.args)
 
+    def standard_input(self, input_name: str | None, ranks: int | None = None) -> str | None:
+        """The absolute path of the file that rank 0 reads; None where standard input is empty.
+
+        Raises UsageError for a file that is not there or cannot be read.
+        """
+        word = self.input(input_name).stdin or self.stdin
+        if word is None:
+            return None
+        values = {"input": input_name or self.default_input, "ranks": f"{ranks}"}
+        values |= self.input(input_name).values
+        place = word if self.literal else fill(word, values, self.name, self.howto)
+        return readable(place, f"stdin of app {self.name!r}")
+
     def input(self, input_name: str | None) -> Input:
         """The input of that name (None: the default one)."""
         name = input_name or self.default_input
-        if not self.inputs and input_name is None:
+        if not self.inputs and input_name in (None, self.default_input):
             return Input()
         if name not in self.inputs:
             have = ", ".join(self.inputs) or "none"
@@ -134,6 +156,24 @@ def check_pattern(option: str, pattern: str | None, groups: int) -> None:
             f"{option} must have exactly one group, around the seconds; {pattern!r} has "
             f"{compiled.groups}.  Example: 'Time in seconds *= *([0-9.]+)'"
         )
+
+
+def readable(word: str, where: str) -> str:
+    """The absolute path of a file that can be read; UsageError (naming ``where``) else."""
+    path = Path(word).expanduser().absolute()
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if path.is_fifo():
+            raise OSError(errno.EINVAL, "it is a pipe, which can be read once only")
+        with path.open("rb"):
+            pass
+    except OSError as problem:
+        raise UsageError(
+            f"{where}: {path} cannot be read: {problem.strerror}; expected a file with what the "
+            "program reads from its standard input (/dev/null for nothing)"
+        ) from None
+    return str(path)
 
 
 def load_app(name: str) -> App:

@@ -65,8 +65,8 @@ def listing(kind: str) -> list[ConfigFile]:
 
 def is_shipped(file: ConfigFile) -> bool:
     """Whether a configuration is one that comes with autotune, from wherever it was found."""
-    shipped = _shipped()
-    return isinstance(shipped, Path) and Path(file.path).resolve().is_relative_to(shipped.resolve())
+    place = shipped("configs")
+    return isinstance(place, Path) and Path(file.path).resolve().is_relative_to(place.resolve())
 
 
 def user_config() -> Path:
@@ -79,17 +79,18 @@ def _places(kind: str) -> list[Path | Traversable]:
     return [
         Path("configs") / kind,
         user_config() / kind,
-        _shipped() / kind,
+        shipped("configs") / kind,
     ]
 
 
-def _shipped() -> Traversable:
-    """The package data of an installed wheel; in a source tree the top-level ``configs``."""
+def shipped(name: str) -> Traversable:
+    """Package data of that name ("configs", "datasets") of an installed wheel; in a source tree
+    the top-level folder."""
     package = resources.files("autotune")
-    data = package / "_data" / "configs"
+    data = package / "_data" / name
     if data.is_dir() or not isinstance(package, Path):
         return data
-    return package.parent / "configs"
+    return package.parent / name
 
 
 def _read(file: Path | Traversable) -> str:

@@ -139,7 +139,7 @@ class Block:
         if not entry.record.valid:
             raise WorkError(
                 f"cell {self.cell.key}: the default does not run: {entry.record.state}: "
-                f"{entry.record.reason}\n{entry.record.stderr_tail[-400:]}".rstrip()
+                f"{entry.record.reason}"
             )
         self.runs.append((0, math.nan, entry))
 

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from autotune.datasets.card import CARD, Card, Cell, Kind, read_card
+from autotune.datasets.card import Card, Cell, Kind, read_card
 from autotune.datasets.frozen import thawed, without_inactive
 from autotune.datasets.levels import ratios
+from autotune.datasets.place import folder_of
 from autotune.datasets.shards import COLUMNS, SHARDS, read_shard
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.trust import check_name, check_space
 from runner.bounded import MIB, read_text
 
-FOLDER = Path("datasets")
 SETTINGS = "settings"
 ALL = "all"
 SPACES = "spaces"
@@ -164,27 +164,14 @@ class Dataset:
 
 
 def load(place: str | Path) -> Dataset:
-    """The dataset of a folder, or of that name in ``datasets``; its shards are read when needed.
+    """The dataset of a folder, or of that name (:mod:`autotune.datasets.place`).
+
+    Its shards are read when needed.
 
     Raises UsageError where there is none, or it was written by a newer version.
     """
     folder = folder_of(place)
     return Dataset(folder, read_card(folder))
-
-
-def folder_of(place: str | Path) -> Path:
-    """The folder itself, or that of this name in ``datasets``; raises UsageError for neither."""
-    folder = Path(place)
-    if not (folder / CARD).is_file() and (FOLDER / folder / CARD).is_file():
-        folder = FOLDER / folder
-    if not folder.is_dir():
-        # What begins with a dot was not finished: an import that was killed.
-        known = sorted(path.parent.name for path in FOLDER.glob(f"[!.]*/{CARD}"))
-        raise UsageError(
-            f"no dataset {str(place)!r}: neither a folder nor a name in {FOLDER}/ "
-            f"(there: {', '.join(known) or 'none'})"
-        )
-    return folder
 
 
 def _read_settings(path: Path) -> list[Setting]:

@@ -14,16 +14,15 @@ from autotune.datasets.block import row_of
 from autotune.datasets.card import CARD, Card, Cell, Machine
 from autotune.datasets.dataset import (
     FEATURES,
-    FOLDER,
     SETTINGS,
     SPACE,
     SPACES,
     Dataset,
-    folder_of,
     load,
 )
 from autotune.datasets.explore import commit_of
 from autotune.datasets.folder import BOUNDS, Bounds, copy_folder, partial_folder
+from autotune.datasets.place import FOLDER, folder_of
 from autotune.datasets.plan import BLOCK_S
 from autotune.datasets.shards import SHARDS, Row, stated_rows, write_shard
 from autotune.datasets.writer import create

@@ -143,10 +143,8 @@ class Prober:
         if wrong:
             raise NotObeyed(f"{fmt.name}: the file is not obeyed: {'; '.join(wrong)}")
         if record.state != "ok":
-            last = record.stderr_tail.strip().splitlines()[-1:]
             raise NotObeyed(
-                f"{fmt.name}: a launch with the file does not run: {record.state}: "
-                f"{record.reason} {' '.join(last)}".rstrip()
+                f"{fmt.name}: a launch with the file does not run: {record.state}: {record.reason}"
             )
         seen = {n for n, r in record.read_back.items() if r.state == "in force" or _taken(r)}
         return {

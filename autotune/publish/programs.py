@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from autotune.collectives.candidates import OPERATIONS
 from autotune.collectives.machine import MICRO, program
@@ -26,6 +26,7 @@ from autotune.study.origin import Origin
 from autotune.study.target import Target
 from runner.machine import describe
 from runner.mpi.library import Library
+from runner.types import MetricChoice
 
 _SIZES = re.compile(r"[0-9]{1,9}(,[0-9]{1,9}){0,99}")
 _LARGEST = 1 << 28
@@ -114,7 +115,9 @@ def _recorded(command: tuple[str, ...], check: Mapping[str, Any], origin: Origin
         first = str(Path(origin.cwd, first))
     elif origin is not None:
         first = shutil.which(first, path=origin.env.get("PATH")) or first
-    return app_from_command((first, *command[1:]), check.get("metric"), check.get("verify"))
+    app = app_from_command((first, *command[1:]), check.get("metric"), check.get("verify"))
+    told = {"metric_choice": check.get("metric_choice") or "last", "stdin": check.get("stdin")}
+    return App.model_validate({**app.model_dump(), **told})
 
 
 def _broken(why: str, nowhere: bool = False) -> str:
@@ -131,8 +134,10 @@ def _entry(check: Mapping[str, Any], where: str) -> tuple[str, str | None, int]:
     name, chosen, ranks = check.get("app"), check.get("input"), check.get("ranks")
     words, options = check.get("program", []), check.get("options") or []
     placement = check.get("placement") or {}
-    texts = [name, *(check.get(key) or "" for key in ("input", "metric", "verify"))]
-    good = isinstance(words, list) and isinstance(options, list) and isinstance(placement, dict)
+    texts = [name, *(check.get(key) or "" for key in ("input", "metric", "verify", "stdin"))]
+    good = check.get("metric_choice", "last") in get_args(MetricChoice)
+    good = good and isinstance(words, list) and isinstance(options, list)
+    good = good and isinstance(placement, dict)
     if good:
         texts += [*words, *options, *placement, *placement.values()]
     good = good and all(isinstance(t, str) for t in texts)

@@ -21,7 +21,7 @@ from autotune.errors import UsageError
 from autotune.publish.content import GROUPS, Content, Evidence
 from autotune.space import Setting, load_space
 from autotune.space.trust import check_config_name, check_groups, known_names
-from autotune.store import Store, Study
+from autotune.store import Store, Study, StudyKey
 from autotune.study.origin import Origin
 from runner.machine import describe
 from runner.mpi.library import Library
@@ -138,7 +138,14 @@ def _check_of(study: Study) -> dict[str, Any]:
         "options": study.key.conditions.get("launch_options", []),
         "placement": study.key.conditions.get("placement", {}),
         "origin": None if origin is None else Origin.from_json(origin, study.hash[:12]).to_json(),
+        **_reading(study.key),
     }
+
+
+def _reading(key: StudyKey) -> dict[str, str]:
+    """How its figure is chosen and what it reads, where that is not what it always was."""
+    told = {"metric_choice": key.conditions.get("metric_choice"), "stdin": key.stdin}
+    return {name: str(value) for name, value in told.items() if value}
 
 
 def _study_doubts(study: Study, cluster: Cluster) -> list[str]:

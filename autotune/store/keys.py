@@ -102,6 +102,8 @@ class StudyKey:
     strategy_options: Mapping[str, Any] = field(default_factory=dict)
     inherited: Mapping[str, str] = field(default_factory=dict)
     conditions: Mapping[str, Any] = field(default_factory=dict)
+    stdin: str = ""
+    """Path of rank 0's standard input: only describes, its content is among the conditions."""
 
     def __post_init__(self) -> None:
         if not -_SEED_LIMIT <= self.seed < _SEED_LIMIT:

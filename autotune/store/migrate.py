@@ -81,6 +81,11 @@ def _to_4(connection: Connection, dialect: Dialect) -> None:
     frozen_plan.create(connection)
 
 
+def _to_5(connection: Connection, dialect: Dialect) -> None:
+    """How often a program printed its figure in one run."""
+    connection.exec_driver_sql("ALTER TABLE run ADD COLUMN metric_count INTEGER")
+
+
 @dataclass(frozen=True)
 class Schema:
     """``create`` makes ``version`` from nothing; ``steps[n]`` makes n from n - 1."""
@@ -90,7 +95,7 @@ class Schema:
     steps: Mapping[int, Step] = field(default_factory=dict)
 
 
-CURRENT = Schema(SCHEMA_VERSION, _create_current, {2: _to_2, 3: _to_3, 4: _to_4})
+CURRENT = Schema(SCHEMA_VERSION, _create_current, {2: _to_2, 3: _to_3, 4: _to_4, 5: _to_5})
 
 
 def prepare(database: Database, schema: Schema = CURRENT) -> Path | None:

@@ -29,6 +29,7 @@ _TIMES = (
 _AS_THEY_ARE = (
     "state",
     "metric_s",
+    "metric_count",
     "exit_code",
     "signal",
     "verified",
@@ -36,7 +37,7 @@ _AS_THEY_ARE = (
     "output_bytes",
 )
 _PLAIN = (*_TEXT, *_AS_THEY_ARE)
-INTEGERS = ("exit_code", "signal", "world_size", "output_bytes")
+INTEGERS = ("metric_count", "exit_code", "signal", "world_size", "output_bytes")
 COLUMNS = (*_TEXT, *_TIMES, *_AS_THEY_ARE, *_JSON, "value_s")
 """Names of the columns that a record becomes."""
 OUTPUT = ("stdout_tail", "stderr_tail")
@@ -57,6 +58,8 @@ def storable(record: RunRecord) -> RunRecord:
         )
         for name, back in record.read_back.items()
     }
+    # A database file keeps no negative zero.
+    changes |= {name: 0.0 for name in (*_TIMES, "metric_s") if getattr(record, name) == 0}
     if record.metric_s is not None and not math.isfinite(record.metric_s):
         changes["metric_s"] = None
         if record.valid:

@@ -24,7 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 PRODUCT = "mpi-autotune"
 
 metadata = MetaData()
@@ -199,6 +199,7 @@ run = Table(
     Column("value_s", Double),
     Column("wall_s", Double),
     Column("metric_s", Double),
+    Column("metric_count", Integer),
     Column("exit_code", Integer),
     Column("signal", Integer),
     Column("verified", Boolean),

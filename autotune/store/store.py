@@ -112,6 +112,11 @@ class Store(Shared):
         with self._database.read() as connection:
             return studies.find(connection, text)
 
+    def has_study(self, key: StudyKey) -> bool:
+        """Whether there is a study of exactly this key."""
+        with self._database.read() as connection:
+            return studies.has(connection, key)
+
     def set_result(self, study_id: int, status: str, result: Mapping[str, Any] | None) -> None:
         """Store what a study came to; a later result replaces it."""
         with self._database.write() as connection:

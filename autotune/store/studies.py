@@ -218,6 +218,10 @@ def _list(studies: list[StudySummary]) -> str:
     return "  There are:" + "".join(lines) + (f"\n  and {more} more" if more > 0 else "")
 
 
+def has(connection: Connection, key: StudyKey) -> bool:
+    return connection.scalar(select(s.study.c.id).where(s.study.c.hash == key.hash)) is not None
+
+
 def get(connection: Connection, study_id: int) -> Study:
     row = connection.execute(select(s.study).where(s.study.c.id == study_id)).first()
     if row is None:

@@ -16,7 +16,8 @@ from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store
 from autotune.study.budget import Budget
-from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
+from autotune.study.choice import several_words
+from autotune.study.events import Note, RunEnded, RunStarted, Waiting, Watcher, silent
 from autotune.study.ledger import (
     ALWAYS_REJECTED,
     DEFAULT_PHASE,
@@ -106,6 +107,7 @@ class MachineBench:
     """Count the program's calls while warming up: for a search that is to leave out what is about
     none of them."""
     _waited_in_vain: int = field(default=0, init=False)
+    _told_of_several: bool = field(default=False, init=False)
 
     def run(
         self,
@@ -182,6 +184,7 @@ class MachineBench:
         if held.count:
             raise KeyboardInterrupt
         self.watch(RunEnded(entry, setting, self.ledger.ratio(entry)))
+        self._tell_of_several(record)
         return entry
 
     def _run(self, spec: LaunchSpec, setting: Setting, phase: str) -> RunRecord:
@@ -193,6 +196,13 @@ class MachineBench:
         if calls:
             record.extra = {**record.extra, CALLS: calls}
         return record
+
+    def _tell_of_several(self, record: RunRecord) -> None:
+        """Once: that the program prints its figure several times, and which of them counts."""
+        several = (record.metric_count or 0) > 1 and self.target.app.metric_choice is None
+        if several and not self._told_of_several:
+            self._told_of_several = True
+            self.watch(Note(several_words(record.metric_count or 0)))
 
     def _wait(self, record: RunRecord, quiet_s: float) -> None:
         self.watch(Waiting(f"run rejected: {record.reason}; waiting for a quiet machine"))

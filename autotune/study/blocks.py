@@ -16,6 +16,7 @@ from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
 from autotune.stats import design
 from autotune.study.bench import Bench
+from autotune.study.failure import failure_words
 from autotune.study.ledger import Entry
 
 _REPEATS = 3
@@ -103,6 +104,7 @@ class Blocks:
             f"the reference ({self.reference.key}) itself fails ({entry.record.reason}); "
             f"{_REPEATS} attempts of one block "
             "ended so.  What was measured is kept; the same command continues."
+            f"{failure_words(entry.record)}"
         )
 
     def _lacks(self, number: int, setting: Setting) -> bool:

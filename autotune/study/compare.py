@@ -8,10 +8,11 @@ from typing import Any
 
 from autotune.space import Setting, Space
 from autotune.stats import Decision, NoBlocks, Plan, comparison_words
-from autotune.store import Store
+from autotune.store import Store, StudyKey
 from autotune.study.bench import Bench
 from autotune.study.blocks import Blocks
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.study.choice import as_begun
 from autotune.study.confirm import Confirmation, confirm_blocks, decide, finite, measure
 from autotune.study.effect import idle_difference
 from autotune.study.events import Watcher, silent
@@ -122,15 +123,21 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
     The same comparison given again goes on where it was.  Raises WorkError where A does not run,
     BudgetTooSmall where the budget held not one pair.
     """
-    key = study_key(
-        request.target,
+
+    def key_of(target: Target) -> StudyKey:
+        adapter = Session.adapter(target)
+        return study_key(target, request.space, adapter, COMPARE, request.options, request.seed)
+
+    request.target = target = as_begun(request.target, store, key_of, request.watch)
+    with Session(
+        store,
+        key_of(target),
+        target,
         request.space,
-        Session.adapter(request.target),
-        COMPARE,
-        request.options,
-        request.seed,
-    )
-    with Session(store, key, request.target, request.space, request.guard, request.watch) as on:
+        request.guard,
+        request.watch,
+        budget_s=request.budget_s,
+    ) as on:
         outcome = compare_on(on.bench, request, on.study.hash[:12])
         status = "failed" if outcome.failed else outcome.decision.outcome
         store.set_result(on.study.id, status, outcome.to_json())

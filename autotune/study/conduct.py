@@ -13,9 +13,10 @@ from typing import Any
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.trust import check_values
-from autotune.store import Store, Study
+from autotune.store import Store, Study, StudyKey
 from autotune.strategies import create
 from autotune.study.book import StoreBook
+from autotune.study.choice import as_begun
 from autotune.study.events import Event, Watcher, silent
 from autotune.study.identity import study_key
 from autotune.study.origin import origin_of
@@ -134,7 +135,7 @@ class Conductor:
 
     def _conclude(self, result: Result, answer: Answer) -> None:
         target = self.request.target
-        result.origin = origin_of(target.program, target.cwd).to_json()
+        result.origin = origin_of(target.program, target.cwd, target.stdin).to_json()
         best = answer.search.best
         ledger = self.bench.ledger
         result.best = best_seen(ledger, best.effective if best else None)
@@ -158,18 +159,29 @@ class Conducting:
     def __init__(self, request: Request, store: Store) -> None:
         self.request = request
         self.store = store
-        key = study_key(
+        request.target = as_begun(request.target, store, self._key, self._watch)
+        self._session = Session(
+            store,
+            self._key(request.target),
             request.target,
             request.space,
-            Session.adapter(request.target),
+            request.guard,
+            self._watch,
+            request.join,
+            request.plan.budget_s,
+        )
+        self.study = self._session.study
+
+    def _key(self, target: Target) -> StudyKey:
+        request = self.request
+        return study_key(
+            target,
+            request.space,
+            Session.adapter(target),
             request.strategy,
             request.identity,
             request.seed,
         )
-        self._session = Session(
-            store, key, request.target, request.space, request.guard, self._watch, request.join
-        )
-        self.study = self._session.study
 
     def _watch(self, event: Event) -> None:
         self.request.watch(event)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+
 from autotune.errors import WorkError
 from autotune.space import DEFAULT
 from autotune.study.bench import Bench
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.study.failure import failure_words
 from autotune.study.ledger import DEFAULT_KEY, DEFAULT_PHASE, WARMUP, Entry
 from autotune.study.plan import SearchPlan
 from autotune.words import asked_time, count, seconds
@@ -119,10 +122,8 @@ _REMEDY = (
 
 
 def _default_fails(record: RunRecord) -> str:
-    tail = record.stderr_tail.strip().splitlines()[-5:]
-    shown = "\n".join(f"  | {line}" for line in tail)
     return (
         f"the program does not run with the default setting: {record.state}: {record.reason}.\n"
         "Nothing can be compared with it.  The command was:\n"
-        f"  {' '.join(record.command)}\n" + (f"Its last words:\n{shown}" if shown else "")
-    ).rstrip()
+        f"  {shlex.join(record.command)}{failure_words(record)}"
+    )

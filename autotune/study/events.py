@@ -53,7 +53,14 @@ class Waiting:
     words: str
 
 
-Event = RunStarted | RunEnded | TrialEnded | PhaseStarted | Waiting
+@dataclass(frozen=True)
+class Note:
+    """Something that is said once."""
+
+    words: str
+
+
+Event = RunStarted | RunEnded | TrialEnded | PhaseStarted | Waiting | Note
 Watcher = Callable[[Event], None]
 
 

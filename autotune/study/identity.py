@@ -7,7 +7,7 @@ from typing import Any
 
 from autotune.space import Space
 from autotune.store import AppInfo, MachineInfo, MpiInfo, StudyKey
-from autotune.study.programs import program_hash
+from autotune.study.programs import file_hash, program_hash
 from autotune.study.target import Target
 from runner.machine import describe
 from runner.mpi.base import Adapter
@@ -64,8 +64,24 @@ def study_key(
             "placement": dict(target.placement),
             "timeout_s": target.timeout_s,
             "oversubscribed": target.oversubscribed,
+            **_added_conditions(target),
         },
+        stdin=target.stdin or "",
     )
+
+
+def _added_conditions(target: Target) -> dict[str, Any]:
+    """What a key holds only where it says something: studies of before know nothing of it.
+
+    Until there was a choice, the last figure of a run counted.
+    """
+    added: dict[str, Any] = {}
+    chosen = target.app.metric is not None and not target.app.metric.startswith("json:")
+    if chosen and target.metric_choice != "last":
+        added["metric_choice"] = target.metric_choice
+    if target.stdin is not None:
+        added["stdin"] = file_hash(target.stdin)
+    return added
 
 
 def _parameters_hash(target: Target) -> str:

@@ -17,14 +17,16 @@ from autotune.stats import (
     estimate,
     resolution_table,
 )
-from autotune.store import Store
+from autotune.store import Store, StudyKey
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.study.choice import as_begun
 from autotune.study.events import PhaseStarted, Watcher, silent
+from autotune.study.failure import failure_words
 from autotune.study.identity import study_key
 from autotune.study.ledger import WARMUP, Entry
 from autotune.study.session import MEASURED, Session
 from autotune.study.target import Target
-from autotune.words import seconds
+from autotune.words import asked_time, count
 
 NOISE = "noise"
 FEWEST = 6
@@ -77,34 +79,47 @@ def measure_noise(
 
     Raises WorkError where it does not run, BudgetTooSmall where fewer than :data:`FEWEST` fit in.
     """
-    key = study_key(target, space, Session.adapter(target), NOISE, {}, 0)
-    with Session(store, key, target, space, guard, watch) as on:
+
+    def key_of(one: Target) -> StudyKey:
+        return study_key(one, space, Session.adapter(one), NOISE, {}, 0)
+
+    target = as_begun(target, store, key_of, watch)
+    with Session(store, key_of(target), target, space, guard, watch, budget_s=budget_s) as on:
         bench = on.bench
         before = bench.ledger.rejected
         budget = Budget(bench.ledger, budget_s).from_here()
         bench.budget = budget
         entries: list[Entry] = []
         try:
-            bench.run(DEFAULT, WARMUP)
+            if not bench.run(DEFAULT, WARMUP).record.valid:
+                # Launchers fail to start now and then; a program that does not run fails again.
+                _require_valid([bench.run(DEFAULT, WARMUP)])
             watch(PhaseStarted(NOISE, "running the default against itself", runs))
             while len(entries) < runs and (not entries or budget.affords(1)):
                 entries.append(bench.run(DEFAULT, NOISE, position=len(entries)))
         except BudgetSpent:
             pass  # What there is may be enough.
         if len(entries) < FEWEST:
+            held = count(len(entries), "run")
             raise BudgetTooSmall(
-                f"the budget of {seconds(budget_s)} held {len(entries)} runs of the default; "
-                f"{FEWEST} are the least that tell anything: give more --budget"
+                f"the budget of {asked_time(budget_s or 0)} held {held} of the default; {FEWEST} "
+                "are the least that tell anything: give more --budget"
             )
         report = _report(entries, on.study.hash[:12], bench.ledger.rejected - before)
         store.set_result(on.study.id, MEASURED, report.to_json())
     return report
 
 
+def _require_valid(entries: list[Entry]) -> None:
+    """Raise WorkError for the first that failed, with what it said."""
+    for record in (entry.record for entry in entries if not entry.record.valid):
+        raise WorkError(
+            f"the default does not run: {record.state}: {record.reason}{failure_words(record)}"
+        )
+
+
 def _report(entries: list[Entry], study: str, rejected: int) -> NoiseReport:
-    failed = [e.record for e in entries if not e.record.valid]
-    if failed:
-        raise WorkError(f"the default does not run: {failed[0].state}: {failed[0].reason}")
+    _require_valid(entries)
     values = [e.record.value_s for e in entries]
     walls = [e.record.wall_s for e in entries]
     middle = statistics.median(values)

@@ -100,10 +100,11 @@ class Origin:
             _replace(before)
 
 
-def origin_of(program: tuple[str, ...], cwd: str) -> Origin:
-    """The origin of a program that is run from ``cwd`` in this environment."""
+def origin_of(program: tuple[str, ...], cwd: str, stdin: str | None = None) -> Origin:
+    """The origin of a program that is run from ``cwd`` in this environment and reads ``stdin``."""
     place = shutil.which(program[0]) if "/" not in program[0] else None
     paths = [Path(cwd, place or program[0]), *(Path(cwd, word) for word in program[1:] if word)]
+    paths += [] if stdin is None else [Path(cwd, stdin)]
     found = {str(path): _content(path) for path in paths}
     files = {path: content for path, content in found.items() if content is not None}
     return Origin(cwd, _environment(), files)

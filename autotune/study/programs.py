@@ -24,6 +24,13 @@ def program_hash(argv: tuple[str, ...]) -> str:
     return digest.hexdigest()
 
 
+def file_hash(path: str) -> str:
+    """SHA-256 (hex) over a file's content; of a large one as for :func:`program_hash`."""
+    digest = hashlib.sha256()
+    _add(digest, Path(path))
+    return digest.hexdigest()
+
+
 def _add(digest: hashlib._Hash, path: Path) -> None:
     try:
         if not path.is_file():

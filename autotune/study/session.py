@@ -12,9 +12,9 @@ from autotune.store import Store, StudyKey
 from autotune.study.bench import MachineBench
 from autotune.study.book import ledger_of
 from autotune.study.budget import BudgetSpent
-from autotune.study.events import Waiting, Watcher, silent
+from autotune.study.events import Note, Waiting, Watcher, silent
 from autotune.study.heartbeat import Heartbeat
-from autotune.study.target import Target
+from autotune.study.target import Target, limit_words
 from runner.cpuset import text_of
 from runner.guard import wait_quiet
 from runner.launch import Runner
@@ -41,8 +41,10 @@ class Session:
         guard: bool = True,
         watch: Watcher = silent,
         shared: bool = False,
+        budget_s: float | None = None,
     ) -> None:
         self.shared = shared
+        self.budget_s = budget_s
         self.store = store
         self.study = store.study(key)
         self.target = target
@@ -80,8 +82,14 @@ class Session:
                 )
             )
 
+    def _say_limit(self) -> None:
+        """How long a run may take, where the command line does not say."""
+        if self.target.timeout_s is None:
+            self.watch(Note(limit_words(self.target, self.budget_s)))
+
     def __enter__(self) -> Session:
         self.began = time.monotonic()
+        self._say_limit()
         self._lock.__enter__()
         waited = time.monotonic() - self.began
         self._say_reserved()

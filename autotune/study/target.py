@@ -15,11 +15,22 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.launcher_line import fixed_parameters, without_parameters
 from autotune.study.resources import layout, placement
+from autotune.words import seconds
 from runner.mpi.base import Adapter
 from runner.mpi.library import Library
-from runner.types import LaunchSpec
+from runner.types import LaunchSpec, MetricChoice
 
 MAX_RANKS = 4096
+LONGEST_RUN_S = 3600.0
+"""Seconds after which a run is ended where nobody said how long it may take."""
+
+
+def limit_words(target: Target, budget_s: float | None = None) -> str:
+    """How long one run may take at most where nobody said so, and how to change it."""
+    limit_s, why = target.limit_s, "the default"
+    if budget_s is not None and budget_s < limit_s:
+        limit_s, why = budget_s, "the budget"
+    return f"a run is ended after {seconds(limit_s)} ({why}); --timeout S for another limit"
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,21 @@ class Target:
         return self.app.program(self.input, self.ranks)
 
     @property
+    def stdin(self) -> str | None:
+        """Path of the file that is rank 0's standard input; None: it is empty."""
+        return self.app.standard_input(self.input, self.ranks)
+
+    @property
+    def metric_choice(self) -> MetricChoice:
+        """Which of several figures of one run counts."""
+        return self.app.metric_choice or "max"
+
+    @property
+    def limit_s(self) -> float:
+        """Longest run in seconds: what was said, else a bound against runs that never end."""
+        return self.timeout_s or LONGEST_RUN_S
+
+    @property
     def facts(self) -> dict[str, int]:
         """What conditions of a space may ask about the launch."""
         return {"ranks": self.ranks, "cores": self.cores, "nodes": self.cluster.nodes}
@@ -88,7 +114,6 @@ class Target:
         Raises UsageError where its processes and workers do not fit into the target's ranks.
         """
         groups = space.launched(setting) if space is not None else {}
-        limits = [t for t in (timeout_s, self.timeout_s) if t is not None]
         options = (*self._cluster_options(), *self.options, *self.surroundings.options)
         # Open MPI does not start with a parameter that is given twice; the setting's value wins.
         options = without_parameters(options, groups.get("mca", {}))
@@ -112,9 +137,11 @@ class Target:
             oversubscribe=self.oversubscribed,
             clean_env=self.clean_env,
             cwd=self.cwd,
-            timeout_s=min(limits) if limits else None,
+            timeout_s=self.limit_s if timeout_s is None else min(timeout_s, self.limit_s),
             metric=self.app.metric,
+            metric_choice=self.metric_choice,
             verify=self.app.verify,
+            stdin=self.stdin,
         )
 
     def _cluster_options(self) -> tuple[str, ...]:
@@ -146,9 +173,13 @@ class Target:
         shell finds this one by it."""
         plain = dataclasses.replace(self, surroundings=Surroundings())
         spec = dataclasses.replace(plain.spec(space, setting), read_back=False, clean_env=False)
+        behind = ""
+        if spec.stdin is not None and adapter.forwards_input:
+            behind = f" < {shlex.quote(spec.stdin)}"
+            spec = dataclasses.replace(spec, stdin=None)
         words = adapter.command(spec, Path())
         name = Path(words[0]).name
         found = shutil.which(name)
         if found is not None and Path(found).resolve() == Path(words[0]).resolve():
             words[0] = name
-        return shlex.join(words)
+        return shlex.join(words) + behind

@@ -23,6 +23,7 @@ _PURPOSE = "autotune worker request 1"
 _VALUED = frozenset(
     {
         *("--app", "--input", "--ranks", "--cluster", "--mpi", "--metric", "--verify", "--timeout"),
+        *("--metric-choice", "--stdin"),
         *("--space", "--strategy", "--preset", "--seed", "--trials", "--min-gain", "--budget"),
         *("--runs", "--features", "--params-file", "-O"),
     }

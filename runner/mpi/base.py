@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +36,23 @@ class Adapter(ABC):
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
         """The argument list that starts ``spec``; read-back files go below ``scratch``."""
 
+    def program(self, spec: LaunchSpec) -> tuple[str, ...]:
+        """The program's words; with an input, rank 0 opens it itself, and the others read nothing.
+
+        No launcher is trusted with it: PRRTE 3 (Open MPI 5) never tells the end of the input, and
+        hands large ones over damaged (openpmix/prrte 2373, 2579); Hydra 4.0 ended by SIGPIPE on 4
+        MB.  The file must be there on rank 0's node.
+        """
+        if spec.stdin is None:
+            return spec.program
+        first, *others = (f"${{{name}-" for name in self.rank_variables)
+        rank = first + "".join(others) + "}" * len(self.rank_variables)
+        script = (
+            f'if [ "{rank}" = 0 ]; then exec "$@" < {shlex.quote(spec.stdin)}; fi; '
+            'exec "$@" < /dev/null'
+        )
+        return ("/bin/sh", "-c", script, "sh", *spec.program)
+
     def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
         """``spec`` with what keeps the launcher's own binding within ``cpus``.
 
@@ -64,6 +82,9 @@ class Adapter(ABC):
 
     rank_variables: tuple[str, ...] = ()
     """Environment variables whose value is a process's rank."""
+
+    forwards_input: bool = False
+    """Whether a file behind the launcher's line (``< FILE``) reaches rank 0 whole, with its end."""
 
     hiccups: tuple[str, ...] = ()
     """What the launcher prints where it failed by itself, now and then, before any rank began."""

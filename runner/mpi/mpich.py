@@ -24,7 +24,7 @@ class Mpich(Adapter):
         words += self.placement_words(spec.placement, spec.oversubscribe)
         for name, value in spec.mca.items():
             words += ["-genv", name, value]
-        return [*words, *spec.program]
+        return [*words, *self.program(spec)]
 
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
         # Hydra never counts slots on one node: oversubscription needs no word.

@@ -81,6 +81,7 @@ class OpenMPI(Adapter):
     def __init__(self, library: Library) -> None:
         super().__init__(library)
         self.prrte = library.version_tuple >= (5,)
+        self.forwards_input = not self.prrte
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
         words = [self.library.launcher, "-n", str(spec.ranks)]
@@ -94,7 +95,7 @@ class OpenMPI(Adapter):
         if spec.read_back:
             words += ["--mca", "mpi_show_mca_params", "all"]
             words += ["--mca", "mpi_show_mca_params_file", str(scratch / SHOW_FILE)]
-        return [*words, *spec.program]
+        return [*words, *self.program(spec)]
 
     def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
         """Both generations bind to any core of the machine, whatever affinity they inherit.

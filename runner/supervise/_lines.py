@@ -72,9 +72,8 @@ class _Pattern:
     def scan(self, block: bytes) -> None:
         for line in self._candidates(block):
             for match in self._regex.finditer(line):
-                count = 1 if self.found is None else self.found.count + 1
-                groups: tuple[str | None, ...] = match.groups()
-                self.found = PatternMatch(count, match.group(), groups)
+                add = PatternMatch.begin if self.found is None else self.found.and_then
+                self.found = add(match.group(), match.groups())
 
     def _candidates(self, block: bytes) -> list[str]:
         """Lines that match, found as cheaply as this pattern allows."""

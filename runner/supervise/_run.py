@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from runner import guard
 from runner.supervise import _launch, _tree
 from runner.supervise._capture import Capture
+from runner.supervise._input import InputWatch
 from runner.supervise._ranks import RankWatch
 from runner.supervise._ready import ReadyFile
 from runner.supervise.model import ExecRequest, ExecResult, Leftover
@@ -64,6 +65,8 @@ class Run:
         self._capture = Capture(request.patterns, request.head_bytes, request.tail_bytes)
         ready = request.ready_file
         self._watch = RankWatch(request.rank_env, request.env, request.ranks, ready)
+        self._input = InputWatch(request.rank_env, request.env, request.fifo)
+        self._waits_for_input = False
         table.refresh()
         self._load1 = os.getloadavg()[0]
         self._started_at = time.time()
@@ -174,6 +177,7 @@ class Run:
             if self._status is None:
                 times.append(_after(self._start, self.request.timeout_s))
                 times.append(_after(self._start, self._watch.next_s))
+                times.append(_after(self._start, self._input.next_s))
         return min((t for t in times if t is not None), default=None)
 
     def on_time(self, now: float) -> None:
@@ -189,6 +193,10 @@ class Run:
             self._begin_stop(now, self.request.grace_s)
         elif _due(now, self._start, self._watch.next_s):
             self._watch.look(os.getpid())
+        elif _due(now, self._start, self._input.next_s):
+            self._waits_for_input = self._input.look(os.getpid(), self._launched.pid)
+            if self._waits_for_input:
+                self._begin_stop(now, self.request.grace_s)
 
     def result(self, others: tuple[int, ...]) -> ExecResult:
         """After ``ended``.  ``others``: processes that are never culprits."""
@@ -228,6 +236,7 @@ class Run:
             json_line=self._capture.json_line,
             ranks=self._watch.result(),
             leftovers=self._leftovers,
+            waits_for_input=self._waits_for_input,
             **self._capture.texts,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,8 @@ class ExecRequest:
     """None: the caller's directory at the time of the call."""
     stdin: str | None = None
     """Path of a file for standard input; None: /dev/null."""
+    fifo: str | None = None
+    """Path of a named pipe without content: a rank that waits to read it is told of, too."""
     timeout_s: float | None = None
     grace_s: float = 3.0
     """Seconds between SIGTERM and SIGKILL; mpirun 4.1 needs 2 to end ranks that ignore SIGTERM."""
@@ -49,11 +52,49 @@ class ExecRequest:
 
 @dataclass(frozen=True)
 class PatternMatch:
-    """How often a pattern was found and what the last occurrence was."""
+    """How often a pattern was found, and what the last occurrence was.
+
+    ``first`` is the first group of the first occurrence; ``largest`` and ``total`` are over that
+    group of all, None where one of them is no number.
+    """
 
     count: int
     text: str
     groups: tuple[str | None, ...]
+    first: str | None = None
+    largest: float | None = None
+    total: float | None = None
+
+    def and_then(self, text: str, groups: tuple[str | None, ...]) -> PatternMatch:
+        """This and one more occurrence."""
+        figure = number_in(groups)
+        known = figure is not None and self.largest is not None and self.total is not None
+        return PatternMatch(
+            self.count + 1,
+            text,
+            groups,
+            self.first,
+            max(self.largest or 0.0, figure or 0.0) if known else None,
+            (self.total or 0.0) + (figure or 0.0) if known else None,
+        )
+
+    @classmethod
+    def begin(cls, text: str, groups: tuple[str | None, ...]) -> PatternMatch:
+        """The first occurrence."""
+        figure = number_in(groups)
+        return cls(1, text, groups, groups[0] if groups else None, figure, figure)
+
+
+def number_in(groups: tuple[str | None, ...]) -> float | None:
+    """The first group as a finite number; Fortran's exponents (1.5D-03) are understood."""
+    text = groups[0] if groups else None
+    if text is None:
+        return None
+    try:
+        value = float(text.replace("D", "E").replace("d", "e"))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 @dataclass(frozen=True)
@@ -107,6 +148,7 @@ class ExecResult:
     """Who used the machine, where ``foreign.exceeded``; one that has ended cannot be named."""
     stdout_head: str
     stdout_tail: str
+    stderr_head: str
     stderr_tail: str
     output_bytes: int
     """Standard output and standard error together."""
@@ -118,6 +160,17 @@ class ExecResult:
     """All expected ranks in order, or None if they were not all seen."""
     leftovers: tuple[Leftover, ...]
     """Processes that outlived the launcher of a run that was not stopped."""
+    waits_for_input: bool = False
+    """A rank was ended because it waited for standard input that could never come."""
+
+    @property
+    def stderr(self) -> str:
+        """Standard error; of much, its beginning and its end."""
+        if len(self.stderr_tail) <= len(self.stderr_head):
+            return self.stderr_head
+        if self.stderr_tail.startswith(self.stderr_head):
+            return self.stderr_tail
+        return f"{self.stderr_head}\n{self.stderr_tail}"
 
 
 def request_to_json(request: ExecRequest) -> dict[str, Any]:
@@ -147,7 +200,7 @@ def result_from_json(data: dict[str, Any]) -> ExecResult:
     data["culprits"] = tuple(Culprit(**c) for c in data["culprits"])
     data["leftovers"] = tuple(Leftover(**p) for p in data["leftovers"])
     data["matches"] = {
-        name: PatternMatch(m["count"], m["text"], tuple(m["groups"]))
+        name: PatternMatch(**{**m, "groups": tuple(m["groups"])})
         for name, m in data["matches"].items()
     }
     if data["ranks"] is not None:

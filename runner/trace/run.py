@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from runner.complaint import telling_lines
 from runner.errors import RunnerError
 from runner.launch import Runner
 from runner.mpi.library import Library
@@ -150,15 +151,7 @@ def _require_success(record: RunRecord) -> None:
     elif record.state == "no_mpi":
         words += ".\nFeatures need a program that uses MPI"
     else:
-        words += _last_words(record.stderr_tail)
+        said = telling_lines(record.stderr_tail, record.stdout_tail)
+        if said:
+            words += "\nlast words of the program:" + "".join(f"\n  | {line}" for line in said)
     raise RunnerError(words)
-
-
-def _last_words(text: str) -> str:
-    """What the program said last, and what the launcher says first in its box behind that."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    box = next((at for at, line in enumerate(lines) if line.startswith("-" * 20)), len(lines))
-    chosen = [*lines[:box][-5:], *lines[box:][1:6]]
-    if not chosen:
-        return ""
-    return "\nlast words of the program:\n" + "\n".join(f"  | {line}" for line in chosen)

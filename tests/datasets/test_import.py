@@ -21,6 +21,7 @@ import pytest
 from autotune.datasets import Dataset, load, shards
 from autotune.datasets.exchange import import_folder
 from autotune.datasets.folder import BOUNDS, Bounds, copy_folder
+from autotune.datasets.place import listing
 from autotune.datasets.shards import SCHEMA, shard_path
 from autotune.errors import UsageError
 from tests.datasets.conftest import make, planted
@@ -286,8 +287,9 @@ def test_what_a_kill_leaves_is_no_dataset(theirs: Dataset) -> None:
     [left] = Path("datasets").iterdir()
     assert left.name.startswith(".")
     assert (left / "card.toml").is_file()
-    with pytest.raises(UsageError, match=r"\(there: none\)"):
+    with pytest.raises(UsageError, match="no dataset 'theirs'"):
         load("theirs")
+    assert "theirs" not in [folder.name for folder in listing()]
     # The next one is not in its way, and removes it a day later.
     import_folder(theirs.folder)
     assert left.exists()

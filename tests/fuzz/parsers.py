@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -39,7 +40,9 @@ from autotune.space.resolve import resolve
 from autotune.space.version import parse as parse_version
 from autotune.space.words import read_template
 from autotune.study.duration import parse_duration
+from autotune.study.figures import figures
 from autotune.study.launcher_line import parse as parse_line
+from runner.complaint import LONGEST, complaint, telling_lines
 from runner.cpuset import parse_cpus
 from runner.errors import RunnerError
 from runner.mate.graph import parse_dependency
@@ -124,10 +127,23 @@ def _output(text: str) -> object:
     return found
 
 
+def _complaint(text: str) -> object:
+    """What a program that failed printed, on either stream."""
+    found = [complaint(text), complaint("", text), telling_lines(text), telling_lines("", text)]
+    shown = figures(text)
+    assert all(re.search(one.metric, one.line) for one in shown)
+    assert all(len(words.words) <= LONGEST for words in found[:2])
+    return found, shown
+
+
 def _config(kind: str, name: str) -> str:
     return find(kind, name).text
 
 
+COMPLAINTS = tuple(
+    row["stderr"]
+    for row in json.loads((ROOT / "tests" / "runner" / "data" / "complaints.json").read_text())[::9]
+)
 FEATURES = json.dumps(traced(150.0).to_json())
 CLASSWIDE = json.dumps(
     ClasswideResult(
@@ -181,6 +197,7 @@ PARSERS: dict[str, Parser] = {
     ),
     "card": Parser(_file(lambda path: read_card(path.parent), "card.toml"), (CARD,)),
     "output": Parser(_output, (OUTPUT,), ()),
+    "complaint": Parser(_complaint, COMPLAINTS, ()),
     "parameter file": Parser(_file(read_parameter_file), ("# x\na = 1\nb=2\n",), ()),
     "rank map": Parser(_file(read_rank_map), ("[[0, 1, 2], [3]]",), (RunnerError,), damaged_json),
     "cpus": Parser(parse_cpus, ("0-1,4", "0"), (ValueError,)),

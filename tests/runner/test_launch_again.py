@@ -1,4 +1,5 @@
-"""A launcher that fails by itself before any rank began is started again; a program never is."""
+"""A launcher that fails by itself before any rank began is started again; a program is not, but to
+see whether it reads its standard input."""
 
 from __future__ import annotations
 
@@ -16,8 +17,15 @@ from runner.types import LaunchSpec, RunRecord
 WORDS = "The PMIx server's listener thread failed to start. We cannot"
 
 
-def launched(library: Library, place: Path, failures: int, program: str) -> tuple[RunRecord, int]:
-    """One run whose launcher fails so often at first, and how often it was started."""
+def launched(
+    library: Library,
+    place: Path,
+    failures: int,
+    program: str,
+    stdin: str | None = None,
+    runs: int = 1,
+) -> tuple[RunRecord, int]:
+    """The last of some runs, whose launcher fails so often at first, and how often it started."""
     count, launcher = place / "count", place / "launcher"
     launcher.write_text(
         f"#!/bin/sh\necho >> {count}\n"
@@ -28,10 +36,14 @@ def launched(library: Library, place: Path, failures: int, program: str) -> tupl
     library = dataclasses.replace(library, launcher=str(launcher))
     options = ("--mca", "btl", "^ofi")
     spec = LaunchSpec(
-        program=(sys.executable, "-c", program), ranks=1, launch_options=options, timeout_s=60
+        program=(sys.executable, "-c", program),
+        ranks=1,
+        launch_options=options,
+        timeout_s=60,
+        stdin=stdin,
     )
     with Runner(adapter(library), guard=False) as runner:
-        record = runner.run(spec)
+        record = [runner.run(spec) for _ in range(runs)][-1]
     return record, len(count.read_text().splitlines())
 
 
@@ -51,5 +63,12 @@ def test_but_not_for_ever(open_mpi: Library, tmp_path: Path) -> None:
 @pytest.mark.mpi
 def test_a_program_that_says_so_itself_is_not_run_again(open_mpi: Library, tmp_path: Path) -> None:
     program = f"import sys; from mpi4py import MPI; sys.exit({WORDS!r})"
-    record, starts = launched(open_mpi, tmp_path, 0, program)
+    record, starts = launched(open_mpi, tmp_path, 0, program, stdin="/dev/null")
     assert (record.state, starts) == ("failed", 1)
+
+
+@pytest.mark.mpi
+def test_asked_once_whether_it_reads_input(open_mpi: Library, tmp_path: Path) -> None:
+    program = "import sys; from mpi4py import MPI; sys.exit('no steps')"
+    record, starts = launched(open_mpi, tmp_path, 0, program, runs=3)
+    assert (record.reason, starts) == ("exit code 1: no steps", 4)

@@ -43,7 +43,8 @@ def test_flood_with_the_figure_in_the_middle() -> None:
         result = supervisor.run(script(FLOOD, patterns={"metric": TIME}))
         status = read_proc(f"/proc/{supervisor.pid}/status").decode()
     assert result.output_bytes > 300_000_000
-    assert result.matches == {"metric": PatternMatch(1, "Time in seconds =   12.5", ("12.5",))}
+    found = PatternMatch(1, "Time in seconds =   12.5", ("12.5",), "12.5", 12.5, 12.5)
+    assert result.matches == {"metric": found}
     assert result.json_line == {"seconds": 12.5}
     assert len(result.stdout_head) == 16 * 1024
     assert len(result.stdout_tail) == 64 * 1024
@@ -61,17 +62,38 @@ def test_both_streams_flooded_at_once_with_binary() -> None:
         result = supervisor.run(script(text, head_bytes=8, tail_bytes=4))
     assert result.exit_code == 0
     assert result.output_bytes == 100 * (512000 + 400000)
-    assert result.stderr_tail == "\ufffd" * 4
+    assert result.stderr_tail == "\ufffd" * 2  # The NULs between them are left out.
     assert "\0" not in result.stdout_head
 
 
 def test_last_line_needs_no_newline() -> None:
     scanner = scan({"m": TIME}, [b"Time in seconds = 1\nTime in sec", b"onds = 2"])
-    assert scanner.matches["m"] == PatternMatch(2, "Time in seconds = 2", ("2",))
+    assert scanner.matches["m"] == PatternMatch(2, "Time in seconds = 2", ("2",), "1", 2.0, 3.0)
 
 
 def test_twice_on_one_line_counts_twice() -> None:
-    assert scan({"m": "t=([0-9])"}, [b"t=1 t=2\n"]).matches["m"] == PatternMatch(2, "t=2", ("2",))
+    found = scan({"m": "t=([0-9])"}, [b"t=1 t=2\n"]).matches["m"]
+    assert found == PatternMatch(2, "t=2", ("2",), "1", 2.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("printed", "first", "largest", "total"),
+    [
+        (["0.46", "0.25"], "0.46", 0.46, 0.71),
+        (["-2", "-1"], "-2", -1.0, -3.0),
+        (["1.5D-01", "2e-1"], "1.5D-01", 0.2, 0.35),
+        (["1", "nan", "3"], "1", None, None),
+        (["inf", "3"], "inf", None, None),
+        (["x", "3"], "x", None, None),
+    ],
+)
+def test_figures_of_several_occurrences(
+    printed: list[str], first: str, largest: float | None, total: float | None
+) -> None:
+    data = "".join(f"t={text}\n" for text in printed).encode()
+    found = scan({"m": r"t=(\S+)"}, [data]).matches["m"]
+    assert (found.count, found.first, found.largest) == (len(printed), first, largest)
+    assert found.total == (None if total is None else pytest.approx(total))
 
 
 def test_patterns_do_not_reach_over_lines() -> None:
@@ -87,7 +109,7 @@ def test_carriage_returns_do_not_hide_the_end_of_a_line() -> None:
 
 def test_endless_line_is_cut_and_the_next_line_is_seen() -> None:
     chunks = [b"m=1 " + b"x" * 70_000, b"y" * 3_000_000, b"m=2\nm=3\n"]
-    assert scan({"m": "m=([0-9])"}, chunks).matches["m"] == PatternMatch(2, "m=3", ("3",))
+    assert scan({"m": "m=([0-9])"}, chunks).matches["m"].text == "m=3"
 
 
 def test_json_line_longer_than_patterns_see() -> None:
@@ -128,8 +150,8 @@ def test_how_the_stream_is_cut_makes_no_difference(
         text = line.removesuffix(b"\r").decode("utf-8", "replace")
         for name, regex in patterns.items():
             expected[name] += re.finditer(regex, text)
-    assert got.matches == {
-        name: PatternMatch(len(found), found[-1].group(), found[-1].groups())
+    assert {n: (m.count, m.text, m.groups) for n, m in got.matches.items()} == {
+        name: (len(found), found[-1].group(), found[-1].groups())
         for name, found in expected.items()
         if found
     }
@@ -147,14 +169,20 @@ def test_tail_is_the_end(chunks: list[bytes], limit: int) -> None:
         tail.add(chunk)
     data = b"".join(chunks)
     expected = data[len(data) - min(limit, len(data)) :]
-    assert tail.text() == expected.decode("utf-8", "replace").replace("\0", "\ufffd")
+    assert tail.text() == expected.replace(b"\0", b"").decode("utf-8", "replace")
 
 
 def test_head_is_the_beginning() -> None:
     capture = Capture({}, head_bytes=5, tail_bytes=0)
     for chunk in (b"abc", b"def", b"ghi"):
         capture.add_stdout(chunk)
-    assert capture.texts == {"stdout_head": "abcde", "stdout_tail": "", "stderr_tail": ""}
+        capture.add_stderr(chunk[::-1])
+    assert capture.texts == {
+        "stdout_head": "abcde",
+        "stdout_tail": "",
+        "stderr_head": "cbafe",
+        "stderr_tail": "",
+    }
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ DESCRIPTION: list[dict[str, Any]] = [
     {"machine": dataclasses.replace(MACHINE, hostname="other", memory_bytes=2**33 - 12345)},
     {"mpi": dataclasses.replace(MPI, path="/other")},
     {"space_name": "other"},
+    {"stdin": "/home/user/input"},
 ]
 
 

@@ -1,0 +1,40 @@
+"""Which of several figures of one run counts, in studies of before there was a choice."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from autotune.store import Store, StudyKey
+from autotune.study.events import Note, Watcher
+from autotune.study.target import Target
+
+
+def as_begun(
+    target: Target, store: Store, key_of: Callable[[Target], StudyKey], watch: Watcher
+) -> Target:
+    """The target with the last figure of a run, where its study was begun when that counted.
+
+    Only where this command line names no choice, and no study with the present choice is there.
+    """
+    app = target.app
+    if app.metric is None or app.metric.startswith("json:") or app.metric_choice is not None:
+        return target
+    before = dataclasses.replace(target, app=app.model_copy(update={"metric_choice": "last"}))
+    if not store.has_study(key_of(before)) or store.has_study(key_of(target)):
+        return target
+    watch(
+        Note(
+            "this study was begun when the last figure of a run counted, and goes on so; "
+            "--metric-choice max begins another"
+        )
+    )
+    return before
+
+
+def several_words(count: int) -> str:
+    """What to say of a run in which the figure was found so often, where nobody chose."""
+    return (
+        f"--metric was found {count} times in one run (every rank prints it, or every step): the "
+        "largest counts; --metric-choice last, first, sum or mean counts another"
+    )

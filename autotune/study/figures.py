@@ -1,0 +1,110 @@
+"""Lines of a program's output that look like a time, each with a pattern that reads it."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MOST = 3
+_NUMBER = re.compile(
+    r"(?<![\w.])(?P<sign>[+-]?)(?P<figure>\d+(?:\.\d*)?(?:[eEdD][+-]?\d+)?)(?=s\b|sec|[^\w.]|$)"
+)
+_TIME = re.compile(
+    r"\b(time|timing|elapsed|wall|wtime|walltime|runtime|duration|took|seconds?|secs?|sec|total)\b"
+    r"|time\b|_time|\b(zeit|dauer|laufzeit)\b",
+    re.IGNORECASE,
+)
+_SECONDS = re.compile(r"^\s*[\])]?\s*(s|sec|secs|seconds?)\b", re.IGNORECASE)
+_OTHER_UNIT = re.compile(
+    r"^\s*[\])]?\s*(ms|msec|us|usec|ns|min|h|%|[kMGT]i?B|[kMGT]?flop|mop|[kMG]?Hz|iter|step|cells?)",
+    re.IGNORECASE,
+)
+_LABEL = 48
+_PLAIN, _EXPONENT = "([0-9.]+)", "([0-9.eEdD+-]+)"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A line of the output (without blanks at its ends) and what ``--metric`` would read it by."""
+
+    line: str
+    metric: str
+
+    @property
+    def words(self) -> str:
+        return f"--metric {shlex.quote(self.metric)}"
+
+
+def figures(stdout: str, last_json: Mapping[str, Any] | None = None) -> list[Figure]:
+    """At most three figures that look like times, the likeliest first.
+
+    ``last_json`` is the program's last line that is a JSON object.  Every pattern reads a positive
+    number in its line.
+    """
+    found: dict[str, tuple[int, int, Figure]] = {}
+    for name, value in (last_json or {}).items():
+        number = isinstance(value, float | int) and not isinstance(value, bool) and value > 0
+        if number and _TIME.search(name.replace("_", " ")):
+            figure = Figure(f"{name}: {value}", f"json:{name}")
+            found[figure.metric] = (5, len(found), figure)
+    for at, line in enumerate(stdout.splitlines()):
+        if line.lstrip().startswith("{"):
+            continue
+        for match in _NUMBER.finditer(line[:1000]):
+            score = _score(line, match)
+            pattern = _pattern(line, match) if score else None
+            if pattern is not None:
+                # Of several lines that one pattern reads the last is shown.
+                found[pattern] = (score, at, Figure(line.strip()[:200], pattern))
+    ranked = sorted(found.values(), key=lambda item: (-item[0], -item[1]))
+    return [figure for _, _, figure in ranked[:MOST]]
+
+
+def _score(line: str, match: re.Match[str]) -> int:
+    """How much a number looks like seconds; 0: not at all."""
+    before, behind = line[: match.start()], line[match.end() :]
+    value = float(_plain(match["figure"]))
+    if match["sign"] == "-" or _OTHER_UNIT.match(behind) or not 0 < value < math.inf:
+        return 0
+    words = 2 * bool(_TIME.search(before[-_LABEL:])) + 2 * bool(_SECONDS.match(behind))
+    return words + ("." in match["figure"] or "e" in match["figure"].lower()) if words else 0
+
+
+def _plain(figure: str) -> str:
+    return re.sub("[dD]", "E", figure)
+
+
+def _pattern(line: str, match: re.Match[str]) -> str | None:
+    """A regular expression for this number by the words around it; None where it reads another."""
+    before, behind = line[: match.start()], line[match.end() :]
+    label = before if len(before) <= _LABEL else before[-_LABEL:].partition(" ")[2]
+    label = label.lstrip()
+    group = _EXPONENT if re.search("[eEdD]", match["figure"]) else _PLAIN
+    if label.strip():
+        pattern = _words(label) + group
+    else:
+        unit = re.match(r"\s*\w+", behind)
+        if unit is None:
+            return None
+        pattern = group + _words(unit[0])
+    found = re.search(pattern, line)
+    return pattern if found is not None and found[1] == match["figure"] else None
+
+
+def _words(text: str) -> str:
+    """Text as a pattern: any number of blanks for blanks, any digits for digits (ranks, steps)."""
+    parts = re.split(r"(\s+|\d+)", text)
+    return "".join(
+        " *" if part.isspace() else "[0-9]+" if part.isdigit() else _escaped(part)
+        for part in parts
+        if part
+    )
+
+
+def _escaped(text: str) -> str:
+    """As ``re.escape``, but only what means something."""
+    return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)

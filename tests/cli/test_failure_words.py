@@ -1,0 +1,93 @@
+"""Why a program failed, as a user reads it, with real programs under the launchers here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from autotune.cli.options import TargetWords
+from autotune.cli.search import worker_words
+from autotune.study import target
+from autotune.study.plan import SearchPlan
+from autotune.study.worker_request import WorkerRequest
+from runner.mpi.library import Library
+from tests.cli.conftest import Cli
+from tests.mpis import NAMES, built, library_named
+
+FAILS = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 1 && argv[1][0] == 'w')
+        fprintf(stderr, "solver: the matrix is singular at row 7\n");
+    if (rank == 1 && argv[1][0] == 'a')
+        abort();
+    if (rank == 1 && argv[1][1] == 'm')
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    if (rank == 1)
+        exit(3);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_complaint_is_the_reason(cli: Cli, name: str, work: Path) -> None:
+    mpi = library_named(name)
+    program = built(mpi, work, FAILS)
+    for how, reason in (
+        ("words", "exit code 3: solver: the matrix is singular at row 7"),
+        ("wm", "exit code 3: solver: the matrix is singular at row 7"),
+        ("silent", "exit code 3: without a word"),
+        ("m", "exit code 3"),
+        ("abort", "Aborted (signal 6)"),
+    ):
+        done = cli("run", "--no-guard", "-n", "2", "--mpi", mpi.launcher, "--", program, how)
+        assert done.code == 1
+        first = done.out.splitlines()[0]
+        assert first.startswith("failed: ")
+        assert reason in first
+        assert not {"\0", "\ufffd"} & set(done.text)
+        assert "Exit code:" not in first
+        assert "End of error message" not in done.text
+
+
+@pytest.mark.mpi
+def test_no_run_is_endless(
+    cli: Cli, open_mpi: Library, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody says how long a run may take, there is a limit, and it is said at the start."""
+    monkeypatch.setattr(target, "LONGEST_RUN_S", 1.5)
+    (work / "p.py").write_text("from mpi4py import MPI\nimport time\ntime.sleep(600)\n")
+    words = ("--no-guard", "-n", "2", "--", sys.executable, "p.py")
+    for command in (
+        ("run",),
+        ("search", "--trials", "1"),
+        ("compare", "default", "btl_sm_eager_limit=8192"),
+    ):
+        done = cli(*command, *words)
+        assert done.code == 1
+        assert "a run is ended after 1.500 s (the default)" in done.err
+        assert "stopped at its time limit of 1.5 s" in " ".join(done.text.split())
+
+
+def test_workers_get_the_input_and_the_choice() -> None:
+    asked = TargetWords(
+        ["./p"], None, None, 2, "local", None, "t=(.)", None, None,
+        metric_choice="last", stdin="steps.txt",
+    )  # fmt: skip
+    words = worker_words(asked, None, "ga", None, None, 0, SearchPlan(trials=3))
+    request = WorkerRequest(tuple(words), "/home/user")
+    at = request.options.index("--stdin")
+    assert request.options[at + 1] == "steps.txt"
+    at = request.options.index("--metric-choice")
+    assert request.options[at + 1] == "last"

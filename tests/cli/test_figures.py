@@ -1,0 +1,145 @@
+"""Programs that print their figure several times, or not where it is looked for."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.store import Store
+from runner.mpi.library import Library
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.mpi
+EVERY_RANK = (
+    "import sys\nfrom mpi4py import MPI\nr = MPI.COMM_WORLD.rank\n"
+    # The largest comes first and last in turn: who is last by chance must not matter.
+    "for turn in (1, 0) if r else (0, 1):\n"
+    "    MPI.COMM_WORLD.Barrier()\n"
+    "    print(f'rank {r}: solve time = {0.25 + 0.21 * (r ^ turn):.2f} s', flush=True)\n"
+)
+METRIC = ("--metric", "solve time = ([0-9.]+)")
+
+
+@pytest.fixture
+def program(work: Path) -> list[str]:
+    (work / "p.py").write_text(EVERY_RANK)
+    return ["--", sys.executable, "p.py"]
+
+
+def run(cli: Cli, *words: str) -> tuple[dict[str, Any], str]:
+    done = cli("run", "--no-guard", "-n", "2", "--json", "r.json", *words)
+    assert done.code == 0, done.text
+    return json.loads(Path("r.json").read_text())["run"], done.err
+
+
+def test_the_largest_counts_and_that_is_said(
+    cli: Cli, library: Library, program: list[str]
+) -> None:
+    found, said = run(cli, *METRIC, *program)
+    assert (found["metric_s"], found["metric_count"]) == (0.46, 4)
+    assert "found 4 times in one run" in said.replace("\n", " ")
+
+
+@pytest.mark.parametrize(("choice", "figure"), [("sum", 1.42), ("mean", 0.355), ("max", 0.46)])
+def test_a_stated_choice(
+    cli: Cli, library: Library, program: list[str], choice: str, figure: float
+) -> None:
+    found, said = run(cli, *METRIC, "--metric-choice", choice, *program)
+    assert found["metric_s"] == pytest.approx(figure)
+    assert "times in one run" not in said
+
+
+@pytest.mark.parametrize(("choice", "figure"), [("first", 1.0), ("last", 3.0)])
+def test_progress_of_one_rank(
+    cli: Cli, library: Library, work: Path, choice: str, figure: float
+) -> None:
+    (work / "p.py").write_text(
+        "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0:\n"
+        "    for t in (1.0, 7.5, 3.0): print('time so far', t)\n"
+    )
+    metric = ("--metric", "time so far ([0-9.]+)", "--metric-choice", choice)
+    assert run(cli, *metric, "--", sys.executable, "p.py")[0]["metric_s"] == figure
+
+
+def test_the_choice_of_an_app_file(cli: Cli, library: Library, program: list[str]) -> None:
+    text = (
+        'name = "p"\ncommand = ["{python}", "p.py"]\nmetric = "solve time = ([0-9.]+)"\n'
+        'metric_choice = "sum"\n'
+    )
+    Path("p.toml").write_text(text)
+    assert run(cli, "--app", "./p.toml")[0]["metric_s"] == pytest.approx(1.42)
+    Path("p.toml").write_text(text.replace("sum", "median"))
+    done = cli("run", "-n", "2", "--app", "./p.toml")
+    assert done.code == 2
+    assert "metric_choice" in done.err
+    assert "'max', 'last', 'first', 'sum' or 'mean'" in done.err
+
+
+def test_a_choice_without_a_metric(cli: Cli, library: Library, program: list[str]) -> None:
+    done = cli("run", "-n", "2", "--metric-choice", "last", *program)
+    assert done.code == 2
+    assert "--metric-choice goes with --metric" in done.err
+
+
+def test_a_comparison_says_it_once(cli: Cli, open_mpi: Library, program: list[str]) -> None:
+    done = cli(
+        "compare", "default", "btl_sm_eager_limit=8192", "--no-guard", "--pairs", "6", "-n", "2",
+        *METRIC, *program,
+    )  # fmt: skip
+    assert done.code == 0, done.text
+    assert " ".join(done.err.split()).count("found 4 times in one run") == 1
+
+
+def test_a_study_of_before_goes_on_with_the_last(
+    cli: Cli, library: Library, program: list[str]
+) -> None:
+    """Its key is that of a study in which the last figure is chosen: the old behaviour."""
+    noise = ("noise", "--no-guard", "-n", "2", "--runs", "6", "--store", "r.db", *METRIC)
+    assert cli(*noise, "--metric-choice", "last", *program).code == 0
+    done = cli(*noise, *program)
+    assert done.code == 0, done.text
+    assert "begun when the last figure of a run counted" in " ".join(done.err.split())
+    with Store.open("r.db") as store:
+        (study,) = store.studies()
+        assert study.runs == 14
+        assert "metric_choice" not in store.get_study(study.id).key.conditions
+    assert cli(*noise, "--metric-choice", "max", *program).code == 0
+    with Store.open("r.db") as store:
+        assert len(store.studies()) == 2
+        chosen = store.studies()[0]
+        assert store.get_study(chosen.id).key.conditions["metric_choice"] == "max"
+    # Now that there is one with the present choice, nothing needs to be guessed.
+    assert "begun when" not in cli(*noise, *program).err
+
+
+@pytest.mark.parametrize("command", ["run", "search", "noise", "compare"])
+def test_no_figure_shows_the_output_and_what_would_read_it(
+    cli: Cli, open_mpi: Library, program: list[str], command: str
+) -> None:
+    settings = ["default", "btl_sm_eager_limit=8192"] if command == "compare" else []
+    done = cli(
+        command, *settings, "--no-guard", "-n", "2", "--metric", "Elapsed: ([0-9.]+)", *program
+    )
+    assert done.code == 1
+    assert "last lines of the program:" in done.text
+    assert "  | rank 1: solve time = 0.46 s" in done.text
+    candidate = "      --metric 'rank *[0-9]+: *solve *time *= *([0-9.]+)'"
+    assert candidate in done.text.splitlines()
+    pattern = candidate.split("'")[1]
+    assert run(cli, "--metric", pattern, *program)[0]["metric_s"] == 0.46
+
+
+def test_figures_on_standard_error(cli: Cli, library: Library, work: Path) -> None:
+    (work / "p.py").write_text(
+        "import sys\nfrom mpi4py import MPI\nprint('time 0.5 s', file=sys.stderr)\n"
+    )
+    words = ("run", "--no-guard", "-n", "1", "--metric", "time ([0-9.]+)", "--")
+    done = cli(*words, sys.executable, "p.py")
+    assert done.code == 1
+    assert "it prints times on standard error" in done.text
+    assert "-- sh -c 'exec \"$@\" 2>&1' sh PROGRAM ARGS" in done.text
+    assert cli(*words, "sh", "-c", 'exec "$@" 2>&1', "sh", sys.executable, "p.py").code == 0

@@ -1,0 +1,155 @@
+"""Programs that read their standard input, under the launchers that are here."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from autotune.store import Store
+from runner.mpi.discover import adapter
+from runner.mpi.library import Library
+from runner.types import LaunchSpec
+from tests.cli.conftest import Cli
+from tests.mpis import NAMES, built, library_named
+
+pytestmark = pytest.mark.mpi
+READS = r"""
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    int rank, n = 0;
+    long bytes = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0 && scanf("%d", &n) != 1) {
+        fprintf(stderr, "no number of steps\n");
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    while (rank == 0 && getchar() != EOF)
+        bytes++;
+    MPI_Bcast(&n, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (rank == 1 && getchar() != EOF)
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    if (rank == 0)
+        printf("steps %d, %ld bytes behind, time 0.5 s\n", n, bytes);
+    return MPI_Finalize();
+}
+"""
+"""Rank 0 reads a number and then to the end; another rank has nothing to read."""
+
+
+@pytest.fixture(params=NAMES)
+def mpi(request: pytest.FixtureRequest) -> Library:
+    return library_named(request.param)
+
+
+def test_the_file_reaches_rank_0_whole(cli: Cli, mpi: Library, work: Path) -> None:
+    program = built(mpi, work, READS)
+    (work / "large input").write_text("7\n" + "x" * 3_000_000)
+    done = cli(
+        "run", "--no-guard", "-n", "2", "--mpi", mpi.launcher, "--stdin", "large input",
+        "--verify", "steps 7, 3000001 bytes", "--json", "r.json", "--", program,
+    )  # fmt: skip
+    assert done.code == 0, done.text
+    run = json.loads((work / "r.json").read_text())["run"]
+    assert run["verified"] is True
+    # The command that is shown can be typed.
+    assert str(work / "large input") in shlex.join(run["command"])
+
+
+def test_an_empty_input_is_told_as_such(cli: Cli, mpi: Library, work: Path) -> None:
+    """Told at once, not after the time limit: by the program where it meets the end, by the
+    launch where the launcher (Open MPI 5) keeps the input open for ever."""
+    program = built(mpi, work, READS)
+    done = cli("run", "--no-guard", "-n", "2", "--mpi", mpi.launcher, "--", program)
+    assert done.code == 1
+    said = " ".join(done.out.split())
+    assert "--stdin FILE" in said
+    if mpi.version_tuple >= (5,) and mpi.family == "openmpi":
+        assert "the program waits for standard input, which is empty" in said
+    assert "ended after 1 h 0 min (the default)" in done.err
+
+
+def test_a_program_that_reads_nothing_is_left_alone(cli: Cli, library: Library, work: Path) -> None:
+    """Longer than the watch takes to tell, and a child of rank 0 that reads another pipe."""
+    (work / "p.py").write_text(
+        "import subprocess, time\nfrom mpi4py import MPI\n"
+        "with subprocess.Popen(['cat'], stdin=subprocess.PIPE) as cat:\n"
+        "    time.sleep(2.5)\n    cat.stdin.close()\n"
+    )
+    done = cli("run", "--no-guard", "-n", "2", "--", sys.executable, "p.py")
+    assert done.code == 0, done.text
+
+
+def test_the_search_of_a_program_that_waits_ends_with_the_reason(
+    cli: Cli, open_mpi: Library, work: Path
+) -> None:
+    (work / "p.py").write_text("from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0: input()\n")
+    done = cli("search", "--no-guard", "-n", "2", "--budget", "10m", "--", sys.executable, "p.py")
+    assert done.code == 1
+    assert "a run is ended after 10 min 0 s (the budget)" in done.err
+    assert "standard input" in done.err
+    assert "--stdin FILE" in done.err
+
+
+def test_the_content_is_part_of_the_study_not_its_name(
+    cli: Cli, library: Library, work: Path
+) -> None:
+    (work / "p.py").write_text("from mpi4py import MPI\nimport sys\nsys.stdin.read()\n")
+    for name, text in (("a", "1"), ("b", "2"), ("c", "1")):
+        (work / name).write_text(text)
+        done = cli(
+            "run", "--no-guard", "-n", "1", "--store", "r.db", "--stdin", name, "--",
+            sys.executable, "p.py",
+        )  # fmt: skip
+        assert done.code == 0, done.text
+    with Store.open("r.db") as store:
+        assert [study.runs for study in store.studies()] == [1, 2]
+
+
+def test_the_input_of_an_app_file(cli: Cli, library: Library, work: Path) -> None:
+    (work / "steps.txt").write_text("12\n")
+    (work / "p.py").write_text(
+        "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0: print('steps', int(input()))\n"
+    )
+    (work / "configs" / "apps").mkdir(parents=True)
+    (work / "configs" / "apps" / "reader.toml").write_text(
+        'name = "reader"\ncommand = ["{python}", "p.py"]\nverify = "steps 12"\n'
+        'default_input = "small"\ndefault_ranks = 2\n'
+        '[inputs.small]\nstdin = "steps.txt"\n[inputs.gone]\nstdin = "nothere.txt"\n'
+    )
+    done = cli("run", "--no-guard", "--app", "reader")
+    assert done.code == 0, done.text
+    done = cli("run", "--no-guard", "--app", "reader", "--input", "gone")
+    assert done.code == 2
+    assert "nothere.txt cannot be read: No such file" in done.err
+
+
+def test_a_file_that_cannot_be_read(cli: Cli, library: Library, work: Path) -> None:
+    for name, why in (("nothere", "No such file"), (".", "Is a directory")):
+        done = cli("search", "-n", "2", "--stdin", name, "--", "/bin/true")
+        assert done.code == 2
+        assert "--stdin: " in done.err
+        assert why in done.err
+
+
+@pytest.mark.parametrize(("version", "end"), [("4.1.8", " ./p < /in.txt"), ("5.0.11", " sh ./p")])
+def test_the_line_that_is_printed(version: str, end: str) -> None:
+    """Behind the line where the launcher hands it over whole; else rank 0 opens it."""
+    from autotune.config.app import App
+    from autotune.config.cluster import read_cluster
+    from autotune.space import DEFAULT
+    from autotune.study.target import Target
+
+    found = Library("openmpi", version, "/m", "/m/mpirun")
+    app = App(name="p", command=("./p",), stdin="/dev/null", literal=True)
+    target = Target(app, None, 2, read_cluster("local"), found, 2)
+    line = target.mpirun_line(adapter(found), None, DEFAULT)
+    assert line.endswith(end.replace("/in.txt", "/dev/null"))
+    spec = LaunchSpec(("./p",), 2, stdin="/in.txt")
+    assert "< /in.txt" in " ".join(adapter(found).command(spec, Path()))

@@ -1,0 +1,44 @@
+"""The program of a publication's evidence, run again with what it read and how it was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.config.cluster import read_cluster
+from autotune.errors import UsageError
+from autotune.publish.programs import target_of
+from autotune.study.target import Target
+from runner.mpi.library import Library
+
+
+def target(**more: Any) -> Target:
+    check = {"app": "p", "input": None, "ranks": 2, "program": ["/bin/true"], "metric": "t=(.)"}
+    found = Library("openmpi", "5.0.11", "/m", "/m/mpirun")
+    made = target_of({**check, **more}, read_cluster("local"), found, "x", recorded=True)
+    assert isinstance(made, Target)
+    return made
+
+
+def test_figure_and_input_are_those_of_the_study(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("7\n")
+    made = target(metric_choice="sum", stdin=f"{tmp_path}/in")
+    assert (made.metric_choice, made.stdin) == ("sum", f"{tmp_path}/in")
+    assert made.spec(None).stdin == f"{tmp_path}/in"
+
+
+def test_of_before_there_was_a_choice_the_last_counts() -> None:
+    assert (target().metric_choice, target().stdin) == ("last", None)
+
+
+def test_what_is_no_choice_is_refused() -> None:
+    for wrong in ({"metric_choice": "median"}, {"metric_choice": 3}, {"stdin": 7}):
+        with pytest.raises(UsageError, match="does not say what to run again"):
+            target(**wrong)
+
+
+def test_an_input_that_is_gone_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="gone cannot be read"):
+        target(stdin=f"{tmp_path}/gone").spec(None)
