@@ -9,10 +9,20 @@ HEADLINES = {
     "keep_default": "Keep the default: nothing was proven to be faster.",
     "inconclusive": "Not decided: no setting was proven faster, and none was ruled out.",
     "too_noisy": "Too noisy: this machine's runs scatter too much to decide.",
+    "unguarded": "Measured without the guard: nothing is proven.",
     "interrupted": "Interrupted.",
 }
 FEW = 4
 """Settings with more parameters are counted, not spelled out, where they are not the answer."""
+
+
+UNGUARDED = "measured without the guard"
+WHY_UNGUARDED = (
+    "Without the guard (--no-guard) the runs beside which other programs were busy count too, so a "
+    "difference may be theirs.  The same command without --no-guard can prove it."
+)
+LOOKS_BETTER = "looks better"
+"""What "better" is called where nothing is proven."""
 
 
 def seconds(value: float | None) -> str:
@@ -60,8 +70,10 @@ def interval(ends: tuple[float | None, float | None] | None) -> str:
     return f"{percent(ends[0])} .. {percent(ends[1])}"
 
 
-def verdict(outcome: str, why: str = "") -> str:
+def verdict(outcome: str, why: str = "", guarded: bool = True) -> str:
     """For people; ``why`` is the reason that was given with the outcome."""
+    if outcome == "better" and not guarded:
+        return LOOKS_BETTER
     if outcome == "continue":
         return "open"
     if outcome != "futile":

@@ -12,6 +12,7 @@ HEADLINES = {
     "recommended": "A better setting for the class is proven.",
     "keep_default": "Keep the default: nothing better is proven for the class.",
     "unproven": "Chosen from recorded runs only: not proven, not to be published.",
+    "unguarded": "Measured without the guard: nothing is proven.",
 }
 
 HELD_OUT = {
@@ -40,7 +41,7 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None
     out.print(f"chosen: {choice.method} ({choice.why})", markup=False)
     out.print(f"  {choice.setting.key.replace(',', ' ')}", markup=False)
     if proof is not None:
-        _print_proof(proof)
+        _print_proof(proof, result.status != "unguarded")
     out.print()
     out.print(HEADLINES[result.status], style="bold", markup=False)
     out.print(f"{result.why}", markup=False)
@@ -60,13 +61,14 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None
         out.print(f"note: {warning}", markup=False)
 
 
-def _print_proof(proof: Proof) -> None:
+def _print_proof(proof: Proof, guarded: bool) -> None:
     out = console()
     margin = f"{100 * proof.margin:g} %"
     pruned = proof.pruned
     sure = [name for name in pruned.without if name not in pruned.unclear]
     if sure:
-        out.print(f"taken out, costs less than {margin}: {', '.join(sure)}", markup=False)
+        costs = f"costs less than {margin}" if guarded else "looks as if it costs nothing"
+        out.print(f"taken out, {costs}: {', '.join(sure)}", markup=False)
     if pruned.unclear:
         out.print(f"taken out, not shown to act: {', '.join(pruned.unclear)}", markup=False)
     if pruned.unproven:
@@ -86,6 +88,7 @@ def _print_proof(proof: Proof) -> None:
     columns = ["program", ">ranks", ">gain", ">95 % interval", ">pairs", "verdict"]
     if rows:
         out.print(table("measured now, against the default", columns, rows))
-        out.print(f"passed: shown not to be more than {margin} slower (--margin)", markup=False)
+        if guarded:
+            out.print(f"passed: shown not to be more than {margin} slower (--margin)", markup=False)
     if proof.cut_short:
         out.print("the budget ended it; the same command with a larger one goes on", markup=False)

@@ -7,7 +7,16 @@ from typing import Any
 from autotune.cli.render import console, table
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest
 from autotune.study.result import Finalist, Result
-from autotune.words import FEW, HEADLINES, interval, percent, seconds, short_setting, verdict
+from autotune.words import (
+    FEW,
+    HEADLINES,
+    WHY_UNGUARDED,
+    interval,
+    percent,
+    seconds,
+    short_setting,
+    verdict,
+)
 
 
 def print_result(result: Result) -> None:
@@ -28,7 +37,7 @@ def print_result(result: Result) -> None:
             table(
                 "",
                 ["setting", ">gain", ">95 % interval", ">pairs", "verdict"],
-                [_row(f) for f in result.finalists],
+                [_row(f, result.guard) for f in result.finalists],
             )
         )
     out.print()
@@ -39,6 +48,8 @@ def print_result(result: Result) -> None:
         markup=False,
     )
     _print_rejections(result.rejections)
+    if not result.guard:
+        out.print(WHY_UNGUARDED, markup=False)
     for words in result.evidence():
         out.print(words, markup=False)
     for warning in result.warnings:
@@ -60,7 +71,9 @@ def print_comparison(request: ComparisonRequest, outcome: ComparisonOutcome) -> 
     out.print()
     out.print(f"B against A: {outcome.words}", style="bold", markup=False)
     said = outcome.decision
-    out.print(f"{verdict(said.outcome, said.why)} ({said.why})", markup=False)
+    out.print(f"{verdict(said.outcome, said.why, outcome.guarded)} ({said.why})", markup=False)
+    if not outcome.guarded:
+        out.print(WHY_UNGUARDED, markup=False)
     data = outcome.to_json()
     rows = [
         ["A", request.first.key.replace(",", " "), seconds(data["a_median_s"])],
@@ -113,13 +126,13 @@ def _print_use(result: Result) -> None:
         out.print(f"  mpirun --tune {result.params_file} ...", markup=False, soft_wrap=True)
 
 
-def _row(finalist: Finalist) -> list[str]:
+def _row(finalist: Finalist, guarded: bool) -> list[str]:
     return [
         short_setting(finalist.setting.to_json()),
         percent(finalist.gain),
         interval((finalist.lo, finalist.hi)),
         str(finalist.blocks),
-        verdict(finalist.verdict, finalist.words),
+        verdict(finalist.verdict, finalist.words, guarded),
     ]
 
 

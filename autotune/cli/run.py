@@ -17,7 +17,7 @@ from autotune.study.compare import ComparisonRequest, compare_settings
 from autotune.study.duration import parse_duration
 from autotune.study.identity import study_key
 from autotune.study.settings import read_setting
-from autotune.words import seconds
+from autotune.words import UNGUARDED, seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.discover import adapter as adapter_for
@@ -61,7 +61,7 @@ def run(
     cluster_cpus = target.cluster.cpu_set
     with Store.open(store) as opened:
         chosen = read_setting(setting, known, opened)
-        study = opened.study(study_key(target, known, adapter, "run", {}, 0))
+        study = opened.study(study_key(target, known, adapter, "run", {}, 0, guard))
         with (
             MachineLock("exclusive", cpus=cluster_cpus),
             Runner(
@@ -85,12 +85,12 @@ def run(
     if json_out:
         write_json({"setting": chosen.to_json(), "run": to_json(record)}, json_out)
     if json_out != "-":
-        _print(record)
+        _print(record, guard)
     if not record.valid:
         raise typer.Exit(1)
 
 
-def _print(record: RunRecord) -> None:
+def _print(record: RunRecord, guard: bool) -> None:
     out = console()
     words = f"{record.state}" + (f": {record.reason}" if record.reason else "")
     out.print(words, markup=False, style="bold")
@@ -101,6 +101,12 @@ def _print(record: RunRecord) -> None:
         f"foreign load {seconds(record.foreign_cpu_s)}, {verified[record.verified]}",
         markup=False,
     )
+    if not guard and record.foreign_cpu_s > record.foreign_limit_s:
+        out.print(
+            f"{UNGUARDED}, which would have rejected this run (at most "
+            f"{seconds(record.foreign_limit_s)} of foreign load)",
+            markup=False,
+        )
     if record.bindings:
         out.print(f"ranks bound to CPUs: {' | '.join(record.bindings)}", markup=False)
     if record.read_back:

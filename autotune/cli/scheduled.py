@@ -77,7 +77,6 @@ class _Jobs:
     def submit(self) -> None:
         study = self.store.get_study(self.study_id)
         words = [sys.executable, "-m", "autotune", "worker", study.hash[:16]]
-        words += [] if self.request.guard else ["--no-guard"]
         log = Path.cwd() / f"autotune-{study.hash[:8]}-worker{len(self.ids)}.log"
         job = Job(
             words=tuple(words),

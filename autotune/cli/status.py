@@ -13,7 +13,7 @@ from autotune.cli.render import console, table, write_json
 from autotune.store import Store, Study
 from autotune.study.conduct import FINISHED
 from autotune.study.moved import follow
-from autotune.words import seconds, short_setting
+from autotune.words import UNGUARDED, seconds, short_setting
 
 EVERY_S = 2.0
 
@@ -68,6 +68,7 @@ def state_of(store: Store, study: Study) -> dict[str, Any]:
         "schema": "autotune-status-1",
         "study": now.hash[:12],
         "status": now.status,
+        "guard": now.key.guarded,
         "trials": dict(Counter(t.state for t in trials)),
         "running": running,
         "proving": store.role_holder(study.id, "finish"),
@@ -80,6 +81,8 @@ def _print(data: dict[str, Any]) -> None:
     out = console()
     counts = ", ".join(f"{count} {state}" for state, count in data["trials"].items())
     out.print(f"study {data['study']}: {data['status']}; trials: {counts or 'none'}", markup=False)
+    if not data["guard"]:
+        out.print(f"{UNGUARDED}: nothing is proven by it", markup=False)
     rows = [
         [
             str(row["trial"]),

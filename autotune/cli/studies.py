@@ -14,7 +14,7 @@ from autotune.errors import UsageError
 from autotune.store import Store, Study
 from autotune.study.conduct import FINISHED
 from autotune.study.result import Result
-from autotune.words import percent, seconds
+from autotune.words import UNGUARDED, percent, seconds
 
 StudyName = Annotated[
     str, typer.Argument(metavar="STUDY", help="Its number, or the beginning of its hash.")
@@ -112,6 +112,8 @@ def _print_key(study: Study) -> None:
         f"{key.strategy}, seed {key.seed}",
         markup=False,
     )
+    if not key.guarded:
+        out.print(f"{UNGUARDED}: nothing is proven by it", markup=False)
 
 
 def export(

@@ -34,6 +34,7 @@ class Evidence:
 
     ``machine`` describes where it was measured; ``check`` is what
     :mod:`autotune.publish.verify` needs to measure again: a list of programs with input and ranks.
+    ``guarded``: runs were rejected for foreign load; without that nothing is proven.
     """
 
     source: str
@@ -50,9 +51,13 @@ class Evidence:
     machine: str = ""
     cluster: str = ""
     check: tuple[Mapping[str, Any], ...] = ()
+    guarded: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        return vars(self) | {"check": [dict(c) for c in self.check]}
+        plain = vars(self) | {"check": [dict(c) for c in self.check]}
+        if self.guarded:
+            del plain["guarded"]  # As earlier versions wrote it, and read it.
+        return plain
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Evidence:

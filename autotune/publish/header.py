@@ -17,6 +17,7 @@ from autotune.errors import WorkError
 from autotune.names import is_file_name, names_path
 from autotune.publish.content import Content, Evidence
 from autotune.publish.words import comment_text
+from autotune.words import UNGUARDED
 
 BEGIN = ">>> published by autotune"
 CLOSE = "<<< end of what autotune published"
@@ -86,6 +87,8 @@ class Header:
         ]
         if not seen.proven:
             said.insert(0, "NOT PROVEN TO BE FASTER, published on demand")
+        if not seen.guarded:
+            said.insert(0, f"{UNGUARDED.upper()}: other programs may have made the difference")
         if not self.proven:
             said.insert(0, "UNPROVEN: no library here was seen to obey this file")
         # Signs that could end a comment of HTML are written as JSON escapes.
@@ -126,8 +129,9 @@ def _check(header: Header) -> None:
         raise TypeError("a number is none")
     if not all(isinstance(one, dict) for one in seen.check):
         raise TypeError("what to check is none")
-    if not (isinstance(header.proven, bool) and isinstance(seen.proven, bool)):
-        raise TypeError("proven is neither true nor false")
+    for flag in (header.proven, seen.proven, seen.guarded):
+        if not isinstance(flag, bool):
+            raise TypeError("proven or guarded is neither true nor false")
 
 
 def gain_words(seen: Evidence) -> str:

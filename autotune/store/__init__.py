@@ -8,12 +8,13 @@
 The schema, its guarantees and queries in plain SQL are in docs/database.md.
 """
 
-from autotune.store.keys import AppInfo, MachineInfo, MpiInfo, StudyKey
+from autotune.store.keys import GUARD, AppInfo, MachineInfo, MpiInfo, StudyKey
 from autotune.store.model import RUNNING, Best, StoredRun, Study, StudySummary, Trial
 from autotune.store.owner import Process
 from autotune.store.store import Store
 
 __all__ = [
+    "GUARD",
     "RUNNING",
     "AppInfo",
     "Best",

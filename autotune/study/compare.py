@@ -19,7 +19,7 @@ from autotune.study.ledger import WARMUP, Entry, Ledger
 from autotune.study.session import Session
 from autotune.study.target import Target
 from autotune.study.warnings import proof_warnings, rejection_rows
-from autotune.words import seconds
+from autotune.words import UNGUARDED, seconds
 
 LIMIT_FACTOR = 30.0
 LIMIT_SLACK_S = 10.0
@@ -68,13 +68,22 @@ class ComparisonOutcome:
     drift_repeats: int = 0
     cut_short: bool = False
     failed: str = ""
+    guarded: bool = True
     round: int = 1
     """Which measurement of this comparison it is; each further one (``remeasure``) is a question of
     its own, with an alpha of its own."""
 
     @property
+    def verdict(self) -> str:
+        """The decision's outcome; "failed" where B never ran, "unguarded" without the guard."""
+        if self.failed:
+            return "failed"
+        return self.decision.outcome if self.guarded else "unguarded"
+
+    @property
     def words(self) -> str:
-        return comparison_words(self.decision.comparison)
+        said = comparison_words(self.decision.comparison)
+        return said if self.guarded else f"{said}; {UNGUARDED}: nothing is proven"
 
     @property
     def warnings(self) -> list[str]:
@@ -85,12 +94,14 @@ class ComparisonOutcome:
         return {
             "study": self.study,
             "round": self.round,
-            "outcome": "failed" if self.failed else self.decision.outcome,
+            "guard": self.guarded,
+            "outcome": self.verdict,
+            "seen": self.decision.outcome,
             "why": self.failed or self.decision.why,
             "words": self.failed or self.words,
             "gain": finite(seen.gain),
             "gain_ci95": [finite(seen.lo), finite(seen.hi)] if seen.interval else None,
-            "significant": seen.significant,
+            "significant": seen.significant and self.guarded,
             "pairs": seen.n,
             "a_median_s": _median(self.first_s),
             "b_median_s": _median(self.second_s),
@@ -120,11 +131,11 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
         "compare",
         request.options,
         request.seed,
+        request.guard,
     )
-    with Session(store, key, request.target, request.space, request.guard, request.watch) as on:
+    with Session(store, key, request.target, request.space, request.watch) as on:
         outcome = compare_on(on.bench, request, on.study.hash[:12])
-        status = "failed" if outcome.failed else outcome.decision.outcome
-        store.set_result(on.study.id, status, outcome.to_json())
+        store.set_result(on.study.id, outcome.verdict, outcome.to_json())
     return outcome
 
 
@@ -179,6 +190,7 @@ def outcome_of(
         drift_repeats=proof.repeated,
         cut_short=proof.cut_short,
         failed=failed,
+        guarded=request.guard,
         round=int(blocks.phase.split(":")[1]) + 1,
     )
 

@@ -36,7 +36,7 @@ from autotune.study.warnings import study_warnings
 
 FINISH = "finish"
 """The role of the worker that proves what all found."""
-FINISHED = ("recommended", "keep_default", "inconclusive", "too_noisy")
+FINISHED = ("recommended", "keep_default", "inconclusive", "too_noisy", "unguarded")
 
 
 @dataclass
@@ -119,6 +119,7 @@ class Conductor:
             ranks=target.ranks,
             strategy=self.request.strategy,
             seed=self.request.seed,
+            guard=self.study.key.guarded,
             ended_by=ended_by,
             trials=len(self.book.trials),
             budget_s=self.request.plan.budget_s,
@@ -134,12 +135,15 @@ class Conductor:
         best = answer.search.best
         ledger = self.bench.ledger
         result.best = best_seen(ledger, best.effective if best else None)
-        result.status = judge_status(answer, ledger)
+        result.status = judge_status(answer, ledger, result.guard)
         result.finalists = finalist_rows(answer)
-        result.rounds = round_rows(answer)
+        result.rounds = round_rows(answer, result.guard)
         result.drift_repeats = sum(proof.repeated for _, proof in answer.proofs)
         result.warnings = study_warnings(ledger, self.book.trials, answer)
         if answer.recommendation is None:
+            return
+        if not result.guard:
+            result.best = best_seen(ledger, answer.recommendation.setting)
             return
         name_recommendation(result, answer.recommendation)
         result.best = best_seen(ledger, result.recommended)
@@ -161,9 +165,10 @@ class Conducting:
             request.strategy,
             request.identity,
             request.seed,
+            request.guard,
         )
         self._session = Session(
-            store, key, request.target, request.space, request.guard, self._watch, request.join
+            store, key, request.target, request.space, self._watch, request.join
         )
         self.study = self._session.study
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autotune.errors import WorkError
@@ -42,11 +42,13 @@ class NoiseReport:
     resolution: float | None
     run_wall_s: float
     rows: list[Resolvable]
+    guard: bool = True
 
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": "autotune-noise-1",
             "study": self.study,
+            "guard": self.guard,
             "runs": self.runs,
             "runs_rejected": self.rejected,
             "median_s": self.seconds.median,
@@ -68,14 +70,16 @@ def measure_noise(
     watch: Watcher = silent,
 ) -> NoiseReport:
     """Run the default ``runs`` times against itself; raises WorkError where it does not run."""
-    key = study_key(target, space, Session.adapter(target), NOISE, {}, 0)
-    with Session(store, key, target, space, guard, watch) as on:
+    key = study_key(target, space, Session.adapter(target), NOISE, {}, 0, guard)
+    with Session(store, key, target, space, watch) as on:
         bench = on.bench
         before = bench.ledger.rejected
         bench.run(DEFAULT, WARMUP)
         watch(PhaseStarted(NOISE, "running the default against itself", runs))
         entries = [bench.run(DEFAULT, NOISE, position=i) for i in range(runs)]
-        report = _report(entries, on.study.hash[:12], bench.ledger.rejected - before)
+        report = replace(
+            _report(entries, on.study.hash[:12], bench.ledger.rejected - before), guard=guard
+        )
         store.set_result(on.study.id, "measured", report.to_json())
     return report
 

@@ -15,10 +15,13 @@ from autotune.study.ledger import Ledger
 from autotune.study.procedure import Answer
 from autotune.study.recommendation import Recommendation
 from autotune.study.warnings import rejection_rows, slow_words
-from autotune.words import interval, percent, share
+from autotune.words import LOOKS_BETTER, interval, percent, share
 
 SCHEMA = "autotune-result-1"
-Status = Literal["recommended", "keep_default", "inconclusive", "too_noisy", "interrupted"]
+Status = Literal[
+    "recommended", "keep_default", "inconclusive", "too_noisy", "unguarded", "interrupted"
+]
+"""``unguarded``: measured to the end without the guard, so nothing is proven either way."""
 
 
 @dataclass
@@ -58,6 +61,8 @@ class Result:
     ranks: int
     strategy: str
     seed: int
+    guard: bool = True
+    """Whether runs were rejected for foreign load."""
     ended_by: str = ""
     trials: int = 0
     budget_s: float | None = None
@@ -105,6 +110,7 @@ class Result:
             "ranks": self.ranks,
             "strategy": self.strategy,
             "seed": self.seed,
+            "guard": self.guard,
             "ended_by": self.ended_by,
             "trials": self.trials,
             "budget_s": self.budget_s,
@@ -217,8 +223,13 @@ NOISY_SPREAD = 0.25
 """Relative spread of the default from which an open question is put down to noise."""
 
 
-def judge_status(answer: Answer, ledger: Ledger) -> Status:
-    """What the confirmation means; without finalists nothing beat the default."""
+def judge_status(answer: Answer, ledger: Ledger, guarded: bool = True) -> Status:
+    """What the confirmation means; without finalists nothing beat the default.
+
+    Without the guard it means nothing: other work may have slowed either side.
+    """
+    if not guarded:
+        return "unguarded"
     proof = answer.proof
     if answer.chosen is not None:
         return "recommended"
@@ -273,15 +284,16 @@ def name_recommendation(result: Result, made: Recommendation) -> None:
         }
 
 
-def round_rows(answer: Answer) -> list[dict[str, Any]]:
+def round_rows(answer: Answer, guarded: bool = True) -> list[dict[str, Any]]:
     """Every round of the study: its share of alpha, and what came of it."""
+    won = "proven" if guarded else LOOKS_BETTER
     return [
         {
             "round": made.number,
             "alpha": made.plan.alpha,
             "trials": made.trials,
             "finalists": len(made.settings),
-            "outcome": "proven" if proof.winners else "open" if proof.open else "nothing better",
+            "outcome": won if proof.winners else "open" if proof.open else "nothing better",
         }
         for made, proof in answer.proofs
     ]

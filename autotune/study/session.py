@@ -24,7 +24,8 @@ from runner.mpi.discover import adapter as adapter_for
 class Session:
     """One process's turn at a study.  Use as a context manager: entering waits for the machine.
 
-    ``bench`` exists from then on; its ledger holds what earlier turns measured.
+    ``bench`` exists from then on; its ledger holds what earlier turns measured.  The key says
+    whether the guard is on.
     """
 
     def __init__(
@@ -33,7 +34,6 @@ class Session:
         key: StudyKey,
         target: Target,
         space: Space,
-        guard: bool = True,
         watch: Watcher = silent,
         shared: bool = False,
     ) -> None:
@@ -47,7 +47,7 @@ class Session:
         cpus = target.cluster.cpu_set
         self.runner = Runner(
             self.adapter(target),
-            guard=guard,
+            guard=key.guarded,
             own_processes=target.cluster.own_processes,
             cpus=cpus,
         )
