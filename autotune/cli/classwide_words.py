@@ -30,14 +30,17 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None
         [
             row.name,
             f"{row.share:.0%}",
+            _count(row.slower),
             "-" if row.held_out is None else f"{row.held_out:.0%}",
-            f"{row.slower:.1f}".removesuffix(".0"),
+            "-" if row.held_out_slower is None else _count(row.held_out_slower),
         ]
         for row in choice.rows
     ]
-    title = "share of the best known gain, on recorded runs"
-    columns = ["chosen by", ">share", ">programs left out", ">cells slower than default"]
+    title = "share of the best known gain, and cells slower than the default, on recorded runs"
+    columns = ["chosen by", ">share", ">cells slower", ">left out: share", ">cells slower"]
     out.print(table(title, columns, rows))
+    if any(row.held_out is not None for row in choice.rows):
+        out.print("left out: each program, with what was chosen without it", markup=False)
     out.print(f"chosen: {choice.method} ({choice.why})", markup=False)
     out.print(f"  {choice.setting.key.replace(',', ' ')}", markup=False)
     if proof is not None:
@@ -59,6 +62,11 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None
         out.print(f"  {name} = {value}", markup=False)
     for warning in result.warnings:
         out.print(f"note: {warning}", markup=False)
+
+
+def _count(number: float) -> str:
+    """A number of cells, with a decimal where it is a mean."""
+    return f"{number:.1f}".removesuffix(".0")
 
 
 def _print_proof(proof: Proof, guarded: bool) -> None:

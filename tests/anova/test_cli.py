@@ -50,6 +50,23 @@ def test_classwide_without_runs_is_stored_as_unproven(cli: Cli, recorded: Path) 
     assert not RESULTS.find(data["id"]).proven
 
 
+def test_what_slows_a_program_left_out_is_not_chosen(cli: Cli) -> None:
+    """Issue 24, point 14: one cell was slower, and the share was 138 %."""
+    recorded = Path(__file__).parents[2] / "datasets" / "explore-testbed"
+    outcome = cli("classwide", recorded, "--no-measure", "--json", "c.json")
+    assert outcome.code == 0, outcome.text
+    data = json.loads(Path("c.json").read_text())
+    rows = {row["name"]: row for row in data["scores"]}
+    # Its own setting slows no cell; what it chose without one of the programs slows that one.
+    assert rows["direct"]["slower_cells"] == 0
+    assert rows["direct"]["held_out_slower_cells"] == 1
+    assert (data["status"], data["setting"]) == ("keep_default", {})
+    assert max(row["share"] for row in data["scores"]) <= 1
+    said = " ".join(outcome.out.split())
+    assert "cells of programs left out that are slower: direct: 1" in said
+    assert max(len(line) for line in outcome.out.splitlines() if "result" not in line) <= 80
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
