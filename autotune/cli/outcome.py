@@ -62,6 +62,12 @@ def print_result(result: Result) -> None:
             f"{seconds(result.best['median_s'])}, median of {result.best['n']}",
             markup=False,
         )
+        if result.params_file:
+            out.print(
+                f"its parameter file, not proven: {result.params_file}",
+                markup=False,
+                soft_wrap=True,
+            )
     out.print(f"study {result.study}:  autotune show {result.study}", markup=False)
 
 
