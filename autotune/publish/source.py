@@ -233,7 +233,7 @@ def _from_classwide(result: ClasswideResult, cluster: Cluster, library: Library)
                 "input": e.input,
                 "ranks": e.ranks,
                 # A program of the class on which nothing was shown claims no gain.
-                "gain": e.gain if e.lo is not None and e.lo > 0 else None,
+                "gain": e.gain if proven and e.lo is not None and e.lo > 0 else None,
             }
             for e in seen
         ),
