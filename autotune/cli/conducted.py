@@ -12,11 +12,13 @@ from autotune.cli.render import console, error_console, write_json
 from autotune.errors import AutotuneError
 from autotune.publish import NotObeyed, write_tune_file
 from autotune.space import Setting
-from autotune.store import Store
+from autotune.store import Process, Store
 from autotune.study.conduct import FINISHED, Conducting, Conductor, Request
 from autotune.study.procedure import FinishedElsewhere
 from autotune.study.result import Result
 from autotune.words import UNGUARDED, percent
+
+PROVES_ELSEWHERE = "another worker proves what was found"
 
 
 def study(request: Request, store: Store, params_file: Path | None, json_out: str | None) -> None:
@@ -38,7 +40,7 @@ def study(request: Request, store: Store, params_file: Path | None, json_out: st
     except FinishedElsewhere:
         if not _known(conducting, json_out):
             error_console().print(
-                "the search phase is over and another worker proves what was found: autotune "
+                f"the search phase is over and {PROVES_ELSEWHERE}: autotune "
                 f"status {conducting.study.hash[:12]}",
                 markup=False,
                 soft_wrap=True,
@@ -67,10 +69,13 @@ def _known(conducting: Conducting, json_out: str | None) -> bool:
 
 
 def _stopped(conductor: Conductor, store: Store, status: str, result: Result | None) -> None:
-    """Store how a study stopped; a worker that stops leaves the answer of others as it is."""
+    """Store how a study stopped; a worker that stops leaves the answer of others as it is, and
+    those who go on."""
     study = conductor.study.id
-    if conductor.request.join and store.get_study(study).status in FINISHED:
-        return
+    if conductor.request.join:
+        others = [w for w in store.workers(study) if not w.lost and w.owner != Process.here()]
+        if others or store.get_study(study).status in FINISHED:
+            return
     store.set_result(study, status, None if result is None else result.to_json())
 
 

@@ -98,6 +98,7 @@ class Session:
             quiet=partial(wait_quiet, cpus=self.runner.judged_cpus),
         )
         if self.shared:
+            self.store.enroll(self.study.id)
             self._heartbeat = Heartbeat(self.store, self.study.id)
             self._heartbeat.start()
         return self

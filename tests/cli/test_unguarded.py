@@ -97,6 +97,10 @@ def test_with_the_guard_it_is_a_study_of_its_own(
     assert (result["status"], result["guard"]) == ("recommended", True)
     assert result["recommended"]["setting"] == {"btl_sm_eager_limit": 8192}
     assert "# gain over the default +25" in Path(result["params_file"]).read_text()
+    told = one_line(cli("status", result["study"], "--store", "r.db").out)
+    assert "A better setting is proven." in told
+    assert "btl_sm_eager_limit=8192: +25" in told
+    assert "best so far" not in told
     # The same study, begun again without the guard, has no trial yet: nothing is shared.
     cli("search", "--no-guard", "--trials", "1", "--runs", "32", *line)
     with Store.open("r.db") as store:
