@@ -70,6 +70,13 @@ def interval(ends: tuple[float | None, float | None] | None) -> str:
     return f"{percent(ends[0])} .. {percent(ends[1])}"
 
 
+def interval_or_range(
+    ends: tuple[float | None, float | None] | None, seen: tuple[float | None, float | None] | None
+) -> str:
+    """The interval; where there is none yet, the range of what was seen, which is named so."""
+    return interval(ends) or (f"range {interval(seen)}" if interval(seen) else "")
+
+
 def verdict(outcome: str, why: str = "", guarded: bool = True) -> str:
     """For people; ``why`` is the reason that was given with the outcome."""
     if outcome == "better" and not guarded:

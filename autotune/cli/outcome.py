@@ -11,7 +11,7 @@ from autotune.words import (
     FEW,
     HEADLINES,
     WHY_UNGUARDED,
-    interval,
+    interval_or_range,
     percent,
     seconds,
     short_setting,
@@ -136,7 +136,7 @@ def _row(finalist: Finalist, guarded: bool) -> list[str]:
     return [
         short_setting(finalist.setting.to_json()),
         percent(finalist.gain),
-        interval((finalist.lo, finalist.hi)),
+        interval_or_range((finalist.lo, finalist.hi), finalist.seen),
         str(finalist.blocks),
         verdict(finalist.verdict, finalist.words, guarded),
     ]

@@ -14,6 +14,7 @@ from autotune.words import (
     HEADLINES,
     WHY_UNGUARDED,
     interval,
+    interval_or_range,
     percent,
     seconds,
     spelled,
@@ -100,7 +101,7 @@ def _tables(ledger: Ledger, trials: list[Trial], result: Result | None) -> list[
             (
                 f.setting.key.replace(",", " "),
                 percent(f.gain),
-                interval((f.lo, f.hi)),
+                interval_or_range((f.lo, f.hi), f.seen),
                 str(f.blocks),
                 verdict(f.verdict, f.words, result.guard),
             )

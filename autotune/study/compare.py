@@ -101,6 +101,7 @@ class ComparisonOutcome:
             "words": self.failed or self.words,
             "gain": finite(seen.gain),
             "gain_ci95": [finite(seen.lo), finite(seen.hi)] if seen.interval else None,
+            "gain_range": None if seen.interval else [finite(seen.lo), finite(seen.hi)],
             "significant": seen.significant and self.guarded,
             "pairs": seen.n,
             "a_median_s": _median(self.first_s),

@@ -26,7 +26,11 @@ Status = Literal[
 
 @dataclass
 class Finalist:
-    """One setting of the confirmation and what became of it; gains are fractions."""
+    """One setting of the confirmation and what became of it; gains are fractions.
+
+    ``lo`` and ``hi`` are the ends of the interval; where there is none yet, ``seen`` is the range
+    of the blocks' gains.
+    """
 
     setting: Setting
     verdict: str
@@ -35,6 +39,7 @@ class Finalist:
     hi: float | None
     blocks: int
     words: str
+    seen: tuple[float | None, float | None] | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -42,6 +47,7 @@ class Finalist:
             "verdict": self.verdict,
             "gain": self.gain,
             "gain_ci": [self.lo, self.hi],
+            "gain_range": None if self.seen is None else list(self.seen),
             "blocks": self.blocks,
             "words": self.words,
         }
@@ -173,8 +179,7 @@ class Result:
         names = {f.name for f in dataclasses.fields(cls)}
         plain = {k: v for k, v in data.items() if k in names}
         plain["recommended"] = Setting(data["recommended"]["setting"])
-        ends = data.get("gain_ci95")
-        plain["gain_ci"] = None if ends is None else (ends[0], ends[1])
+        plain["gain_ci"] = _ends(data.get("gain_ci95"))
         plain["finalists"] = [
             Finalist(
                 Setting(row["setting"]),
@@ -184,12 +189,17 @@ class Result:
                 row["gain_ci"][1],
                 row["blocks"],
                 row.get("words", ""),
+                _ends(row.get("gain_range")),
             )
             for row in data["finalists"]
         ]
         result = cls(**plain)
         result.launched_s = result.wall_s - result.waiting_s - float(data["overhead_s"])
         return result
+
+
+def _ends(pair: Any) -> tuple[float | None, float | None] | None:
+    return None if pair is None else (pair[0], pair[1])
 
 
 def count_runs(result: Result, ledger: Ledger) -> None:
@@ -260,6 +270,7 @@ def finalist_rows(answer: Answer) -> list[Finalist]:
                 finite(seen.hi) if seen.interval else None,
                 seen.n,
                 decision.why,
+                None if seen.interval else (finite(seen.lo), finite(seen.hi)),
             )
         )
     return sorted(rows, key=lambda row: -(row.gain if row.gain is not None else -1))
