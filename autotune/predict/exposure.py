@@ -7,7 +7,7 @@ moves messages between its old and its new value.  What the trace says of that n
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -118,6 +118,13 @@ class Exposure:
         """Bytes of one message of the collective."""
         ranks = self.values["ranks"] if operation in _SPREAD else 1.0
         return self.values[f"{operation}_bytes"] / max(ranks, 1.0)
+
+
+def unused(parameters: Iterable[str], traced: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
+    """Parameters that could act on nothing in any of the traced launches: a barrier's algorithm
+    where there was no barrier.  ``traced``: values by feature of each launch, at least one."""
+    known = [Exposure(values) for values in traced]
+    return tuple(p for p in parameters if not any(sum(seen.to(p)) for seen in known))
 
 
 def _operation(parameter: str) -> str:
