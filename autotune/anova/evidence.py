@@ -51,7 +51,7 @@ def study_evidence(store: Store, study: Study) -> Evidence:
 
 def _unused(store: Store, study: Study) -> tuple[str, ...]:
     states: dict[str, set[str]] = defaultdict(set)
-    for run in store.runs(study.id, brief=True):
+    for run in store.runs(study.id):
         for name, seen in run.record.read_back.items() if run.record.valid else ():
             states[name].add(seen.state)
     return tuple(sorted(name for name, found in states.items() if found == {"inactive"}))
