@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 
+from autotune.cli.given import this_command
 from autotune.cli.outcome import print_result
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, error_console, write_json
@@ -86,7 +85,7 @@ def finish(result: Result, json_out: str | None, note: str = "") -> None:
     if json_out != "-":
         if note:
             console().print(note, markup=False)
-        print_result(result)
+        print_result(result, command=True)
 
 
 def _write_params(conductor: Conductor, result: Result, path: Path | None) -> None:
@@ -153,13 +152,9 @@ def _interrupted(conductor: Conductor, store: Store, json_out: str | None) -> No
         write_json(result.to_json(), json_out)
     error_console().print(
         f"\nInterrupted; every finished run is kept ({result.search_runs} search runs, "
-        f"{result.confirmation_runs} confirmation runs).  Continue with:\n  {_this_command()}",
+        f"{result.confirmation_runs} confirmation runs).  Continue with:\n  {this_command()}",
         markup=False,
     )
-
-
-def _this_command() -> str:
-    return shlex.join(["autotune", *sys.argv[1:]])
 
 
 def _safe(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from autotune.cli.given import this_command
 from autotune.cli.render import console, table
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest
 from autotune.study.result import Finalist, Result
@@ -19,8 +20,9 @@ from autotune.words import (
 )
 
 
-def print_result(result: Result) -> None:
-    """Print at most a screenful at 80 columns."""
+def print_result(result: Result, command: bool = False) -> None:
+    """Print at most a screenful at 80 columns.  ``command``: it is that of a search, which can be
+    said again."""
     out = console()
     out.print()
     out.print(HEADLINES[result.status], style="bold", markup=False)
@@ -68,10 +70,14 @@ def print_result(result: Result) -> None:
                 markup=False,
                 soft_wrap=True,
             )
+    if result.next_step is not None:
+        _print_step(result.next_step, command)
     out.print(f"study {result.study}:  autotune show {result.study}", markup=False)
 
 
-def print_comparison(request: ComparisonRequest, outcome: ComparisonOutcome) -> None:
+def print_comparison(
+    request: ComparisonRequest, outcome: ComparisonOutcome, command: bool = False
+) -> None:
     """The answer in one sentence, then the figures."""
     out = console()
     out.print()
@@ -95,9 +101,19 @@ def print_comparison(request: ComparisonRequest, outcome: ComparisonOutcome) -> 
         )
     if outcome.cut_short:
         out.print("the budget ended it; the same command with a larger one goes on", markup=False)
+    if outcome.next_step is not None:
+        _print_step(outcome.next_step.to_json(), command)
     _print_rejections(outcome.rejections)
     for warning in outcome.warnings:
         out.print(f"note: {warning}", markup=False)
+
+
+def _print_step(step: dict[str, Any], command: bool) -> None:
+    """What would decide it, and the command for that where this one is its like."""
+    out = console()
+    out.print(f"to decide it: {step['words']}", markup=False)
+    if command and step["options"]:
+        out.print(f"  {this_command(step['options'])}", markup=False, soft_wrap=True)
 
 
 SHOWN = 3

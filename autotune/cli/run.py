@@ -213,4 +213,4 @@ def compare(
     if outcome.failed:
         raise WorkError(f"{outcome.failed}.\nB is {request.second.key}; nothing was compared")
     if json_out != "-":
-        print_comparison(request, outcome)
+        print_comparison(request, outcome, command=True)

@@ -16,6 +16,7 @@ from autotune.study.confirm import Confirmation, confirm_blocks, finite
 from autotune.study.events import Watcher, silent
 from autotune.study.identity import study_key
 from autotune.study.ledger import WARMUP, Entry, Ledger
+from autotune.study.next_step import NextStep, compare_step
 from autotune.study.session import Session
 from autotune.study.target import Target
 from autotune.study.warnings import proof_warnings, rejection_rows
@@ -67,6 +68,8 @@ class ComparisonOutcome:
     proof_warnings: list[str] = field(default_factory=list)
     drift_repeats: int = 0
     cut_short: bool = False
+    next_step: NextStep | None = None
+    """What would decide it, where it is open."""
     failed: str = ""
     guarded: bool = True
     round: int = 1
@@ -111,6 +114,7 @@ class ComparisonOutcome:
             "rejections": self.rejections,
             "drift_repeats": self.drift_repeats,
             "budget_ended_it": self.cut_short,
+            "next_step": None if self.next_step is None else self.next_step.to_json(),
             "warnings": self.warnings,
         }
 
@@ -179,6 +183,8 @@ def outcome_of(
     # Kept runs of an earlier round say nothing about this one.
     rejections = rejection_rows(Ledger.of(entries))
     failed = _failure([e for e in entries if e.key == request.second.key and e.counts])
+    bounds = Budget(bench.ledger, request.budget_s, request.max_runs)
+    step = compare_step(proof, request.plan, pairs, bounds)
     return ComparisonOutcome(
         study=study,
         decision=decision,
@@ -191,6 +197,7 @@ def outcome_of(
         drift_repeats=proof.repeated,
         cut_short=proof.cut_short,
         failed=failed,
+        next_step=step if request.guard and not failed else None,
         guarded=request.guard,
         round=int(blocks.phase.split(":")[1]) + 1,
     )

@@ -18,6 +18,7 @@ from autotune.strategies import create
 from autotune.study.book import StoreBook
 from autotune.study.events import Event, Watcher, silent
 from autotune.study.identity import study_key
+from autotune.study.next_step import search_step
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import Answer, carry_out
 from autotune.study.result import (
@@ -141,6 +142,9 @@ class Conductor:
         result.drift_repeats = sum(proof.repeated for _, proof in answer.proofs)
         result.warnings = study_warnings(ledger, self.book.trials, answer)
         if answer.recommendation is None:
+            step = search_step(answer, self.request.plan, result.ended_by)
+            if step is not None and result.status in ("inconclusive", "too_noisy"):
+                result.next_step = step.to_json()
             return
         if not result.guard:
             result.best = best_seen(ledger, answer.recommendation.setting)

@@ -92,6 +92,8 @@ class Result:
     """``{round, alpha, trials, outcome}`` of every proof of this study."""
     pruning: dict[str, Any] | None = None
     """Whether every parameter of the named setting was seen to matter; "not pruned" where not."""
+    next_step: dict[str, Any] | None = None
+    """``{words, options}``: what would decide an open proof."""
     slow_launches: dict[str, Any] | None = None
     """How often the named setting and the default took twice the usual time."""
     finalists: list[Finalist] = field(default_factory=list)
@@ -135,6 +137,7 @@ class Result:
             "round": self.round,
             "rounds": self.rounds,
             "pruning": self.pruning,
+            "next_step": self.next_step,
             "slow_launches": self.slow_launches,
             "finalists": [f.to_json() for f in self.finalists],
             "warnings": self.warnings,
