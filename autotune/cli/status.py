@@ -127,7 +127,7 @@ def _print(data: dict[str, Any]) -> None:
     out = console()
     counts = ", ".join(f"{count} {state}" for state, count in data["trials"].items())
     out.print(f"study {data['study']}: {data['status']}; trials: {counts or 'none'}", markup=False)
-    if not data["guard"]:
+    if not data["guard"] and not data["result"]:
         out.print(f"{UNGUARDED}: nothing is proven by it", markup=False)
     rows = [
         [
