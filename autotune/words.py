@@ -9,12 +9,22 @@ HEADLINES = {
     "keep_default": "Keep the default: nothing was proven to be faster.",
     "inconclusive": "Not decided: no setting was proven faster, and none was ruled out.",
     "too_noisy": "Too noisy: this machine's runs scatter too much to decide.",
+    "unguarded": "Measured without the guard: nothing is proven.",
     "interrupted": "Interrupted.",
 }
 FEW = 4
 """Settings with more parameters are counted, not spelled out, where they are not the answer."""
 SHORT = 70
 """Letters that a setting may have to be spelled out wherever it is named."""
+
+
+UNGUARDED = "measured without the guard"
+WHY_UNGUARDED = (
+    "Without the guard (--no-guard) the runs beside which other programs were busy count too, so a "
+    "difference may be theirs.  The same command without --no-guard can prove it."
+)
+LOOKS_BETTER = "looks better"
+"""What "better" is called where nothing is proven."""
 
 
 def seconds(value: float | None) -> str:
@@ -75,8 +85,17 @@ def interval(ends: tuple[float | None, float | None] | None) -> str:
     return f"{percent(ends[0])} .. {percent(ends[1])}"
 
 
-def verdict(outcome: str, why: str = "") -> str:
+def interval_or_range(
+    ends: tuple[float | None, float | None] | None, seen: tuple[float | None, float | None] | None
+) -> str:
+    """The interval; where there is none yet, the range of what was seen, which is named so."""
+    return interval(ends) or (f"range {interval(seen)}" if interval(seen) else "")
+
+
+def verdict(outcome: str, why: str = "", guarded: bool = True) -> str:
     """For people; ``why`` is the reason that was given with the outcome."""
+    if outcome == "better" and not guarded:
+        return LOOKS_BETTER
     if outcome == "continue":
         return "open"
     if outcome != "futile":

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from runner.errors import RunnerError
 from runner.lock import MachineLock
 from runner.mpi.discover import find
 from runner.mpi.library import Library
+from runner.supervise import ExecRequest, ExecResult, Supervisor
 from tests.skips import pytest_sessionfinish
 
 __all__ = ["pytest_sessionfinish"]
@@ -81,6 +83,23 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty current directory."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guard is on and sees no foreign load, for tests of what is proven with it.
+
+    Tests share the machine with each other; only what the guard is told of others is changed, in
+    this process.  Without the guard nothing is proven, so ``--no-guard`` cannot stand for it.
+    """
+    run = Supervisor.run
+
+    def alone(self: Supervisor, request: ExecRequest) -> ExecResult:
+        seen = run(self, request)
+        foreign = replace(seen.foreign, cpu_s=0.0, steal_s=0.0, exceeded=False)
+        return replace(seen, foreign=foreign)
+
+    monkeypatch.setattr(Supervisor, "run", alone)
 
 
 @pytest.fixture(scope="session")

@@ -39,15 +39,17 @@ Method = Callable[[Table, Worth, np.random.Generator], Setting]
 @dataclass(frozen=True)
 class Row:
     """One way of choosing.  ``share``: mean share on the cells it was chosen on; ``held_out``: on
-    programs left out while choosing, None without a second program; ``slower``: cells of held-out
-    programs (else of all) slower than their default beyond noise, mean number where drawn at
-    random; ``measured``: share of the figures that are of runs, not of the model."""
+    programs left out while choosing, None without a second program.  ``slower``: cells on which
+    ``setting`` is slower than the default beyond noise; ``held_out_slower``: cells of the programs
+    left out on which what was chosen without them is, None as ``held_out``; both are mean numbers
+    where drawn at random.  ``measured``: share of the figures that are runs', not the model's."""
 
     name: str
     setting: Setting | None
     share: float
     held_out: float | None
     slower: float
+    held_out_slower: float | None
     measured: float
     z: float = 0.0
     """Mean log gain on the cells that ``held_out`` (else ``share``) is of, in standard errors."""
@@ -59,6 +61,7 @@ class Row:
             "share": self.share,
             "held_out_share": self.held_out,
             "slower_cells": self.slower,
+            "held_out_slower_cells": self.held_out_slower,
             "measured": self.measured,
             "z": self.z,
         }
@@ -89,8 +92,10 @@ def choose(table: Table, options: Options, seed: int = 0) -> Choice:
         "direct": lambda t, w, r: direct_setting(t, w),
     }
     rows = [_row(name, way, table, worth, apps, seed) for name, way in ways.items()]
+    none = None if len(apps) < 2 else 0.0
+    default = Row("default", DEFAULT, 0.0, none, 0.0, none, 1.0)
     every = [
-        Row("default", DEFAULT, 0.0, 0.0 if len(apps) > 1 else None, 0.0, 1.0),
+        default,
         *rows,
         _random_row(table, worth, apps, seed),
         _best_row(table, worth, apps, seed),
@@ -112,31 +117,32 @@ def direct_setting(table: Table, worth: Worth) -> Setting:
     """The measured setting with the best mean share among those that slow no cell."""
     cells = list(table.cells)
     allowed = [s for s in worth.everywhere if not worth.slower(s, cells, CAUTION)]
-    best = max(allowed, key=lambda s: worth.mean_share(s, cells), default=DEFAULT)
+    best = max(allowed, key=lambda s: worth.merit(s, cells), default=DEFAULT)
     return best if worth.mean_share(best, cells) > 0 else DEFAULT
 
 
 def _row(name: str, way: Method, table: Table, worth: Worth, apps: Sequence[str], seed: int) -> Row:
     cells = list(table.cells)
     setting = way(table, worth, np.random.default_rng(seed))
-    held, slower, z = _held_out(way, table, worth, apps, seed)
+    held, held_slower, z = _held_out(way, table, worth, apps, seed)
     if held is None:
-        slower = float(len(worth.slower(setting, cells)))
         z = worth.certainty([(cell, setting) for cell in cells])
+    slower = float(len(worth.slower(setting, cells)))
     measured = statistics.fmean(worth.value(cell, setting).measured for cell in cells)
-    return Row(name, setting, worth.mean_share(setting, cells), held, slower, measured, z)
+    share = worth.mean_share(setting, cells)
+    return Row(name, setting, share, held, slower, held_slower, measured, z)
 
 
 def _held_out(
     way: Method, table: Table, worth: Worth, apps: Sequence[str], seed: int
-) -> tuple[float | None, float, float]:
+) -> tuple[float | None, float | None, float]:
     """Mean share on each program when chosen on the others, cells slower than the default there,
     and the mean log gain in standard errors.
 
     Programs without anything to gain count among the slower ones only.
     """
     if len(apps) < 2:
-        return None, 0.0, 0.0
+        return None, None, 0.0
     shares, slower, pairs = [], 0, []
     for app in apps:
         others = table.where(lambda place, app=app: place.app != app)  # type: ignore[misc]
@@ -156,7 +162,8 @@ def _random_row(table: Table, worth: Worth, apps: Sequence[str], seed: int) -> R
     share = statistics.fmean(worth.mean_share(s, cells) for s in settings)
     slower = statistics.fmean(len(worth.slower(s, cells)) for s in settings)
     # A random setting is chosen on nothing, so every program is a held-out one.
-    return Row("rand", None, share, share if len(apps) > 1 else None, slower, 1.0)
+    held = (share, slower) if len(apps) > 1 else (None, None)
+    return Row("rand", None, share, held[0], slower, held[1], 1.0)
 
 
 def _best_row(table: Table, worth: Worth, apps: Sequence[str], seed: int) -> Row:
@@ -167,12 +174,14 @@ def _best_row(table: Table, worth: Worth, apps: Sequence[str], seed: int) -> Row
         if len(worth.everywhere) <= BEST_OF:
             break
     held = [row.held_out for row in rows if row.held_out is not None]
+    hurt = [row.held_out_slower for row in rows if row.held_out_slower is not None]
     return Row(
         "best",
         rows[0].setting if len(rows) == 1 else None,
         statistics.fmean(row.share for row in rows),
         statistics.fmean(held) if held else None,
         statistics.fmean(row.slower for row in rows),
+        statistics.fmean(hurt) if hurt else None,
         1.0,
     )
 
@@ -191,9 +200,9 @@ def _best_of(table: Table, worth: Worth, rng: np.random.Generator) -> Setting:
 def _hindsight(table: Table, worth: Worth) -> Row:
     """The best single setting of all, whatever it slows: the yardstick of the others."""
     cells = list(table.cells)
-    best = max(worth.everywhere, key=lambda s: worth.mean_share(s, cells))
+    best = max(worth.everywhere, key=lambda s: worth.merit(s, cells))
     slower = float(len(worth.slower(best, cells)))
-    return Row("best single", best, worth.mean_share(best, cells), None, slower, 1.0)
+    return Row("best single", best, worth.mean_share(best, cells), None, slower, None, 1.0)
 
 
 def _decide(rows: Sequence[Row], apps: Sequence[str], worth: Worth) -> tuple[str, Setting, str]:
@@ -203,17 +212,27 @@ def _decide(rows: Sequence[Row], apps: Sequence[str], worth: Worth) -> tuple[str
         return row.share if row.held_out is None else row.held_out
 
     usable = [row for row in rows if row.setting is not None and row.setting != DEFAULT]
-    # Doing well on the average is no excuse for slowing one program of the class.
-    harmless = [row for row in usable if row.setting and not worth.slower(row.setting, cells)]
+    # Doing well on the average is no excuse for slowing one program, left out or not.
+    harmless = [
+        row
+        for row in usable
+        if row.setting and not row.held_out_slower and not worth.slower(row.setting, cells, CAUTION)
+    ]
     good = [row for row in harmless if score(row) > 0 and row.z > CERTAIN]
     if not good:
-        why = "no setting is certainly better than the default over the class and slows no program"
-        return "default", DEFAULT, why
-    # Slowing a program is worse than gaining less: fewer slower cells first.
-    best = min(good, key=lambda row: (row.slower, -score(row)))
+        return "default", DEFAULT, _why_none(usable)
+    best = max(good, key=score)
     where = "on programs left out" if len(apps) > 1 else "on the only program there is"
     assert best.setting is not None
     return best.name, best.setting, f"best {where}: {score(best):.0%} of the best known gain"
+
+
+def _why_none(usable: Sequence[Row]) -> str:
+    why = "no setting is certainly better than the default over the class and slows no program"
+    hurt = [f"{row.name}: {row.held_out_slower:.0f}" for row in usable if row.held_out_slower]
+    if hurt:
+        why += f" (cells of programs left out that are slower: {', '.join(hurt)})"
+    return why
 
 
 def _warnings(table: Table, rows: Sequence[Row], apps: Sequence[str], method: str) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,8 @@ class Matter:
     ``alone``: over the trees.  ``shuffled``: half the loss of R2 on unseen settings, which is the
     share of all that the parameter does, alone and with others; over folds.
     ``pearson``/``spearman``: of the numeric value with the response, None for words.
-    ``certain``: the interval of ``shuffled`` is above 0.
+    ``certain``: the interval of ``shuffled`` is above 0, or ``proven``: the study's proof showed
+    that it matters.
     """
 
     name: str
@@ -60,10 +61,11 @@ class Matter:
     shuffled_hi: float
     pearson: float | None
     spearman: float | None
+    proven: bool = False
 
     @property
     def certain(self) -> bool:
-        return self.shuffled_lo > 0
+        return self.proven or self.shuffled_lo > 0
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "certain": self.certain}
@@ -82,7 +84,8 @@ class Together:
 
 @dataclass(frozen=True)
 class Importance:
-    """``r2``: of the forest on settings it has not seen; ``parameters`` the weightiest first."""
+    """``r2``: of the forest on settings it has not seen; ``parameters`` the proven first, then the
+    weightiest."""
 
     parameters: tuple[Matter, ...]
     pairs: tuple[Together, ...]
@@ -91,8 +94,11 @@ class Importance:
     notes: tuple[str, ...]
 
 
-def importance(table: Table, seed: int = 0) -> Importance:
-    """Judge every parameter on log(T_default / T).  Raises WorkError with too few settings."""
+def importance(table: Table, seed: int = 0, proven: Collection[str] = ()) -> Importance:
+    """Judge every parameter on log(T_default / T).  Raises WorkError with too few settings.
+
+    ``proven`` are parameters that a proof showed to matter, whatever the forest makes of them.
+    """
     values = respond(table, "log")
     settings = len(np.unique(table.units))
     if settings < LEAST:
@@ -111,7 +117,8 @@ def importance(table: Table, seed: int = 0) -> Importance:
     if not parts:
         raise WorkError(f"{table.origin}: every setting took the same time; nothing mattered")
     matters = [_matter(table, y, parts, losses, i) for i in range(len(levels))]
-    matters.sort(key=lambda m: (-m.shuffled, -m.alone))
+    matters = [replace(m, proven=m.name in proven) for m in matters]
+    matters.sort(key=lambda m: (-m.proven, -m.shuffled, -m.alone))
     return Importance(tuple(matters), _pairs(table, parts), r2, len(y), tuple(_notes(r2)))
 
 

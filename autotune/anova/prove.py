@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autotune.anova.pairs import Clock, Program, Shown, Terms, check_programs, measure
 from autotune.anova.pooled import MeanGain, mean_gain
 from autotune.anova.prune import Pruned, prune
 from autotune.anova.result import HeldOut, ProgramEvidence
 from autotune.space import DEFAULT, Setting
-from autotune.words import percent
+from autotune.words import UNGUARDED, percent
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,10 @@ def _conclude(pruned: Pruned, shown: Sequence[Shown], terms: Terms) -> Proof:
     held = mean_gain([row for row in rows if row.held_out])
     outsiders = any(row.held_out for row in rows)
     why, step = _objection(rows, gain, terms)
+    if not terms.guard:
+        why, step = f"{UNGUARDED}, which proves nothing", "the same command without --no-guard"
+        rows = [_shows_nothing(row) for row in rows]
+        outsiders = False
     said = (
         f"faster over the class, and shown not to be more than {percent_of(terms.margin)} slower "
         "on any program"
@@ -137,6 +141,11 @@ def _conclude(pruned: Pruned, shown: Sequence[Shown], terms: Terms) -> Proof:
         next_step=step,
         cut_short=any(one.cut_short for one in shown),
     )
+
+
+def _shows_nothing(row: ProgramEvidence) -> ProgramEvidence:
+    """A program's row where the guard was off: its figures stay, its verdict does not."""
+    return replace(row, verdict="unguarded") if row.verdict in ("passed", "slower") else row
 
 
 def _held_out(mean: MeanGain | None, margin: float) -> HeldOut:

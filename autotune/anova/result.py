@@ -14,15 +14,17 @@ from autotune.space import Setting
 from autotune.space.trust import check_name
 
 SCHEMA = "autotune-classwide-1"
-Status = Literal["recommended", "keep_default", "unproven"]
-Verdict = Literal["passed", "slower", "open", "failed"]
+Status = Literal["recommended", "keep_default", "unproven", "unguarded"]
+Verdict = Literal["passed", "slower", "open", "failed", "unguarded"]
 """``passed``: shown not to be slower than the default by more than the margin.  ``slower``: shown
-to be.  ``failed``: runs with the setting failed or did not end."""
+to be.  ``failed``: runs with the setting failed or did not end.  ``unguarded``: measured without
+the guard, so nothing is shown."""
 HeldOut = Literal["gain", "no loss", "loss", "open"]
 """``recommended``: proven by interleaved runs.  ``keep_default``: nothing was proven, or there was
 nothing to prove.  ``unproven``: chosen from recorded runs only; must not become anyone's default.
+``unguarded``: run without the guard, which proves nothing; must not become anyone's default either.
 """
-STATUSES: tuple[Status, ...] = ("recommended", "keep_default", "unproven")
+STATUSES: tuple[Status, ...] = ("recommended", "keep_default", "unproven", "unguarded")
 _LATER = (
     "margin", "held_out_lo", "held_out_hi", "held_out_shows", "pruned_unclear", "not_pruned",
     "next_step",

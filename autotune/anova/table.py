@@ -6,8 +6,8 @@ Repeats of a setting are not rows: they say how exact a row is, not how settings
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -73,6 +73,12 @@ class Table:
             {key: self.best[key] for key in cells},
             {key: self.same.get(key, {}) for key in cells},
         )
+
+    def without(self, names: Collection[str]) -> Table:
+        """The same rows without these parameters: what does nothing is no factor."""
+        left = {name: levels for name, levels in self.levels.items() if name not in names}
+        columns = [self.names.index(name) for name in left]
+        return replace(self, levels=left, factors=self.factors[:, columns])
 
     def codes(self, name: str) -> NDArray[np.int_]:
         """Position of every row's level in ``levels[name]``; shape (rows,)."""

@@ -72,9 +72,12 @@ class Worth:
         return self._cells[cell].raw_gain(setting)
 
     def share(self, cell: str, setting: Setting) -> float | None:
-        """gain / gain of OPUB; None on a null cell."""
+        """gain / gain of OPUB, at most 1; None on a null cell.
+
+        A setting that looks better than OPUB is the best known by itself, and no more than that.
+        """
         best = self.table.best[cell]
-        return None if best.null else self.value(cell, setting).gain / best.gain
+        return None if best.null else min(self.value(cell, setting).gain / best.gain, 1.0)
 
     def mean_share(self, setting: Setting, cells: Sequence[str]) -> float:
         """Mean share over programs (each the mean over its cells that have something to gain)."""
@@ -85,6 +88,11 @@ class Worth:
                 by_app.setdefault(self.table.cells[cell].app, []).append(share)
         means = [sum(shares) / len(shares) for shares in by_app.values()]
         return sum(means) / len(means) if means else 0.0
+
+    def merit(self, setting: Setting, cells: Sequence[str]) -> tuple[float, float]:
+        """To choose by: the mean share, then the mean log gain, which has no upper bound."""
+        logs = [self.value(cell, setting).log for cell in cells]
+        return self.mean_share(setting, cells), -sum(logs) / max(len(logs), 1)
 
     def slower(
         self, setting: Setting, cells: Sequence[str], sigmas: float | None = None

@@ -30,11 +30,13 @@ def _run(arguments: list[str]) -> int:
     import typer
 
     from autotune.cli.commands import build
+    from autotune.cli.given import remember
     from autotune.cli.render import error_console
     from autotune.errors import AutotuneError
     from runner.errors import RunnerError, RunnerUsageError
 
     _give_home()
+    remember(arguments)
     try:
         with _terminated_like_interrupted():
             code = build()(args=arguments, prog_name="autotune", standalone_mode=False)

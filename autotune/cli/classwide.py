@@ -20,7 +20,7 @@ from autotune.anova.pairs import (
     on_machine,
 )
 from autotune.anova.prove import Proof, prove
-from autotune.anova.result import RESULTS, ClasswideResult
+from autotune.anova.result import RESULTS, ClasswideResult, Status
 from autotune.anova.sources import dataset_table
 from autotune.anova.table import Table
 from autotune.cli import options as o
@@ -146,7 +146,7 @@ def classwide(
             except KeyboardInterrupt:
                 error_console().print("interrupted; the same command goes on where it was")
                 raise
-    result = _result(recorded, choice, proof, programs, cluster)
+    result = _result(recorded, choice, proof, programs, cluster, guard)
     path = RESULTS.save(result)
     if json_out:
         write_json(result.to_json(), json_out)
@@ -233,6 +233,7 @@ def _result(
     proof: Proof | None,
     programs: Sequence[Program],
     cluster: str,
+    guard: bool,
 ) -> ClasswideResult:
     library = programs[0].target.library if programs else None
     mpi = {"name": library.family, "version": library.version} if library else {}
@@ -255,10 +256,14 @@ def _result(
             why=choice.why,
             **shared,
         )
+    status: Status = "recommended" if proof.proven else "keep_default"
+    if not guard:
+        status = "unguarded"
+    stands = status == "keep_default"
     return ClasswideResult(
-        status="recommended" if proof.proven else "keep_default",
-        setting=proof.setting if proof.proven else DEFAULT,
-        method=choice.method if proof.proven else "default",
+        status=status,
+        setting=DEFAULT if stands else proof.setting,
+        method="default" if stands else choice.method,
         why=proof.why,
         evidence=proof.evidence,
         margin=proof.margin,

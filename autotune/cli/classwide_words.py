@@ -12,6 +12,7 @@ HEADLINES = {
     "recommended": "A better setting for the class is proven.",
     "keep_default": "Keep the default: nothing better is proven for the class.",
     "unproven": "Chosen from recorded runs only: not proven, not to be published.",
+    "unguarded": "Measured without the guard: nothing is proven.",
 }
 
 HELD_OUT = {
@@ -29,18 +30,21 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None
         [
             row.name,
             f"{row.share:.0%}",
+            _count(row.slower),
             "-" if row.held_out is None else f"{row.held_out:.0%}",
-            f"{row.slower:.1f}".removesuffix(".0"),
+            "-" if row.held_out_slower is None else _count(row.held_out_slower),
         ]
         for row in choice.rows
     ]
-    title = "share of the best known gain, on recorded runs"
-    columns = ["chosen by", ">share", ">programs left out", ">cells slower than default"]
+    title = "share of the best known gain, and cells slower than the default, on recorded runs"
+    columns = ["chosen by", ">share", ">cells slower", ">left out: share", ">cells slower"]
     out.print(table(title, columns, rows))
+    if any(row.held_out is not None for row in choice.rows):
+        out.print("left out: each program, with what was chosen without it", markup=False)
     out.print(f"chosen: {choice.method} ({choice.why})", markup=False)
     out.print(f"  {choice.setting.key.replace(',', ' ')}", markup=False)
     if proof is not None:
-        _print_proof(proof)
+        _print_proof(proof, result.status != "unguarded")
     out.print()
     out.print(HEADLINES[result.status], style="bold", markup=False)
     out.print(f"{result.why}", markup=False)
@@ -60,13 +64,19 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None
         out.print(f"note: {warning}", markup=False)
 
 
-def _print_proof(proof: Proof) -> None:
+def _count(number: float) -> str:
+    """A number of cells, with a decimal where it is a mean."""
+    return f"{number:.1f}".removesuffix(".0")
+
+
+def _print_proof(proof: Proof, guarded: bool) -> None:
     out = console()
     margin = f"{100 * proof.margin:g} %"
     pruned = proof.pruned
     sure = [name for name in pruned.without if name not in pruned.unclear]
     if sure:
-        out.print(f"taken out, costs less than {margin}: {', '.join(sure)}", markup=False)
+        costs = f"costs less than {margin}" if guarded else "looks as if it costs nothing"
+        out.print(f"taken out, {costs}: {', '.join(sure)}", markup=False)
     if pruned.unclear:
         out.print(f"taken out, not shown to act: {', '.join(pruned.unclear)}", markup=False)
     if pruned.unproven:
@@ -86,6 +96,7 @@ def _print_proof(proof: Proof) -> None:
     columns = ["program", ">ranks", ">gain", ">95 % interval", ">pairs", "verdict"]
     if rows:
         out.print(table("measured now, against the default", columns, rows))
-        out.print(f"passed: shown not to be more than {margin} slower (--margin)", markup=False)
+        if guarded:
+            out.print(f"passed: shown not to be more than {margin} slower (--margin)", markup=False)
     if proof.cut_short:
         out.print("the budget ended it; the same command with a larger one goes on", markup=False)

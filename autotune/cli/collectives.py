@@ -15,7 +15,7 @@ from autotune.collectives.result import TABLES, CollectiveResult
 from autotune.errors import UsageError
 from autotune.store import Store
 from autotune.study.duration import parse_duration
-from autotune.words import interval, percent
+from autotune.words import HEADLINES, WHY_UNGUARDED, interval, percent, verdict
 from runner.micro.sizes import sizes as parse_sizes
 
 USUAL = "bcast,allreduce,reduce,allgather,alltoall"
@@ -117,11 +117,17 @@ def _print(result: CollectiveResult) -> None:
                 result.algorithm(part, row.size),
                 percent(row.gain),
                 interval((row.lo, row.hi)),
-                row.verdict,
+                verdict(row.verdict, guarded=result.guarded),
             ]
             for row in part.evidence
         ]
-        columns = [">bytes", "proven", ">gain of what was found", ">interval", "verdict"]
+        columns = [
+            ">bytes",
+            "proven" if result.guarded else "found",
+            ">gain of what was found",
+            ">interval",
+            "verdict",
+        ]
         out.print(table("", columns, rows))
     if result.left_out:
         out.print(
@@ -129,4 +135,8 @@ def _print(result: CollectiveResult) -> None:
             "larger one goes on",
             markup=False,
         )
+    if not result.guarded:
+        out.print()
+        out.print(HEADLINES["unguarded"], style="bold", markup=False)
+        out.print(WHY_UNGUARDED, markup=False)
     out.print("\n* between the sizes that were searched; intervals hold at all sizes together")

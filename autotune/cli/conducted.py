@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 
+from autotune.cli.given import this_command
 from autotune.cli.outcome import print_result
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, error_console, write_json
 from autotune.errors import AutotuneError
 from autotune.publish import NotObeyed, write_tune_file
-from autotune.store import Store
+from autotune.space import Setting
+from autotune.store import Process, Store
 from autotune.study.conduct import FINISHED, Conducting, Conductor, Request
 from autotune.study.procedure import FinishedElsewhere
 from autotune.study.result import Result
-from autotune.words import percent
+from autotune.words import UNGUARDED, percent
+
+PROVES_ELSEWHERE = "another worker proves what was found"
 
 
 def study(request: Request, store: Store, params_file: Path | None, json_out: str | None) -> None:
@@ -37,7 +40,7 @@ def study(request: Request, store: Store, params_file: Path | None, json_out: st
     except FinishedElsewhere:
         if not _known(conducting, json_out):
             error_console().print(
-                "the search phase is over and another worker proves what was found: autotune "
+                f"the search phase is over and {PROVES_ELSEWHERE}: autotune "
                 f"status {conducting.study.hash[:12]}",
                 markup=False,
                 soft_wrap=True,
@@ -66,10 +69,13 @@ def _known(conducting: Conducting, json_out: str | None) -> bool:
 
 
 def _stopped(conductor: Conductor, store: Store, status: str, result: Result | None) -> None:
-    """Store how a study stopped; a worker that stops leaves the answer of others as it is."""
+    """Store how a study stopped; a worker that stops leaves the answer of others as it is, and
+    those who go on."""
     study = conductor.study.id
-    if conductor.request.join and store.get_study(study).status in FINISHED:
-        return
+    if conductor.request.join:
+        others = [w for w in store.workers(study) if not w.lost and w.owner != Process.here()]
+        if others or store.get_study(study).status in FINISHED:
+            return
     store.set_result(study, status, None if result is None else result.to_json())
 
 
@@ -80,34 +86,64 @@ def finish(result: Result, json_out: str | None, note: str = "") -> None:
     if json_out != "-":
         if note:
             console().print(note, markup=False)
-        print_result(result)
+        print_result(result, command=True)
 
 
 def _write_params(conductor: Conductor, result: Result, path: Path | None) -> None:
-    """The parameter file of a proven setting; a file that is not obeyed becomes a warning."""
-    if result.status != "recommended" or result.gain is None or result.gain_ci is None:
+    """The parameter file of a proven setting; a file that is not obeyed becomes a warning.
+
+    Without the guard, of the one that looked better, and only where its place was named.
+    """
+    if result.status == "unguarded" and path is not None:
+        claim = _unguarded_claim(result)
+    else:
+        claim = _proven_claim(result)
+    if claim is None:
         return
+    setting, proof = claim
     request = conductor.request
     place = path or Path(f"autotune-{_safe(result.app)}-{result.study[:8]}.conf")
-    low, high = result.gain_ci
     where = (
         f"for {result.app} on {result.ranks} ranks, {result.mpi['name']} {result.mpi['version']}, "
         f"machine {result.machine}, cluster {result.cluster}"
     )
-    proof = (
-        f"gain over the default {percent(result.gain)}, 95 % interval {percent(low)} to "
-        f"{percent(high)}, {result.confirmation_runs} confirmation runs; study {result.study}"
-    )
     use = f"use: mpirun --tune {shlex.quote(place.name)} ...   undo: leave the option out"
-    evidence = [f"autotune: {result.recommended.key}", where, proof, use]
+    evidence = [f"autotune: {setting.key}", where, *proof, use]
     try:
         written = write_tune_file(
-            place, request.target, request.space, result.recommended, evidence, conductor.runner
+            place, request.target, request.space, setting, evidence, conductor.runner
         )
     except NotObeyed as problem:
         result.warnings.append(str(problem))
         return
     result.params_file = str(written) if written else None
+
+
+def _proven_claim(result: Result) -> tuple[Setting, list[str]] | None:
+    """The proven setting, and what its file says of the proof."""
+    if result.status != "recommended" or result.gain is None or result.gain_ci is None:
+        return None
+    said = f"gain over the default {_gain_words(result.gain, result.gain_ci)}"
+    return result.recommended, [f"{said}, {_runs_words(result)}"]
+
+
+def _unguarded_claim(result: Result) -> tuple[Setting, list[str]] | None:
+    """The setting that looked better without the guard, and what its file says of that."""
+    best = Setting((result.best or {}).get("setting", {}))
+    rows = [f for f in result.finalists if f.verdict == "better" and f.setting == best]
+    if not rows or rows[0].gain is None:
+        return None
+    seen = rows[0]
+    said = f"looked {_gain_words(rows[0].gain, (seen.lo, seen.hi))} faster than the default"
+    return best, [f"{UNGUARDED.upper()}, NOT PROVEN", f"{said}, {_runs_words(result)}"]
+
+
+def _gain_words(gain: float, ends: tuple[float | None, float | None]) -> str:
+    return f"{percent(gain)}, 95 % interval {percent(ends[0])} to {percent(ends[1])}"
+
+
+def _runs_words(result: Result) -> str:
+    return f"{result.confirmation_runs} confirmation runs; study {result.study}"
 
 
 def _interrupted(conductor: Conductor, store: Store, json_out: str | None) -> None:
@@ -117,13 +153,9 @@ def _interrupted(conductor: Conductor, store: Store, json_out: str | None) -> No
         write_json(result.to_json(), json_out)
     error_console().print(
         f"\nInterrupted; every finished run is kept ({result.search_runs} search runs, "
-        f"{result.confirmation_runs} confirmation runs).  Continue with:\n  {_this_command()}",
+        f"{result.confirmation_runs} confirmation runs).  Continue with:\n  {this_command()}",
         markup=False,
     )
-
-
-def _this_command() -> str:
-    return shlex.join(["autotune", *sys.argv[1:]])
 
 
 def _safe(name: str) -> str:

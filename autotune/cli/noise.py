@@ -13,7 +13,7 @@ from autotune.stats import estimate_words
 from autotune.store import Store
 from autotune.study.duration import parse_duration
 from autotune.study.noise import FEWEST, NoiseReport, measure_noise
-from autotune.words import seconds
+from autotune.words import UNGUARDED, seconds
 
 
 def noise(
@@ -68,6 +68,8 @@ def _print(report: NoiseReport) -> None:
         f"{report.runs + report.rejected} runs were rejected for foreign load",
         markup=False,
     )
+    if not report.guard:
+        out.print(f"{UNGUARDED}: other programs may have made part of it", markup=False)
     if report.resolution:
         out.print(f"the figure has steps of {seconds(report.resolution)}", markup=False)
     rows = [

@@ -6,14 +6,24 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from autotune.cli.given import this_command
 from autotune.cli.render import console, table
 from autotune.space import Setting
 from autotune.study.result import Finalist, Result
-from autotune.words import HEADLINES, Names, interval, percent, seconds, verdict
+from autotune.words import (
+    HEADLINES,
+    WHY_UNGUARDED,
+    Names,
+    interval_or_range,
+    percent,
+    seconds,
+    verdict,
+)
 
 
-def print_result(result: Result) -> None:
-    """Print at most a screenful at 80 columns."""
+def print_result(result: Result, command: bool = False) -> None:
+    """Print at most a screenful at 80 columns.  ``command``: it is that of a search, which can be
+    said again."""
     out = console()
     names = result.names
     out.print()
@@ -31,7 +41,7 @@ def print_result(result: Result) -> None:
             table(
                 "",
                 ["setting", ">gain", ">95 % interval", ">pairs", "verdict"],
-                [_row(f, names) for f in result.finalists],
+                [_row(f, names, result.guard) for f in result.finalists],
             )
         )
         _print_long(names, result)
@@ -43,6 +53,8 @@ def print_result(result: Result) -> None:
         markup=False,
     )
     _print_rejections(result.rejections, names)
+    if not result.guard:
+        out.print(WHY_UNGUARDED, markup=False)
     for words in result.evidence():
         out.print(names.within(words), markup=False)
     for warning in result.warnings:
@@ -55,20 +67,33 @@ def print_result(result: Result) -> None:
             f"{seconds(result.best['median_s'])}, median of {result.best['n']}",
             markup=False,
         )
+        if result.params_file:
+            out.print(
+                f"its parameter file, not proven: {result.params_file}",
+                markup=False,
+                soft_wrap=True,
+            )
+    if result.next_step is not None:
+        _print_step(result.next_step, command)
     out.print(f"study {result.study}:  autotune show {result.study}", markup=False)
 
 
-def print_comparison(a: str, b: str, data: Mapping[str, Any]) -> None:
+def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = False) -> None:
     """The answer in one sentence, then the figures.
 
     ``a`` and ``b`` are keys of settings; ``data`` is what ``ComparisonOutcome.to_json()`` gives.
+    ``command``: it is that of a comparison, which can be said again.
     """
     out = console()
     names = Names({a: "A", b: "B"})
     out.print()
     out.print(f"B against A: {names.within(data['words'])}", style="bold", markup=False)
+    guarded = data.get("guard", True)
     if data["outcome"] != "failed":
-        out.print(f"{verdict(data['outcome'], data['why'])} ({data['why']})", markup=False)
+        said = verdict(data.get("seen", data["outcome"]), data["why"], guarded)
+        out.print(f"{said} ({data['why']})", markup=False)
+    if not guarded:
+        out.print(WHY_UNGUARDED, markup=False)
     rows = [
         [name, key.replace(",", " "), seconds(data[f"{name.lower()}_median_s"])]
         for name, key in (("A", a), ("B", b))
@@ -85,9 +110,19 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any]) -> None:
         )
     if data["budget_ended_it"]:
         out.print("the budget ended it; the same command with a larger one goes on", markup=False)
+    if data.get("next_step") is not None:
+        _print_step(data["next_step"], command)
     _print_rejections(data["rejections"], names)
     for warning in data["warnings"] if data["outcome"] != "failed" else ():
         out.print(f"note: {names.within(warning)}", markup=False)
+
+
+def _print_step(step: dict[str, Any], command: bool) -> None:
+    """What would decide it, and the command for that where this one is its like."""
+    out = console()
+    out.print(f"to decide it: {step['words']}", markup=False)
+    if command and step["options"]:
+        out.print(f"  {this_command(step['options'])}", markup=False, soft_wrap=True)
 
 
 SHOWN = 3
@@ -132,13 +167,13 @@ def _launcher(result: Result) -> str:
         return "mpirun"
 
 
-def _row(finalist: Finalist, names: Names) -> list[str]:
+def _row(finalist: Finalist, names: Names, guarded: bool) -> list[str]:
     return [
         names.name(finalist.setting.key),
         percent(finalist.gain),
-        interval((finalist.lo, finalist.hi)),
+        interval_or_range((finalist.lo, finalist.hi), finalist.seen),
         str(finalist.blocks),
-        verdict(finalist.verdict, finalist.words),
+        verdict(finalist.verdict, finalist.words, guarded),
     ]
 
 

@@ -20,7 +20,7 @@ from autotune.stats import Plan
 from autotune.store import Store
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.target import Target
-from autotune.words import percent
+from autotune.words import UNGUARDED, percent
 from runner.errors import RunnerError
 from runner.launch import Runner
 from runner.mpi.discover import adapter as adapter_for
@@ -135,7 +135,9 @@ def check_prediction(
         outcome = compare_settings(request, opened)
     if not wanted.quiet:
         print_comparison(request.first.key, request.second.key, outcome.to_json())
-    if outcome.decision.outcome != "better":
+    if not outcome.guarded:
+        return Proof(outcome, None, f"it was {UNGUARDED}: that proves nothing")
+    if outcome.verdict != "better":
         return Proof(outcome, None, "it was not proven to be faster than the default")
     if params_file is None:
         return Proof(outcome, None, "")

@@ -23,7 +23,7 @@ from autotune.study.identity import study_key
 from autotune.study.session import MEASURED
 from autotune.study.settings import read_settings
 from autotune.study.target import limit_words
-from autotune.words import seconds
+from autotune.words import UNGUARDED, seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.discover import adapter as adapter_for
@@ -87,7 +87,7 @@ def run(
                 said = "\nInterrupted: the program was ended, and nothing was stored."
                 error_console().print(said, markup=False)
                 raise
-        study = opened.study(study_key(target, known, adapter, "run", {}, 0))
+        study = opened.study(study_key(target, known, adapter, "run", {}, 0, guard))
         opened.add_run(
             study.id,
             None,
@@ -102,7 +102,7 @@ def run(
     if json_out:
         write_json({"setting": chosen.to_json(), "run": to_json(record)}, json_out)
     if json_out != "-":
-        _print(record)
+        _print(record, guard)
         _print_effects(record, known.launched(chosen))
         if (record.metric_count or 0) > 1 and target.app.metric_choice is None:
             _say(several_words(record.metric_count or 0))
@@ -114,7 +114,7 @@ def _say(words: str) -> None:
     error_console().print(words, markup=False)
 
 
-def _print(record: RunRecord) -> None:
+def _print(record: RunRecord, guard: bool) -> None:
     out = console()
     words = f"{record.state}" + (f": {record.reason}" if record.reason else "")
     out.print(words, markup=False, style="bold")
@@ -125,6 +125,12 @@ def _print(record: RunRecord) -> None:
         f"foreign load {seconds(record.foreign_cpu_s)}, {verified[record.verified]}",
         markup=False,
     )
+    if not guard and record.foreign_cpu_s > record.foreign_limit_s:
+        out.print(
+            f"{UNGUARDED}, which would have rejected this run (at most "
+            f"{seconds(record.foreign_limit_s)} of foreign load)",
+            markup=False,
+        )
     if record.bindings:
         out.print(f"ranks bound to CPUs: {' | '.join(record.bindings)}", markup=False)
     if record.read_back:
@@ -241,4 +247,4 @@ def compare(
     if outcome.failed:
         raise WorkError(f"{outcome.failed}.\nB is {request.second.key}; nothing was compared")
     if json_out != "-":
-        print_comparison(request.first.key, request.second.key, data)
+        print_comparison(request.first.key, request.second.key, data, command=True)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autotune.cli.conducted import PROVES_ELSEWHERE
 from autotune.cli.render import error_console
 from autotune.errors import WorkError
 from autotune.store import Store
@@ -18,7 +19,7 @@ from autotune.study.moved import follow
 from autotune.study.result import Result
 from autotune.words import remaining
 from runner.errors import RunnerError
-from runner.scheduler import Job, Scheduler, find
+from runner.scheduler import Job, Scheduler, State, find
 
 POLL_S = 2.0
 BEGINNING_S = 5.0
@@ -75,11 +76,13 @@ class _Jobs:
     request: Request
     ids: list[str] = field(default_factory=list)
     logs: list[Path] = field(default_factory=list)
+    _seen: dict[str, State] = field(default_factory=dict)
+    _ended: set[str] = field(default_factory=set)
+    """Jobs of which it is known, and was said, that they ended."""
 
     def submit(self) -> None:
         study = self.store.get_study(self.study_id)
         words = [sys.executable, "-m", "autotune", "worker", study.hash[:16]]
-        words += [] if self.request.guard else ["--no-guard"]
         log = Path.cwd() / f"autotune-{study.hash[:8]}-worker{len(self.ids)}.log"
         job = Job(
             words=tuple(words),
@@ -99,12 +102,14 @@ class _Jobs:
         """Until the study has its answer."""
         began, told, again = time.monotonic(), "", 0
         while True:
-            states = self._states()
+            self._look()
+            states = Counter(self._seen.values())
             # Asked after the states: what ended by then has stored its answer.
             study = follow(self.store, self.store.get_study(self.study_id))
             answer = answer_of(study, self.request.plan)
             if answer is not None:
                 return answer
+            self._say_ended()
             if not states["running"] and not states["pending"]:
                 if again == AGAIN:
                     raise WorkError(self._in_vain())
@@ -123,19 +128,36 @@ class _Jobs:
                 told = line
             time.sleep(POLL_S)
 
-    def _states(self) -> Counter[str]:
-        """How many are in each state.  Schedulers do not answer now and then: asked again."""
+    def _look(self) -> None:
+        """Ask for the state of every job.  Schedulers do not answer now and then: asked again."""
         for _ in range(PATIENCE):
             try:
-                return Counter(self.scheduler.states(self.ids).values())
+                self._seen = self.scheduler.states(self.ids)
+                return
             except RunnerError as problem:
                 _say(f"{problem}; asking again")
                 time.sleep(UNANSWERED_S)
-        return Counter(self.scheduler.states(self.ids).values())
+        self._seen = self.scheduler.states(self.ids)
+
+    def _say_ended(self) -> None:
+        """Tell of every worker that ended before the study had its answer, and how."""
+        for job, log in zip(self.ids, self.logs, strict=True):
+            if self._seen.get(job) != "ended" or job in self._ended:
+                continue
+            self._ended.add(job)
+            said = _lines(log)
+            if PROVES_ELSEWHERE in " ".join(said[-_SHOWN_LINES:]):
+                _say(f"worker {job} has ended: {PROVES_ELSEWHERE}")
+                continue
+            last = f"its last words: {said[-1]}" if said else "it said nothing"
+            _say(
+                f"worker {job} is lost: {last} ({log.name}).  Nothing that it finished is; its "
+                "trial is measured again"
+            )
 
     def _in_vain(self) -> str:
         log = self.logs[-1]
-        said = log.read_text(errors="replace").splitlines() if log.exists() else []
+        said = _lines(log)
         shown = "".join(f"\n  | {line}" for line in said[-_SHOWN_LINES:])
         return (
             "all workers have ended without an answer.  Nothing is lost: the same command goes "
@@ -155,6 +177,15 @@ class _Jobs:
                 self.scheduler.cancel(self.ids)
                 return
             time.sleep(POLL_S / 4)
+
+
+def _lines(log: Path) -> list[str]:
+    """What a worker printed, without empty lines; none where its log is not there (yet)."""
+    try:
+        text = log.read_text(errors="replace")
+    except OSError:
+        return []
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def _say(words: str) -> None:

@@ -200,6 +200,8 @@ def search(
     with Store.open(store) as opened:
         if request.join:
             told = worker_words(words, space, strategy, option, preset, seed, request.plan)
+            if not guard:
+                told = ["--no-guard", *told]
             for name, path in (("--features", features), ("--params-file", params_file)):
                 if path is not None:
                     told = [name, str(path.absolute()), *told]

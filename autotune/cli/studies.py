@@ -17,7 +17,7 @@ from autotune.study.compare import COMPARE
 from autotune.study.conduct import FINISHED
 from autotune.study.ledger import DEFAULT_KEY
 from autotune.study.result import Result, damaged
-from autotune.words import beginning, percent, seconds
+from autotune.words import UNGUARDED, beginning, percent, seconds
 
 ROOM = 54
 """Columns of a setting in a list at 80 columns, the figures beside it."""
@@ -130,6 +130,8 @@ def _print_key(study: Study) -> None:
         f"{key.strategy}, seed {key.seed}",
         markup=False,
     )
+    if not key.guarded:
+        out.print(f"{UNGUARDED}: nothing is proven by it", markup=False)
 
 
 def export(

@@ -10,7 +10,7 @@ import typer
 
 from autotune.cli.options import StoreUrl
 from autotune.errors import UsageError
-from autotune.store import Store
+from autotune.store import Store, Study
 from autotune.study.trust import judge
 
 
@@ -19,11 +19,12 @@ def worker(
         str, typer.Argument(metavar="STUDY", help="Its number, or the beginning of its hash.")
     ],
     guard: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--guard/--no-guard", help="Reject runs during which other processes were busy."
+            "--guard/--no-guard",
+            help="Reject runs during which other processes were busy.  Default: as the study says.",
         ),
-    ] = True,
+    ] = None,
     trust: Annotated[
         bool,
         typer.Option("--trust", help="Run what the study asks for, whoever wrote it there."),
@@ -53,6 +54,8 @@ def worker(
             f"what you want: autotune worker {found.hash[:12]} --trust   (docs/security.md says "
             "how requests are trusted without it)"
         )
+    if guard is not None and guard != found.key.guarded:
+        raise UsageError(_other_guard(found))
     request, place = verdict.request, verdict.request.cwd
     if store and "://" not in store:
         store = str(Path(store).expanduser().absolute())  # It is said again in another directory.
@@ -67,8 +70,21 @@ def worker(
         "--of",
         found.hash,
         *(["--store", store] if store else []),
-        *([] if guard else ["--no-guard"]),
     ]
     code = main(request.with_options(own))
     if code:
         raise typer.Exit(code)
+
+
+def _other_guard(study: Study) -> str:
+    """Why a worker cannot measure otherwise than the others."""
+    name = study.hash[:12]
+    if study.key.guarded:
+        return (
+            f"study {name} is measured with the guard: a worker without it would leave nothing of "
+            "it proven; leave --no-guard out"
+        )
+    return (
+        f"study {name} was begun with --no-guard, and all of its workers measure without the "
+        "guard; leave --guard out, or begin a study without --no-guard"
+    )

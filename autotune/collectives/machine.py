@@ -121,8 +121,9 @@ class Machine:
         target = target_for(self.target, self.operation, sizes)
         options = {"sizes": list(sizes)}
         adapter = Session.adapter(target)
-        key = study_key(target, self.space, adapter, "collectives", options, self.seed)
-        with Session(self.store, key, target, self.space, self.guard, self.watch) as session:
+        how = ("collectives", options, self.seed, self.guard)
+        key = study_key(target, self.space, adapter, *how)
+        with Session(self.store, key, target, self.space, self.watch) as session:
             wanted = (session.study.id, setting.key)
             place = self.asked[wanted]
             self.asked[wanted] += 1

@@ -42,7 +42,10 @@ class Part:
 @dataclass(frozen=True)
 class CollectiveResult:
     """Tables of a cluster; ``algorithms`` maps an operation's numbers to their names, ``left_out``
-    names the tables that the budget did not hold."""
+    names the tables that the budget did not hold.
+
+    Without the guard (``guarded`` False) the rules are what looked better: nothing is proven.
+    """
 
     cluster: str
     machine: str
@@ -51,6 +54,7 @@ class CollectiveResult:
     parts: tuple[Part, ...]
     algorithms: dict[str, dict[str, str]]
     left_out: tuple[str, ...] = ()
+    guarded: bool = True
 
     @property
     def id(self) -> str:
@@ -58,8 +62,13 @@ class CollectiveResult:
         return content_id(self._content())
 
     @property
-    def proven(self) -> bool:
+    def found(self) -> bool:
+        """Whether any rule leaves the library's own choice, proven or not."""
         return any(part.proven for part in self.parts)
+
+    @property
+    def proven(self) -> bool:
+        return self.guarded and self.found
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -86,8 +95,11 @@ class CollectiveResult:
 
     def _content(self) -> dict[str, Any]:
         plain = dataclasses.asdict(self)
+        # Ids of results of earlier versions stay what they are.
         if not self.left_out:
-            del plain["left_out"]  # Ids of complete results do not depend on it.
+            del plain["left_out"]
+        if self.guarded:
+            del plain["guarded"]
         return {"schema": SCHEMA, **json.loads(json.dumps(plain))}
 
     def to_json(self) -> dict[str, Any]:

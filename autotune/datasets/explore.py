@@ -85,8 +85,8 @@ class Campaign:
         target, space = prepared.target, prepared.space
         options = {"plan": self.plan.name, "cell": prepared.plan.key}
         seed = self.plan.seed
-        key = study_key(target, space, Session.adapter(target), EXPLORE, options, seed)
-        with Session(self.store, key, target, space, self.guard, self.watch) as on:
+        key = study_key(target, space, Session.adapter(target), EXPLORE, options, seed, self.guard)
+        with Session(self.store, key, target, space, self.watch) as on:
             bench = Patient(on.bench, on.bench.quiet, self.watch, self.clock)
             bench.run(DEFAULT, WARMUP, 0)
             for block in self.missing(prepared):

@@ -7,7 +7,7 @@ moves messages between its old and its new value.  What the trace says of that n
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -125,3 +125,10 @@ def acting(setting: Setting, values: Mapping[str, float]) -> Setting:
     """The setting less the parameters that act on nothing that the program was seen to do."""
     exposure = Exposure(values)
     return setting.without(*(name for name in setting if sum(exposure.to(name)) < UNUSED))
+
+
+def unused(parameters: Iterable[str], traced: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
+    """Parameters that could act on nothing in any of the traced launches: a barrier's algorithm
+    where there was no barrier.  ``traced``: values by feature of each launch, at least one."""
+    known = [Exposure(values) for values in traced]
+    return tuple(p for p in parameters if not any(sum(seen.to(p)) for seen in known))

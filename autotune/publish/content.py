@@ -35,6 +35,7 @@ class Evidence:
     ``machine`` describes where it was measured; ``check`` is what
     :mod:`autotune.publish.recheck` needs to measure again: a list of programs with input and ranks,
     of a study also the command line and its origin (:class:`autotune.study.origin.Origin`).
+    ``guarded``: runs were rejected for foreign load; without that nothing is proven.
     """
 
     source: str
@@ -53,9 +54,13 @@ class Evidence:
     mpi_bin: str = ""
     """Directory of the launcher that was used."""
     check: tuple[Mapping[str, Any], ...] = ()
+    guarded: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        return vars(self) | {"check": [dict(c) for c in self.check]}
+        plain = vars(self) | {"check": [dict(c) for c in self.check]}
+        if self.guarded:
+            del plain["guarded"]  # As earlier versions wrote it, and read it.
+        return plain
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Evidence:

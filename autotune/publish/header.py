@@ -17,6 +17,7 @@ from autotune.names import is_file_name, names_path
 from autotune.publish.block import BEGIN, BLANK
 from autotune.publish.content import Content, Evidence
 from autotune.publish.words import comment_text
+from autotune.words import UNGUARDED
 
 SCHEMA = 1
 _DATA = re.compile(r"data: (\{.*?\})(?: -->)?$", re.MULTILINE)
@@ -87,6 +88,8 @@ class Header:
         ]
         if not seen.proven:
             said.insert(0, "NOT PROVEN TO BE FASTER, published on demand")
+        if not seen.guarded:
+            said.insert(0, f"{UNGUARDED.upper()}: other programs may have made the difference")
         if not self.proven:
             said.insert(0, "UNPROVEN: no library here was seen to obey this file")
         # Signs that could end a comment of HTML are written as JSON escapes.
@@ -127,8 +130,9 @@ def _check(header: Header) -> None:
         raise TypeError("a number is none")
     if not all(isinstance(one, dict) for one in seen.check):
         raise TypeError("what to check is none")
-    if not (isinstance(header.proven, bool) and isinstance(seen.proven, bool)):
-        raise TypeError("proven is neither true nor false")
+    for flag in (header.proven, seen.proven, seen.guarded):
+        if not isinstance(flag, bool):
+            raise TypeError("proven or guarded is neither true nor false")
 
 
 def gain_words(seen: Evidence) -> str:

@@ -20,7 +20,7 @@ from autotune.study.bench import MachineBusy
 from autotune.study.budget import BudgetTooSmall
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher, silent
-from autotune.words import count
+from autotune.words import UNGUARDED, count
 from runner.mpi.library import Library
 
 
@@ -133,6 +133,10 @@ def _judged(source: str, program: str, claim: Claim, outcome: ComparisonOutcome)
         return Recheck(source, program, "gone", outcome.failed, data)
     answer = claim.answer(outcome.decision)
     words = answer.words(outcome.decision)
+    if not outcome.guarded:
+        said = data | answer.to_json() | {"status": "cannot be told"}
+        words = f"{UNGUARDED}, which tells nothing: {words}"
+        return Recheck(source, program, "cannot be told", words, said)
     if outcome.cut_short and answer.status == "cannot be told":
         words += "; the budget ended it"
     return Recheck(source, program, answer.status, words, data | answer.to_json())

@@ -23,6 +23,7 @@ from autotune.space import Setting, load_space
 from autotune.space.trust import check_config_name, check_groups, known_names
 from autotune.store import Store, Study, StudyKey
 from autotune.study.origin import Origin
+from autotune.words import UNGUARDED
 from runner.machine import describe
 from runner.mpi.library import Library
 
@@ -88,12 +89,14 @@ def _from_study(
             "the search first"
         )
     values = result["recommended"]["setting"]
-    proven = bool(values) and result["status"] == "recommended"
+    guarded = study.key.guarded
+    proven = bool(values) and result["status"] == "recommended" and guarded
     if not values and insist and result.get("best"):
         values = result["best"]["setting"]
     if not values:
+        why = NOTHING if guarded else f"it was {UNGUARDED}: nothing is proven by it"
         raise UsageError(
-            f"study {study.hash[:12]}: {NOTHING}; there is nothing to publish.\n"
+            f"study {study.hash[:12]}: {why}; there is nothing to publish.\n"
             "--force publishes the best setting that was seen, and says in the file that it is "
             "not proven."
         )
@@ -121,9 +124,27 @@ def _from_study(
         cluster=key.cluster,
         mpi_bin=key.mpi.path,
         check=(_check_of(study),),
+        guarded=guarded,
     )
-    doubts = _study_doubts(study, cluster) + _common_doubts(evidence, cluster, library)
+    doubts = (
+        _loaded(store, study)
+        + _study_doubts(study, cluster)
+        + _common_doubts(evidence, cluster, library)
+    )
     return Proposal(_content(runs[-1].launched), evidence, tuple(doubts), False)
+
+
+def _loaded(store: Store, study: Study) -> list[str]:
+    """A doubt where runs count that the guard rejects: earlier versions did not store that it was
+    off."""
+    if not study.key.guarded:
+        return []
+    counted = [r.record for r in store.runs(study.id, brief=True) if r.record.valid]
+    loaded = sum(record.foreign_cpu_s > record.foreign_limit_s for record in counted)
+    if not loaded:
+        return []
+    words = f"in {loaded} of the {len(counted)} runs that count other programs used the machine"
+    return [f"it was {UNGUARDED}: {words}"]
 
 
 def _check_of(study: Study) -> dict[str, Any]:
@@ -172,7 +193,9 @@ def _study_doubts(study: Study, cluster: Cluster) -> list[str]:
 
 def _common_doubts(evidence: Evidence, cluster: Cluster, library: Library) -> list[str]:
     doubts = []
-    if not evidence.proven:
+    if not evidence.guarded:
+        doubts.append(f"it was {UNGUARDED}: nothing is proven by it")
+    elif not evidence.proven:
         doubts.append("its setting was not proven to be faster")
     if evidence.cluster != cluster.name:
         doubts.append(f"it was measured on cluster {evidence.cluster}, not on {cluster.name}")
@@ -202,6 +225,7 @@ def _from_classwide(result: ClasswideResult, cluster: Cluster, library: Library)
     name = check_config_name("spaces", result.space, f"classwide:{result.id}")
     space = load_space(name, library=library)
     seen = result.evidence
+    proven = result.status != "unguarded"
     evidence = Evidence(
         source=f"classwide:{result.id}",
         proven=result.proven,
@@ -209,8 +233,8 @@ def _from_classwide(result: ClasswideResult, cluster: Cluster, library: Library)
         setting=result.setting.key,
         programs=tuple(f"{e.app}{f' {e.input}' if e.input else ''} {e.ranks}x" for e in seen),
         runs=2 * sum(e.pairs for e in seen),
-        gain=result.gain,
-        gain_ci=None if result.gain is None else (result.lo, result.hi),
+        gain=result.gain if proven else None,
+        gain_ci=(result.lo, result.hi) if proven and result.gain is not None else None,
         date=result.date[:10],
         mpi_family=result.mpi.get("name", result.mpi.get("family", "")),
         mpi_version=result.mpi.get("version", ""),
@@ -222,10 +246,11 @@ def _from_classwide(result: ClasswideResult, cluster: Cluster, library: Library)
                 "input": e.input,
                 "ranks": e.ranks,
                 # A program of the class on which nothing was shown claims no gain.
-                "gain": e.gain if e.lo is not None and e.lo > 0 else None,
+                "gain": e.gain if proven and e.lo is not None and e.lo > 0 else None,
             }
             for e in seen
         ),
+        guarded=result.status != "unguarded",
     )
     doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
     launched = space.launched(result.setting)
@@ -233,7 +258,7 @@ def _from_classwide(result: ClasswideResult, cluster: Cluster, library: Library)
 
 
 def _from_collectives(result: CollectiveResult, cluster: Cluster, library: Library) -> Proposal:
-    if not result.proven:
+    if not result.found:
         raise UsageError(
             f"collectives:{result.id}: no entry of its tables was proven to be faster; there is "
             "nothing to publish"
@@ -243,12 +268,12 @@ def _from_collectives(result: CollectiveResult, cluster: Cluster, library: Libra
     gains = [row.gain for part in parts for row in part.evidence if row.verdict == "better"]
     evidence = Evidence(
         source=f"collectives:{result.id}",
-        proven=True,
-        status="recommended",
+        proven=result.proven,
+        status="recommended" if result.proven else "unguarded",
         setting=f"{len(result.rules)} rules for {', '.join({p.operation: 0 for p in parts})}",
         programs=tuple(f"{part.operation} {part.ranks}x" for part in parts),
         runs=sum(part.launches for part in parts),
-        gain=statistics.median(gains) if gains else None,
+        gain=statistics.median(gains) if gains and result.proven else None,
         date=result.date[:10],
         mpi_family=result.mpi["name"],
         mpi_version=result.mpi["version"],
@@ -265,6 +290,7 @@ def _from_collectives(result: CollectiveResult, cluster: Cluster, library: Libra
             }
             for part in parts
         ),
+        guarded=result.guarded,
     )
     doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
     return Proposal(Content(rules=result.rules), evidence, tuple(doubts), True)

@@ -23,7 +23,7 @@ from autotune.publish.rules import ENABLE, FILE
 from autotune.publish.trust import Trust
 from autotune.publish.tune_file import NotObeyed
 from autotune.space.trust import check_config_name, known_names
-from autotune.words import count
+from autotune.words import UNGUARDED, count
 
 
 @dataclass
@@ -100,7 +100,12 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
         prober.check(fmt, header.content, _loading(path, text, header, prober))
     except NotObeyed as problem:
         return FileState(path, False, str(problem), header)
-    return FileState(path, True, f"{count(len(header.content.names), 'value')} in force", header)
+    why = f"{count(len(header.content.names), 'value')} in force"
+    if not header.evidence.guarded:
+        why += f"; {UNGUARDED} and published on demand: not proven"
+    elif not header.evidence.proven:
+        why += "; published on demand: not proven"
+    return FileState(path, True, why, header)
 
 
 def _other_mpi(header: Header, here: str) -> str:

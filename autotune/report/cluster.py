@@ -23,6 +23,7 @@ from autotune.study.ledger import DEFAULT_KEY
 from autotune.study.result import Result
 from autotune.words import (
     HEADLINES,
+    UNGUARDED,
     binary,
     interval,
     percent,
@@ -131,6 +132,7 @@ def classwide_section(result: ClasswideResult) -> Section:
         "recommended": f"One setting for all: {percent(result.gain)} on average{ends}.",
         "keep_default": "One setting for all: the default stands.",
         "unproven": "One setting for all: chosen from recorded runs, not proven.",
+        "unguarded": f"One setting for all: {UNGUARDED}, not proven.",
     }[result.status]
     rows = tuple(
         (
@@ -205,11 +207,14 @@ def collectives_section(result: CollectiveResult) -> Section:
             )
         )
     proven = sum(part.proven for part in result.parts)
+    sure = "are proven to be" if result.guarded else "look"
     said = (
-        f"{proven} of {len(result.parts)} tables have entries that are proven to be faster than "
+        f"{proven} of {len(result.parts)} tables have entries that {sure} faster than "
         f"what the library chooses by itself; {result.mpi['name']} {result.mpi['version']}, "
         f"{result.date[:10]}, collectives:{result.id}."
     )
+    if not result.guarded:
+        said += f"  {HEADLINES['unguarded']}"
     return Section("Collectives", words=(said,), figures=tuple(drawings))
 
 

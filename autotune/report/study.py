@@ -10,7 +10,17 @@ from autotune.report.page import Copy, Section, Table
 from autotune.store import Store, StoredRun, Study, Trial
 from autotune.study.ledger import CONFIRM, DEFAULT_KEY, Ledger, entry_of
 from autotune.study.result import Finalist, Result
-from autotune.words import HEADLINES, Names, interval, percent, seconds, spelled, verdict
+from autotune.words import (
+    HEADLINES,
+    WHY_UNGUARDED,
+    Names,
+    interval,
+    interval_or_range,
+    percent,
+    seconds,
+    spelled,
+    verdict,
+)
 
 SHOWN = 10
 """Settings in the table of what was seen."""
@@ -63,6 +73,8 @@ def _words(study: Study, ledger: Ledger, result: Result | None) -> list[str]:
         if result.ended_by:
             words.append(f"The search ended: {result.ended_by}.")
         words += map(result.names.within, result.evidence())
+        if not result.guard:
+            words.append(WHY_UNGUARDED)
     counted = [e.record for e in ledger.entries if e.counts and e.record.valid]
     # Over its limit and yet counted: the guard would have rejected it.
     loaded = sum(record.foreign_cpu_s > record.foreign_limit_s for record in counted)
@@ -97,14 +109,15 @@ def _tables(ledger: Ledger, trials: list[Trial], result: Result | None) -> list[
             (
                 _title(names, f),
                 percent(f.gain),
-                interval((f.lo, f.hi)),
+                interval_or_range((f.lo, f.hi), f.seen),
                 str(f.blocks),
-                verdict(f.verdict, f.words),
+                verdict(f.verdict, f.words, result.guard),
             )
             for f in result.finalists
         )
         columns = ("setting", ">gain", ">95 % interval", ">pairs", "verdict")
-        made.append(Table("Proof against the default", columns, rows))
+        title = "Proof against the default" if result.guard else "Against the default, unproven"
+        made.append(Table(title, columns, rows))
     done = sorted((t for t in trials if t.estimate is not None), key=lambda t: t.estimate or 0.0)
     seen = tuple((t.key.replace(",", " "), f"{t.estimate:.3f}", t.state) for t in done[:SHOWN])
     if seen:

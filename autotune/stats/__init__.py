@@ -8,6 +8,7 @@ from autotune.stats.blocks import DefaultLevel, design, drifted, ratio_to_defaul
 from autotune.stats.compare import MIN_GAIN, Comparison, NoBlocks, compare
 from autotune.stats.error_budget import ErrorBudget
 from autotune.stats.estimate import Estimate, estimate
+from autotune.stats.foresee import Foreseen, foresee, pairs_needed, scatter
 from autotune.stats.pairs import detect_resolution
 from autotune.stats.racing import beliefs, finalists, next_run, noise_of, time_limit
 from autotune.stats.rejection import depends_on_setting
@@ -25,6 +26,7 @@ __all__ = [
     "DefaultLevel",
     "ErrorBudget",
     "Estimate",
+    "Foreseen",
     "NoBlocks",
     "Plan",
     "Resolvable",
@@ -39,10 +41,13 @@ __all__ = [
     "estimate",
     "estimate_words",
     "finalists",
+    "foresee",
     "next_run",
     "noise_of",
+    "pairs_needed",
     "ratio_to_default",
     "resolution_table",
+    "scatter",
     "settle",
     "slow_launches",
     "time_limit",

@@ -15,7 +15,8 @@ def comparison_words(c: Comparison) -> str:
     """
     blocks = "1 block" if c.n == 1 else f"{c.n} blocks"
     if not c.interval:
-        return f"not decided: {_gain(c)}, {blocks} ({_span(c.lo, c.hi)}), too few for an interval"
+        seen = f"range {_span(c.lo, c.hi)}"
+        return f"not decided: {_gain(c)}, {blocks} ({seen}), too few for an interval"
     if c.hi < 0:
         top = f"to {_extra(c.lo)}" if c.lo > -1 else "or more"
         size = f"at least {_extra(c.gain)}" if c.bound == "at most" else _extra(c.gain)
@@ -44,7 +45,7 @@ def estimate_words(e: Estimate) -> str:
     high = f"to {e.hi:.4g} s" if math.isfinite(e.hi) else "s or more"
     span = f"{e.lo:.4g} {high}"
     if not e.interval:
-        return f"{least}{e.median:.4g} s, {runs} ({span}), too few for an interval"
+        return f"{least}{e.median:.4g} s, {runs} (range {span}), too few for an interval"
     return f"{least}{e.median:.4g} s, {_whole(e.level)} % interval {span}, {runs}"
 
 

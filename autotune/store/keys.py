@@ -19,6 +19,8 @@ from autotune.store.text import canonical, load
 
 _SEED_LIMIT = 2**63
 _GIB = 2**30
+GUARD = "guard"
+"""The condition that is False where runs were measured without the guard."""
 
 
 def digest(value: Any) -> str:
@@ -85,7 +87,7 @@ class StudyKey:
     ``ranks`` are the ranks or, where the space contains them, the cores given.  ``cluster_hash`` is
     over the cluster definition, whose launch options are part of the default.  ``inherited`` are
     MCA values in force from outside.  ``conditions`` holds whatever else changes what a run means
-    (such as a flat default or a cleaned environment), in JSON types.
+    (such as a flat default, a cleaned environment, or no guard), in JSON types.
     Raises UsageError for a seed outside 64 bits.
     """
 
@@ -113,6 +115,11 @@ class StudyKey:
 
     def __hash__(self) -> int:
         return hash(self.hash)
+
+    @property
+    def guarded(self) -> bool:
+        """Whether runs are rejected for foreign load; without that nothing is proven by them."""
+        return self.conditions.get(GUARD) is not False
 
     @property
     def context(self) -> str:

@@ -6,18 +6,22 @@ does.  Times are the database's own, so that clocks of workers do not matter.
 
 from __future__ import annotations
 
+import hashlib
+
 from sqlalchemy import Connection, insert, select, text, update
 
 from autotune.store import schema as s
 from autotune.store import studies
 from autotune.store.dialect import Dialect
-from autotune.store.model import RUNNING
+from autotune.store.model import RUNNING, Worker
 from autotune.store.owner import Process
 from autotune.store.trials import owner_columns
 
 BEAT_S = 10.0
 LEASE_S = 60.0
 """A lease that was not renewed for so long is free."""
+_WORKER = "worker:"
+"""How the names of the roles begin that say who takes part."""
 
 
 def now(connection: Connection, dialect: Dialect) -> float:
@@ -59,12 +63,35 @@ def take_role(connection: Connection, dialect: Dialect, study_id: int, name: str
     return True
 
 
+def enroll(connection: Connection, dialect: Dialect, study_id: int) -> None:
+    """This process takes part in a study until it says that it leaves, or is not seen any more."""
+    me = Process.here()
+    where = hashlib.sha256(repr(owner_columns(me)).encode()).hexdigest()[:32]
+    take_role(connection, dialect, study_id, f"{_WORKER}{where}")
+
+
+def workers(connection: Connection, dialect: Dialect, study_id: int) -> list[Worker]:
+    """Who takes part in a study, the one that was seen last first, lost ones too."""
+    at = now(connection, dialect)
+    query = select(s.role).where(s.role.c.study_id == study_id, s.role.c.name.startswith(_WORKER))
+    found = []
+    for row in connection.execute(query.order_by(s.role.c.heartbeat_at.desc(), s.role.c.name)):
+        owner = Process(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)
+        seen_s = max(at - row.heartbeat_at, 0.0)
+        found.append(Worker(owner, seen_s, owner.surely_dead() or seen_s > LEASE_S))
+    return found
+
+
 def role_holder(connection: Connection, dialect: Dialect, study_id: int, name: str) -> str | None:
-    """``host:pid`` of who holds a role; None where nobody does, or its lease has run out."""
+    """``host:pid`` of who holds a role; None where nobody does, who did is gone, or its lease has
+    run out."""
     row = connection.execute(
         select(s.role).where(s.role.c.study_id == study_id, s.role.c.name == name)
     ).first()
     if row is None or row.heartbeat_at < now(connection, dialect) - LEASE_S:
+        return None
+    owner = Process(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)
+    if owner.surely_dead():
         return None
     return f"{row.owner_host}:{row.owner_pid}"
 

@@ -76,6 +76,17 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Worker:
+    """A process that takes part in a study; ``lost``: it ended without a word, or was not seen for
+    as long as a lease lasts."""
+
+    owner: Process
+    seen_s: float
+    """Seconds since it was last seen, by the database's clock."""
+    lost: bool
+
+
+@dataclass(frozen=True)
 class StoredRun:
     """One run and its place.  ``order`` rises over the runs of a study; ``trial`` is a number."""
 

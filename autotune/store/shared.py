@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from autotune.store import leases, studies, trials
 from autotune.store.database import Database
-from autotune.store.model import Trial, Value
+from autotune.store.model import Trial, Value, Worker
 
 
 class Shared:
@@ -52,6 +52,16 @@ class Shared:
         """``host:pid`` of who holds a role, None where nobody does or its lease has run out."""
         with self._database.read() as connection:
             return leases.role_holder(connection, self._database.dialect, study_id, name)
+
+    def enroll(self, study_id: int) -> None:
+        """Say that this process takes part in a study, until :meth:`release`."""
+        with self._database.write() as connection:
+            leases.enroll(connection, self._database.dialect, study_id)
+
+    def workers(self, study_id: int) -> list[Worker]:
+        """Who takes part in a study, the one that was seen last first, lost ones too."""
+        with self._database.read() as connection:
+            return leases.workers(connection, self._database.dialect, study_id)
 
     def clock(self) -> float:
         """Seconds of the epoch by the database's own clock."""

@@ -18,10 +18,11 @@ from autotune.study.effect import idle_difference
 from autotune.study.events import Watcher, silent
 from autotune.study.identity import study_key
 from autotune.study.ledger import WARMUP, Entry, Ledger
+from autotune.study.next_step import NextStep, compare_step
 from autotune.study.session import Session
 from autotune.study.target import Target
 from autotune.study.warnings import proof_warnings, rejection_rows
-from autotune.words import asked_time, seconds
+from autotune.words import UNGUARDED, asked_time, seconds
 
 COMPARE = "compare"
 """The strategy of such a study."""
@@ -77,14 +78,25 @@ class ComparisonOutcome:
     proof_warnings: list[str] = field(default_factory=list)
     drift_repeats: int = 0
     cut_short: bool = False
+    next_step: NextStep | None = None
+    """What would decide it, where it is open."""
     failed: str = ""
+    guarded: bool = True
     round: int = 1
     """Which measurement of this comparison it is; each further one (``remeasure``) is a question of
     its own, with an alpha of its own."""
 
     @property
+    def verdict(self) -> str:
+        """The decision's outcome; "failed" where B never ran, "unguarded" without the guard."""
+        if self.failed:
+            return "failed"
+        return self.decision.outcome if self.guarded else "unguarded"
+
+    @property
     def words(self) -> str:
-        return comparison_words(self.decision.comparison)
+        said = comparison_words(self.decision.comparison)
+        return said if self.guarded else f"{said}; {UNGUARDED}: nothing is proven"
 
     @property
     def warnings(self) -> list[str]:
@@ -95,12 +107,15 @@ class ComparisonOutcome:
         return {
             "study": self.study,
             "round": self.round,
-            "outcome": "failed" if self.failed else self.decision.outcome,
+            "guard": self.guarded,
+            "outcome": self.verdict,
+            "seen": self.decision.outcome,
             "why": self.failed or self.decision.why,
             "words": self.failed or self.words,
             "gain": finite(seen.gain),
             "gain_ci95": [finite(seen.lo), finite(seen.hi)] if seen.interval else None,
-            "significant": seen.significant,
+            "gain_range": None if seen.interval else [finite(seen.lo), finite(seen.hi)],
+            "significant": seen.significant and self.guarded,
             "pairs": seen.n,
             "a_median_s": _median(self.first_s),
             "b_median_s": _median(self.second_s),
@@ -109,6 +124,7 @@ class ComparisonOutcome:
             "rejections": self.rejections,
             "drift_repeats": self.drift_repeats,
             "budget_ended_it": self.cut_short,
+            "next_step": None if self.next_step is None else self.next_step.to_json(),
             "warnings": self.warnings,
         }
 
@@ -126,7 +142,9 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
 
     def key_of(target: Target) -> StudyKey:
         adapter = Session.adapter(target)
-        return study_key(target, request.space, adapter, COMPARE, request.options, request.seed)
+        return study_key(
+            target, request.space, adapter, COMPARE, request.options, request.seed, request.guard
+        )
 
     request.target = target = as_begun(request.target, store, key_of, request.watch)
     with Session(
@@ -134,13 +152,11 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
         key_of(target),
         target,
         request.space,
-        request.guard,
         request.watch,
         budget_s=request.budget_s,
     ) as on:
         outcome = compare_on(on.bench, request, on.study.hash[:12])
-        status = "failed" if outcome.failed else outcome.decision.outcome
-        store.set_result(on.study.id, status, outcome.to_json())
+        store.set_result(on.study.id, outcome.verdict, outcome.to_json())
     return outcome
 
 
@@ -214,6 +230,8 @@ def outcome_of(
     # Kept runs of an earlier round say nothing about this one.
     rejections = rejection_rows(Ledger.of(entries))
     failed = _failure([e for e in entries if e.key == request.second.key and e.counts])
+    bounds = Budget(bench.ledger, request.budget_s, request.max_runs)
+    step = compare_step(proof, request.plan, pairs, bounds)
     return ComparisonOutcome(
         study=study,
         decision=decision,
@@ -226,6 +244,8 @@ def outcome_of(
         drift_repeats=proof.repeated,
         cut_short=proof.cut_short,
         failed=failed,
+        next_step=step if request.guard and not failed else None,
+        guarded=request.guard,
         round=int(blocks.phase.split(":")[1]) + 1,
     )
 

@@ -19,6 +19,7 @@ from autotune.study.book import StoreBook
 from autotune.study.choice import as_begun
 from autotune.study.events import Event, Watcher, silent
 from autotune.study.identity import study_key
+from autotune.study.next_step import search_step
 from autotune.study.origin import origin_of
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import Answer, carry_out
@@ -38,7 +39,7 @@ from autotune.study.warnings import study_warnings
 
 FINISH = "finish"
 """The role of the worker that proves what all found."""
-FINISHED = ("recommended", "keep_default", "inconclusive", "too_noisy")
+FINISHED = ("recommended", "keep_default", "inconclusive", "too_noisy", "unguarded")
 
 
 @dataclass
@@ -122,6 +123,7 @@ class Conductor:
             ranks=target.ranks,
             strategy=self.request.strategy,
             seed=self.request.seed,
+            guard=self.study.key.guarded,
             ended_by=ended_by,
             trials=len(self.book.trials),
             budget_s=self.request.plan.budget_s,
@@ -139,12 +141,18 @@ class Conductor:
         best = answer.search.best
         ledger = self.bench.ledger
         result.best = best_seen(ledger, best.effective if best else None)
-        result.status = judge_status(answer, ledger)
+        result.status = judge_status(answer, ledger, result.guard)
         result.finalists = finalist_rows(answer)
-        result.rounds = round_rows(answer)
+        result.rounds = round_rows(answer, result.guard)
         result.drift_repeats = sum(proof.repeated for _, proof in answer.proofs)
         result.warnings = study_warnings(ledger, self.book.trials, answer)
         if answer.recommendation is None:
+            step = search_step(answer, self.request.plan, result.ended_by)
+            if step is not None and result.status in ("inconclusive", "too_noisy"):
+                result.next_step = step.to_json()
+            return
+        if not result.guard:
+            result.best = best_seen(ledger, answer.recommendation.setting)
             return
         name_recommendation(result, answer.recommendation)
         result.best = best_seen(ledger, result.recommended)
@@ -165,7 +173,6 @@ class Conducting:
             self._key(request.target),
             request.target,
             request.space,
-            request.guard,
             self._watch,
             request.join,
             request.plan.budget_s,
@@ -181,6 +188,7 @@ class Conducting:
             request.strategy,
             request.identity,
             request.seed,
+            request.guard,
         )
 
     def _watch(self, event: Event) -> None:

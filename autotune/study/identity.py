@@ -6,7 +6,7 @@ import hashlib
 from typing import Any
 
 from autotune.space import Space
-from autotune.store import AppInfo, MachineInfo, MpiInfo, StudyKey
+from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, StudyKey
 from autotune.study.programs import file_hash, program_hash
 from autotune.study.target import Target
 from runner.machine import describe
@@ -20,8 +20,12 @@ def study_key(
     strategy: str,
     options: dict[str, Any],
     seed: int,
+    guard: bool = True,
 ) -> StudyKey:
-    """The key of a search; equal keys are one study, whatever their budgets (DESIGN)."""
+    """The key of a search; equal keys are one study, whatever their budgets (DESIGN).
+
+    Runs without the guard (``guard`` False) are a study of their own: no proof rests on them.
+    """
     machine = describe()
     inherited = target.inherited(adapter)
     program = target.program
@@ -65,6 +69,7 @@ def study_key(
             "timeout_s": target.timeout_s,
             "oversubscribed": target.oversubscribed,
             **_added_conditions(target),
+            **({} if guard else {GUARD: False}),
         },
         stdin=target.stdin or "",
     )

@@ -32,8 +32,14 @@ def belong(store: Store, begun: Study, own: Study) -> None:
     measured = follow(store, begun)
     if measured.hash == own.hash:
         return
+    unlike = measured.key.guarded != own.key.guarded  # A node has no part in that.
     different = {n for n, part in _parts(begun.key).items() if part != _parts(own.key)[n]}
-    if measured.id != begun.id or store.trials(begun.id) or not different <= _FOLLOWS_NODE:
+    if (
+        unlike
+        or measured.id != begun.id
+        or store.trials(begun.id)
+        or not different <= _FOLLOWS_NODE
+    ):
         raise UsageError(
             f"this would be another study than {measured.hash[:12]}: it differs in "
             f"{', '.join(sorted(different))}; start workers on equal nodes, in the same environment"

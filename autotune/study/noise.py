@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autotune.errors import WorkError
@@ -48,11 +48,13 @@ class NoiseReport:
     resolution: float | None
     run_wall_s: float
     rows: list[Resolvable]
+    guard: bool = True
 
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": "autotune-noise-1",
             "study": self.study,
+            "guard": self.guard,
             "runs": self.runs,
             "runs_rejected": self.rejected,
             "median_s": self.seconds.median,
@@ -81,10 +83,10 @@ def measure_noise(
     """
 
     def key_of(one: Target) -> StudyKey:
-        return study_key(one, space, Session.adapter(one), NOISE, {}, 0)
+        return study_key(one, space, Session.adapter(one), NOISE, {}, 0, guard)
 
     target = as_begun(target, store, key_of, watch)
-    with Session(store, key_of(target), target, space, guard, watch, budget_s=budget_s) as on:
+    with Session(store, key_of(target), target, space, watch, budget_s=budget_s) as on:
         bench = on.bench
         before = bench.ledger.rejected
         budget = Budget(bench.ledger, budget_s).from_here()
@@ -106,6 +108,7 @@ def measure_noise(
                 "are the least that tell anything: give more --budget"
             )
         report = _report(entries, on.study.hash[:12], bench.ledger.rejected - before)
+        report = replace(report, guard=guard)
         store.set_result(on.study.id, MEASURED, report.to_json())
     return report
 

@@ -15,15 +15,22 @@ from autotune.study.ledger import Ledger
 from autotune.study.procedure import Answer
 from autotune.study.recommendation import Recommendation
 from autotune.study.warnings import rejection_rows, slow_words
-from autotune.words import Names, interval, percent, share
+from autotune.words import LOOKS_BETTER, Names, interval, percent, share
 
 SCHEMA = "autotune-result-1"
-Status = Literal["recommended", "keep_default", "inconclusive", "too_noisy", "interrupted"]
+Status = Literal[
+    "recommended", "keep_default", "inconclusive", "too_noisy", "unguarded", "interrupted"
+]
+"""``unguarded``: measured to the end without the guard, so nothing is proven either way."""
 
 
 @dataclass
 class Finalist:
-    """One setting of the confirmation and what became of it; gains are fractions."""
+    """One setting of the confirmation and what became of it; gains are fractions.
+
+    ``lo`` and ``hi`` are the ends of the interval; where there is none yet, ``seen`` is the range
+    of the blocks' gains.
+    """
 
     setting: Setting
     verdict: str
@@ -32,6 +39,7 @@ class Finalist:
     hi: float | None
     blocks: int
     words: str
+    seen: tuple[float | None, float | None] | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -39,6 +47,7 @@ class Finalist:
             "verdict": self.verdict,
             "gain": self.gain,
             "gain_ci": [self.lo, self.hi],
+            "gain_range": None if self.seen is None else list(self.seen),
             "blocks": self.blocks,
             "words": self.words,
         }
@@ -58,6 +67,8 @@ class Result:
     ranks: int
     strategy: str
     seed: int
+    guard: bool = True
+    """Whether runs were rejected for foreign load."""
     ended_by: str = ""
     trials: int = 0
     budget_s: float | None = None
@@ -81,6 +92,8 @@ class Result:
     """``{round, alpha, trials, outcome}`` of every proof of this study."""
     pruning: dict[str, Any] | None = None
     """Whether every parameter of the named setting was seen to matter; "not pruned" where not."""
+    next_step: dict[str, Any] | None = None
+    """``{words, options}``: what would decide an open proof."""
     slow_launches: dict[str, Any] | None = None
     """How often the named setting and the default took twice the usual time."""
     finalists: list[Finalist] = field(default_factory=list)
@@ -107,6 +120,7 @@ class Result:
             "ranks": self.ranks,
             "strategy": self.strategy,
             "seed": self.seed,
+            "guard": self.guard,
             "ended_by": self.ended_by,
             "trials": self.trials,
             "budget_s": self.budget_s,
@@ -125,6 +139,7 @@ class Result:
             "round": self.round,
             "rounds": self.rounds,
             "pruning": self.pruning,
+            "next_step": self.next_step,
             "slow_launches": self.slow_launches,
             "finalists": [f.to_json() for f in self.finalists],
             "warnings": self.warnings,
@@ -172,8 +187,7 @@ class Result:
         names = {f.name for f in dataclasses.fields(cls)}
         plain = {k: v for k, v in data.items() if k in names}
         plain["recommended"] = Setting(data["recommended"]["setting"])
-        ends = data.get("gain_ci95")
-        plain["gain_ci"] = None if ends is None else (ends[0], ends[1])
+        plain["gain_ci"] = _ends(data.get("gain_ci95"))
         plain["finalists"] = [
             Finalist(
                 Setting(row["setting"]),
@@ -183,6 +197,7 @@ class Result:
                 row["gain_ci"][1],
                 row["blocks"],
                 row.get("words", ""),
+                _ends(row.get("gain_range")),
             )
             for row in data["finalists"]
         ]
@@ -197,6 +212,10 @@ def damaged(problem: Exception) -> WorkError:
         f"a stored result is damaged ({problem!r:.200}): somebody else wrote to the results "
         "database.  Use a copy from before, or another database (--store)"
     )
+
+
+def _ends(pair: Any) -> tuple[float | None, float | None] | None:
+    return None if pair is None else (pair[0], pair[1])
 
 
 def count_runs(result: Result, ledger: Ledger) -> None:
@@ -230,8 +249,13 @@ NOISY_SPREAD = 0.25
 """Relative spread of the default from which an open question is put down to noise."""
 
 
-def judge_status(answer: Answer, ledger: Ledger) -> Status:
-    """What the confirmation means; without finalists nothing beat the default."""
+def judge_status(answer: Answer, ledger: Ledger, guarded: bool = True) -> Status:
+    """What the confirmation means; without finalists nothing beat the default.
+
+    Without the guard it means nothing: other work may have slowed either side.
+    """
+    if not guarded:
+        return "unguarded"
     proof = answer.proof
     if answer.chosen is not None:
         return "recommended"
@@ -264,6 +288,7 @@ def finalist_rows(answer: Answer) -> list[Finalist]:
                 finite(seen.hi) if seen.interval else None,
                 seen.n,
                 decision.why,
+                None if seen.interval else (finite(seen.lo), finite(seen.hi)),
             )
         )
     return sorted(rows, key=lambda row: -(row.gain if row.gain is not None else -1))
@@ -288,15 +313,16 @@ def name_recommendation(result: Result, made: Recommendation) -> None:
         }
 
 
-def round_rows(answer: Answer) -> list[dict[str, Any]]:
+def round_rows(answer: Answer, guarded: bool = True) -> list[dict[str, Any]]:
     """Every round of the study: its share of alpha, and what came of it."""
+    won = "proven" if guarded else LOOKS_BETTER
     return [
         {
             "round": made.number,
             "alpha": made.plan.alpha,
             "trials": made.trials,
             "finalists": len(made.settings),
-            "outcome": "proven" if proof.winners else "open" if proof.open else "nothing better",
+            "outcome": won if proof.winners else "open" if proof.open else "nothing better",
         }
         for made, proof in answer.proofs
     ]

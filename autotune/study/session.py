@@ -29,7 +29,8 @@ MEASURED = "measured"
 class Session:
     """One process's turn at a study.  Use as a context manager: entering waits for the machine.
 
-    ``bench`` exists from then on; its ledger holds what earlier turns measured.
+    ``bench`` exists from then on; its ledger holds what earlier turns measured.  The key says
+    whether the guard is on.
     """
 
     def __init__(
@@ -38,7 +39,6 @@ class Session:
         key: StudyKey,
         target: Target,
         space: Space,
-        guard: bool = True,
         watch: Watcher = silent,
         shared: bool = False,
         budget_s: float | None = None,
@@ -54,7 +54,7 @@ class Session:
         cpus = target.cluster.cpu_set
         self.runner = Runner(
             self.adapter(target),
-            guard=guard,
+            guard=key.guarded,
             own_processes=target.cluster.own_processes,
             cpus=cpus,
         )
@@ -111,6 +111,7 @@ class Session:
             quiet=partial(wait_quiet, cpus=self.runner.judged_cpus),
         )
         if self.shared:
+            self.store.enroll(self.study.id)
             self._heartbeat = Heartbeat(self.store, self.study.id)
             self._heartbeat.start()
         return self

@@ -28,7 +28,7 @@ _VALUED = frozenset(
         *("--runs", "--features", "--params-file", "-O"),
     }
 )
-_FLAGS = frozenset({"--clean-env", "--remeasure"})
+_FLAGS = frozenset({"--clean-env", "--remeasure", "--no-guard"})
 
 
 @dataclass(frozen=True)

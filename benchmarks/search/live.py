@@ -59,10 +59,11 @@ def search(
     store: Store, target: Target, space: Space, name: str, given: argparse.Namespace
 ) -> Course:
     """One strategy on one program."""
-    key = study_key(target, space, Session.adapter(target), name, {"live": given.runs}, given.seed)
+    how = (name, {"live": given.runs}, given.seed, given.guard)
+    key = study_key(target, space, Session.adapter(target), *how)
     course = Course()
     plan = SearchPlan(trials=None)
-    with Session(store, key, target, space, given.guard) as session:
+    with Session(store, key, target, space) as session:
         book = StoreBook(store, session.study, space, reuse=False)
         session.bench.trial_ids = book.ids
         ledger = session.bench.ledger
@@ -88,10 +89,11 @@ def measure(
     store: Store, target: Target, space: Space, settings: list[Setting], given: argparse.Namespace
 ) -> dict[Setting, list[float]]:
     """Seconds of each setting, one run per block; infinite where it failed."""
-    key = study_key(target, space, Session.adapter(target), "held-out", {}, given.seed)
+    how = ("held-out", {}, given.seed, given.guard)
+    key = study_key(target, space, Session.adapter(target), *how)
     found: dict[Setting, list[float]] = {setting: [] for setting in settings}
     order = random.Random(given.seed)
-    with Session(store, key, target, space, given.guard) as session:
+    with Session(store, key, target, space) as session:
         session.bench.run(DEFAULT, "warmup")
         for block in range(given.blocks):
             for place, setting in enumerate(order.sample(settings, len(settings))):

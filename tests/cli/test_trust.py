@@ -99,7 +99,7 @@ def test_what_is_not_signed_is_shown_and_not_run(
 ) -> None:
     study = begun(asked(canary))
     tamper(change)
-    outcome = cli("worker", study[:12], "--no-guard", "--store", "r.db")
+    outcome = cli("worker", study[:12], "--store", "r.db")
     assert outcome.code == 2
     said = outcome.err.replace("\n", " ")
     assert why in said
@@ -118,7 +118,7 @@ def test_what_is_not_signed_is_shown_and_not_run(
 def test_what_is_signed_is_run(cli: Cli, library: object, canary: Path) -> None:
     """As far as the study's own key, which is not that of this program: then it is refused."""
     study = begun(asked(canary))
-    outcome = cli("worker", study[:12], "--no-guard", "--store", "r.db")
+    outcome = cli("worker", study[:12], "--store", "r.db")
     assert outcome.code == 2
     assert "this would be another study" in outcome.err.replace("\n", " ")
 

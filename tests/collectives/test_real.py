@@ -80,6 +80,24 @@ def test_beyond_what_was_measured_the_library_decides(result: CollectiveResult) 
     assert dataclasses.replace(result, parts=(nothing,)).rules == ()
 
 
+def test_a_table_measured_without_the_guard_is_not_proven(
+    result: CollectiveResult,
+    cli: Cli,  # noqa: F811
+    library: Library,
+) -> None:
+    here = {"name": library.family, "version": library.version}
+    told = dataclasses.replace(result, machine=describe().fingerprint, mpi=here, guarded=False)
+    assert (told.found, told.proven, result.proven) == (True, False, True)
+    assert TABLES.read(TABLES.save(told)) == told
+    words = ("publish", "--from", f"collectives:{told.id}", "--format", "rules-v1", "--dry-run")
+    refused = cli(*words)
+    assert refused.code == 2
+    assert "measured without the guard: nothing is proven by it" in " ".join(refused.err.split())
+    forced = cli(*words, "--force")
+    assert forced.code == 0, forced.err
+    assert "MEASURED WITHOUT THE GUARD" in forced.out
+
+
 @pytest.mark.mpi
 def test_a_proven_table_is_published_and_obeyed(
     result: CollectiveResult,
@@ -140,6 +158,8 @@ def test_a_table_from_beginning_to_end(cli: Cli, library: object, work: Path) ->
     data = json.loads((work / "c.json").read_text())
     part = data["parts"][0]
     assert part["operation"] == "bcast"
+    assert data["guarded"] is False
+    assert "nothing is proven" in done.out
     assert 0 < part["points"] <= part["grid"]
     assert part["rules"][0]["message"] == 0
 

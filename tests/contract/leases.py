@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from sqlalchemy import text
 
-from autotune.store import RUNNING, Store
+from autotune.store import RUNNING, Process, Store
 from autotune.store.leases import LEASE_S
 from runner.types import RunRecord
 from tests.contract.store_samples import key
@@ -143,6 +143,27 @@ class LeaseContract:
         assert store.take_role(study.id, "finish")
         store.release(study.id)
         assert store.role_holder(study.id, "finish") is None
+
+    def test_who_takes_part_is_known_and_who_is_lost(self, store: Store, place: str) -> None:
+        study = store.study(key())
+        assert store.workers(study.id) == []
+        store.enroll(study.id)
+        store.enroll(study.id)  # It takes part already.
+        [here] = store.workers(study.id)
+        assert (here.owner, here.lost) == (Process.here(), False)
+        program = (
+            "import sys; from autotune.store import Store\n"
+            "with Store.open(sys.argv[1]) as s: s.enroll(int(sys.argv[2]))"
+        )
+        subprocess.run([sys.executable, "-c", program, place, str(study.id)], check=True)
+        assert sorted(w.lost for w in store.workers(study.id)) == [False, True]
+        move(store, "role")
+        assert not any(w.lost for w in store.workers(study.id))  # On another host nobody can tell.
+        move(store, "role", LEASE_S + 1)
+        assert all(w.lost and w.seen_s > LEASE_S for w in store.workers(study.id))
+        store.enroll(study.id)
+        store.release(study.id)
+        assert all(w.lost for w in store.workers(study.id))
 
     def test_who_leaves_is_not_waited_for(self, store: Store) -> None:
         study, other = store.study(key()), store.study(key(seed=2))

@@ -62,10 +62,10 @@ def file(work: Path, home: Path, store: Path, open_mpi: Library) -> Path:
     ],
 )
 def test_a_gain_is_looked_at_again(
-    file: Path, work: Path, capfd: Capture, mode: str, status: str, code: int
+    file: Path, work: Path, quiet: None, capfd: Capture, mode: str, status: str, code: int
 ) -> None:
     (work / "mode").write_text(mode)
-    words = ["verify-published", str(file), "--pairs", "6", "--no-guard"]
+    words = ["verify-published", str(file), "--pairs", "6"]
     assert main([*words, "--json", "out.json"]) == code
     said = " ".join(capfd.readouterr().out.split())
     found: dict[str, Any] = json.loads((work / "out.json").read_text())
@@ -80,3 +80,16 @@ def test_a_gain_is_looked_at_again(
     assert "published +25.0 %" in said
     assert ("with 6 pairs" in said) == (mode == "open")
     assert ("less than half" in said) == (mode == "shrunk")
+
+
+@pytest.mark.parametrize("mode", ["there", "gone"])
+def test_without_the_guard_nothing_is_told_of_a_gain(
+    file: Path, work: Path, capfd: Capture, mode: str
+) -> None:
+    (work / "mode").write_text(mode)
+    words = ["verify-published", str(file), "--pairs", "6", "--no-guard"]
+    assert main([*words, "--json", "out.json"]) == 0
+    said = " ".join(capfd.readouterr().out.split())
+    (one,) = json.loads((work / "out.json").read_text())["comparisons"]
+    assert (one["status"], one["guard"], one["outcome"]) == ("cannot be told", False, "unguarded")
+    assert "measured without the guard, which tells nothing" in said

@@ -16,6 +16,7 @@ from autotune.publish.source import Proposal, read_source
 from autotune.space import Setting
 from autotune.store import MachineInfo, Store
 from runner.machine import describe
+from runner.types import RunRecord
 from tests.publish.conftest import MakeStudy
 from tests.space.libraries import NEW, OLD
 
@@ -65,6 +66,46 @@ def test_nothing_proven_is_published_on_demand_alone(store: Path, make_study: Ma
     assert any("not proven" in doubt for doubt in found.doubts)
     with pytest.raises(UsageError, match="nothing was proven"):
         proposal(make_study(result=EMPTY, seed=3), store, insist=True)
+
+
+def test_what_was_measured_without_the_guard_is_a_doubt(store: Path, make_study: MakeStudy) -> None:
+    unguarded = make_study(conditions={"guard": False})
+    found = proposal(unguarded, store)
+    assert (found.evidence.proven, found.evidence.guarded, found.evidence.gain) == (
+        (False, False, None)
+    )
+    assert found.doubts == ("it was measured without the guard: nothing is proven by it",)
+    with pytest.raises(UsageError, match="--force"):
+        plan(found, [find("tune")], load_cluster("local"), NEW)
+    (one,) = plan(found, [find("tune")], load_cluster("local"), NEW, force=True)
+    text = one.text(one.content, NEW, "").main
+    assert "MEASURED WITHOUT THE GUARD" in text
+    assert "NOT PROVEN TO BE FASTER" in text
+
+
+def test_runs_that_the_guard_rejects_are_a_doubt(store: Path, make_study: MakeStudy) -> None:
+    """An earlier version did not store that the guard was off."""
+    source = make_study()
+    with Store.open(store) as opened:
+        study = opened.find_study(source.partition(":")[2])
+        record = RunRecord("ok", wall_s=1.0, foreign_cpu_s=0.5, foreign_limit_s=0.07)
+        key = opened.runs(study.id)[0].setting_key
+        opened.add_run(
+            study.id, None, "confirm", 1, 0, record, key,
+            launched={"mca": {"btl_sm_eager_limit": "8192"}},
+        )  # fmt: skip
+    (doubt,) = proposal(source, store).doubts
+    assert "in 1 of the 2 runs that count other programs used the machine" in doubt
+
+
+def test_a_class_measured_without_the_guard_is_a_doubt(store: Path) -> None:
+    result = classwide(status="unguarded")
+    RESULTS.save(result)
+    found = proposal(f"classwide:{result.id}", store)
+    assert found.doubts == ("it was measured without the guard: nothing is proven by it",)
+    assert (found.evidence.gain, found.evidence.check[0]["gain"]) == (None, None)
+    with pytest.raises(UsageError, match="no proven class-wide result"):
+        proposal(None, store)
 
 
 def test_program_options_cannot_be_published(store: Path, make_study: MakeStudy) -> None:

@@ -71,7 +71,7 @@ def test_sentences() -> None:
     assert words(ONE, 1 / (1.01 + SMALL)).endswith("12 blocks, not clearly the 2.0 % worth naming")
     assert words(ONE, 1 + 20 * SMALL).startswith("not decided: gain 0.0 %, 95 % interval -")
     assert words(ONE[:3], [0.9, 0.8, 1.1]) == (
-        "not decided: gain 11.1 %, 3 blocks (-9.1 to +25.0 %), too few for an interval"
+        "not decided: gain 11.1 %, 3 blocks (range -9.1 to +25.0 %), too few for an interval"
     )
 
 
@@ -90,7 +90,7 @@ def test_sentences_of_an_estimate() -> None:
     six = [1.62, 1.64, 1.63, 1.65, 1.66, 1.64]
     assert estimate_words(estimate(six)) == "1.64 s, 96 % interval 1.62 to 1.66 s, 6 runs"
     assert estimate_words(estimate(six[:1])) == (
-        "1.62 s, 1 run (1.62 to 1.62 s), too few for an interval"
+        "1.62 s, 1 run (range 1.62 to 1.62 s), too few for an interval"
     )
     cut = estimate(six, censored=[True] * 6)
     assert estimate_words(cut) == "at least 1.64 s, 96 % interval 1.62 s or more, 6 runs"

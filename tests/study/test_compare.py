@@ -16,13 +16,19 @@ from tests.study.conftest import bench
 FASTER = Setting({"eager": 8})
 
 
+def asked() -> Any:
+    return SimpleNamespace(
+        second=FASTER, guard=True, plan=Plan.fixed(8), budget_s=None, max_runs=None
+    )
+
+
 def test_every_figure_rests_on_the_pairs_that_decided() -> None:
     simulated = bench(lambda setting, rng: 1.0)
     blocks = Blocks(simulated, "compare:0", [FASTER], 1, None)
     proof = confirm_blocks(blocks, Plan.fixed(8), Budget(simulated.ledger))
     for number in range(8, 13):  # A budget that ends between two looks leaves such blocks.
         blocks.ensure_block(number, [FASTER])
-    request: Any = SimpleNamespace(second=FASTER)
+    request: Any = asked()
     machine: Any = simulated
     seen = outcome_of(request, machine, blocks, proof, "study")
     assert seen.decision.comparison.n == len(seen.first_s) == len(seen.second_s) == 8
@@ -36,7 +42,7 @@ def test_what_never_runs_is_said_in_its_own_words() -> None:
     simulated = bench(fails)
     blocks = Blocks(simulated, "compare:0", [FASTER], 1, None)
     proof = confirm_blocks(blocks, Plan.fixed(8), Budget(simulated.ledger))
-    request: Any = SimpleNamespace(second=FASTER)
+    request: Any = asked()
     seen = outcome_of(request, simulated, blocks, proof, "study")
     assert seen.failed.startswith("B does not start: failed: failed (all 8 of its runs")
     assert seen.to_json()["outcome"] == "failed"
@@ -54,5 +60,5 @@ def test_what_ran_once_is_compared() -> None:
     simulated = bench(once)
     blocks = Blocks(simulated, "compare:0", [FASTER], 1, None)
     proof = confirm_blocks(blocks, Plan.fixed(8), Budget(simulated.ledger))
-    request: Any = SimpleNamespace(second=FASTER)
+    request: Any = asked()
     assert outcome_of(request, simulated, blocks, proof, "study").failed == ""

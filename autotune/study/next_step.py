@@ -1,0 +1,134 @@
+"""What would decide an open question: how many more runs, how likely, and with which options."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autotune.stats import ErrorBudget, Foreseen, Plan, foresee, pairs_needed, scatter
+from autotune.study.blocks import Pairs
+from autotune.study.budget import Budget
+from autotune.study.confirm import Confirmation
+from autotune.study.plan import SearchPlan
+from autotune.study.procedure import Answer
+from autotune.study.search import BUDGET_SPENT
+from autotune.words import seconds, share
+
+LIKELY = 0.5
+MORE_TRIALS = 10
+"""Where only trials are bounded: a search that goes on proves anew."""
+SPARE = 1.1
+"""Machine time proposed, over what the runs so far ask for."""
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """``words``: a sentence; ``options``: those of the same command, with their new values."""
+
+    words: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"words": self.words, "options": dict(self.options)}
+
+
+def search_step(answer: Answer, plan: SearchPlan, ended_by: str) -> NextStep | None:
+    """For a search whose last proof is open; None where nothing of it is."""
+    if not answer.proofs or not answer.proofs[-1][1].open:
+        return None
+    made, proof = answer.proofs[-1]
+    going_on = proof.cut_short
+    own, why = made.plan, ""
+    if not going_on:
+        alpha = ErrorBudget(plan.alpha).proof(made.number + 1)
+        why = f"; a further round may spend {100 * alpha:.2g} % of error"
+        own = Plan(alpha=alpha, finalists=len(proof.open), min_gain=plan.min_gain)
+    logs = logs_of(proof.blocks.pairs(proof.open[0]))
+    if not logs:
+        return None
+    seen = foresee(own, logs, kept=going_on)
+    blocks = max(seen.blocks - (len(logs) if going_on else 0), 1)
+    runs = blocks * (len(proof.open) + 1)
+    budget = answer.search.budget
+    return NextStep(
+        _words(seen, runs, budget.cost_s(runs), logs) + why,
+        _options(plan, budget, runs, len(answer.search.book.trials), ended_by),
+    )
+
+
+def compare_step(proof: Confirmation, plan: Plan, pairs: Pairs, bounds: Budget) -> NextStep | None:
+    """For two settings whose comparison is open; ``bounds`` are those of the command."""
+    if not proof.open:
+        return None
+    logs = logs_of(pairs)
+    if not logs:
+        return None
+    if not proof.cut_short:
+        needed = pairs_needed(logs, plan.min_gain)
+        if needed is None:
+            return NextStep(f"more pairs would hardly decide it: {_scatter(logs)}")
+        runs = 2 * needed
+        words = f"{needed} pairs of their own ({_cost(runs, bounds)}) would likely decide it"
+        options = {"--pairs": f"{needed}"}
+    else:
+        seen = foresee(plan, logs, kept=True)
+        runs = 2 * max(seen.blocks - len(logs), 1)
+        words, options = _words(seen, runs, bounds.cost_s(runs), logs), {}
+    if bounds.runs is not None:
+        options["--runs"] = f"{runs}"
+    if bounds.seconds is not None:
+        options["--budget"] = _time(SPARE * bounds.cost_s(runs))
+    return NextStep(words, options)
+
+
+def logs_of(pairs: Pairs) -> list[float]:
+    """log(T_reference / T) of the blocks whose candidate ran to its end."""
+    rows = zip(pairs.reference, pairs.candidate, pairs.censored, strict=True)
+    return [math.log(a / b) for a, b, cut in rows if not cut]
+
+
+def _words(seen: Foreseen, runs: int, cost_s: float, logs: Sequence[float]) -> str:
+    cost = f"about {runs} more runs ({seconds(cost_s)})"
+    if seen.chance >= LIKELY:
+        return f"{cost} would likely decide it (chance {100 * seen.chance:.0f} %)"
+    return (
+        f"{cost} would decide it with a chance of {100 * seen.chance:.0f} % only: {_scatter(logs)}"
+    )
+
+
+def _scatter(logs: Sequence[float]) -> str:
+    return f"the pairs scatter by {share(scatter(logs))}; a longer input or a quieter machine helps"
+
+
+def _cost(runs: int, budget: Budget) -> str:
+    return f"about {runs} runs, {seconds(budget.cost_s(runs))}"
+
+
+def _options(
+    plan: SearchPlan, budget: Budget, runs: int, trials: int, ended_by: str
+) -> dict[str, str]:
+    """The bounds that hold so many more runs of the proof: a search that its budget ended takes its
+    part of a larger one first."""
+    if plan.max_runs is None and plan.budget_s is None:
+        return {"--trials": f"{trials + MORE_TRIALS}"}
+    spent = len(budget.ledger.entries)
+    whole = spent + runs
+    if ended_by == BUDGET_SPENT:
+        beyond = math.inf if plan.kept_runs(math.inf) < runs else whole
+        while beyond < math.inf and plan.kept_runs(beyond) < runs:
+            beyond += max(runs // 10, 1)
+        whole = int(beyond) if beyond < math.inf else 3 * whole
+    options = {}
+    if plan.max_runs is not None:
+        options["--runs"] = f"{max(whole, plan.max_runs + runs)}"
+    if plan.budget_s is not None:
+        more_s = SPARE * budget.cost_s(whole - spent)
+        options["--budget"] = _time(max(budget.ledger.launched_s, plan.budget_s) + more_s)
+    return options
+
+
+def _time(value_s: float) -> str:
+    """As --budget takes it, rounded up."""
+    return f"{math.ceil(value_s)}s" if value_s < 600 else f"{math.ceil(value_s / 60)}m"

@@ -1,0 +1,77 @@
+"""Issue 24, point 9: where the pairs are too few for an interval their range is shown, named so."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autotune.cli.outcome import print_result
+from autotune.space import DEFAULT, Parameter, Setting, Space
+from autotune.study.plan import SearchPlan
+from autotune.study.procedure import carry_out
+from autotune.study.result import Result, finalist_rows
+from autotune.study.simulated import MemoryBook, SimulatedBench
+from tests.cli.conftest import HELLO, Cli
+from tests.study.conftest import ListStrategy
+
+SPACE = Space("small", (Parameter("eager", (1, 2)),))
+SETTINGS = [Setting({"eager": 1}), Setting({"eager": 2})]
+
+
+def lucky(seed: int) -> SimulatedBench:
+    """Both settings are fast as long as they are searched, and slower in their proof."""
+    runs: Counter[str] = Counter()
+
+    def model(setting: Setting, rng: np.random.Generator) -> float:
+        runs[setting.key] += 1
+        early = runs[setting.key] <= 3
+        factor = 1.0 if setting == DEFAULT else 0.8 if early else 1.1
+        return float(factor * rng.lognormal(0, 0.02))
+
+    return SimulatedBench(model, np.random.default_rng(seed))
+
+
+def test_a_finalist_without_an_interval_has_its_range_in_the_column(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Of two finalists the first look, after 8 pairs, has no interval: the column was empty."""
+    strategy, plan = ListStrategy(SETTINGS), SearchPlan(trials=2)
+    answer = carry_out(lucky(0), MemoryBook(), strategy, SPACE, plan, seed=1)  # type: ignore[arg-type]
+    rows = finalist_rows(answer)
+    short = [row for row in rows if row.seen is not None]
+    assert short
+    assert all((row.lo, row.hi) == (None, None) for row in short)
+    low, high = short[0].seen or (None, None)
+    assert low is not None
+    assert high is not None
+    assert low < (short[0].gain or 0) < high
+    result = Result(
+        "keep_default", DEFAULT, "abc", {"name": "openmpi", "version": "5"}, "", "local", "a", 2,
+        "random", 0, finalists=rows, default={"median_s": 1.0, "n": 5},
+    )  # fmt: skip
+    assert Result.from_json(json.loads(json.dumps(result.to_json()))).finalists == rows
+    print_result(result)
+    said = " ".join(capfd.readouterr().out.split())
+    assert f"range {low * 100:+.1f} % .. {high * 100:+.1f} %" in said
+
+
+@pytest.mark.mpi
+def test_a_comparison_of_few_pairs_shows_their_range(cli: Cli, library: object, work: Path) -> None:
+    (work / "hello.py").write_text(HELLO)
+    words = ["compare", "default", "btl_sm_eager_limit=8192", "--runs", "10", "--no-guard"]
+    words += ["--store", "r.db", "--json", "c.json", "--ranks", "2"]
+    done = cli(*words, "--", sys.executable, "hello.py")
+    assert done.code == 0, done.text
+    data = json.loads(Path("c.json").read_text())
+    assert data["gain_ci95"] is None
+    low, high = data["gain_range"]
+    assert low <= data["gain"] <= high
+    sign = "+" if low < 0 < high else ""
+    said = " ".join(done.out.split())
+    assert f"(range {low * 100:.1f} to {high * 100:{sign}.1f} %), too few for an interval" in said
+    assert "the range is shown" not in said

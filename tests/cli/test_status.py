@@ -1,0 +1,101 @@
+"""Issue 24, point 8: what ``status`` and the submitter say of workers that fail or are lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.store import Store
+from tests.cli.conftest import Cli
+from tests.cli.test_workers import start
+
+pytestmark = pytest.mark.mpi
+PROGRAM = """
+import os, sys, time
+from mpi4py import MPI
+if "BROKEN" in os.environ:
+    sys.exit(3)
+time.sleep(0.2)
+MPI.COMM_WORLD.Barrier()
+"""
+
+
+@pytest.fixture
+def line(work: Path) -> list[str]:
+    (work / "program.py").write_text(PROGRAM)
+    words = ["search", "--strategy", "random", "--trials", "12", "--runs", "60", "--no-guard"]
+    return [*words, "--store", "r.db", "--ranks", "1", "--", sys.executable, "program.py"]
+
+
+def until(words: str, true: Any) -> None:
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end, words
+        time.sleep(0.2)
+
+
+def trials(work: Path) -> int:
+    if not (work / "r.db").exists():
+        return 0
+    with Store.open(work / "r.db") as store:
+        known = store.studies()
+        return known[0].trials if known and store.get_study(known[0].id).request else 0
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_a_worker_that_fails_does_not_fail_the_study(
+    cli: Cli, library: object, work: Path, line: list[str]
+) -> None:
+    at = line.index("--")
+    first = start(work, 1, *line[:at], "--join", *line[at:])
+    until("a first trial", lambda: trials(work))
+    second = start(work, 2, "worker", "1", "--store", "r.db", BROKEN="1")
+    said = second.communicate(timeout=60)
+    assert second.returncode == 1, said
+    assert first.poll() is None, first.communicate()
+    data = json.loads(cli("status", "1", "--store", "r.db", "--json", "-").out)
+    assert data["status"] in ("searching", "proving")
+    assert [worker["pid"] for worker in data["workers"]] == [first.pid]
+    with Store.open("r.db") as store:
+        assert store.get_study(1).status == "new"
+
+    os.kill(first.pid, signal.SIGKILL)
+    first.communicate()
+    told = one_line(cli("status", "1", "--store", "r.db").out)
+    assert f":{first.pid}, last seen" in told
+    assert "lost: the worker" in told
+    assert "nobody works on it now; it goes on with: autotune worker" in told
+
+
+def test_the_submitter_hears_of_a_lost_worker(library: object, work: Path, line: list[str]) -> None:
+    words = line[1:]
+    words[words.index("12")] = "1"
+    words[words.index("60")] = "32"
+    words[:0] = ["--scheduler", "local", "--workers", "2"]
+    submitter = subprocess.Popen(
+        [sys.executable, "-m", "autotune", "search", *words],
+        cwd=work, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=os.environ | {"AUTOTUNE_LOCK_FILE": str(work / "lock")},
+    )  # fmt: skip
+    assert submitter.stderr is not None
+    found = re.search(r"submitted to local: (\d+), (\d+)", submitter.stderr.readline())
+    assert found is not None
+    until("a first trial", lambda: trials(work))
+    os.kill(int(found[1]), signal.SIGKILL)
+    err = submitter.communicate(timeout=200)[1]
+    assert submitter.returncode == 0, err
+    assert f"worker {found[1]} is lost" in err
+    assert "its trial is measured again" in err
+    assert f"worker {found[2]} is lost" not in err
