@@ -69,6 +69,10 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     return Group(Text(title), made) if title else made
 
 
+def _longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=0)
+
+
 class _Table:
     """A table that knows its width when it is drawn."""
 
@@ -80,10 +84,13 @@ class _Table:
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
         gaps = len(self._widths) - 1
-        word = max(
-            len(word) for row in (self.titles, *self.rows) for word in (row[0].split() or [""])
-        )
-        if gaps and word + sum(self._widths[1:]) + gaps > options.max_width:
+        least = [
+            max(map(len, column)) if right else max(map(_longest_word, column))
+            for right, column in zip(
+                self.right, zip(self.titles, *self.rows, strict=False), strict=True
+            )
+        ]
+        if gaps and sum(least) + gaps > options.max_width:
             yield from self._stacked()
         else:
             yield self._drawn(narrow=sum(self._widths) + 2 * gaps > options.max_width)

@@ -89,10 +89,10 @@ def show(
         write_json(data, json_out)
         return
     _print_key(found)
-    if found.result is not None and found.status in FINISHED:
-        print_result(Result.from_json(found.result))
-    elif found.result is not None and found.key.strategy == COMPARE:
+    if found.result is not None and found.key.strategy == COMPARE:
         _print_comparison(found)
+    elif found.result is not None and found.status in FINISHED:
+        print_result(Result.from_json(found.result))
     out = console()
     out.print()
     reference = next((b.median_s for b in best if b.key == DEFAULT_KEY), None)

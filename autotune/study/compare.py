@@ -229,7 +229,8 @@ def outcome_of(
     entries = [e for e in bench.ledger.entries if e.phase in phases]
     # Kept runs of an earlier round say nothing about this one.
     rejections = rejection_rows(Ledger.of(entries))
-    failed = _failure([e for e in entries if e.key == request.second.key and e.counts])
+    seen = any(e.record.world_size is not None for e in entries if e.record.valid)
+    failed = _failure([e for e in entries if e.key == request.second.key and e.counts], seen)
     bounds = Budget(bench.ledger, request.budget_s, request.max_runs)
     step = compare_step(proof, request.plan, pairs, bounds)
     return ComparisonOutcome(
@@ -260,14 +261,17 @@ def _same(blocks: Blocks, second: Setting) -> str:
     return f"B does what A does: {'; '.join(idle)}" if idle else ""
 
 
-def _failure(tried: list[Entry]) -> str:
+def _failure(tried: list[Entry], ranks_seen: bool) -> str:
     """Why B does not run, in the words of its first failure; "" where it ran once or was only ever
-    stopped at a time limit."""
+    stopped at a time limit.  ``ranks_seen``: those of A were, so B's are where it starts."""
     failures = [e.record for e in tried if not e.record.valid and not e.censored]
     if not failures or any(e.record.valid for e in tried):
         return ""
     record = failures[0]
-    fast = "does not start" if record.wall_s < FAST_FAILURE_S else "does not run"
+    started = record.wall_s >= FAST_FAILURE_S
+    if ranks_seen:
+        started = record.world_size is not None
+    fast = "does not run" if started else "does not start"
     return (
         f"B {fast}: {record.state}: {record.reason} (all {len(tried)} of its runs, the first after "
         f"{seconds(record.wall_s)})"

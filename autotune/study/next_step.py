@@ -76,10 +76,11 @@ def compare_step(proof: Confirmation, plan: Plan, pairs: Pairs, bounds: Budget) 
         seen = foresee(plan, logs, kept=True)
         runs = 2 * max(seen.blocks - len(logs), 1)
         words, options = _words(seen, runs, bounds.cost_s(runs), logs), {}
+    launches = runs + 1  # Every command warms up once.
     if bounds.runs is not None:
-        options["--runs"] = f"{runs}"
+        options["--runs"] = f"{launches}"
     if bounds.seconds is not None:
-        options["--budget"] = _time(SPARE * bounds.cost_s(runs))
+        options["--budget"] = _time(SPARE * bounds.cost_s(launches))
     return NextStep(words, options)
 
 

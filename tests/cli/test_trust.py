@@ -209,7 +209,7 @@ def test_a_trial_that_no_strategy_made_is_not_launched(work: Path) -> None:
 def test_a_stored_launch_line_is_made_anew(cli: Cli, open_mpi: object) -> None:
     """It is printed to be copied, and others may write to the database."""
     words = ["search", "--app", "jacobi3d", "--input", "tiny", "--strategy", "random"]
-    words += ["--trials", "1", "--no-guard", "--store", "r.db"]
+    words += ["--trials", "1", "--runs", "45", "--no-guard", "--store", "r.db"]
     assert cli(*words).code == 0
     for name, code in (("btl_sm_eager_limit", 0), ("plm_ssh_agent", 2)):
         with Store.open("r.db") as store:

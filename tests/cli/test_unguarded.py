@@ -86,6 +86,7 @@ def test_nothing_is_proven_without_the_guard(cli: Cli, open_mpi: object, line: l
     assert f"{SAID} and published on demand: not proven" in one_line(looked.out)
 
 
+@pytest.mark.slow
 def test_with_the_guard_it_is_a_study_of_its_own(
     cli: Cli, open_mpi: object, line: list[str], quiet: None
 ) -> None:
@@ -120,6 +121,7 @@ def test_a_comparison_says_so_too(cli: Cli, open_mpi: object, line: list[str]) -
     assert "unguarded" in cli("studies", "--store", "r.db").out
 
 
+@pytest.mark.slow
 def test_one_worker_without_the_guard_is_refused(
     cli: Cli, open_mpi: object, line: list[str], quiet: None
 ) -> None:

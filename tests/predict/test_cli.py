@@ -92,7 +92,7 @@ def test_a_check_that_is_too_short_proves_nothing_and_writes_nothing(
     }
     recorded.features.write_text(json.dumps(data))
     place = recorded.home.parent / "p.conf"
-    told = ["--check", "--run-recorded", "--runs", "2", "--params-file", place]
+    told = ["--check", "--run-recorded", "--runs", "3", "--params-file", place]
     told += ["--store", f"sqlite:///{recorded.home.parent / 'r.db'}"]
     found = predicted(cli, recorded.features, "--model", recorded.model, *told)
     assert found["check"]["outcome"] == "continue"

@@ -82,6 +82,7 @@ def from_cron(file: Path, store: Path) -> tuple[subprocess.CompletedProcess[str]
     return done, json.loads(out.read_text()) if out.exists() else {}
 
 
+@pytest.mark.slow
 def test_cron_runs_what_was_measured_as_it_was_measured(
     published: Path, store: Path, capfd: Capture
 ) -> None:
@@ -90,7 +91,8 @@ def test_cron_runs_what_was_measured_as_it_was_measured(
     done, found = from_cron(published, store)
     assert done.returncode == 0, done.stdout + done.stderr
     (one,) = found["comparisons"]
-    assert one["status"] == "still there", one
+    # Without the guard, and so in words alone: other tests run beside this one.
+    assert one["status"] == "cannot be told", one
     assert one["pairs"] == 6
     assert one["gain"] == pytest.approx(0.5, abs=0.05)
     _take_away_what_it_needs(published, capfd)

@@ -9,7 +9,7 @@ import pytest
 
 from autotune.config.cluster import read_cluster
 from autotune.errors import UsageError
-from autotune.publish.programs import target_of
+from autotune.publish.programs import Again, program_of
 from autotune.study.target import Target
 from runner.mpi.library import Library
 
@@ -17,9 +17,9 @@ from runner.mpi.library import Library
 def target(**more: Any) -> Target:
     check = {"app": "p", "input": None, "ranks": 2, "program": ["/bin/true"], "metric": "t=(.)"}
     found = Library("openmpi", "5.0.11", "/m", "/m/mpirun")
-    made = target_of({**check, **more}, read_cluster("local"), found, "x", recorded=True)
-    assert isinstance(made, Target)
-    return made
+    made = program_of({**check, **more}, read_cluster("local"), found, "x", recorded=True)
+    assert isinstance(made, Again)
+    return made.target
 
 
 def test_figure_and_input_are_those_of_the_study(tmp_path: Path) -> None:
