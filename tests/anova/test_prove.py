@@ -270,6 +270,7 @@ SURE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SURE)
 def test_false_answers_are_rare(name: str) -> None:
     proven = sum(study(FALSE[name], seed).answer == "proven" for seed in range(30))
@@ -285,6 +286,7 @@ def test_false_answers_are_rare_in_four_hundred_studies(name: str) -> None:
     assert sum(one.covered for one in done) >= 400 * 0.95 - 2 * (400 * 0.95 * 0.05) ** 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["all +5 %, 2 % noise", "all +10 %, 5 % noise"])
 def test_gains_well_above_the_margin_are_proven(name: str) -> None:
     assert sum(study(POWER[name], seed).answer == "proven" for seed in range(20)) >= 18

@@ -85,6 +85,7 @@ def test_a_choice_without_a_metric(cli: Cli, library: Library, program: list[str
     assert "--metric-choice goes with --metric" in done.err
 
 
+@pytest.mark.slow
 def test_a_comparison_says_it_once(cli: Cli, open_mpi: Library, program: list[str]) -> None:
     done = cli(
         "compare", "default", "btl_sm_eager_limit=8192", "--no-guard", "--pairs", "6", "-n", "2",
@@ -94,6 +95,7 @@ def test_a_comparison_says_it_once(cli: Cli, open_mpi: Library, program: list[st
     assert " ".join(done.err.split()).count("found 4 times in one run") == 1
 
 
+@pytest.mark.slow
 def test_a_study_of_before_goes_on_with_the_last(
     cli: Cli, library: Library, program: list[str]
 ) -> None:

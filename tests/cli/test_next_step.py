@@ -33,6 +33,7 @@ if MPI.COMM_WORLD.rank == 0:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_the_printed_command_decides_a_comparison(
     cli: Cli, open_mpi: object, work: Path, quiet: None

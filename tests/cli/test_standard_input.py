@@ -86,6 +86,7 @@ def test_a_program_that_reads_nothing_is_left_alone(cli: Cli, library: Library, 
     assert done.code == 0, done.text
 
 
+@pytest.mark.slow
 def test_the_search_of_a_program_that_waits_ends_with_the_reason(
     cli: Cli, open_mpi: Library, work: Path
 ) -> None:

@@ -205,6 +205,7 @@ def test_a_trial_that_no_strategy_made_is_not_launched(work: Path) -> None:
                     StoreBook(second, study, space).load()
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_a_stored_launch_line_is_made_anew(cli: Cli, open_mpi: object) -> None:
     """It is printed to be copied, and others may write to the database."""

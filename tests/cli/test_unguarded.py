@@ -109,6 +109,7 @@ def test_with_the_guard_it_is_a_study_of_its_own(
     assert kinds == {("compare", False), ("auto", True), ("auto", False)}
 
 
+@pytest.mark.slow
 def test_a_comparison_says_so_too(cli: Cli, open_mpi: object, line: list[str]) -> None:
     words = ("compare", "default", "btl_sm_eager_limit=8192", "--pairs", "12")
     done = cli(*words, "--no-guard", "--json", "c.json", *line)

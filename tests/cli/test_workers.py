@@ -84,6 +84,7 @@ def test_two_workers_share_a_study(cli: Cli, library: object, work: Path) -> Non
     assert shown["running"] == []
 
 
+@pytest.mark.slow
 def test_the_trial_of_a_killed_worker_is_taken_over(cli: Cli, library: object, work: Path) -> None:
     first = start(work, 1, *SEARCH, "--join", "--store", "r.db")
     end = time.monotonic() + 60

@@ -66,6 +66,7 @@ def test_measures_continues_and_exports(
     assert result["runs"] == 10
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_another_folder_is_another_dataset_of_the_same_plan(
     plan: Path, open_mpi: object, capfd: pytest.CaptureFixture[str]
