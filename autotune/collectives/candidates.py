@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from autotune.errors import UsageError
-from autotune.publish.content import Rule
-from autotune.publish.rules import rules_of
+from autotune.rules import Rule, rules_of
 from autotune.space import DEFAULT, Setting, Space, Value
 
 OPERATIONS = {

@@ -12,9 +12,7 @@ from pathlib import Path
 from autotune.collectives.candidates import Entry, as_rules
 from autotune.collectives.machine import Machine, pairs
 from autotune.errors import UsageError
-from autotune.publish.content import Content
-from autotune.publish.formats.rules_text import RulesV1
-from autotune.publish.rules import ENABLE, FILE
+from autotune.rules import ENABLE, FILE, check_rules, rules_text
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.parameter import Parameter
 from autotune.stats import compare
@@ -131,8 +129,9 @@ def write_rules(machine: Machine, entries: Sequence[Entry], place: Path) -> Path
     The same table has the same name, since the name is part of what the runs are stored under.
     Raises UsageError where it cannot be written.
     """
-    rules = as_rules(machine.space, machine.operation, machine.target.ranks, list(entries))
-    text = RulesV1().body(Content(rules=tuple(rules)), machine.target.library)
+    rules = tuple(as_rules(machine.space, machine.operation, machine.target.ranks, list(entries)))
+    check_rules(rules, machine.target.library)
+    text = rules_text(rules)
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     path = place / f"{machine.operation}-{machine.target.ranks}-{digest}.rules"
     try:

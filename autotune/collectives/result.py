@@ -10,7 +10,7 @@ from typing import Any
 from autotune.collectives.candidates import OPERATIONS
 from autotune.collectives.prove import SizeEvidence
 from autotune.kept import Kept, content_id
-from autotune.publish.content import Rule
+from autotune.rules import Rule
 
 SCHEMA = "autotune-collectives-1"
 

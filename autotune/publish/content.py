@@ -7,25 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from autotune.rules import Rule, says_rule
+
 Groups = Mapping[str, Mapping[str, str]]
 GROUPS = ("mca", "prte", "pmix", "placement", "env")
 """Targets of a launch that a file can hold; program options and process counts are not among."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One rule of a collective: from this communicator size and message size (bytes) on.
-
-    ``algorithm`` is the library's number as text (Open MPI) or its name (MPICH).  ``fanout`` and
-    ``segment`` (bytes) 0: the library's own.
-    """
-
-    collective: str
-    comm_size: int
-    message: int
-    algorithm: str
-    fanout: int = 0
-    segment: int = 0
 
 
 @dataclass(frozen=True)
@@ -117,3 +103,10 @@ class Content:
     def from_json(cls, data: dict[str, Any]) -> Content:
         """Inverse of :meth:`to_json`."""
         return cls(data["groups"], tuple(Rule(**r) for r in data["rules"]))
+
+
+def without_rules(content: Content) -> Content:
+    """``content`` without what a rules file says."""
+    names = {("rules", r.collective) for r in content.rules}
+    names |= {("mca", name) for name in content.groups.get("mca", {}) if says_rule(name)}
+    return content.without(names)

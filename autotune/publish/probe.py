@@ -15,8 +15,8 @@ from autotune.publish.content import Content
 from autotune.publish.formats.base import Canary, Format, Loading, variables
 from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE
 from autotune.publish.formats.scripts import Script
-from autotune.publish.rules import ENABLE
 from autotune.publish.tune_file import NotObeyed
+from autotune.rules import ENABLE
 from autotune.study.launcher_line import without_parameters
 from autotune.words import count
 from runner.launch import Runner

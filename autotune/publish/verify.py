@@ -19,9 +19,9 @@ from autotune.publish.install import Text, read_text
 from autotune.publish.owner import check_config
 from autotune.publish.plan import series
 from autotune.publish.probe import Prober
-from autotune.publish.rules import ENABLE, FILE
 from autotune.publish.trust import Trust
 from autotune.publish.tune_file import NotObeyed
+from autotune.rules import ENABLE, FILE
 from autotune.space.trust import check_config_name, known_names
 from autotune.words import UNGUARDED, count
 

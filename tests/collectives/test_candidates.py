@@ -12,8 +12,7 @@ from autotune.collectives.candidates import (
     restricted,
 )
 from autotune.errors import UsageError
-from autotune.publish.content import Rule
-from autotune.publish.rules import check_rules
+from autotune.rules import Rule, check_rules
 from autotune.space import DEFAULT, Space, load_space
 from runner.mpi.library import Library
 from tests.space.libraries import NEW, OLD

@@ -13,7 +13,7 @@ from autotune.collectives.find import SIZES
 from autotune.collectives.prove import SizeEvidence, _kept, at, between, fewest_pairs
 from autotune.collectives.result import TABLES, CollectiveResult, Part
 from autotune.errors import UsageError
-from autotune.publish.content import Rule
+from autotune.rules import Rule
 from autotune.space import DEFAULT, Setting
 from autotune.store import Store
 from runner.machine import describe

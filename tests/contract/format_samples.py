@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from autotune.config.cluster import Cluster
-from autotune.publish.content import Content, Evidence, Rule
+from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import Format
 from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.install import Text
 from autotune.publish.plan import Planned, plan
 from autotune.publish.source import Proposal
+from autotune.rules import Rule
 from runner.mpi.library import Library
 from tests.space.libraries import NEW
 

@@ -29,9 +29,9 @@ from autotune.datasets.plan import Plan
 from autotune.errors import AutotuneError
 from autotune.predict.files import model_from_text
 from autotune.predict.scaling import described
-from autotune.publish.content import Rule
 from autotune.publish.formats.mca_conf import UserConf
 from autotune.publish.header import read_header
+from autotune.rules import Rule
 from autotune.space import Setting
 from autotune.space.definition import read_definition
 from autotune.space.expression import parse as parse_expression

@@ -18,7 +18,7 @@ import pytest
 from autotune.cli import main
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
-from autotune.publish.content import Content, Rule
+from autotune.publish.content import Content
 from autotune.publish.formats import Format, find
 from autotune.publish.formats.base import Loading
 from autotune.publish.formats.mpich import FILE, changed
@@ -26,6 +26,7 @@ from autotune.publish.probe import Prober
 from autotune.publish.publishing import publish
 from autotune.publish.tune_file import NotObeyed
 from autotune.publish.verify import look
+from autotune.rules import Rule
 from autotune.store import MpiInfo
 from runner.errors import RunnerError
 from runner.launch import Runner

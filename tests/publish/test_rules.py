@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import UsageError
-from autotune.publish.content import Content, Rule
+from autotune.publish.content import Content, without_rules
 from autotune.publish.formats import find
-from autotune.publish.rules import IDS, canary_rules, check_rules, rules_of, without_rules
+from autotune.rules import IDS, Rule, canary_rules, check_rules, rules_of
 from tests.space.libraries import NEW
 
 RULES = st.lists(

@@ -8,13 +8,14 @@ import pytest
 
 from autotune.config.cluster import load_cluster
 from autotune.publish.claim import Status
-from autotune.publish.content import Content, Rule
+from autotune.publish.content import Content
 from autotune.publish.formats import find
 from autotune.publish.header import read_header
 from autotune.publish.install import put
 from autotune.publish.probe import Prober
 from autotune.publish.recheck import Recheck
 from autotune.publish.verify import FileState, look, publications
+from autotune.rules import Rule
 from tests.contract.format_samples import evidence, planned, text_of
 from tests.publish.test_install import publish
 from tests.space.libraries import NEW, OLD

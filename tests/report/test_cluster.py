@@ -7,9 +7,9 @@ import dataclasses
 from autotune.anova.result import ClasswideResult, ProgramEvidence
 from autotune.collectives.prove import SizeEvidence
 from autotune.collectives.result import CollectiveResult, Part
-from autotune.publish.content import Rule
 from autotune.report.cluster import classwide_section, collectives_section
 from autotune.report.page import Page, render
+from autotune.rules import Rule
 from autotune.space import Setting
 
 

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from autotune.errors import UsageError
-from autotune.publish.content import Content, Rule
+from autotune.publish.content import Content
 from autotune.publish.formats.base import Canary, Loading
 from autotune.publish.formats.rules_text import RulesV1
 from autotune.publish.formats.shell import Sh
+from autotune.rules import Rule
 from runner.mpi.library import Library
 from runner.mpi.mpich_library import Tree, builtin_tree
 

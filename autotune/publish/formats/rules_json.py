@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from autotune.publish.content import Content, Rule
+from autotune.publish.content import Content
 from autotune.publish.formats.rules_text import RulesV1
-from autotune.publish.rules import check_rules, grouped
+from autotune.rules import Rule, check_rules, grouped
 from runner.mpi.library import Library
 
 

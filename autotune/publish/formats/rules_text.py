@@ -6,15 +6,7 @@ from pathlib import Path
 
 from autotune.publish.content import Content
 from autotune.publish.formats.base import Canary, Format, Loading
-from autotune.publish.rules import (
-    ENABLE,
-    FILE,
-    IDS,
-    canary_rules,
-    check_rules,
-    grouped,
-    rules_of,
-)
+from autotune.rules import ENABLE, FILE, canary_rules, check_rules, rules_of, rules_text
 from runner.mpi.library import Library
 
 
@@ -38,19 +30,7 @@ class RulesV1(Format):
 
     def body(self, content: Content, library: Library) -> str:
         check_rules(content.rules, library)
-        sets = grouped(content.rules)
-        # The canary's collective comes last, whatever its number: the reader takes any order.
-        order = list(dict.fromkeys(rule.collective for rule in content.rules))
-        lines = [f"{len(sets)} # collectives"]
-        for collective in order:
-            lines.append(f"{IDS[collective]} # {collective}")
-            lines.append(f"{len(sets[collective])} # communicator sizes")
-            for size, rules in sets[collective].items():
-                lines += [f"{size} # ranks and more", f"{len(rules)} # message sizes"]
-                lines += [
-                    f"{r.message} {r.algorithm} {r.fanout} {r.segment}{self.column}" for r in rules
-                ]
-        return "\n".join(lines) + "\n"
+        return rules_text(content.rules, self.column)
 
     def canaries(self, content: Content, library: Library) -> list[Canary]:
         found = canary_rules(content.rules, library)

@@ -1,13 +1,33 @@
-"""Rules of collectives: from a setting's ``coll_tuned_*`` values, and as canaries."""
+"""Rules of collectives: which algorithm from which number of ranks and size of message on.
+
+They come from a setting's ``coll_tuned_*`` values or from tables, and go into rules files.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from autotune.errors import UsageError
-from autotune.publish.content import Content, Rule
 from runner.mpi.library import Library
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule of a collective: from this communicator size and message size (bytes) on.
+
+    ``algorithm`` is the library's number as text (Open MPI) or its name (MPICH).  ``fanout`` and
+    ``segment`` (bytes) 0: the library's own.
+    """
+
+    collective: str
+    comm_size: int
+    message: int
+    algorithm: str
+    fanout: int = 0
+    segment: int = 0
+
 
 # Numbers of the collectives in a rules file (field.md G2).
 _COLLECTIVES = (
@@ -48,14 +68,10 @@ def rules_of(mca: Mapping[str, str]) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def without_rules(content: Content) -> Content:
-    """``content`` without what a rules file says."""
-    names = {("rules", r.collective) for r in content.rules}
-    for name in content.groups.get("mca", {}):
-        match = _PARAMETER.fullmatch(name)
-        if name == ENABLE or (match and match["collective"] in IDS):
-            names.add(("mca", name))
-    return content.without(names)
+def says_rule(name: str) -> bool:
+    """Whether a rules file takes the place of this MCA parameter."""
+    match = _PARAMETER.fullmatch(name)
+    return name == ENABLE or (match is not None and match["collective"] in IDS)
 
 
 def check_rules(rules: tuple[Rule, ...], library: Library | None = None) -> None:
@@ -110,3 +126,22 @@ def canary_rules(rules: tuple[Rule, ...], library: Library) -> tuple[tuple[Rule,
             kept = tuple(r for r in rules if r.collective != collective)
             return (*kept, Rule(collective, 1, 0, str(number))), collective
     return None
+
+
+def rules_text(rules: tuple[Rule, ...], column: str = "") -> str:
+    """A rules file of coll/tuned, version 1, without a header; ``column`` ends every rule's line.
+
+    Raises UsageError for a rule that no library can follow.
+    """
+    check_rules(rules)
+    sets = grouped(rules)
+    # The canary's collective comes last, whatever its number: the reader takes any order.
+    order = list(dict.fromkeys(rule.collective for rule in rules))
+    lines = [f"{len(sets)} # collectives"]
+    for collective in order:
+        lines.append(f"{IDS[collective]} # {collective}")
+        lines.append(f"{len(sets[collective])} # communicator sizes")
+        for size, entries in sets[collective].items():
+            lines += [f"{size} # ranks and more", f"{len(entries)} # message sizes"]
+            lines += [f"{r.message} {r.algorithm} {r.fanout} {r.segment}{column}" for r in entries]
+    return "\n".join(lines) + "\n"
