@@ -24,7 +24,7 @@ from runner.types import ReadBack, RunRecord
 
 REPEATS = 5
 GOALS = {"append_median_ms": 1.0, "best_s": 0.25}
-"""What DESIGN and the brief of the store ask for; the rest is printed for comparison."""
+"""What was asked of the store; the rest is printed for comparison."""
 
 
 def study_key() -> StudyKey:

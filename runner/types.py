@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 ReadBackState = Literal["in force", "inactive", "altered", "unknown", "not observable"]
-"""What became of one requested parameter (DESIGN, "Launching and reading back").
+"""What became of one requested parameter (docs/design.md, "Launching and reading back").
 
 ``in force``: the library reports the requested value.  ``inactive``: its component was not opened,
 or carries no messages where the ranks are; ``source`` then says why.

@@ -1,7 +1,7 @@
 """What the best known setting of a cell is worth, without being fooled by the luckiest run.
 
-OPUB: chosen on one half of the runs and valued on the other (DESIGN, yardsticks).  Where settings
-were run once only, the luck of the best of many is subtracted instead.
+OPUB: chosen on one half of the runs and valued on the other (docs/design.md, "Names").  Where
+settings were run once only, the luck of the best of many is subtracted instead.
 """
 
 from __future__ import annotations

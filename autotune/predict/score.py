@@ -1,4 +1,4 @@
-"""How good a named setting is on a recorded program: share and performance ratio (DESIGN)."""
+"""Share and performance ratio of a named setting on a recorded program (docs/design.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published files out of force while a default is measured (DESIGN, "default").
+"""Published files out of force while a default is measured (docs/design.md, "Names").
 
 What autotune published would otherwise be part of the default that it is compared with.  What a
 site wrote into the same files stays in force: copies without autotune's part take their places.

@@ -1,7 +1,7 @@
 """Is a candidate faster than the default?  Paired blocks, an exact interval, one of four verdicts.
 
 Estimand: the median over blocks of log(T_default / T_candidate), printed as gain = ratio - 1
-(DESIGN, "Measurement protocol" 5).  ``method="sign"`` (the default) is exact for every distribution
+(docs/design.md, "Measurement" 5).  ``method="sign"`` (the default) is exact for every distribution
 of run times; ``method="wilcoxon"`` (Hodges-Lehmann) is narrower, but its interval holds only where
 the log ratios are symmetric, which a candidate that changes the shape of the noise breaks.
 """

@@ -82,7 +82,7 @@ class AppInfo:
 
 @dataclass(frozen=True)
 class StudyKey:
-    """Everything that, when changed, makes another study (DESIGN, "study key").
+    """Everything that, when changed, makes another study (docs/design.md, "Names").
 
     ``ranks`` are the ranks or, where the space contains them, the cores given.  ``cluster_hash`` is
     over the cluster definition, whose launch options are part of the default.  ``inherited`` are

@@ -22,7 +22,7 @@ def study_key(
     seed: int,
     guard: bool = True,
 ) -> StudyKey:
-    """The key of a search; equal keys are one study, whatever their budgets (DESIGN).
+    """The key of a search; equal keys are one study, whatever their budgets (docs/design.md).
 
     Runs without the guard (``guard`` False) are a study of their own: no proof rests on them.
     """

@@ -1,7 +1,7 @@
 """Processes and workers of a launch: how many are started, and which cores each one gets.
 
-``--ranks`` is the number of cores that every candidate may use (DESIGN, "study key"): the default
-starts one process on each, a setting may start fewer with several workers each.
+``--ranks`` is the number of cores that every candidate may use (docs/design.md, "Names"): the
+default starts one process on each, a setting may start fewer with several workers each.
 """
 
 from __future__ import annotations

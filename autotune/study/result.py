@@ -1,4 +1,4 @@
-"""The answer of a study as one JSON document (DESIGN, "One command-line contract")."""
+"""The answer of a study as one JSON document (docs/design.md, "Commands")."""
 
 from __future__ import annotations
 

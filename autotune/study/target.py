@@ -52,8 +52,8 @@ class Target:
 
     ``ranks`` are the processes of the default, and the cores that a setting may divide otherwise
     between processes and workers.  ``cores`` is what the target may use in all; with more ranks
-    than that the launch is declared oversubscribed, so that yielding is on in the default (DESIGN,
-    "default").
+    than that the launch is declared oversubscribed, so that yielding is on in the default
+    (docs/design.md, "Names").
     """
 
     app: App

@@ -8,8 +8,9 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.publish import formats
-from autotune.publish.content import Content, Rule
+from autotune.publish.content import Content
 from autotune.publish.tune_file import tune_text
+from autotune.rules import Rule
 from autotune.space import Parameter, Setting, Space, load_space
 from autotune.study.setting_file import read_setting_file
 from autotune.study.settings import read_settings
