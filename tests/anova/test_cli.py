@@ -116,6 +116,7 @@ def application(name: str, slow: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_a_setting_is_proven_on_every_program(
     cli: Cli, work: Path, library: Library, quiet: None
@@ -185,6 +186,7 @@ def test_a_program_that_slows_down_stops_the_recommendation(
     assert data["held_out_shows"] == "loss"
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_more_runs_are_asked_for_where_a_program_is_open(
     cli: Cli, work: Path, library: Library, quiet: None

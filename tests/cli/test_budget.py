@@ -49,6 +49,7 @@ def test_a_search_is_refused_after_its_first_run(
     assert second.wall_s < (30.0 - first.wall_s) / 2
 
 
+@pytest.mark.slow
 def test_a_program_longer_than_the_budget_is_ended_with_it(
     cli: Cli, program: Program, store: Path, library: object
 ) -> None:

@@ -94,6 +94,7 @@ def test_disjoint_cpus_are_measured_at_once() -> None:
     assert begin_other < end
 
 
+@pytest.mark.slow
 def test_overlapping_cpus_are_measured_one_after_the_other(work: Path) -> None:
     with search("both", "a.db", "a", "go") as one:
         assert eventually(lambda: (work / "a").exists() or one.poll() is not None, 60)

@@ -120,6 +120,7 @@ def test_noise(cli: Cli, library: object) -> None:
     assert len(gains) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_noise_keeps_to_a_budget(cli: Cli, library: object, work: Path) -> None:
     words = ("noise", "--no-guard", "--store", "r.db", "--metric", "t=([0-9.]+)", "--ranks", "1")

@@ -146,6 +146,7 @@ def _runs(work: Path) -> int:
         return studies[0].runs if studies else 0
 
 
+@pytest.mark.slow
 def test_compare_two_settings(cli: Cli, library: object) -> None:
     outcome = cli(
         "compare", "default", "btl_sm_eager_limit=8192", "--app", "jacobi3d", "--input", "tiny",

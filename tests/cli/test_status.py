@@ -79,6 +79,7 @@ def test_a_worker_that_fails_does_not_fail_the_study(
     assert "nobody works on it now; it goes on with: autotune worker" in told
 
 
+@pytest.mark.slow
 def test_the_submitter_hears_of_a_lost_worker(library: object, work: Path, line: list[str]) -> None:
     words = line[1:]
     words[words.index("12")] = "1"

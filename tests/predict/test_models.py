@@ -31,6 +31,7 @@ def test_a_limit_that_follows_from_the_message_size_is_learned(kind: str, size: 
     assert named.setting.get("bind_to") != "core"
 
 
+@pytest.mark.slow
 def test_the_perceptron_learns_which_end_a_program_is_at() -> None:
     predictor = train("mlp", FAMILY.examples[::2]).predictor
     for size in (150.0, 14000.0):

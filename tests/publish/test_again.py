@@ -82,6 +82,7 @@ def test_a_gain_is_looked_at_again(
     assert ("less than half" in said) == (mode == "shrunk")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["there", "gone"])
 def test_without_the_guard_nothing_is_told_of_a_gain(
     file: Path, work: Path, capfd: Capture, mode: str
