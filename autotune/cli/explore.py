@@ -6,19 +6,15 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated
 
 import typer
-from rich.live import Live
-from rich.text import Text
 
 from autotune.cli import options as o
+from autotune.cli.progress import LiveLine
 from autotune.cli.render import (
-    PlainConsole,
     console,
     error_console,
-    shown,
     table,
     write_json,
 )
@@ -153,33 +149,15 @@ def _show(plan: Plan, prepared: list[Prepared], json_out: str | None) -> None:
     out.print(f"in all {seconds(sum(p.planned_s for p in prepared))}", markup=False)
 
 
-class ExploreProgress:
-    """One live line on a terminal, a line per block elsewhere.  Use as a context manager."""
+class ExploreProgress(LiveLine):
+    """One live line on a terminal, a line per block elsewhere."""
 
     def __init__(self, quiet: bool = False) -> None:
-        self.console = PlainConsole(stderr=True, highlight=False)
-        self.quiet = quiet
+        super().__init__(quiet)
         self.left_s = 0.0
         self._phase = "starting"
         self._runs = 0
         self._since = time.monotonic()
-        self._live: Live | None = None
-
-    def __enter__(self) -> ExploreProgress:
-        if not self.quiet and sys.stderr.isatty():
-            self._live = Live(Text(""), console=self.console, transient=True, auto_refresh=False)
-            self._live.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.__exit__(kind, error, trace)
-            self._live = None
 
     def __call__(self, event: Told) -> None:
         if self.quiet:
@@ -196,8 +174,7 @@ class ExploreProgress:
             bad = f", {event.bad} of them not ok" if event.bad else ""
             self._line(f"{event.cell}: block {event.block + 1} stored, {event.runs} runs{bad}")
         if self._live is not None:
-            words = f"{self._phase}  run {self._runs}{self._left()}"
-            self._live.update(Text(shown(words), overflow="ellipsis", no_wrap=True), refresh=True)
+            self._draw(f"{self._phase}  run {self._runs}{self._left()}")
 
     def _left(self) -> str:
         left = self.left_s - (time.monotonic() - self._since)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
+from typing import Self
 
 from rich.live import Live
 from rich.text import Text
@@ -19,17 +20,16 @@ PLAIN_EVERY = 10
 """Without a terminal every tenth trial is a line, besides every new best."""
 
 
-class Status:
-    """One line that is redrawn on a terminal; elsewhere a line per kind of step (the words before
-    the colon).  Use as a context manager; ``quiet`` draws nothing."""
+class LiveLine:
+    """One line on standard error that is redrawn on a terminal.  Use as a context manager;
+    ``quiet`` draws nothing."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.console = PlainConsole(stderr=True, highlight=False)
         self.quiet = quiet
         self._live: Live | None = None
-        self._kind = ""
 
-    def __enter__(self) -> Status:
+    def __enter__(self) -> Self:
         if not self.quiet and sys.stderr.isatty():
             self._live = Live(Text(""), console=self.console, transient=True, auto_refresh=False)
             self._live.__enter__()
@@ -45,24 +45,34 @@ class Status:
             self._live.__exit__(kind, error, trace)
             self._live = None
 
-    def __call__(self, words: str) -> None:
-        kind = words.split(":", 1)[0]
+    def _draw(self, words: str) -> None:
+        """Redraw the line, where there is a terminal."""
         if self._live is not None:
             self._live.update(Text(shown(words), overflow="ellipsis", no_wrap=True), refresh=True)
-        elif not self.quiet and kind != self._kind:
+
+
+class Status(LiveLine):
+    """What is done now; without a terminal a line per kind of step (the words before the colon)."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        super().__init__(quiet)
+        self._kind = ""
+
+    def __call__(self, words: str) -> None:
+        kind = words.split(":", 1)[0]
+        self._draw(words)
+        if self._live is None and not self.quiet and kind != self._kind:
             self.console.print(f"{kind} ...", markup=False)
         self._kind = kind
 
 
-class Progress:
-    """A watcher that draws.  Use as a context manager; ``quiet`` draws nothing."""
+class Progress(LiveLine):
+    """A watcher that draws."""
 
     def __init__(self, trials: int | None, budget_s: float | None, quiet: bool = False) -> None:
-        self.console = PlainConsole(stderr=True, highlight=False)
+        super().__init__(quiet)
         self.trials = trials
         self.budget_s = budget_s
-        self.quiet = quiet
-        self._live: Live | None = None
         self._began = time.monotonic()
         self._done = 0
         self._measured = 0
@@ -70,22 +80,6 @@ class Progress:
         self._planned: int | None = None
         self._phase = "starting"
         self._best: float | None = None
-
-    def __enter__(self) -> Progress:
-        if not self.quiet and sys.stderr.isatty():
-            self._live = Live(Text(""), console=self.console, transient=True, auto_refresh=False)
-            self._live.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.__exit__(kind, error, trace)
-            self._live = None
 
     def __call__(self, event: Event) -> None:
         if self.quiet:
@@ -160,4 +154,4 @@ class Progress:
             words += self._left()
         elif self._planned:
             words += f"  run {self._runs} of at most {self._planned}"
-        self._live.update(Text(shown(words), overflow="ellipsis", no_wrap=True), refresh=True)
+        self._draw(words)
