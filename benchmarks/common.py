@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.cli.options import TargetWords, space_for
+from autotune.api.target import TargetRequest
 from autotune.study.conduct import Request
 from autotune.study.plan import SearchPlan
 from runner.machine import describe
@@ -40,11 +40,11 @@ def request(
     **plan: Any,
 ) -> Request:
     """A search study as the command line would make it."""
-    words = TargetWords(program, app, input_name, ranks, "local", None, metric, None, None)
+    words = TargetRequest(program, app, input_name, ranks, "local", None, metric, None, None)
     target = words.resolve()
     return Request(
         target=target,
-        space=space_for(target, space),
+        space=target.space(space),
         strategy=strategy,
         options={},
         seed=seed,

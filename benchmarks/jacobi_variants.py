@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from autotune.cli.options import TargetWords
+from autotune.api.target import TargetRequest
 from autotune.stats import comparison_words
 from benchmarks.common import ROOT, report, table
 from benchmarks.jacobi_cases import (
@@ -61,7 +61,9 @@ def options() -> argparse.ArgumentParser:
 
 def main() -> int:
     given = options().parse_args()
-    words = TargetWords(None, "jacobi3d", given.input, given.cores, "local", None, None, None, 120)
+    words = TargetRequest(
+        None, "jacobi3d", given.input, given.cores, "local", None, None, None, 120
+    )
     target = words.resolve()
     cores = given.cores or target.cores
     target = dataclasses.replace(target, ranks=cores)

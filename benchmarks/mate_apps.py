@@ -23,7 +23,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.cli.options import TargetWords, space_for
+from autotune.api.target import TargetRequest
 from autotune.space import DEFAULT, Setting
 from autotune.study.target import Target
 from benchmarks.common import report, table
@@ -84,14 +84,14 @@ def tuned_of(app: str, target: Target, given: Any) -> Tuned:
     found = dict(text.split("=", 1) for text in given.tuned)
     if app not in found:
         return Tuned()
-    space = space_for(target, "openmpi-tcp")
+    space = target.space("openmpi-tcp")
     return Tuned(space, space.canonical(Setting.parse(found[app])))
 
 
 def run(app: str, name: str, where: str, given: Any) -> list[dict[str, Any]]:
     """The table of one application and input."""
     cluster = "testbed" if where == "testbed" else "local"
-    target = TargetWords(None, app, name, 2, cluster, given.mpi, None, None, 120).resolve()
+    target = TargetRequest(None, app, name, 2, cluster, given.mpi, None, None, 120).resolve()
     own = target.cluster.own_processes
     tuned = tuned_of(app, target, given)
     flat_mpi, *others = layouts(app, where)
@@ -137,7 +137,7 @@ def sizes(where: str, given: Any) -> list[dict[str, Any]]:
     """Cannon over the size of the matrix: the best layout of the table against flat MPI."""
     rows = []
     cluster = "testbed" if where == "testbed" else "local"
-    target = TargetWords(None, "cannon", "tiny", 2, cluster, given.mpi, None, None, 120).resolve()
+    target = TargetRequest(None, "cannon", "tiny", 2, cluster, given.mpi, None, None, 120).resolve()
     own = target.cluster.own_processes
     with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:
         for size, times in ((96, 400), (192, 200), (384, 64), (768, 8), (1152, 4)):

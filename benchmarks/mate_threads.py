@@ -17,7 +17,7 @@ import argparse
 import statistics
 from typing import Any
 
-from autotune.cli.options import TargetWords
+from autotune.api.target import TargetRequest
 from benchmarks.common import report, table
 from benchmarks.jacobi_cases import Bench, against_flat, measure, middle, ratio, seconds
 from benchmarks.mate_apps import Layout, flat
@@ -41,7 +41,7 @@ def main() -> int:
     add("--json", metavar="FILE")
     add("--no-guard", dest="guard", action="store_false", help="for trying out, not for figures")
     given = parser.parse_args()
-    target = TargetWords(
+    target = TargetRequest(
         None, "jacobi3d", given.input, 2, given.cluster, None, None, None, 120
     ).resolve()
     every = [flat()]

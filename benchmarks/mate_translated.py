@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.cli.options import TargetWords
+from autotune.api.target import TargetRequest
 from autotune.stats import comparison_words, estimate
 from autotune.study.target import Target
 from benchmarks.common import ROOT, conclude, table
@@ -85,7 +85,7 @@ class Both:
 
 def target(program: Sequence[str], metric: str, cores: int) -> Target:
     """A program on all cores, under the cluster's own launch options."""
-    words = TargetWords(list(program), None, None, cores, "local", None, metric, None, 120)
+    words = TargetRequest(list(program), None, None, cores, "local", None, metric, None, 120)
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     found = words.resolve()
     around = found.surroundings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from autotune.cli.options import TargetWords
+from autotune.api.target import TargetRequest
 from autotune.study.target import Target
 from runner.guard import wait_quiet
 from runner.launch import Runner
@@ -22,7 +22,7 @@ class TooBusy(Exception):
 
 def target_of(kernel: str, problem_class: str, ranks: int) -> Target:
     """The default launch of a kernel on this machine."""
-    words = TargetWords(
+    words = TargetRequest(
         None, f"nas-{kernel}", problem_class, ranks, "local", None, None, None, TIMEOUT_S
     )
     return words.resolve()

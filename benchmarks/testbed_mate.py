@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.cli.options import TargetWords, space_for
+from autotune.api.target import TargetRequest
 from autotune.space import DEFAULT, Setting
 from autotune.study.target import Target
 from benchmarks.common import ROOT, autotune, report, table
@@ -85,7 +85,7 @@ def wait_share(record: RunRecord) -> float:
 
 
 def target_here(name: str) -> Target:
-    words = TargetWords(None, "jacobi3d", name, NODES, "testbed", None, None, None, 120)
+    words = TargetRequest(None, "jacobi3d", name, NODES, "testbed", None, None, None, 120)
     return words.resolve()
 
 
@@ -123,7 +123,7 @@ def known_setting(name: str, text: str) -> tuple[Tuned, dict[str, Any]]:
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "flat.toml"
         file.write_text(SPACE)
-        space = space_for(target_here(name), str(file))
+        space = target_here(name).space(str(file))
     setting = space.canonical(Setting.parse(text))
     return Tuned(space, setting), {"setting": str(setting), "status": "given"}
 
@@ -146,7 +146,7 @@ def tune(name: str, trials: int, guard: bool) -> tuple[Tuned, dict[str, Any]]:
         result = answer.result
         proven = (result.get("recommended") or {}).get("setting") or {}
         best = (result.get("best") or {}).get("setting") or {}
-        space = space_for(target_here(name), str(file))
+        space = target_here(name).space(str(file))
         setting = space.canonical(Setting(proven or best)) if proven or best else DEFAULT
         keys = ("status", "gain", "gain_ci95", "search_runs", "confirmation_runs", "runs_rejected")
         return Tuned(space, setting), {

@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from autotune.cli.options import TargetWords
+from autotune.api.target import TargetRequest
 from autotune.stats import estimate
 from benchmarks.common import conclude, options, table
 from runner.launch import Runner
@@ -63,7 +63,7 @@ def main() -> int:
 
 def _measure(kernel: str, args: Any, rng: random.Random) -> dict[str, Any]:
     ranks = math.ceil(math.sqrt(args.ranks)) ** 2 if kernel in SQUARE else args.ranks
-    words = TargetWords(None, f"nas-{kernel}", args.input, ranks, "local", None, None, None, None)
+    words = TargetRequest(None, f"nas-{kernel}", args.input, ranks, "local", None, None, None, None)
     target = words.resolve()
     plain = target.spec(None)
     library = str(profiling_library(target.library))

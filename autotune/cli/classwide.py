@@ -23,6 +23,7 @@ from autotune.anova.prove import Proof, prove
 from autotune.anova.result import RESULTS, ClasswideResult, Status
 from autotune.anova.sources import dataset_table
 from autotune.anova.table import Table
+from autotune.api.target import TargetRequest
 from autotune.cli import options as o
 from autotune.cli.anova import PRESETS, read_options
 from autotune.cli.classwide_words import print_classwide
@@ -204,7 +205,7 @@ def _member(cell: Cell, cluster: str, mpi: str | None, space: str | None) -> Pro
             check_value("args", word, origin)
         app = with_args(target.app, cell.input or target.app.default_input, cell.args)
         target = dataclasses.replace(target, app=app)
-    return Program(target, o.space_for(target, space), held_out=False)
+    return Program(target, target.space(space), held_out=False)
 
 
 def _outsider(words: Sequence[str], cluster: str, mpi: str | None, space: str | None) -> Program:
@@ -216,14 +217,14 @@ def _outsider(words: Sequence[str], cluster: str, mpi: str | None, space: str | 
         )
     asked = _words_of(name, given or None, int(ranks) if ranks else None, cluster, mpi)
     target = asked.resolve()
-    return Program(target, o.space_for(target, space), held_out=True)
+    return Program(target, target.space(space), held_out=True)
 
 
 def _words_of(
     app: str, given: str | None, ranks: int | None, cluster: str, mpi: str | None
-) -> o.TargetWords:
-    return o.TargetWords(
-        None, app, given, ranks, cluster, mpi, None, None, None, command="classwide"
+) -> TargetRequest:
+    return TargetRequest(
+        app=app, input=given, ranks=ranks, cluster=cluster, mpi=mpi, command="classwide"
     )
 
 

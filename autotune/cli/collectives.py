@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from autotune.api.target import TargetRequest
 from autotune.cli import options as o
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, error_console, table, write_json
@@ -53,7 +54,9 @@ def collectives(
     chosen = [word.strip() for word in operations.split(",") if word.strip()]
     wanted = SIZES if sizes is None else _sizes(sizes)
     counts = _ranks(ranks)
-    words = o.TargetWords(None, "micro", None, counts[0], cluster, mpi, None, None, None)
+    words = TargetRequest(
+        app="micro", ranks=counts[0], cluster=cluster, mpi=mpi, command="collectives"
+    )
     targets = with_ranks(words.resolve(), counts)
     with Store.open(store) as opened, Progress(None, None, True) as progress:
         terms = Terms(

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, TargetWords, total_cores
+from autotune.api.target import TargetRequest
+from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl
 from autotune.cli.render import WIDTH, console, table, write_json
 from autotune.config.app import load_app
 from autotune.config.cluster import load_cluster
@@ -142,8 +143,14 @@ def trace(
         _refuse_arguments(wanted)
     for cell in wanted:
         path = place / f"{cell.key}.json"
-        words = TargetWords(
-            None, cell.app, cell.input or None, cell.ranks, cell.cluster, mpi, None, None, None
+        words = TargetRequest(
+            None,
+            cell.app,
+            cell.input or None,
+            cell.ranks,
+            cell.cluster,
+            mpi,
+            command="dataset features",
         )
         target = words.resolve()
         if cell.args is not None:
@@ -233,7 +240,7 @@ def source_of(study: Study, mpi: str | None) -> Source:
     key = study.key
     origin = f"study {study.hash[:12]}"
     cluster = load_cluster(check_config_name("clusters", key.cluster, origin))
-    facts = {"ranks": key.ranks, "cores": total_cores(cluster), "nodes": cluster.nodes}
+    facts = {"ranks": key.ranks, "cores": cluster.total_cores, "nodes": cluster.nodes}
     try:
         name = check_config_name("apps", key.app.name, origin)
         told = dict(load_app(name).input(key.app.input).facts)

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from autotune.api.target import refuse_nested_launch
 from autotune.cli import options as o
 from autotune.cli.progress import LiveLine
 from autotune.cli.render import (
@@ -59,7 +60,7 @@ def explore(
     json_out: o.JsonOut = None,
 ) -> None:
     """Measure the cells of a plan, in blocks; the same command continues."""
-    o.refuse_nested_launch()
+    refuse_nested_launch()
     known = load_plan(plan)
     wanted = known.chosen([key.strip() for key in cells.split(",")] if cells else [])
     budget_s = parse_duration(budget) if budget else None
@@ -95,19 +96,9 @@ def explore(
 
 def _target(cell: PlanCell, mpi: str | None) -> Target:
     app = with_args(load_app(cell.app), cell.input or None, cell.args)
-    cluster = load_cluster(cell.cluster)
-    given = app.input(cell.input or None)
-    target = Target(
-        app=app,
-        input=cell.input or app.default_input or None,
-        ranks=cell.ranks,
-        cluster=cluster,
-        library=find(mpi),
-        cores=o.total_cores(cluster),
-        timeout_s=given.timeout_s or app.timeout_s,
-    )
+    target = Target.of(app, cell.input or None, cell.ranks, load_cluster(cell.cluster), find(mpi))
     # Refuses a space that the program or its ranks cannot have; prepare reads it again.
-    o.space_for(target, cell.space)
+    target.space(cell.space)
     return target
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from autotune.api.target import TargetRequest
 from autotune.cli import options as o
 from autotune.cli.render import console, error_console, table, write_json
 from autotune.errors import UsageError
@@ -55,7 +56,7 @@ def features(
     if explain:
         _explain(json_out)
         return
-    words = o.TargetWords(
+    words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, None, verify, timeout, clean_env, "features",
         stdin=stdin,
     )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from autotune.api.target import TargetRequest
 from autotune.cli import options as o
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, table, write_json
@@ -38,7 +39,7 @@ def noise(
     json_out: o.JsonOut = None,
 ) -> None:
     """Run the default against itself: how large must a gain be to be seen, and in which time?"""
-    words = o.TargetWords(
+    words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "noise",
         metric_choice, stdin,
     )  # fmt: skip
@@ -46,7 +47,7 @@ def noise(
     with Store.open(store) as opened, Progress(None, None, json_out == "-") as progress:
         report = measure_noise(
             target,
-            o.space_for(target, None),
+            target.space(None),
             opened,
             runs=runs,
             budget_s=None if budget is None else parse_duration(budget),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from autotune.api.target import TargetRequest
 from autotune.cli import options as o
 from autotune.cli.predict_proof import (
     Proof,
@@ -123,7 +124,7 @@ def predict(
         raise UsageError("--run-recorded goes with --check")
     if params_file is not None:
         o.check_writable(params_file)
-    words = o.TargetWords(
+    words = TargetRequest(
         program,
         app,
         input_name,

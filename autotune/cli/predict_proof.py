@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotune.cli import options as o
+from autotune.api.target import TargetRequest
 from autotune.cli.outcome import print_comparison
 from autotune.cli.progress import Progress
 from autotune.cli.render import write_text
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class Wanted:
     """What the options of ``autotune predict`` said about running anything."""
 
-    words: o.TargetWords
+    words: TargetRequest
     space: str | None
     features: Features
     recorded: bool
@@ -69,7 +69,7 @@ def target_of(wanted: Wanted, check: bool) -> Place | None:
     """The MPI, its space, and with ``check`` what is run; None where there is no MPI to ask."""
     if check:
         target = _recorded(wanted) if wanted.recorded else wanted.words.resolve()
-        return Place(target.library, o.space_for(target, wanted.space), target)
+        return Place(target.library, target.space(wanted.space), target)
     try:
         library = find(wanted.words.mpi)
     except RunnerError:
@@ -81,7 +81,7 @@ def target_of(wanted: Wanted, check: bool) -> Place | None:
     features = wanted.features
     facts = {
         "ranks": features.ranks,
-        "cores": features.cores if cluster.testbed else o.total_cores(cluster),
+        "cores": features.cores if cluster.testbed else cluster.total_cores,
         "nodes": features.nodes if cluster.testbed else cluster.nodes,
     }
     space = load_space(wanted.space or cluster.space(library), library=library, facts=facts)
@@ -98,15 +98,13 @@ def _recorded(wanted: Wanted) -> Target:
         )
     words = wanted.words
     app = words.as_said(app_from_command(features.argv, words.metric, words.verify))
-    cluster = load_cluster(words.cluster)
-    return Target(
-        app=app,
-        input=None,
-        ranks=features.ranks,
-        cluster=cluster,
-        library=find(words.mpi),
-        cores=o.total_cores(cluster),
-        timeout_s=words.timeout or app.timeout_s,
+    return Target.of(
+        app,
+        None,
+        features.ranks,
+        load_cluster(words.cluster),
+        find(words.mpi),
+        timeout_s=words.timeout,
         clean_env=words.clean_env,
         cwd=features.cwd,
     )

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from autotune.api.target import TargetRequest
 from autotune.cli import options as o
 from autotune.cli.outcome import print_comparison
 from autotune.cli.progress import Progress
@@ -60,12 +61,12 @@ def run(
     json_out: o.JsonOut = None,
 ) -> None:
     """Run a program once with one setting, and say what happened and what took effect."""
-    words = o.TargetWords(
+    words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "run",
         metric_choice, stdin,
     )  # fmt: skip
     target = words.resolve()
-    known = o.space_for(target, space)
+    known = target.space(space)
     adapter = adapter_for(target.library)
     cluster_cpus = target.cluster.cpu_set
     if target.timeout_s is None and json_out != "-":
@@ -197,7 +198,7 @@ def compare(
     json_out: o.JsonOut = None,
 ) -> None:
     """Compare two settings of a program on interleaved pairs, until decided or out of budget."""
-    words = o.TargetWords(
+    words = TargetRequest(
         program,
         app,
         input_name,
@@ -213,7 +214,7 @@ def compare(
         stdin,
     )
     target = words.resolve()
-    known = o.space_for(target, space)
+    known = target.space(space)
     gain = min_gain / 100
     plan = Plan(min_gain=gain) if pairs is None else Plan.fixed(pairs, min_gain=gain)
     with Store.open(store) as opened:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from autotune.api.target import TargetRequest
 from autotune.cli import options as o
 from autotune.cli.conducted import finish, study
 from autotune.cli.predict import predicted
@@ -175,12 +176,12 @@ def search(
     An interrupted search goes on when the same command is given again; a finished one prints its
     stored result.
     """
-    words = o.TargetWords(
+    words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "search",
         metric_choice, stdin,
     )  # fmt: skip
     target = words.resolve()
-    known = o.space_for(target, space)
+    known = target.space(space)
     request = Request(
         target=target,
         space=known,
@@ -226,7 +227,7 @@ def search(
 
 
 def worker_words(
-    words: o.TargetWords,
+    words: TargetRequest,
     space: str | None,
     strategy: str,
     option: list[str] | None,

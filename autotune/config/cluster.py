@@ -19,6 +19,7 @@ from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName
 from runner import testbed
 from runner.cpuset import count_cores, parse_cpus, text_of
+from runner.machine import describe
 from runner.mpi.library import Library
 
 KIND = "clusters"
@@ -127,6 +128,11 @@ class Cluster(BaseModel):
     def cpu_set(self) -> frozenset[int] | None:
         """The CPUs to measure on; None: the whole machine."""
         return parse_cpus(self.cpus) if self.cpus else None
+
+    @property
+    def total_cores(self) -> int:
+        """Cores that a launch may use in all."""
+        return self.cores or (self.cores_per_node or describe().cores) * self.nodes
 
     @property
     def definition(self) -> str:

@@ -24,7 +24,6 @@ from autotune.errors import UsageError
 from autotune.publish.owner import check_config, check_owner
 from autotune.study.origin import Origin
 from autotune.study.target import Target
-from runner.machine import describe
 from runner.mpi.library import Library
 from runner.types import MetricChoice
 
@@ -83,15 +82,12 @@ def program_of(
         for path in dict.fromkeys((app.command[0], *(origin.files if origin else ()))):
             check_owner(Path(path))
         chosen = None
-    given = app.input(chosen)
-    target = Target(
-        app=app,
-        input=chosen or app.default_input or None,
-        ranks=ranks,
-        cluster=cluster,
-        library=library,
-        cores=cluster.cores or (cluster.cores_per_node or describe().cores) * cluster.nodes,
-        timeout_s=given.timeout_s or app.timeout_s,
+    target = Target.of(
+        app,
+        chosen,
+        ranks,
+        cluster,
+        library,
         options=tuple(check.get("options") or ()) if recorded else (),
         placement=dict(check.get("placement") or {}) if recorded else {},
         clean_env=True,

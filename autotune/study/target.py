@@ -8,13 +8,14 @@ import shlex
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from autotune.config.app import App
+from autotune.config.app import App, require_tunable
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
-from autotune.space import DEFAULT, Setting, Space
+from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.study.launcher_line import fixed_parameters, without_parameters
-from autotune.study.resources import layout, placement
+from autotune.study.resources import layout, placement, require_room
 from autotune.words import seconds
 from runner.mpi.base import Adapter
 from runner.mpi.library import Library
@@ -72,6 +73,57 @@ class Target:
     def __post_init__(self) -> None:
         if not 1 <= self.ranks <= MAX_RANKS:
             raise UsageError(f"--ranks {self.ranks} is out of range; expected 1 to {MAX_RANKS}")
+
+    @classmethod
+    def of(
+        cls,
+        app: App,
+        input_name: str | None,
+        ranks: int,
+        cluster: Cluster,
+        library: Library,
+        *,
+        timeout_s: float | None = None,
+        **more: Any,
+    ) -> Target:
+        """The target with what application, input and cluster say of it.
+
+        ``timeout_s`` comes before the application's own limit, in seconds; ``more`` are further
+        fields.  Raises UsageError for an unknown input and for ranks out of range.
+        """
+        given = app.input(input_name)
+        return cls(
+            app=app,
+            input=input_name or app.default_input or None,
+            ranks=ranks,
+            cluster=cluster,
+            library=library,
+            cores=cluster.total_cores,
+            timeout_s=timeout_s or given.timeout_s or app.timeout_s,
+            **more,
+        )
+
+    def space(self, name: str | None = None) -> Space:
+        """The space of that name or file for this target's MPI; the cluster's usual one by default.
+
+        Raises UsageError for one whose options the program does not understand, or whose processes
+        and workers do not fit into the target's ranks.
+        """
+        space = load_space(
+            name or self.cluster.space(self.library),
+            library=self.library,
+            facts=self.facts,
+            app_facts=self.app_facts,
+        ).without(self._fixed)
+        require_tunable(self.app, space.name, space.requires)
+        require_room(space, self.ranks)
+        return space
+
+    @property
+    def _fixed(self) -> dict[str, str]:
+        """Parameters that are not searched, each with the reason."""
+        own = dict.fromkeys(fixed_parameters(self.options), "your launcher line sets it")
+        return {**self.cluster.fixed, **own}
 
     @property
     def oversubscribed(self) -> bool:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autotune.cli.options import TargetWords, space_for
+from autotune.api.target import TargetRequest
 from autotune.errors import AutotuneError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import compare
@@ -108,9 +108,9 @@ def measure(
 def on(program: str, store: Store, given: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows of one program."""
     app, name, ranks = program.split(":")
-    words = TargetWords(None, app, name, int(ranks), given.cluster, given.mpi, None, None, None)
+    words = TargetRequest(None, app, name, int(ranks), given.cluster, given.mpi, None, None, None)
     target = words.resolve()
-    space = space_for(target, given.space)
+    space = target.space(given.space)
     courses = {}
     for strategy in given.strategies:
         print(f"{program}: {strategy}", file=sys.stderr, flush=True)

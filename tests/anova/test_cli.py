@@ -10,6 +10,7 @@ import pytest
 
 from autotune.anova.result import RESULTS
 from autotune.anova.table import Place
+from autotune.api.target import TargetRequest
 from tests.anova.conftest import TRUTH, write
 from tests.cli.conftest import Cli, cli
 from tests.conftest import Library
@@ -210,13 +211,12 @@ def test_more_runs_are_asked_for_where_a_program_is_open(
 def test_parameters_that_do_nothing_are_taken_out(cli: Cli, work: Path, library: Library) -> None:
     from autotune.anova.pairs import Program, Terms, on_machine
     from autotune.anova.prune import prune
-    from autotune.cli import options as o
     from autotune.space import Setting
     from autotune.store import Store
     from tests.anova.conftest import SPACE
 
     application("first", "1.00037")  # A figure of one decimal hides a loss of 2 %.
-    words = o.TargetWords(None, "first", "small", 2, "local", None, None, None, None)
+    words = TargetRequest(None, "first", "small", 2, "local", None, None, None, None)
     program = Program(words.resolve(), SPACE, held_out=False)
     with Store.open(work / "r.db") as store:
         terms = Terms(on_machine(store), prune_looks=(7,), guard=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.cli.options import TargetWords
+from autotune.api.target import TargetRequest
 from autotune.cli.search import worker_words
 from autotune.study import target
 from autotune.study.plan import SearchPlan
@@ -83,7 +83,7 @@ def test_no_run_is_endless(
 
 
 def test_workers_get_the_input_and_the_choice() -> None:
-    asked = TargetWords(
+    asked = TargetRequest(
         ["./p"], None, None, 2, "local", None, "t=(.)", None, None,
         metric_choice="last", stdin="steps.txt",
     )  # fmt: skip

@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from autotune.cli.options import total_cores
 from autotune.config.cluster import Cluster
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
@@ -35,10 +34,10 @@ def test_one_set_has_one_spelling() -> None:
 
 def test_cores_are_those_of_the_set() -> None:
     one = min(os.sched_getaffinity(0))
-    assert total_cores(cluster(f'cpus = "{one}"')) == 1
+    assert cluster(f'cpus = "{one}"').total_cores == 1
     # CPUs that this machine has not count as one core each.
-    assert total_cores(cluster('cpus = "20000-20005"')) == count_cores(range(20000, 20006)) == 6
-    assert total_cores(cluster('cpus = "20000-20005"\ncores_per_node = 3')) == 3
+    assert cluster('cpus = "20000-20005"').total_cores == count_cores(range(20000, 20006)) == 6
+    assert cluster('cpus = "20000-20005"\ncores_per_node = 3').total_cores == 3
 
 
 @pytest.mark.parametrize("text", ['"0-"', '"2-1"', '"all"', "3", "[0, 1]"])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from autotune.api.target import TargetRequest
 from autotune.cli import main
-from autotune.cli.options import TargetWords, space_for
 from autotune.datasets import Landscape, load
 from autotune.datasets.exchange import check
 from autotune.errors import UsageError
@@ -24,11 +24,9 @@ TRIED = "osc_rdma_buffer_size=8192"
 def study(tmp_path: Path, open_mpi: Library, monkeypatch: pytest.MonkeyPatch) -> str:
     """A study in s.db whose runs took 33 minutes: every third is the default's."""
     monkeypatch.chdir(tmp_path)
-    words = TargetWords(None, "nas-is", "S", 2, "local", None, None, None, None)
+    words = TargetRequest(None, "nas-is", "S", 2, "local", None, None, None, None)
     target = words.resolve()
-    key = study_key(
-        target, space_for(target, "null"), Session.adapter(target), "random", {}, seed=0
-    )
+    key = study_key(target, target.space("null"), Session.adapter(target), "random", {}, seed=0)
     with Store.open("s.db") as store:
         made = store.study(key)
         for order in range(20):

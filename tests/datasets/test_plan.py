@@ -134,7 +134,8 @@ def test_a_narrowed_space_keeps_rules_about_what_was_left_out() -> None:
 def test_the_list_of_an_explore_plan_does_not_depend_on_the_cells_that_are_named(
     open_mpi: Library,
 ) -> None:
-    from autotune.cli.options import load_app, load_cluster
+    from autotune.config.app import load_app
+    from autotune.config.cluster import load_cluster
 
     two = {**CELL, "app": "jacobi3d", "input": "", "space": "openmpi", "key": "d", "ranks": 2}
     known = plan("explore", settings=30, keep=0.3, cells=(two, {**two, "key": "e", "ranks": 4}))
@@ -154,8 +155,8 @@ def test_the_list_of_an_explore_plan_does_not_depend_on_the_cells_that_are_named
 def test_shipped_plans_can_be_prepared(name: str, open_mpi: Library) -> None:
     if open_mpi.version_tuple < (5,):
         pytest.skip("the plans' levels are those of Open MPI 5.0")
-    from autotune.cli.options import load_app, load_cluster
-    from autotune.config.cluster import read_cluster
+    from autotune.config.app import load_app
+    from autotune.config.cluster import load_cluster, read_cluster
 
     def resolve(cell: PlanCell) -> Target:
         cluster = read_cluster(cell.cluster)
@@ -193,7 +194,8 @@ def test_more_runs_are_more_blocks_behind_those_that_are_there(
 
 
 def test_grids_that_are_too_large_are_refused(open_mpi: Library) -> None:
-    from autotune.cli.options import load_app, load_cluster
+    from autotune.config.app import load_app
+    from autotune.config.cluster import load_cluster
 
     def resolve(cell: PlanCell) -> Target:
         return Target(load_app("micro"), None, 2, load_cluster("local"), open_mpi, cores=2)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from autotune.api.target import TargetRequest
 from autotune.cli import main
-from autotune.cli.options import TargetWords
 from autotune.space import DEFAULT
 from autotune.study.session import Session
 from autotune.study.target import Surroundings, Target
@@ -22,7 +22,7 @@ PUBLISHED, SITE = "btl_sm_eager_limit", "btl_sm_max_send_size"
 
 
 def target(mpi: Library) -> Target:
-    words = TargetWords(None, "jacobi3d", "tiny", 2, "local", mpi.bin, None, None, None)
+    words = TargetRequest(None, "jacobi3d", "tiny", 2, "local", mpi.bin, None, None, None)
     return words.resolve()
 
 

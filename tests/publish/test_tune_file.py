@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.cli.options import TargetWords, space_for
+from autotune.api.target import TargetRequest
 from autotune.publish import NotObeyed, write_tune_file
 from autotune.publish.tune_file import tune_text
 from autotune.space import Setting
@@ -27,9 +27,9 @@ def test_a_value_with_a_blank_is_refused() -> None:
 
 @pytest.mark.mpi
 def test_a_file_is_seen_to_take_effect(library: object, work: Path) -> None:
-    words = TargetWords(None, "jacobi3d", "tiny", 2, "local", None, None, None, None)
+    words = TargetRequest(None, "jacobi3d", "tiny", 2, "local", None, None, None, None)
     target = words.resolve()
-    space = space_for(target, None)
+    space = target.space(None)
     setting = Setting.parse("btl_sm_eager_limit=8192")
     with Runner(adapter(target.library), guard=False) as runner:
         written = write_tune_file(work / "t.conf", target, space, setting, ["x"], runner)
@@ -42,9 +42,9 @@ def test_a_file_is_seen_to_take_effect(library: object, work: Path) -> None:
 def test_a_file_that_is_overruled_is_not_written(
     library: object, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = TargetWords(None, "jacobi3d", "tiny", 2, "local", None, None, None, None)
+    words = TargetRequest(None, "jacobi3d", "tiny", 2, "local", None, None, None, None)
     target = words.resolve()
-    space = space_for(target, None)
+    space = target.space(None)
     # The environment beats --tune (field.md G1).
     monkeypatch.setenv("OMPI_MCA_btl_sm_eager_limit", "1024")
     setting = Setting.parse("btl_sm_eager_limit=8192")

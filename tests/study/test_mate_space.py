@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.cli.options import TargetWords, space_for
+from autotune.api.target import TargetRequest
 from autotune.cli.space_commands import show
 from autotune.config.app import App, Input, load_app, require_tunable
 from autotune.config.cluster import Cluster
@@ -249,13 +249,13 @@ def test_a_launch_has_its_cores_and_its_line_can_be_pasted(
     if cores < 2:
         pytest.skip("one core: there is nothing to divide")
     (tmp_path / "show.py").write_text(SHOW)
-    words = TargetWords(None, "jacobi3d", None, cores, "local", None, None, None, 30)
+    words = TargetRequest(None, "jacobi3d", None, cores, "local", None, None, None, 30)
     wanted = words.resolve()
     shown = wanted.app.model_copy(
         update={"command": ("{python}", str(tmp_path / "show.py")), "metric": None, "verify": None}
     )
     wanted = Target(shown, None, cores, wanted.cluster, open_mpi, cores, timeout_s=30)
-    space = space_for(wanted, "openmpi+mate")
+    space = wanted.space("openmpi+mate")
     setting = Setting.parse(f"variant=mate,workers={cores},odf=2")
     with Runner(adapter(open_mpi), guard=False) as runner:
         record = runner.run(wanted.spec(space, setting))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from autotune.cli.options import TargetWords, space_for
+from autotune.api.target import TargetRequest
 from autotune.cli.testbed_commands import testbed as commands
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
@@ -130,8 +130,8 @@ def test_commands_from_up_to_down(bed: tb.Testbed, capfd: pytest.CaptureFixture[
 def test_what_the_cluster_fixes_is_out_of_every_space(bed: tb.Testbed, definition: str) -> None:
     file = Path(definition)
     file.write_text(file.read_text() + '[fixed]\nbind_to = "nodes look alike"\n')
-    words = TargetWords(["true"], None, None, 2, definition, None, None, None, None)
-    space = space_for(words.resolve(), None)
+    words = TargetRequest(["true"], None, None, 2, definition, None, None, None, None)
+    space = words.resolve().space(None)
     assert "bind_to" not in space
     assert "map_by" in space
     assert str(space.unknown("bind_to")) == "bind_to cannot be used here: nodes look alike"
