@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
+from autotune.strategies import find
 from autotune.study.conduct import Request
 from autotune.study.plan import SearchPlan
+from autotune.study.target_request import TargetRequest
 from runner.machine import describe
 
 ROOT = Path(__file__).parents[1]
@@ -41,11 +43,11 @@ def request(
 ) -> Request:
     """A search study as the command line would make it."""
     words = TargetRequest(program, app, input_name, ranks, "local", None, metric, None, None)
-    target = words.resolve()
+    target = find_target(words)
     return Request(
         target=target,
         space=target.space(space),
-        strategy=strategy,
+        strategy=find(strategy),
         options={},
         seed=seed,
         plan=SearchPlan(trials=trials, **plan),

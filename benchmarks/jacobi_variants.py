@@ -18,8 +18,9 @@ import sys
 import time
 from pathlib import Path
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.stats import comparison_words
+from autotune.study.target_request import TargetRequest
 from benchmarks.common import ROOT, report, table
 from benchmarks.jacobi_cases import (
     CURVES,
@@ -64,7 +65,7 @@ def main() -> int:
     words = TargetRequest(
         None, "jacobi3d", given.input, given.cores, "local", None, None, None, 120
     )
-    target = words.resolve()
+    target = find_target(words)
     cores = given.cores or target.cores
     target = dataclasses.replace(target, ranks=cores)
     workers = given.workers or cores

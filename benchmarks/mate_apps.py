@@ -23,9 +23,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.space import DEFAULT, Setting
 from autotune.study.target import Target
+from autotune.study.target_request import TargetRequest
 from benchmarks.common import report, table
 from benchmarks.jacobi_cases import Bench, Tuned, against_flat, measure, middle, ratio, seconds
 from runner.launch import Runner
@@ -91,7 +92,7 @@ def tuned_of(app: str, target: Target, given: Any) -> Tuned:
 def run(app: str, name: str, where: str, given: Any) -> list[dict[str, Any]]:
     """The table of one application and input."""
     cluster = "testbed" if where == "testbed" else "local"
-    target = TargetRequest(None, app, name, 2, cluster, given.mpi, None, None, 120).resolve()
+    target = find_target(TargetRequest(None, app, name, 2, cluster, given.mpi, None, None, 120))
     own = target.cluster.own_processes
     tuned = tuned_of(app, target, given)
     flat_mpi, *others = layouts(app, where)
@@ -137,7 +138,8 @@ def sizes(where: str, given: Any) -> list[dict[str, Any]]:
     """Cannon over the size of the matrix: the best layout of the table against flat MPI."""
     rows = []
     cluster = "testbed" if where == "testbed" else "local"
-    target = TargetRequest(None, "cannon", "tiny", 2, cluster, given.mpi, None, None, 120).resolve()
+    asked = TargetRequest(None, "cannon", "tiny", 2, cluster, given.mpi, None, None, 120)
+    target = find_target(asked)
     own = target.cluster.own_processes
     with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:
         for size, times in ((96, 400), (192, 200), (384, 64), (768, 8), (1152, 4)):

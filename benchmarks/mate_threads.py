@@ -17,7 +17,8 @@ import argparse
 import statistics
 from typing import Any
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
+from autotune.study.target_request import TargetRequest
 from benchmarks.common import report, table
 from benchmarks.jacobi_cases import Bench, against_flat, measure, middle, ratio, seconds
 from benchmarks.mate_apps import Layout, flat
@@ -41,9 +42,9 @@ def main() -> int:
     add("--json", metavar="FILE")
     add("--no-guard", dest="guard", action="store_false", help="for trying out, not for figures")
     given = parser.parse_args()
-    target = TargetRequest(
-        None, "jacobi3d", given.input, 2, given.cluster, None, None, None, 120
-    ).resolve()
+    target = find_target(
+        TargetRequest(None, "jacobi3d", given.input, 2, given.cluster, None, None, None, 120)
+    )
     every = [flat()]
     for workers in (1, 2):
         processes = 2 // workers

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.stats import comparison_words, estimate
 from autotune.study.target import Target
+from autotune.study.target_request import TargetRequest
 from benchmarks.common import ROOT, conclude, table
 from benchmarks.jacobi_cases import Bench, against_flat, measure, ratio, seconds
 from runner.apps.common_grid import show_shape
@@ -87,7 +88,7 @@ def target(program: Sequence[str], metric: str, cores: int) -> Target:
     """A program on all cores, under the cluster's own launch options."""
     words = TargetRequest(list(program), None, None, cores, "local", None, metric, None, 120)
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    found = words.resolve()
+    found = find_target(words)
     around = found.surroundings
     return dataclasses.replace(
         found, surroundings=dataclasses.replace(around, env=around.env | {"PYTHONPATH": path})

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.study.target import Target
+from autotune.study.target_request import TargetRequest
 from runner.guard import wait_quiet
 from runner.launch import Runner
 
@@ -25,7 +26,7 @@ def target_of(kernel: str, problem_class: str, ranks: int) -> Target:
     words = TargetRequest(
         None, f"nas-{kernel}", problem_class, ranks, "local", None, None, None, TIMEOUT_S
     )
-    return words.resolve()
+    return find_target(words)
 
 
 def run(

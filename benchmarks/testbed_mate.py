@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.space import DEFAULT, Setting
 from autotune.study.target import Target
+from autotune.study.target_request import TargetRequest
 from benchmarks.common import ROOT, autotune, report, table
 from benchmarks.jacobi_cases import (
     FACTORS,
@@ -86,7 +87,7 @@ def wait_share(record: RunRecord) -> float:
 
 def target_here(name: str) -> Target:
     words = TargetRequest(None, "jacobi3d", name, NODES, "testbed", None, None, None, 120)
-    return words.resolve()
+    return find_target(words)
 
 
 def probe(name: str, latency_s: float, guard: bool, runs: int = 3) -> Point:

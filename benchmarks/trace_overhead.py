@@ -21,8 +21,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.stats import estimate
+from autotune.study.target_request import TargetRequest
 from benchmarks.common import conclude, options, table
 from runner.launch import Runner
 from runner.lock import MachineLock
@@ -64,7 +65,7 @@ def main() -> int:
 def _measure(kernel: str, args: Any, rng: random.Random) -> dict[str, Any]:
     ranks = math.ceil(math.sqrt(args.ranks)) ** 2 if kernel in SQUARE else args.ranks
     words = TargetRequest(None, f"nas-{kernel}", args.input, ranks, "local", None, None, None, None)
-    target = words.resolve()
+    target = find_target(words)
     plain = target.spec(None)
     library = str(profiling_library(target.library))
     ratios, seconds = [], []

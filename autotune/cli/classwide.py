@@ -23,7 +23,7 @@ from autotune.anova.prove import Proof, prove
 from autotune.anova.result import RESULTS, ClasswideResult, Status
 from autotune.anova.sources import dataset_table
 from autotune.anova.table import Table
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.anova import PRESETS, read_options
 from autotune.cli.classwide_words import print_classwide
@@ -36,6 +36,7 @@ from autotune.space import DEFAULT
 from autotune.space.trust import check_config_name, check_value
 from autotune.store import Store
 from autotune.study.duration import parse_duration
+from autotune.study.target_request import TargetRequest
 from runner.machine import describe
 
 
@@ -199,7 +200,7 @@ def _class_of(
 def _member(cell: Cell, cluster: str, mpi: str | None, space: str | None) -> Program:
     origin = f"the card of the dataset, cell {cell.key}"
     name = check_config_name("apps", cell.app, origin)
-    target = _words_of(name, cell.input or None, cell.ranks, cluster, mpi).resolve()
+    target = find_target(_words_of(name, cell.input or None, cell.ranks, cluster, mpi))
     if cell.args is not None:
         for word in cell.args:
             check_value("args", word, origin)
@@ -216,7 +217,7 @@ def _outsider(words: Sequence[str], cluster: str, mpi: str | None, space: str | 
             "APP:INPUT:RANKS"
         )
     asked = _words_of(name, given or None, int(ranks) if ranks else None, cluster, mpi)
-    target = asked.resolve()
+    target = find_target(asked)
     return Program(target, target.space(space), held_out=True)
 
 

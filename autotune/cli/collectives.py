@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, error_console, table, write_json
@@ -16,6 +16,7 @@ from autotune.collectives.result import TABLES, CollectiveResult
 from autotune.errors import UsageError
 from autotune.store import Store
 from autotune.study.duration import parse_duration
+from autotune.study.target_request import TargetRequest
 from autotune.words import HEADLINES, WHY_UNGUARDED, interval, percent, verdict
 from runner.micro.sizes import sizes as parse_sizes
 
@@ -57,7 +58,7 @@ def collectives(
     words = TargetRequest(
         app="micro", ranks=counts[0], cluster=cluster, mpi=mpi, command="collectives"
     )
-    targets = with_ranks(words.resolve(), counts)
+    targets = with_ranks(find_target(words), counts)
     with Store.open(store) as opened, Progress(None, None, True) as progress:
         terms = Terms(
             store=opened,

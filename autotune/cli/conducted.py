@@ -1,154 +1,57 @@
-"""A search study in a terminal: conducted, printed, and what is said when it is stopped."""
+"""A search in a terminal: watched, printed, and what is said when it is stopped."""
 
 from __future__ import annotations
 
-import shlex
-from pathlib import Path
-
+from autotune.api.search import Search, SearchInterrupted
+from autotune.api.worker import ended_elsewhere
 from autotune.cli.given import this_command
 from autotune.cli.outcome import print_result
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, error_console, write_json
-from autotune.errors import AutotuneError
-from autotune.publish import NotObeyed, write_tune_file
-from autotune.space import Setting
-from autotune.store import Process, Store
-from autotune.study.conduct import FINISHED, Conducting, Conductor, Request
-from autotune.study.procedure import FinishedElsewhere
 from autotune.study.result import Result
-from autotune.words import UNGUARDED, percent
-
-PROVES_ELSEWHERE = "another worker proves what was found"
 
 
-def study(request: Request, store: Store, params_file: Path | None, json_out: str | None) -> None:
-    """Conduct a study and print it; exit code by what became of it."""
-    quiet = json_out == "-"
-    progress = Progress(request.plan.trials, request.plan.budget_s, quiet)
-    request.watch = progress
-    conducting = Conducting(request, store)
-    if _known(conducting, json_out):
-        return
-    conductor: Conductor | None = None
-    try:
-        with conducting as conductor, progress:
-            if conducting.finished() is not None:  # While this one waited for the machine.
-                raise FinishedElsewhere
-            result = conductor.run()
-            _write_params(conductor, result, params_file)
-        store.set_result(conducting.study.id, result.status, result.to_json())
-    except FinishedElsewhere:
-        if not _known(conducting, json_out):
-            error_console().print(
-                f"the search phase is over and {PROVES_ELSEWHERE}: autotune "
-                f"status {conducting.study.hash[:12]}",
-                markup=False,
-                soft_wrap=True,
-            )
-        return
-    except KeyboardInterrupt:
-        if conductor is not None:
-            _interrupted(conductor, store, json_out)
-        raise
-    except AutotuneError:
-        if conductor is not None:
-            _stopped(conductor, store, "failed", None)
-        raise
-    finally:
-        if request.join:
-            store.release(conducting.study.id)
-    finish(result, json_out)
+def conduct(search: Search, json_out: str | None, command: bool = True) -> None:
+    """Measure to the end and print the answer; a stored one is printed as it is.
 
-
-def _known(conducting: Conducting, json_out: str | None) -> bool:
-    """Print the result that is stored already, where there is one."""
-    stored = conducting.finished()
+    ``command``: it is that of a search, which can be said again with other options.
+    """
+    stored = search.answer()
     if stored is not None:
-        finish(stored, json_out, "this study is finished; its stored result:")
-    return stored is not None
+        finish(stored, json_out, "this study is finished; its stored result:", command)
+        return
+    plan = search.asked.plan
+    progress = Progress(plan.trials, plan.budget_s, json_out == "-")
+    search.request.watch = progress
+    try:
+        result = search.run(progress)
+    except SearchInterrupted as stop:
+        _interrupted(stop.result, json_out)
+        raise
+    if result is not None:
+        finish(result, json_out, "", command)
+        return
+    if json_out:
+        write_json(ended_elsewhere(search.study.hash), json_out)
+    error_console().print(
+        f"the search phase is over and another worker proves what was found: autotune "
+        f"status {search.study.hash[:12]}",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
-def _stopped(conductor: Conductor, store: Store, status: str, result: Result | None) -> None:
-    """Store how a study stopped; a worker that stops leaves the answer of others as it is, and
-    those who go on."""
-    study = conductor.study.id
-    if conductor.request.join:
-        others = [w for w in store.workers(study) if not w.lost and w.owner != Process.here()]
-        if others or store.get_study(study).status in FINISHED:
-            return
-    store.set_result(study, status, None if result is None else result.to_json())
-
-
-def finish(result: Result, json_out: str | None, note: str = "") -> None:
+def finish(result: Result, json_out: str | None, note: str = "", command: bool = True) -> None:
     """Print an answer, and write it as JSON where that is wanted."""
     if json_out:
         write_json(result.to_json(), json_out)
     if json_out != "-":
         if note:
             console().print(note, markup=False)
-        print_result(result, command=True)
+        print_result(result, command)
 
 
-def _write_params(conductor: Conductor, result: Result, path: Path | None) -> None:
-    """The parameter file of a proven setting; a file that is not obeyed becomes a warning.
-
-    Without the guard, of the one that looked better, and only where its place was named.
-    """
-    if result.status == "unguarded" and path is not None:
-        claim = _unguarded_claim(result)
-    else:
-        claim = _proven_claim(result)
-    if claim is None:
-        return
-    setting, proof = claim
-    request = conductor.request
-    place = path or Path(f"autotune-{_safe(result.app)}-{result.study[:8]}.conf")
-    where = (
-        f"for {result.app} on {result.ranks} ranks, {result.mpi['name']} {result.mpi['version']}, "
-        f"machine {result.machine}, cluster {result.cluster}"
-    )
-    use = f"use: mpirun --tune {shlex.quote(place.name)} ...   undo: leave the option out"
-    evidence = [f"autotune: {setting.key}", where, *proof, use]
-    try:
-        written = write_tune_file(
-            place, request.target, request.space, setting, evidence, conductor.runner
-        )
-    except NotObeyed as problem:
-        result.warnings.append(str(problem))
-        return
-    result.params_file = str(written) if written else None
-
-
-def _proven_claim(result: Result) -> tuple[Setting, list[str]] | None:
-    """The proven setting, and what its file says of the proof."""
-    if result.status != "recommended" or result.gain is None or result.gain_ci is None:
-        return None
-    said = f"gain over the default {_gain_words(result.gain, result.gain_ci)}"
-    return result.recommended, [f"{said}, {_runs_words(result)}"]
-
-
-def _unguarded_claim(result: Result) -> tuple[Setting, list[str]] | None:
-    """The setting that looked better without the guard, and what its file says of that."""
-    best = Setting((result.best or {}).get("setting", {}))
-    rows = [f for f in result.finalists if f.verdict == "better" and f.setting == best]
-    if not rows or rows[0].gain is None:
-        return None
-    seen = rows[0]
-    said = f"looked {_gain_words(rows[0].gain, (seen.lo, seen.hi))} faster than the default"
-    return best, [f"{UNGUARDED.upper()}, NOT PROVEN", f"{said}, {_runs_words(result)}"]
-
-
-def _gain_words(gain: float, ends: tuple[float | None, float | None]) -> str:
-    return f"{percent(gain)}, 95 % interval {percent(ends[0])} to {percent(ends[1])}"
-
-
-def _runs_words(result: Result) -> str:
-    return f"{result.confirmation_runs} confirmation runs; study {result.study}"
-
-
-def _interrupted(conductor: Conductor, store: Store, json_out: str | None) -> None:
-    result = conductor.result("you stopped it")
-    _stopped(conductor, store, "interrupted", result)
+def _interrupted(result: Result, json_out: str | None) -> None:
     if json_out:
         write_json(result.to_json(), json_out)
     error_console().print(
@@ -156,7 +59,3 @@ def _interrupted(conductor: Conductor, store: Store, json_out: str | None) -> No
         f"{result.confirmation_runs} confirmation runs).  Continue with:\n  {this_command()}",
         markup=False,
     )
-
-
-def _safe(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "._-" else "-" for c in name) or "program"

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl
 from autotune.cli.render import WIDTH, console, table, write_json
 from autotune.config.app import load_app
@@ -26,6 +26,7 @@ from autotune.errors import UsageError
 from autotune.space import load_space
 from autotune.space.trust import check_config_name
 from autotune.store import Store, Study
+from autotune.study.target_request import TargetRequest
 from autotune.words import beginning, percent, seconds
 from runner.mpi.discover import find
 
@@ -152,7 +153,7 @@ def trace(
             mpi,
             command="dataset features",
         )
-        target = words.resolve()
+        target = find_target(words)
         if cell.args is not None:
             app = with_args(target.app, cell.input or target.app.default_input, cell.args)
             target = dataclasses.replace(target, app=app)

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from autotune.api.target import refuse_nested_launch
 from autotune.cli import options as o
 from autotune.cli.progress import LiveLine
 from autotune.cli.render import (
@@ -31,6 +30,7 @@ from autotune.store import Store
 from autotune.study.duration import parse_duration
 from autotune.study.events import Note, PhaseStarted, RunEnded, Waiting
 from autotune.study.target import Target
+from autotune.study.target_request import refuse_nested_launch
 from autotune.words import remaining, seconds
 from runner.mpi.discover import find
 

@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.render import console, error_console, table, write_json
 from autotune.errors import UsageError
 from autotune.study.target import Target
+from autotune.study.target_request import TargetRequest
 from autotune.words import seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
@@ -60,7 +61,7 @@ def features(
         program, app, input_name, ranks, cluster, mpi, None, verify, timeout, clean_env, "features",
         stdin=stdin,
     )  # fmt: skip
-    target = words.resolve()
+    target = find_target(words)
     o.check_writable(out)
     found, traced = traced_features(target, method, guard)
     found.save(out)

@@ -20,7 +20,7 @@ def this_command(changed: Mapping[str, str] | None = None) -> str:
     words = list(sys.argv[1:] if _words is None else _words)
     end = words.index("--") if "--" in words else len(words)
     options, program = words[:end], words[end:]
-    for name in ("--of", *(changed or {})):  # What a worker adds is not said by a user.
+    for name in changed or {}:
         for at, word in reversed(list(enumerate(options))):
             if word == name:
                 del options[at : at + 2]

@@ -20,8 +20,8 @@ from autotune.anova.importance import (
 )
 from autotune.anova.sources import STUDY, read_table
 from autotune.anova.table import Table
+from autotune.api.features import read_features
 from autotune.cli.options import JsonOut, StoreUrl
-from autotune.cli.predict import read_features
 from autotune.cli.render import console, table, write_json, write_text
 from autotune.datasets import load
 from autotune.datasets.place import is_known

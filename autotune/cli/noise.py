@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, table, write_json
@@ -14,6 +14,7 @@ from autotune.stats import estimate_words
 from autotune.store import Store
 from autotune.study.duration import parse_duration
 from autotune.study.noise import FEWEST, NoiseReport, measure_noise
+from autotune.study.target_request import TargetRequest
 from autotune.words import UNGUARDED, seconds
 
 
@@ -43,7 +44,7 @@ def noise(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "noise",
         metric_choice, stdin,
     )  # fmt: skip
-    target = words.resolve()
+    target = find_target(words)
     with Store.open(store) as opened, Progress(None, None, json_out == "-") as progress:
         report = measure_noise(
             target,

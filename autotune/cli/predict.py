@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.api.target import TargetRequest
+from autotune.api.features import read_features
 from autotune.cli import options as o
 from autotune.cli.predict_proof import (
     Proof,
@@ -19,13 +19,12 @@ from autotune.cli.predict_proof import (
     write_params,
 )
 from autotune.cli.predict_words import print_prediction, strange_here, to_json
-from autotune.cli.render import console, error_console, write_json
+from autotune.cli.render import console, write_json
 from autotune.config.cluster import read_cluster
 from autotune.errors import UsageError, WorkError
-from autotune.space import Setting, Space
 from autotune.space.trust import check_config_name, check_values
 from autotune.study.duration import parse_duration
-from autotune.words import short_setting
+from autotune.study.target_request import TargetRequest
 
 if TYPE_CHECKING:
     from autotune.predict import Named
@@ -181,26 +180,6 @@ def predict(
         if json_out:
             write_json(data, json_out)
     _end(named, proof, written, refused, params_file, check, json_out == "-")
-
-
-def read_features(path: Path) -> Features:
-    """A features file; what is wrong with it is wrong input (UsageError)."""
-    from runner.trace import FeaturesError, load_features
-
-    try:
-        return load_features(path)
-    except FeaturesError as problem:
-        raise UsageError(str(problem)) from None
-
-
-def predicted(path: Path, space: Space) -> tuple[Setting, ...]:
-    """What a search should try first for the program of a features file; said on stderr."""
-    from autotune.predict import find_model, priors_for
-
-    found = priors_for(read_features(path), space, find_model())
-    words = "; ".join(short_setting(p.to_json()) for p in found) or "nothing but the default"
-    error_console().print(f"predicted, to be tried first: {words}", markup=False)
-    return tuple(found)
 
 
 def _end(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.cli.outcome import print_comparison
 from autotune.cli.progress import Progress
 from autotune.cli.render import write_text
@@ -20,6 +20,7 @@ from autotune.stats import Plan
 from autotune.store import Store
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.target import Target
+from autotune.study.target_request import TargetRequest
 from autotune.words import UNGUARDED, percent
 from runner.errors import RunnerError
 from runner.launch import Runner
@@ -68,7 +69,7 @@ class Proof:
 def target_of(wanted: Wanted, check: bool) -> Place | None:
     """The MPI, its space, and with ``check`` what is run; None where there is no MPI to ask."""
     if check:
-        target = _recorded(wanted) if wanted.recorded else wanted.words.resolve()
+        target = _recorded(wanted) if wanted.recorded else find_target(wanted.words)
         return Place(target.library, target.space(wanted.space), target)
     try:
         library = find(wanted.words.mpi)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.outcome import print_comparison
 from autotune.cli.progress import Progress
@@ -24,6 +24,7 @@ from autotune.study.identity import study_key
 from autotune.study.session import MEASURED
 from autotune.study.settings import read_settings
 from autotune.study.target import limit_words
+from autotune.study.target_request import TargetRequest
 from autotune.words import UNGUARDED, seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
@@ -65,7 +66,7 @@ def run(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "run",
         metric_choice, stdin,
     )  # fmt: skip
-    target = words.resolve()
+    target = find_target(words)
     known = target.space(space)
     adapter = adapter_for(target.library)
     cluster_cpus = target.cluster.cpu_set
@@ -213,7 +214,7 @@ def compare(
         metric_choice,
         stdin,
     )
-    target = words.resolve()
+    target = find_target(words)
     known = target.space(space)
     gain = min_gain / 100
     plan = Plan(min_gain=gain) if pairs is None else Plan.fixed(pairs, min_gain=gain)

@@ -7,22 +7,17 @@ from typing import Annotated
 
 import typer
 
-from autotune.api.target import TargetRequest
+from autotune.api.jobs import Crew, work
+from autotune.api.search import Search
 from autotune.cli import options as o
-from autotune.cli.conducted import finish, study
-from autotune.cli.predict import predicted
-from autotune.cli.scheduled import Crew, work
+from autotune.cli.conducted import conduct, finish
 from autotune.errors import UsageError
 from autotune.store import Store
-from autotune.strategies import names, resolve_options
-from autotune.study.conduct import Conducting, Request, answer_of
+from autotune.strategies import names
 from autotune.study.duration import parse_duration
-from autotune.study.moved import belong, follow
-from autotune.study.plan import SearchPlan
-from autotune.study.trust import sign
-from autotune.study.worker_request import WorkerRequest
+from autotune.study.search_request import DEFAULT_TRIALS, SearchRequest
+from autotune.study.target_request import TargetRequest
 
-DEFAULT_TRIALS = 100
 SEARCH = "Search"
 WORKERS = "Several workers"
 
@@ -150,7 +145,6 @@ def search(
             help="For the scheduler, such as --partition=p; may be repeated.",
         ),
     ] = None,
-    of: Annotated[str | None, typer.Option("--of", hidden=True)] = None,
     params_file: Annotated[
         Path | None,
         typer.Option(
@@ -176,112 +170,39 @@ def search(
     An interrupted search goes on when the same command is given again; a finished one prints its
     stored result.
     """
-    words = TargetRequest(
-        program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "search",
-        metric_choice, stdin,
-    )  # fmt: skip
-    target = words.resolve()
-    known = target.space(space)
-    request = Request(
-        target=target,
-        space=known,
+    seconds = None if budget is None else parse_duration(budget)
+    asked = SearchRequest(
+        target=TargetRequest(
+            program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env,
+            "search", metric_choice, stdin,
+        ),
+        space=space,
         strategy=strategy,
-        options=resolve_options(strategy, _pairs(option), preset),
+        preset=preset,
+        options=_pairs(option),
         seed=seed,
-        plan=_plan(trials, budget, runs, min_gain),
+        trials=trials,
+        budget_s=seconds,
+        max_runs=runs,
+        min_gain=min_gain / 100,
         guard=guard,
         remeasure=remeasure,
-        join=join or scheduler is not None,
-        priors=(*(() if features is None else predicted(features, known)), *known.starts),
-    )
-    if json_out not in (None, "-"):
-        o.check_writable(Path(str(json_out)))
-    if params_file is not None:
-        o.check_writable(params_file)
+        features=None if features is None else str(features),
+        params_file=None if params_file is None else str(params_file),
+    )  # fmt: skip
+    for place in (None if json_out == "-" else json_out, params_file):
+        if place is not None:
+            o.check_writable(Path(place))
     with Store.open(store) as opened:
-        if request.join:
-            told = worker_words(words, space, strategy, option, preset, seed, request.plan)
-            if not guard:
-                told = ["--no-guard", *told]
-            for name, path in (("--features", features), ("--params-file", params_file)):
-                if path is not None:
-                    told = [name, str(path.absolute()), *told]
-            if remeasure:
-                told = ["--remeasure", *told]
-            conducting = Conducting(request, opened)
-            if of is not None:
-                belong(opened, opened.find_study(of), conducting.study)
-            # A worker carries out what others asked for; what it asks itself, nobody wants.
-            if of is None or conducting.study.request is None:
-                asked = WorkerRequest(tuple(told), str(Path.cwd()))
-                sign(opened, conducting.study, asked)
-        if scheduler is not None:
-            seconds = None if walltime is None else parse_duration(walltime)
-            crew = Crew(scheduler, workers, nodes_per_trial, seconds, tuple(job_option or []))
-            stored = answer_of(follow(opened, conducting.study), request.plan)
-            if stored is None:
-                stored = work(crew, opened, store, conducting.study.id, request)
-            finish(stored, json_out)
+        shared = join or scheduler is not None
+        begun = Search(asked, opened, join=shared)
+        if scheduler is None:
+            conduct(begun, json_out)
             return
-        study(request, opened, params_file, json_out)
-
-
-def worker_words(
-    words: TargetRequest,
-    space: str | None,
-    strategy: str,
-    option: list[str] | None,
-    preset: str | None,
-    seed: int,
-    plan: SearchPlan,
-) -> list[str]:
-    """The command line of ``search`` as another worker gives it."""
-    line: list[str] = []
-    for name, value in (
-        ("--app", words.app),
-        ("--input", words.input),
-        ("--ranks", words.ranks),
-        ("--cluster", words.cluster),
-        ("--mpi", words.mpi),
-        ("--metric", words.metric),
-        ("--metric-choice", words.metric_choice),
-        ("--stdin", words.stdin),
-        ("--verify", words.verify),
-        ("--timeout", words.timeout),
-        ("--space", space),
-        ("--strategy", strategy),
-        ("--preset", preset),
-        ("--seed", seed),
-        ("--trials", plan.trials),
-        ("--min-gain", 100 * plan.min_gain),
-    ):
-        if value is not None:
-            line += [name, str(value)]
-    for pair in option or []:
-        line += ["-O", pair]
-    if words.clean_env:
-        line.append("--clean-env")
-    if plan.budget_s is not None:
-        line += ["--budget", f"{plan.budget_s:g}s"]
-    if plan.max_runs is not None:
-        line += ["--runs", str(plan.max_runs)]
-    if words.program:
-        line += ["--", *words.program]
-    return line
-
-
-def _plan(trials: int | None, budget: str | None, runs: int | None, min_gain: float) -> SearchPlan:
-    seconds = None if budget is None else parse_duration(budget)
-    if trials is None and seconds is None and runs is None:
-        trials = DEFAULT_TRIALS
-    plan = SearchPlan(trials=trials, budget_s=seconds, max_runs=runs, min_gain=min_gain / 100)
-    if runs is not None and runs < plan.least_runs:
-        raise UsageError(
-            f"--runs {runs} leaves nothing for the search: the default's runs and the proof of one "
-            f"setting take {plan.least_runs - 1} of them; give more, or another bound (--trials, "
-            "--budget)"
-        )
-    return plan
+        time_s = None if walltime is None else parse_duration(walltime)
+        crew = Crew(scheduler, workers, nodes_per_trial, time_s, tuple(job_option or []))
+        stored = begun.followed_answer()
+        finish(work(crew, begun, store) if stored is None else stored, json_out)
 
 
 def _pairs(words: list[str] | None) -> dict[str, str]:

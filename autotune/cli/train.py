@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
+from autotune.api.features import read_features
 from autotune.cli import options as o
-from autotune.cli.predict import read_features
 from autotune.cli.progress import Status
 from autotune.cli.render import console, table, write_json, write_text
 from autotune.errors import UsageError

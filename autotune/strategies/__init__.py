@@ -3,7 +3,15 @@
 from autotune.strategies.base import INACTIVE, SCATTER, STATES, Observation, Proposal, Strategy
 from autotune.strategies.ga import GASampler
 from autotune.strategies.options import Option, OptionValue
-from autotune.strategies.registry import create, describe, find, names, resolve_options
+from autotune.strategies.registry import (
+    code_of,
+    create,
+    describe,
+    find,
+    names,
+    resolve_options,
+    stored_options,
+)
 
 __all__ = [
     "INACTIVE",
@@ -15,9 +23,11 @@ __all__ = [
     "OptionValue",
     "Proposal",
     "Strategy",
+    "code_of",
     "create",
     "describe",
     "find",
     "names",
     "resolve_options",
+    "stored_options",
 ]

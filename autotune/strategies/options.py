@@ -17,7 +17,8 @@ class Option:
     """One option.  ``bounds`` are the smallest and largest number, or the words to choose from.
 
     ``later``: it was added when studies were stored already; at its default it is no part of their
-    identity, so that they go on.
+    identity, so that they go on.  ``stored`` is its name in that identity, where it was renamed
+    since; the old name is still read.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Option:
     doc: str
     bounds: tuple[OptionValue, ...] = ()
     later: bool = False
+    stored: str = ""
 
     @property
     def range(self) -> str:
@@ -71,8 +73,10 @@ def complete(
     Raises :class:`UsageError` for an unknown name or a value out of range.
     """
     values = {name: option.default for name, option in options.items()}
+    renamed = {option.stored: name for name, option in options.items() if option.stored}
     for layer in layers:
-        for name, given in layer.items():
+        for said, given in layer.items():
+            name = renamed.get(said, said)
             if name not in options:
                 raise UsageError(_unknown_option(owner, name, options))
             values[name] = options[name].read(given)

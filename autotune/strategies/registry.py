@@ -1,8 +1,15 @@
-"""The strategies by name."""
+"""The strategies by name: those that are here, and those of installed packages.
+
+A package names its own in the entry point group ``autotune.strategies`` (docs/extending.md).
+"""
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import inspect
 from collections.abc import Mapping, Sequence
+from importlib.metadata import entry_points
 
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
@@ -28,18 +35,53 @@ _ALL: tuple[type[Strategy], ...] = (
     GaussianProcess,
 )
 _STRATEGIES: dict[str, type[Strategy]] = {strategy.name: strategy for strategy in _ALL}
+GROUP = "autotune.strategies"
+
+
+@functools.cache
+def _installed() -> frozenset[str]:
+    """Names of the strategies of installed packages; one of ours is never replaced."""
+    return frozenset(point.name for point in entry_points(group=GROUP)) - _STRATEGIES.keys()
 
 
 def names() -> tuple[str, ...]:
     """Every strategy there is."""
-    return tuple(_STRATEGIES)
+    return (*_STRATEGIES, *sorted(_installed()))
 
 
 def find(name: str) -> type[Strategy]:
-    """The class of a strategy; raises :class:`UsageError` with near names."""
-    if name not in _STRATEGIES:
-        raise UsageError(f"there is no strategy {name!r}{hint(name, _STRATEGIES)}")
-    return _STRATEGIES[name]
+    """The class of a strategy.
+
+    Raises :class:`UsageError`: for an unknown name, with near ones, and for one of an installed
+    package that cannot be loaded or is no strategy.
+    """
+    if name in _STRATEGIES:
+        return _STRATEGIES[name]
+    if name not in _installed():
+        raise UsageError(f"there is no strategy {name!r}{hint(name, names())}")
+    [point, *_] = entry_points(group=GROUP, name=name)
+    try:
+        found = point.load()
+    except Exception as problem:
+        raise UsageError(f"strategy {name} ({point.value}) cannot be loaded: {problem!r}") from None
+    if not (isinstance(found, type) and issubclass(found, Strategy) and found.name == name):
+        raise UsageError(
+            f"strategy {name} ({point.value}) is {found!r}; expected a subclass of "
+            f"autotune.strategies.Strategy whose name is {name!r}"
+        )
+    return found
+
+
+def code_of(strategy: type[Strategy]) -> str:
+    """What tells a strategy that was passed as an object from others of its name: a digest of its
+    source (of its name where there is no source); empty for one that is known by its name."""
+    if strategy.name in names() and find(strategy.name) is strategy:
+        return ""
+    try:
+        source = inspect.getsource(strategy)
+    except (OSError, TypeError):
+        source = f"{strategy.__module__}.{strategy.__qualname__}"
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
 def create(
@@ -75,6 +117,13 @@ def resolve_options(
     found.check_options(values)
     options = found.options
     return {n: v for n, v in values.items() if not options[n].later or v != options[n].default}
+
+
+def stored_options(
+    strategy: type[Strategy], values: Mapping[str, OptionValue]
+) -> dict[str, OptionValue]:
+    """Resolved options under the names by which they belong to a study's identity."""
+    return {strategy.options[name].stored or name: value for name, value in values.items()}
 
 
 def describe() -> str:

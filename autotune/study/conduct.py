@@ -14,7 +14,7 @@ from typing import Any
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.trust import check_values
 from autotune.store import Store, Study, StudyKey
-from autotune.strategies import create
+from autotune.strategies import Strategy, code_of, stored_options
 from autotune.study.book import StoreBook
 from autotune.study.choice import as_begun
 from autotune.study.events import Event, Watcher, silent
@@ -48,7 +48,7 @@ class Request:
 
     target: Target
     space: Space
-    strategy: str
+    strategy: type[Strategy]
     options: dict[str, Any]
     seed: int
     plan: SearchPlan
@@ -64,7 +64,9 @@ class Request:
     def identity(self) -> dict[str, Any]:
         """What decides the order of proposals, besides the seed: part of the study's key."""
         first = {"priors": [prior.key for prior in self.priors]} if self.priors else {}
-        return self.options | first
+        own = code_of(self.strategy)
+        code = {"code": own} if own else {}
+        return stored_options(self.strategy, self.options) | first | code
 
 
 class Conductor:
@@ -80,12 +82,8 @@ class Conductor:
 
     def run(self) -> Result:
         request = self.request
-        strategy = create(
-            request.strategy,
-            request.space,
-            seed=request.seed,
-            priors=request.priors,
-            options=request.options,
+        strategy = request.strategy(
+            request.space, seed=request.seed, priors=request.priors, options=request.options
         )
         self.bench.trial_ids = self.book.ids
         self.bench.counts_calls = True
@@ -121,7 +119,7 @@ class Conductor:
             cluster=target.cluster.name,
             app=target.app.name,
             ranks=target.ranks,
-            strategy=self.request.strategy,
+            strategy=self.request.strategy.name,
             seed=self.request.seed,
             guard=self.study.key.guarded,
             ended_by=ended_by,
@@ -185,7 +183,7 @@ class Conducting:
             target,
             request.space,
             Session.adapter(target),
-            request.strategy,
+            request.strategy.name,
             request.identity,
             request.seed,
             request.guard,

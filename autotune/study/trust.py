@@ -57,17 +57,14 @@ class Verdict:
     @property
     def words(self) -> str:
         """What a worker would run; characters that a terminal acts on are written as escapes."""
-        request = self.request
-        lines = [
-            f"directory: {request.cwd!r}",
-            f"command:   {['autotune', *request.with_options(())]!r}",
-        ]
-        if request.program:
-            lines.append(f"program:   {list(request.program)!r}")
+        asked, cwd = self.request.search, self.request.cwd
+        lines = [f"directory: {cwd!r}", f"command:   {['autotune', *asked.words()]!r}"]
+        if asked.target.program:
+            lines.append(f"program:   {list(asked.target.program)!r}")
         else:
             lines.append(
                 f"program:   that of the application behind --app, whose file is looked for in "
-                f"{request.cwd + '/configs/apps'!r} first"
+                f"{cwd + '/configs/apps'!r} first"
             )
         return "".join(f"\n  {line}" for line in lines)
 

@@ -1,4 +1,4 @@
-"""What a worker of a study begins with: the words of ``search``, and where they are said.
+"""What a worker of a study begins with: a search as it was asked for, and in which directory.
 
 They come from the results database, so they are data until somebody is known to have meant them
 (``autotune.study.trust``).
@@ -6,100 +6,83 @@ They come from the results database, so they are data until somebody is known to
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 from autotune.errors import UsageError
 from autotune.store.text import canonical
+from autotune.study.duration import parse_duration
+from autotune.study.search_request import SearchRequest
 
-SCHEMA = "autotune-requests-2"
+SCHEMA = "autotune-requests-3"
+_READ = (SCHEMA, "autotune-requests-2")
 MOST_REQUESTS = 32
 """Requests of a study that are kept: the newest of each key."""
-MOST_WORDS = 10_000
 MOST_CHARACTERS = 1 << 20
-_PURPOSE = "autotune worker request 1"
-_VALUED = frozenset(
-    {
-        *("--app", "--input", "--ranks", "--cluster", "--mpi", "--metric", "--verify", "--timeout"),
-        *("--metric-choice", "--stdin"),
-        *("--space", "--strategy", "--preset", "--seed", "--trials", "--min-gain", "--budget"),
-        *("--runs", "--features", "--params-file", "-O"),
-    }
-)
-_FLAGS = frozenset({"--clean-env", "--remeasure", "--no-guard"})
+_PURPOSE = "autotune worker request 2"
+_PURPOSE_OF_WORDS = "autotune worker request 1"
+WHERE = "a worker's request"
 
 
 @dataclass(frozen=True)
 class WorkerRequest:
-    """A command line of ``search`` without the word itself, and its working directory.
+    """A search and its working directory.
 
     ``key`` names the key with which it was signed; empty for a request of before there were keys.
-    Raises UsageError for words that no request has.
+    ``argv`` are the words of a request of before there were documents: they are what was signed.
+    Raises UsageError for what no request can be.
     """
 
-    argv: tuple[str, ...]
+    search: SearchRequest
     cwd: str
     key: str = ""
     signature: str = ""
+    argv: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        words = (*self.argv, self.cwd)
-        if len(words) > MOST_WORDS or sum(map(len, words)) > MOST_CHARACTERS:
-            raise UsageError(
-                f"a worker's request has {len(words)} words; expected {MOST_WORDS} at most, and "
-                f"{MOST_CHARACTERS} characters"
-            )
-        if any("\0" in word for word in words):
-            raise UsageError("a worker's request has a NUL in a word")
         if not PurePosixPath(self.cwd).is_absolute():
-            raise UsageError(f"a worker's request is for {self.cwd[:200]!r}, no absolute path")
-        given = iter(self.options)
-        for word in given:
-            if word in _VALUED:
-                if next(given, None) is None:
-                    raise UsageError(f"a worker's request ends with {word}, its value is missing")
-            elif word not in _FLAGS:
-                raise UsageError(
-                    f"a worker's request holds {word[:80]!r}, which no request has; autotune "
-                    "search --join writes one that can be used"
-                )
+            raise UsageError(f"{WHERE} is for {self.cwd[:200]!r}, no absolute path")
+        content = canonical([self.search.to_json(), list(self.argv or ()), self.cwd])
+        if len(content) > MOST_CHARACTERS:
+            raise UsageError(
+                f"{WHERE} has {len(content)} characters; expected {MOST_CHARACTERS} at most"
+            )
+        if "\\u0000" in content:
+            raise UsageError(f"{WHERE} has a NUL in a word")
 
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The words before the program's."""
-        return self.argv[: self.argv.index("--")] if "--" in self.argv else self.argv
+    @classmethod
+    def of_words(
+        cls, argv: tuple[str, ...], cwd: str, key: str = "", signature: str = ""
+    ) -> WorkerRequest:
+        """A request of before there were documents: the words of ``search``.
 
-    @property
-    def program(self) -> tuple[str, ...]:
-        """The program's words; none where the request names an application."""
-        return self.argv[len(self.options) + 1 :]
-
-    def with_options(self, more: Sequence[str]) -> list[str]:
-        """The words of ``search`` with further options before the program's."""
-        program = ["--", *self.program] if "--" in self.argv else []
-        return ["search", *self.options, *more, *program]
+        Raises UsageError for words that no request has.
+        """
+        return cls(search_of_words(argv), cwd, key, signature, argv)
 
     def signed_text(self, study: str) -> bytes:
         """What is signed: everything that is carried out, and the hash of its study."""
-        content = {"argv": list(self.argv), "cwd": self.cwd, "for": _PURPOSE, "study": study}
+        content: dict[str, Any] = {"cwd": self.cwd, "study": study}
+        if self.argv is None:
+            content |= {"search": self.search.to_json(), "for": _PURPOSE}
+        else:
+            content |= {"argv": list(self.argv), "for": _PURPOSE_OF_WORDS}
         return canonical(content).encode("ascii")
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "argv": list(self.argv),
-            "cwd": self.cwd,
-            "key": self.key,
-            "signature": self.signature,
-        }
+        asked: dict[str, Any] = {"search": self.search.to_json()}
+        if self.argv is not None:
+            asked = {"argv": list(self.argv)}
+        return {**asked, "cwd": self.cwd, "key": self.key, "signature": self.signature}
 
 
 def requests_of(data: Mapping[str, Any] | None) -> list[WorkerRequest]:
     """The requests that a study holds, the newest last; raises UsageError for damaged ones."""
     if data is None:
         return []
-    listed = data.get("requests") if data.get("schema") == SCHEMA else [data]
+    listed = data.get("requests") if data.get("schema") in _READ else [data]
     if not isinstance(listed, list) or len(listed) > MOST_REQUESTS:
         raise UsageError(
             "the study's requests are no list of them: the results database is damaged"
@@ -109,13 +92,16 @@ def requests_of(data: Mapping[str, Any] | None) -> list[WorkerRequest]:
 
 def _request(data: Any) -> WorkerRequest:
     if not isinstance(data, dict):
-        raise UsageError("a worker's request is no object: the results database is damaged")
-    argv = data.get("argv")
+        raise UsageError(f"{WHERE} is no object: the results database is damaged")
     texts = [data.get("cwd"), data.get("key", ""), data.get("signature", "")]
-    if not isinstance(argv, list) or not all(isinstance(t, str) for t in [*argv, *texts]):
-        raise UsageError("a worker's request is damaged: its words are no texts")
+    search, argv = data.get("search"), data.get("argv")
+    words = isinstance(argv, list) and all(isinstance(word, str) for word in argv)
+    if not all(isinstance(t, str) for t in texts) or not (words or isinstance(search, dict)):
+        raise UsageError(f"{WHERE} is damaged: its words are no texts")
     cwd, key, signature = map(str, texts)
-    return WorkerRequest(tuple(argv), cwd, key, signature)
+    if isinstance(search, dict):
+        return WorkerRequest(SearchRequest.from_json(search, WHERE), cwd, key, signature)
+    return WorkerRequest.of_words(tuple(argv or ()), cwd, key, signature)
 
 
 def added(data: Mapping[str, Any] | None, request: WorkerRequest) -> dict[str, Any]:
@@ -126,3 +112,67 @@ def added(data: Mapping[str, Any] | None, request: WorkerRequest) -> dict[str, A
         before = []  # Nobody could use them.
     others = [one for one in before if one.key != request.key][1 - MOST_REQUESTS :]
     return {"schema": SCHEMA, "requests": [one.to_json() for one in (*others, request)]}
+
+
+_OF_TARGET = frozenset(
+    {
+        *("--app", "--input", "--ranks", "--cluster", "--mpi", "--metric", "--verify"),
+        *("--metric-choice", "--stdin", "--timeout"),
+    }
+)
+_OF_SEARCH = {
+    "--space": "space",
+    "--strategy": "strategy",
+    "--preset": "preset",
+    "--seed": "seed",
+    "--trials": "trials",
+    "--runs": "max_runs",
+    "--features": "features",
+    "--params-file": "params_file",
+}
+_FLAGS = {"--remeasure": {"remeasure": True}, "--no-guard": {"guard": False}}
+
+
+def search_of_words(argv: tuple[str, ...]) -> SearchRequest:
+    """The search that a command line of before there were documents asks for."""
+    end = argv.index("--") if "--" in argv else len(argv)
+    target: dict[str, Any] = {"program": list(argv[end + 1 :])} if argv[end + 1 :] else {}
+    data: dict[str, Any] = {}
+    options: dict[str, str] = {}
+    given = iter(argv[:end])
+    for word in given:
+        if word == "--clean-env":
+            target["clean_env"] = True
+        elif word in _FLAGS:
+            data |= _FLAGS[word]
+        elif word in _OF_TARGET:
+            target[word[2:].replace("-", "_")] = _value(word, given)
+        elif word in _OF_SEARCH:
+            data[_OF_SEARCH[word]] = _value(word, given)
+        elif word == "--budget":
+            data["budget_s"] = parse_duration(_value(word, given))
+        elif word == "--min-gain":
+            data["min_gain"] = _percent(_value(word, given))
+        elif word == "-O":
+            name, _, value = _value(word, given).partition("=")
+            options[name] = value
+        else:
+            raise UsageError(
+                f"{WHERE} holds {word[:80]!r}, which no request has; autotune search --join "
+                "writes one that can be used"
+            )
+    return SearchRequest.of(WHERE, **data, target=target, options=options)
+
+
+def _value(word: str, given: Iterator[str]) -> str:
+    value = next(given, None)
+    if value is None:
+        raise UsageError(f"{WHERE} ends with {word}, its value is missing")
+    return value
+
+
+def _percent(text: str) -> float:
+    try:
+        return float(text) / 100
+    except ValueError:
+        raise UsageError(f"{WHERE} holds --min-gain {text[:40]!r}; expected a number") from None

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.errors import AutotuneError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import compare
@@ -34,6 +34,7 @@ from autotune.study.race import Race, evidence
 from autotune.study.search import Search
 from autotune.study.session import Session
 from autotune.study.target import Target
+from autotune.study.target_request import TargetRequest
 from benchmarks.common import report, table
 from benchmarks.search.field import maker
 from benchmarks.search.limited import Limited
@@ -109,7 +110,7 @@ def on(program: str, store: Store, given: argparse.Namespace) -> list[dict[str, 
     """The rows of one program."""
     app, name, ranks = program.split(":")
     words = TargetRequest(None, app, name, int(ranks), given.cluster, given.mpi, None, None, None)
-    target = words.resolve()
+    target = find_target(words)
     space = target.space(given.space)
     courses = {}
     for strategy in given.strategies:

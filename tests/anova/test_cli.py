@@ -10,7 +10,8 @@ import pytest
 
 from autotune.anova.result import RESULTS
 from autotune.anova.table import Place
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
+from autotune.study.target_request import TargetRequest
 from tests.anova.conftest import TRUTH, write
 from tests.cli.conftest import Cli, cli
 from tests.conftest import Library
@@ -217,7 +218,7 @@ def test_parameters_that_do_nothing_are_taken_out(cli: Cli, work: Path, library:
 
     application("first", "1.00037")  # A figure of one decimal hides a loss of 2 %.
     words = TargetRequest(None, "first", "small", 2, "local", None, None, None, None)
-    program = Program(words.resolve(), SPACE, held_out=False)
+    program = Program(find_target(words), SPACE, held_out=False)
     with Store.open(work / "r.db") as store:
         terms = Terms(on_machine(store), prune_looks=(7,), guard=False)
         given = Setting({"eager": 4, "idle": 1})

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
-from autotune.api.target import TargetRequest
-from autotune.cli.search import worker_words
 from autotune.study import target
-from autotune.study.plan import SearchPlan
-from autotune.study.worker_request import WorkerRequest
+from autotune.study.search_request import SearchRequest
+from autotune.study.target_request import TargetRequest
+from autotune.study.worker_request import WorkerRequest, added, requests_of
 from runner.mpi.library import Library
 from tests.cli.conftest import Cli
 from tests.mpis import NAMES, built, library_named
@@ -87,9 +88,8 @@ def test_workers_get_the_input_and_the_choice() -> None:
         ["./p"], None, None, 2, "local", None, "t=(.)", None, None,
         metric_choice="last", stdin="steps.txt",
     )  # fmt: skip
-    words = worker_words(asked, None, "ga", None, None, 0, SearchPlan(trials=3))
-    request = WorkerRequest(tuple(words), "/home/user")
-    at = request.options.index("--stdin")
-    assert request.options[at + 1] == "steps.txt"
-    at = request.options.index("--metric-choice")
-    assert request.options[at + 1] == "last"
+    request = WorkerRequest(SearchRequest(target=asked, strategy="ga", trials=3), "/home/user")
+    stored = json.loads(json.dumps(added(None, request)))
+    [found] = requests_of(stored)
+    assert found.search.target == dataclasses.replace(asked, command="")
+    assert (found.search.target.stdin, found.search.target.metric_choice) == ("steps.txt", "last")

@@ -14,14 +14,16 @@ from autotune.errors import UsageError, WorkError
 from autotune.space import Parameter, Setting, Space
 from autotune.store import Store
 from autotune.study.book import StoreBook
+from autotune.study.search_request import SearchRequest
 from autotune.study.signature import key_path, make_key, read_key
 from autotune.study.trust import judge, roles_for, sign, trust_path, trusted_roles
-from autotune.study.worker_request import WorkerRequest, requests_of
+from autotune.study.worker_request import WorkerRequest, requests_of, search_of_words
 from tests.cli.conftest import Cli
 from tests.contract.store_samples import key
 from tests.servers import missing_for_postgres, new_schema, postgres_server
 
 NO_SERVER = missing_for_postgres()
+WORDS = ("--ranks", "1", "--space", "null", "--trials", "1")
 
 
 @pytest.fixture
@@ -34,8 +36,8 @@ def canary(work: Path) -> Path:
 
 
 def asked(canary: Path, **more: Any) -> WorkerRequest:
-    words = ("--ranks", "1", "--space", "null", "--trials", "1", "--", f"{canary.parent}/canary.sh")
-    return WorkerRequest(**({"argv": words, "cwd": str(canary.parent)} | more))
+    words = more.pop("argv", (*WORDS, "--", f"{canary.parent}/canary.sh"))
+    return WorkerRequest(search_of_words(words), **({"cwd": str(canary.parent)} | more))
 
 
 def begun(request: WorkerRequest, place: str = "r.db") -> str:
@@ -56,8 +58,8 @@ def tamper(change: Any, place: str = "r.db") -> None:
     raw.close()
 
 
-def other_argv(request: dict[str, Any]) -> None:
-    request["argv"][-1] += "x"
+def other_program(request: dict[str, Any]) -> None:
+    request["search"]["target"]["program"][-1] += "x"
 
 
 def other_place(request: dict[str, Any]) -> None:
@@ -79,12 +81,14 @@ def no_signature(request: dict[str, Any]) -> None:
 
 
 def another_study(request: dict[str, Any]) -> None:
-    signed = make_key().sign(WorkerRequest(tuple(request["argv"]), request["cwd"]), "f" * 64)
+    signed = make_key().sign(
+        WorkerRequest(SearchRequest.from_json(request["search"], "here"), request["cwd"]), "f" * 64
+    )
     request["signature"] = signed.signature
 
 
 CHANGES = [
-    (other_argv, "its signature does not fit"),
+    (other_program, "its signature does not fit"),
     (other_place, "its signature does not fit"),
     (another_study, "its signature does not fit"),
     (other_key, "signed with another key"),
@@ -126,7 +130,7 @@ def test_what_is_signed_is_run(cli: Cli, library: object, canary: Path) -> None:
 @pytest.mark.mpi
 def test_trust_runs_what_was_shown(cli: Cli, library: object, canary: Path) -> None:
     """A study of the canary's own, asked for by a stranger."""
-    words = ["search", *asked(canary).argv]
+    words = asked(canary).search.words()
     at = words.index("--")
     words[at:at] = ["--join", "--no-guard", "--runs", "32", "--store", "r.db"]
     cli(*words)
@@ -149,12 +153,12 @@ def test_options_that_no_request_has_are_refused_even_if_trusted(cli: Cli, canar
     study = begun(asked(canary))
 
     def change(request: dict[str, Any]) -> None:
-        request["argv"][:0] = ["--json", str(canary)]
+        request["search"]["json_out"] = str(canary)
 
     tamper(change)
     outcome = cli("worker", study[:12], "--store", "r.db", "--trust")
     assert outcome.code == 2
-    assert "holds '--json', which no request has" in outcome.err.replace("\n", " ")
+    assert "json_out: unknown key" in outcome.err.replace("\n", " ")
     assert not canary.exists()
 
 

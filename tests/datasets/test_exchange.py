@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.cli import main
 from autotune.datasets import Landscape, load
 from autotune.datasets.exchange import check
@@ -14,6 +14,7 @@ from autotune.errors import UsageError
 from autotune.store import Store
 from autotune.study.identity import study_key
 from autotune.study.session import Session
+from autotune.study.target_request import TargetRequest
 from runner.mpi.library import Library
 from runner.types import RunRecord
 
@@ -25,7 +26,7 @@ def study(tmp_path: Path, open_mpi: Library, monkeypatch: pytest.MonkeyPatch) ->
     """A study in s.db whose runs took 33 minutes: every third is the default's."""
     monkeypatch.chdir(tmp_path)
     words = TargetRequest(None, "nas-is", "S", 2, "local", None, None, None, None)
-    target = words.resolve()
+    target = find_target(words)
     key = study_key(target, target.space("null"), Session.adapter(target), "random", {}, seed=0)
     with Store.open("s.db") as store:
         made = store.study(key)

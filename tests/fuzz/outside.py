@@ -35,7 +35,7 @@ from autotune.study.result import Result
 from autotune.study.setting_file import read_setting_file
 from autotune.study.signature import WorkerKey, read_key
 from autotune.study.trust import Verdict, roles_for
-from autotune.study.worker_request import WorkerRequest, added, requests_of
+from autotune.study.worker_request import WorkerRequest, added, requests_of, search_of_words
 from runner.testbed import state
 from tests.contract.store_samples import key
 from tests.datasets.conftest import make, planted
@@ -43,7 +43,8 @@ from tests.fuzz.values import damaged_json
 
 STUDY = "5" * 64
 KEY = WorkerKey(bytes(range(32)))
-REQUEST = WorkerRequest(("--app", "jacobi3d", "--trials", "8", "--", "./a", "-x"), "/home/me")
+WORDS = ("--input", "tiny", "--trials", "8", "--", "./a", "-x")
+REQUEST = WorkerRequest(search_of_words(WORDS), "/home/me")
 REQUESTS = json.dumps(added(None, KEY.sign(REQUEST, STUDY)))
 OLD_REQUEST = json.dumps({"argv": ["--app", "jacobi3d"], "cwd": "/home/me"})
 TRUST = '[[database]]\nurl = "postgresql://db:5433/autotune"\nroles = ["alice", "bob"]\n'
@@ -79,11 +80,11 @@ def worker_request(text: str) -> object:
     data = _object(text)
     found = requests_of(data)
     for one in found:
-        good = (one.argv, one.cwd) == (REQUEST.argv, REQUEST.cwd)
+        good = (one.search, one.cwd) == (REQUEST.search, REQUEST.cwd)
         assert good or not KEY.signed(one, STUDY)
         shown = Verdict(one, False, "").words
         assert all(c.isprintable() or c == "\n" for c in shown)
-        one.with_options(["--join"])
+        one.search.words()
     return added(data, REQUEST)
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.cli import main
 from autotune.space import DEFAULT
 from autotune.study.session import Session
 from autotune.study.target import Surroundings, Target
+from autotune.study.target_request import TargetRequest
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
@@ -23,7 +24,7 @@ PUBLISHED, SITE = "btl_sm_eager_limit", "btl_sm_max_send_size"
 
 def target(mpi: Library) -> Target:
     words = TargetRequest(None, "jacobi3d", "tiny", 2, "local", mpi.bin, None, None, None)
-    return words.resolve()
+    return find_target(words)
 
 
 def shown(given: Target) -> dict[str, str]:

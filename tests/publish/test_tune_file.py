@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.publish import NotObeyed, write_tune_file
 from autotune.publish.tune_file import tune_text
 from autotune.space import Setting
+from autotune.study.target_request import TargetRequest
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 
@@ -28,7 +29,7 @@ def test_a_value_with_a_blank_is_refused() -> None:
 @pytest.mark.mpi
 def test_a_file_is_seen_to_take_effect(library: object, work: Path) -> None:
     words = TargetRequest(None, "jacobi3d", "tiny", 2, "local", None, None, None, None)
-    target = words.resolve()
+    target = find_target(words)
     space = target.space(None)
     setting = Setting.parse("btl_sm_eager_limit=8192")
     with Runner(adapter(target.library), guard=False) as runner:
@@ -43,7 +44,7 @@ def test_a_file_that_is_overruled_is_not_written(
     library: object, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = TargetRequest(None, "jacobi3d", "tiny", 2, "local", None, None, None, None)
-    target = words.resolve()
+    target = find_target(words)
     space = target.space(None)
     # The environment beats --tune (field.md G1).
     monkeypatch.setenv("OMPI_MCA_btl_sm_eager_limit", "1024")

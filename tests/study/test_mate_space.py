@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.cli.space_commands import show
 from autotune.config.app import App, Input, load_app, require_tunable
 from autotune.config.cluster import Cluster
@@ -23,6 +23,7 @@ from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.study.identity import study_key
 from autotune.study.resources import layout, placement, require_room
 from autotune.study.target import Target
+from autotune.study.target_request import TargetRequest
 from runner.apps.jacobi3d.inputs import INPUTS
 from runner.launch import Runner
 from runner.machine import describe
@@ -250,7 +251,7 @@ def test_a_launch_has_its_cores_and_its_line_can_be_pasted(
         pytest.skip("one core: there is nothing to divide")
     (tmp_path / "show.py").write_text(SHOW)
     words = TargetRequest(None, "jacobi3d", None, cores, "local", None, None, None, 30)
-    wanted = words.resolve()
+    wanted = find_target(words)
     shown = wanted.app.model_copy(
         update={"command": ("{python}", str(tmp_path / "show.py")), "metric": None, "verify": None}
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import stat
@@ -11,17 +12,26 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import UsageError
+from autotune.study.search_request import SearchRequest
 from autotune.study.signature import key_path, make_key, read_key
 from autotune.study.worker_request import (
     MOST_REQUESTS,
-    MOST_WORDS,
     WorkerRequest,
     added,
     requests_of,
+    search_of_words,
 )
 
+
+def of_document(search: dict[str, object]) -> dict[str, object]:
+    """What a study holds whose one request has this document."""
+    return {"schema": "autotune-requests-3", "requests": [{"search": search, "cwd": "/"}]}
+
+
 STUDY, OTHER = "a" * 64, "b" * 64
-REQUEST = WorkerRequest(("--app", "jacobi3d", "--", "./a.out", "--scheduler"), "/home/me")
+WORDS = ("--input", "tiny", "--trials", "8", "--", "./a.out", "--scheduler")
+OLD = WorkerRequest.of_words(WORDS, "/home/me")
+REQUEST = WorkerRequest(OLD.search, "/home/me")
 
 
 def test_a_key_is_made_once_and_private() -> None:
@@ -85,18 +95,24 @@ def test_a_signature_is_for_all_of_one_request_of_one_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = make_key()
-    signed = key.sign(REQUEST, STUDY)
-    assert key.signed(signed, STUDY)
-    assert not key.signed(signed, OTHER)
-    for words, place in (
-        (("--app", "cannon", *REQUEST.argv[2:]), REQUEST.cwd),
-        ((*REQUEST.argv, "more"), REQUEST.cwd),
-        (("--app", "jacobi3d", "--", "./a.out --scheduler"), REQUEST.cwd),
-        (REQUEST.argv, "/home/me/other"),
-    ):
-        assert not key.signed(WorkerRequest(words, place, signed.key, signed.signature), STUDY)
-    for code in ("", signed.signature[:-1], signed.signature.upper(), "\udcff", "0" * 64):
-        assert not key.signed(WorkerRequest(REQUEST.argv, REQUEST.cwd, key.id, code), STUDY)
+    for request in (REQUEST, OLD):
+        signed = key.sign(request, STUDY)
+        assert key.signed(signed, STUDY)
+        assert not key.signed(signed, OTHER)
+        for words, place in (
+            (("--input", "small", *WORDS[2:]), request.cwd),
+            ((*WORDS, "more"), request.cwd),
+            ((*WORDS[:-2], "./a.out --scheduler"), request.cwd),
+            (WORDS, "/home/me/other"),
+        ):
+            other = WorkerRequest.of_words(words, place, signed.key, signed.signature)
+            other = dataclasses.replace(other, argv=words if request.argv else None)
+            assert not key.signed(other, STUDY)
+        for code in ("", signed.signature[:-1], signed.signature.upper(), "\udcff", "0" * 64):
+            assert not key.signed(dataclasses.replace(signed, signature=code), STUDY)
+    # A document is no signature of the words that say the same, nor they of it.
+    crossed = dataclasses.replace(OLD, key=key.id, signature=key.sign(REQUEST, STUDY).signature)
+    assert not key.signed(crossed, STUDY)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another"))
     assert make_key() != key
     assert not make_key().signed(signed, STUDY)
@@ -113,32 +129,36 @@ def test_a_signature_is_for_all_of_one_request_of_one_study(
         (("jacobi3d",), "holds 'jacobi3d'"),
         (("--app",), "its value is missing"),
         (("--app", "a\0b"), "NUL"),
-        (("--clean-env",) * MOST_WORDS, f"{MOST_WORDS} at most"),
+        (("--trials", "many"), "trials"),
+        (("--seed", "-1"), "seed"),
+        (("--min-gain", "two"), "expected a number"),
         (("--app", "x" * (1 << 20)), "characters"),
     ],
 )
 def test_a_request_holds_what_a_search_writes(words: tuple[str, ...], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        WorkerRequest(words, "/home/me")
+        WorkerRequest.of_words(words, "/home/me")
 
 
 @pytest.mark.parametrize("place", ["", ".", "here", "../x"])
 def test_a_request_is_for_an_absolute_directory(place: str) -> None:
     with pytest.raises(UsageError, match="no absolute path"):
-        WorkerRequest((), place)
+        WorkerRequest.of_words((), place)
 
 
 def test_the_words_of_the_program_stay_its_own() -> None:
-    assert REQUEST.program == ("./a.out", "--scheduler")
-    assert REQUEST.with_options(["--join"]) == [
-        *("search", "--app", "jacobi3d", "--join", "--", "./a.out", "--scheduler"),
-    ]
+    search = REQUEST.search
+    assert tuple(search.target.program or ()) == ("./a.out", "--scheduler")
+    assert search.words()[-3:] == ["--", "./a.out", "--scheduler"]
+    assert search_of_words(tuple(search.words()[1:])) == search
+    assert SearchRequest.from_json(json.loads(json.dumps(search.to_json())), "x") == search
 
 
 def test_a_study_holds_one_request_of_each_key() -> None:
     data = None
     for number in range(2 * MOST_REQUESTS):
-        one = WorkerRequest(("--seed", str(number)), "/x", key=f"{number % (MOST_REQUESTS + 8)}")
+        key = f"{number % (MOST_REQUESTS + 8)}"
+        one = WorkerRequest.of_words(("--seed", str(number)), "/x", key=key)
         data = json.loads(json.dumps(added(data, one)))
     kept = requests_of(data)
     assert len(kept) == MOST_REQUESTS
@@ -148,7 +168,7 @@ def test_a_study_holds_one_request_of_each_key() -> None:
 
 def test_a_request_of_before_there_were_keys_is_unsigned() -> None:
     [old] = requests_of({"argv": ["--app", "x"], "cwd": "/x"})
-    assert old == WorkerRequest(("--app", "x"), "/x")
+    assert old == WorkerRequest.of_words(("--app", "x"), "/x")
     assert not make_key().signed(old, STUDY)
 
 
@@ -163,6 +183,14 @@ def test_a_request_of_before_there_were_keys_is_unsigned() -> None:
         {"schema": "autotune-requests-2", "requests": [5]},
         {"schema": "autotune-requests-2", "requests": [{}] * (MOST_REQUESTS + 1)},
         {"schema": "autotune-requests-2", "requests": [{"argv": [], "cwd": "/", "key": 5}]},
+        {"requests": [{"search": {}, "cwd": "/"}], "schema": "autotune-requests-3"},
+        {"requests": [{"search": 5, "cwd": "/"}], "schema": "autotune-requests-3"},
+        of_document({"schema": "autotune-search-2", "target": {}}),
+        of_document({"schema": "autotune-search-1"}),
+        of_document({"schema": "autotune-search-1", "target": {}, "json_out": "/etc/passwd"}),
+        of_document({"schema": "autotune-search-1", "target": {"command": 5}}),
+        of_document({"schema": "autotune-search-1", "target": {"json": "x"}}),
+        of_document({"schema": "autotune-search-1", "target": {}, "budget_s": "NaN"}),
     ],
 )
 def test_damaged_requests_are_refused_and_replaced(data: dict[str, object]) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 import typer
 
-from autotune.api.target import TargetRequest
+from autotune.api.target import find_target
 from autotune.cli.testbed_commands import testbed as commands
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
+from autotune.study.target_request import TargetRequest
 from runner import testbed as tb
 from runner.launch import Runner, own_pids
 from runner.mpi.discover import adapter
@@ -131,7 +132,7 @@ def test_what_the_cluster_fixes_is_out_of_every_space(bed: tb.Testbed, definitio
     file = Path(definition)
     file.write_text(file.read_text() + '[fixed]\nbind_to = "nodes look alike"\n')
     words = TargetRequest(["true"], None, None, 2, definition, None, None, None, None)
-    space = words.resolve().space(None)
+    space = find_target(words).space(None)
     assert "bind_to" not in space
     assert "map_by" in space
     assert str(space.unknown("bind_to")) == "bind_to cannot be used here: nodes look alike"

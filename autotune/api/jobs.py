@@ -1,7 +1,8 @@
-"""``search --scheduler``: workers as jobs, and waiting for their answer."""
+"""Workers of a search as jobs of a scheduler, and waiting for their answer."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections import Counter
@@ -9,12 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autotune.cli.conducted import PROVES_ELSEWHERE
-from autotune.cli.render import error_console
+from autotune.api.search import Search
+from autotune.api.worker import PROVES_ELSEWHERE
 from autotune.errors import WorkError
-from autotune.store import Store
 from autotune.store.location import VARIABLE
-from autotune.study.conduct import Request, answer_of
 from autotune.study.moved import follow
 from autotune.study.result import Result
 from autotune.words import remaining
@@ -44,16 +43,16 @@ class Crew:
     options: tuple[str, ...] = ()
 
 
-def work(crew: Crew, store: Store, url: str | None, study_id: int, request: Request) -> Result:
-    """Submit the workers of a study and wait for its answer.
+def work(crew: Crew, search: Search, url: str | None) -> Result:
+    """Submit the workers of a search and wait for its answer; ``url`` is that of its database.
 
     Raises WorkError where they end without one.  Interrupted, it cancels them; nothing is lost.
     """
-    jobs = _Jobs(find(crew.scheduler), crew, store, url, study_id, request)
+    jobs = _Jobs(find(crew.scheduler), crew, search, url)
     try:
         for _ in range(crew.workers):
             jobs.submit()
-        _say(f"{crew.workers} workers submitted to {crew.scheduler}: {', '.join(jobs.ids)}")
+        search.say(f"{crew.workers} workers submitted to {crew.scheduler}: {', '.join(jobs.ids)}")
         answer = jobs.wait()
     except BaseException:
         with suppress(RunnerError):  # Why it ends is what the user is told.
@@ -70,10 +69,8 @@ class _Jobs:
 
     scheduler: Scheduler
     crew: Crew
-    store: Store
+    search: Search
     url: str | None
-    study_id: int
-    request: Request
     ids: list[str] = field(default_factory=list)
     logs: list[Path] = field(default_factory=list)
     _seen: dict[str, State] = field(default_factory=dict)
@@ -81,9 +78,10 @@ class _Jobs:
     """Jobs of which it is known, and was said, that they ended."""
 
     def submit(self) -> None:
-        study = self.store.get_study(self.study_id)
-        words = [sys.executable, "-m", "autotune", "worker", study.hash[:16]]
+        study = self.search.study
         log = Path.cwd() / f"autotune-{study.hash[:8]}-worker{len(self.ids)}.log"
+        words = [sys.executable, "-m", "autotune", "worker", study.hash[:16]]
+        words += ["--json", str(_report(log))]
         job = Job(
             words=tuple(words),
             name=f"autotune-{study.hash[:8]}",
@@ -101,12 +99,12 @@ class _Jobs:
     def wait(self) -> Result:
         """Until the study has its answer."""
         began, told, again = time.monotonic(), "", 0
+        store, say = self.search.store, self.search.say
         while True:
             self._look()
             states = Counter(self._seen.values())
             # Asked after the states: what ended by then has stored its answer.
-            study = follow(self.store, self.store.get_study(self.study_id))
-            answer = answer_of(study, self.request.plan)
+            answer = self.search.followed_answer()
             if answer is not None:
                 return answer
             self._say_ended()
@@ -115,8 +113,8 @@ class _Jobs:
                     raise WorkError(self._in_vain())
                 again += 1
                 self.submit()
-                _say("all workers have ended; one more goes on where they were")
-            trials = self.store.trials(study.id)
+                say("all workers have ended; one more goes on where they were")
+            trials = store.trials(follow(store, store.get_study(self.search.study.id)).id)
             done = sum(t.state != "running" for t in trials)
             line = (
                 f"{states['running']} workers running, {states['pending']} waiting; "
@@ -124,7 +122,7 @@ class _Jobs:
             )
             spent = time.monotonic() - began
             if line != told and (states["running"] or spent > BEGINNING_S):
-                _say(f"after {remaining(spent)}: {line}")
+                say(f"after {remaining(spent)}: {line}")
                 told = line
             time.sleep(POLL_S)
 
@@ -135,7 +133,7 @@ class _Jobs:
                 self._seen = self.scheduler.states(self.ids)
                 return
             except RunnerError as problem:
-                _say(f"{problem}; asking again")
+                self.search.say(f"{problem}; asking again")
                 time.sleep(UNANSWERED_S)
         self._seen = self.scheduler.states(self.ids)
 
@@ -145,12 +143,12 @@ class _Jobs:
             if self._seen.get(job) != "ended" or job in self._ended:
                 continue
             self._ended.add(job)
-            said = _lines(log)
-            if PROVES_ELSEWHERE in " ".join(said[-_SHOWN_LINES:]):
-                _say(f"worker {job} has ended: {PROVES_ELSEWHERE}")
+            if _proves_elsewhere(log):
+                self.search.say(f"worker {job} has ended: another worker proves what was found")
                 continue
+            said = _lines(log)
             last = f"its last words: {said[-1]}" if said else "it said nothing"
-            _say(
+            self.search.say(
                 f"worker {job} is lost: {last} ({log.name}).  Nothing that it finished is; its "
                 "trial is measured again"
             )
@@ -167,6 +165,13 @@ class _Jobs:
 
     def dismiss(self) -> None:
         """The study is over: workers that wait are not needed, the others are about to end."""
+        try:
+            self._dismiss()
+        finally:
+            for log in self.logs:  # What they found is in the database, and printed.
+                _report(log).unlink(missing_ok=True)
+
+    def _dismiss(self) -> None:
         end = time.monotonic() + LEAVING_S
         while True:
             states = self.scheduler.states(self.ids)
@@ -188,5 +193,15 @@ def _lines(log: Path) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _say(words: str) -> None:
-    error_console().print(words, markup=False, soft_wrap=True)
+def _report(log: Path) -> Path:
+    """Where a worker says how it ended, for its submitter."""
+    return log.with_suffix(".json")
+
+
+def _proves_elsewhere(log: Path) -> bool:
+    """Whether a worker ended since another one proves what all found."""
+    try:
+        said = json.loads(_report(log).read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(said, dict) and said.get("status") == PROVES_ELSEWHERE

@@ -1,0 +1,74 @@
+"""The parameter file of what a search proved, with its evidence."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from autotune.publish import NotObeyed, write_tune_file
+from autotune.space import Setting
+from autotune.study.conduct import Conductor
+from autotune.study.result import Result
+from autotune.words import UNGUARDED, percent
+
+
+def write_proven(conductor: Conductor, result: Result, named: str | None) -> None:
+    """The parameter file of a proven setting; a file that is not obeyed becomes a warning.
+
+    Without the guard, of the one that looked better, and only where its place was named.
+    """
+    path = None if named is None else Path(named)
+    if result.status == "unguarded" and path is not None:
+        claim = _unguarded_claim(result)
+    else:
+        claim = _proven_claim(result)
+    if claim is None:
+        return
+    setting, proof = claim
+    request = conductor.request
+    place = path or Path(f"autotune-{_safe(result.app)}-{result.study[:8]}.conf")
+    where = (
+        f"for {result.app} on {result.ranks} ranks, {result.mpi['name']} {result.mpi['version']}, "
+        f"machine {result.machine}, cluster {result.cluster}"
+    )
+    use = f"use: mpirun --tune {shlex.quote(place.name)} ...   undo: leave the option out"
+    evidence = [f"autotune: {setting.key}", where, *proof, use]
+    try:
+        written = write_tune_file(
+            place, request.target, request.space, setting, evidence, conductor.runner
+        )
+    except NotObeyed as problem:
+        result.warnings.append(str(problem))
+        return
+    result.params_file = str(written) if written else None
+
+
+def _proven_claim(result: Result) -> tuple[Setting, list[str]] | None:
+    """The proven setting, and what its file says of the proof."""
+    if result.status != "recommended" or result.gain is None or result.gain_ci is None:
+        return None
+    said = f"gain over the default {_gain_words(result.gain, result.gain_ci)}"
+    return result.recommended, [f"{said}, {_runs_words(result)}"]
+
+
+def _unguarded_claim(result: Result) -> tuple[Setting, list[str]] | None:
+    """The setting that looked better without the guard, and what its file says of that."""
+    best = Setting((result.best or {}).get("setting", {}))
+    rows = [f for f in result.finalists if f.verdict == "better" and f.setting == best]
+    if not rows or rows[0].gain is None:
+        return None
+    seen = rows[0]
+    said = f"looked {_gain_words(rows[0].gain, (seen.lo, seen.hi))} faster than the default"
+    return best, [f"{UNGUARDED.upper()}, NOT PROVEN", f"{said}, {_runs_words(result)}"]
+
+
+def _gain_words(gain: float, ends: tuple[float | None, float | None]) -> str:
+    return f"{percent(gain)}, 95 % interval {percent(ends[0])} to {percent(ends[1])}"
+
+
+def _runs_words(result: Result) -> str:
+    return f"{result.confirmation_runs} confirmation runs; study {result.study}"
+
+
+def _safe(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "._-" else "-" for c in name) or "program"

@@ -1,0 +1,164 @@
+"""The life of a search: begun or gone on with, measured, and its answer kept."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autotune.api.parameter_file import write_proven
+from autotune.api.target import find_target, to_stderr
+from autotune.errors import AutotuneError
+from autotune.space import Setting, Space
+from autotune.store import Process, Store, Study
+from autotune.strategies import Strategy, find, resolve_options
+from autotune.study.conduct import FINISHED, Conducting, Conductor, Request, answer_of
+from autotune.study.events import Watcher, silent
+from autotune.study.moved import belong, follow
+from autotune.study.procedure import FinishedElsewhere
+from autotune.study.result import Result
+from autotune.study.search_request import SearchRequest
+from autotune.study.target import Target
+from autotune.study.target_request import Say
+from autotune.study.trust import sign
+from autotune.study.worker_request import WorkerRequest
+from autotune.words import short_setting
+
+
+class SearchInterrupted(KeyboardInterrupt):
+    """The search was stopped; ``result`` is what is known so far, and is kept."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__("interrupted")
+        self.result = result
+
+
+@dataclass
+class Search:
+    """One process's part in a search.
+
+    ``target``, ``space`` and ``strategy`` stand for what the request names, where they are given.
+    ``join``: other workers take part.  ``of`` is the hash of the study that this worker was asked
+    to work for.  Raises UsageError for what is wrong with the request.
+    """
+
+    asked: SearchRequest
+    store: Store
+    join: bool = False
+    of: str | None = None
+    watch: Watcher = silent
+    say: Say = to_stderr
+    target: Target | None = None
+    space: Space | None = None
+    strategy: type[Strategy] | None = None
+    _conducting: Conducting = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        asked = self.asked
+        plan = asked.plan
+        strategy = self.strategy or find(asked.strategy)
+        options = resolve_options(strategy, asked.options, asked.preset)
+        target = self.target or find_target(asked.target, self.say)
+        space = self.space or target.space(asked.space)
+        predicted = () if asked.features is None else self._predicted(Path(asked.features), space)
+        request = Request(
+            target=target,
+            space=space,
+            strategy=strategy,
+            options=options,
+            seed=asked.seed,
+            plan=plan,
+            guard=asked.guard,
+            remeasure=asked.remeasure,
+            join=self.join,
+            watch=self.watch,
+            priors=(*predicted, *space.starts),
+        )
+        self._conducting = Conducting(request, self.store)
+        if self.join:
+            self._share()
+
+    @property
+    def study(self) -> Study:
+        """The study as it was when this process came to it."""
+        return self._conducting.study
+
+    @property
+    def request(self) -> Request:
+        """The request, looked up."""
+        return self._conducting.request
+
+    def answer(self) -> Result | None:
+        """The stored result, where the study has one that answers this request."""
+        return self._conducting.finished()
+
+    def followed_answer(self) -> Result | None:
+        """As :meth:`answer`, of the study that is measured in this one's place."""
+        return answer_of(follow(self.store, self.store.get_study(self.study.id)), self.request.plan)
+
+    def run(self, around: AbstractContextManager[object] | None = None) -> Result | None:
+        """Measure to the end and keep the answer; None where another worker proves.
+
+        ``around`` is entered while it measures.  An interrupted search raises
+        :class:`SearchInterrupted`; the same request goes on.
+        """
+        conductor: Conductor | None = None
+        study = self.study.id
+        try:
+            with self._conducting as conductor, around or nullcontext():
+                if self.answer() is not None:  # While this one waited for the machine.
+                    raise FinishedElsewhere
+                result = conductor.run()
+                write_proven(conductor, result, self.asked.params_file)
+            self.store.set_result(study, result.status, result.to_json())
+        except FinishedElsewhere:
+            return self.answer()
+        except KeyboardInterrupt:
+            if conductor is None:
+                raise
+            so_far = conductor.result("you stopped it")
+            self._stopped("interrupted", so_far)
+            raise SearchInterrupted(so_far) from None
+        except AutotuneError:
+            if conductor is not None:
+                self._stopped("failed", None)
+            raise
+        finally:
+            if self.join:
+                self.store.release(study)
+        return result
+
+    def _share(self) -> None:
+        """Let other workers of this user begin with the same request."""
+        if self.of is not None:
+            belong(self.store, self.store.find_study(self.of), self.study)
+        # A worker carries out what others asked for; what it asks itself, nobody wants.
+        if self.of is None or self.study.request is None:
+            paths = {
+                name: str(Path(path).absolute())
+                for name in ("features", "params_file")
+                if (path := getattr(self.asked, name)) is not None
+            }
+            whole = self.asked.model_copy(update=paths)
+            sign(self.store, self.study, WorkerRequest(whole, str(Path.cwd())))
+
+    def _predicted(self, path: Path, space: Space) -> tuple[Setting, ...]:
+        """What should be tried first for the program of a features file."""
+        from autotune.api.features import read_features
+        from autotune.predict import find_model, priors_for
+
+        found = priors_for(read_features(path), space, find_model())
+        words = "; ".join(short_setting(p.to_json()) for p in found) or "nothing but the default"
+        self.say(f"predicted, to be tried first: {words}")
+        return tuple(found)
+
+    def _stopped(self, status: str, result: Result | None) -> None:
+        """Store how a study stopped; a worker that stops leaves the answer of others as it is, and
+        those who go on."""
+        study = self.study.id
+        if self.join:
+            here = Process.here()
+            others = any(not w.lost and w.owner != here for w in self.store.workers(study))
+            if others or self.store.get_study(study).status in FINISHED:
+                return
+        self.store.set_result(study, status, None if result is None else result.to_json())
