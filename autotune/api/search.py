@@ -145,7 +145,7 @@ class Search:
     def _predicted(self, path: Path, space: Space) -> tuple[Setting, ...]:
         """What should be tried first for the program of a features file."""
         from autotune.api.features import read_features
-        from autotune.predict import find_model, priors_for
+        from autotune.prediction import find_model, priors_for
 
         found = priors_for(read_features(path), space, find_model())
         words = "; ".join(short_setting(p.to_json()) for p in found) or "nothing but the default"

@@ -168,8 +168,8 @@ def _words(given: str | None) -> list[str]:
 
 def _found_class(dataset: str, number: int, count: int | None, apps: str | None) -> set[str]:
     """The keys of the cells of one class."""
-    from autotune.predict.classes import find_classes
-    from autotune.predict.sources import training_set
+    from autotune.prediction.classes import find_classes
+    from autotune.prediction.sources import training_set
 
     if apps is not None:
         raise UsageError("--class and --apps both say what the class is; give one of them")

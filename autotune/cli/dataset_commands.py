@@ -194,8 +194,8 @@ def classes(
     The setting of one class: autotune classwide DATASET --class N
     """
     # scikit-learn is slow to import; only this command of the group needs it.
-    from autotune.predict.classes import find_classes, words_of
-    from autotune.predict.sources import training_set
+    from autotune.prediction.classes import find_classes, words_of
+    from autotune.prediction.sources import training_set
 
     found = find_classes(training_set([name]).examples, count)
     if json_out:

@@ -15,7 +15,7 @@ from autotune.errors import UsageError
 from autotune.words import remaining
 
 if TYPE_CHECKING:
-    from autotune.predict import Evaluation
+    from autotune.prediction import Evaluation
 
 evaluate = typer.Typer(help="Check what autotune says against recorded runs.", no_args_is_help=True)
 
@@ -47,9 +47,9 @@ def predict(
     json_out: o.JsonOut = None,
 ) -> None:
     """Leave every program out in turn, predict its setting, and judge it by its recorded runs."""
-    from autotune.predict import GROUPS, KINDS, training_set
-    from autotune.predict import evaluate as judge
-    from autotune.predict.classwide import class_wide
+    from autotune.prediction import GROUPS, KINDS, training_set
+    from autotune.prediction import evaluate as judge
+    from autotune.prediction.classwide import class_wide
 
     if not sources:
         raise UsageError("what is it checked on? autotune evaluate predict --from DATASET")

@@ -128,9 +128,9 @@ def _evidence(wanted: str, store: str | None) -> Evidence:
 def _untouched(wanted: str, found: Table, features: Path | None) -> tuple[str, ...]:
     """Parameters that act on nothing in what was traced: by the file that is given, else by those
     that a dataset holds, where it has one for each of the cells."""
-    from autotune.predict.exposure import unused
-    from autotune.predict.scaling import described
-    from autotune.predict.sources import features_of
+    from autotune.prediction.exposure import unused
+    from autotune.prediction.scaling import described
+    from autotune.prediction.sources import features_of
 
     if features is not None:
         traced = [read_features(features)]

@@ -27,7 +27,7 @@ from autotune.study.duration import parse_duration
 from autotune.study.target_request import TargetRequest
 
 if TYPE_CHECKING:
-    from autotune.predict import Named
+    from autotune.prediction import Named
     from runner.trace import Features
 
 CHECK = "Check"
@@ -110,8 +110,8 @@ def predict(
     json_out: o.JsonOut = None,
 ) -> None:
     """Predict the setting of a program from one traced run, with what speaks for it."""
-    from autotune.predict import acting, find_model, usable
-    from autotune.predict.scaling import described
+    from autotune.prediction import acting, find_model, usable
+    from autotune.prediction.scaling import described
 
     features = read_features(features_file)
     known = find_model(model)

@@ -10,7 +10,7 @@ from autotune.cli.render import console, table
 from autotune.words import percent, short_setting
 
 if TYPE_CHECKING:
-    from autotune.predict import Model, Named, Neighbour
+    from autotune.prediction import Model, Named, Neighbour
     from runner.trace import Features
 
 

@@ -58,8 +58,8 @@ def train(
     """Train a model that predicts settings; which one, programs left out in turn decide."""
     import json
 
-    from autotune.predict import default_place, model_of, training_set
-    from autotune.predict import train as fit
+    from autotune.prediction import default_place, model_of, training_set
+    from autotune.prediction import train as fit
 
     kinds = _kinds(model, preset)
     place = out or default_place()
@@ -115,7 +115,7 @@ def _options(options: object) -> str:
 
 
 def _kinds(model: str, preset: str | None) -> tuple[str, ...]:
-    from autotune.predict import CHOICES, THESIS
+    from autotune.prediction import CHOICES, THESIS
 
     if model != "auto" and model not in CHOICES:
         raise UsageError(f"--model {model!r}: there are auto, {', '.join(CHOICES)}")

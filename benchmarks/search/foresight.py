@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from autotune.datasets import Cell, Dataset
-from autotune.predict import Model, features_of, model_of, priors_for, train, training_set
+from autotune.prediction import Model, features_of, model_of, priors_for, train, training_set
 from autotune.space import Setting, Space
 from benchmarks.search.landscapes import Foresee
 

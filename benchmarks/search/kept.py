@@ -19,7 +19,7 @@ from runner.whole import write_whole
 ROOT = Path(__file__).parents[2]
 CODE = (
     *(f"autotune/{layer}" for layer in ("space", "stats", "strategies", "study")),
-    *("autotune/datasets", "autotune/predict", "benchmarks"),
+    *("autotune/datasets", "autotune/prediction", "benchmarks"),
 )
 """What decides in a search, and what its landscapes are made of."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autotune.anova.evidence import Evidence, study_evidence
-from autotune.predict.exposure import unused
+from autotune.prediction.exposure import unused
 from autotune.store import Store
 from runner.types import ReadBack, RunRecord
 from tests.cli.conftest import Cli, cli

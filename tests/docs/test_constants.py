@@ -23,7 +23,7 @@ from autotune.collectives import tournament
 from autotune.collectives.find import Terms
 from autotune.datasets.plan import BLOCK_S, Plan
 from autotune.errors import UsageError, WorkError
-from autotune.predict import classes, examples, predictor, priors
+from autotune.prediction import classes, examples, predictor, priors
 from autotune.space import load_space
 from autotune.stats import blocks, pairs, racing, rejection, sequential, warn
 from autotune.stats.compare import MIN_GAIN

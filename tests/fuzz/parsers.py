@@ -27,8 +27,8 @@ from autotune.config.validated import read_toml
 from autotune.datasets.card import read_card
 from autotune.datasets.plan import Plan
 from autotune.errors import AutotuneError
-from autotune.predict.files import model_from_text
-from autotune.predict.scaling import described
+from autotune.prediction.files import model_from_text
+from autotune.prediction.scaling import described
 from autotune.publish.formats.mca_conf import UserConf
 from autotune.publish.header import read_header
 from autotune.rules import Rule

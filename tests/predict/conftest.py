@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.predict import model_of, train, training_set
+from autotune.prediction import model_of, train, training_set
 from runner.machine import describe
 from tests.cli.conftest import cli as cli
 from tests.predict.family import traced

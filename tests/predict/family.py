@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from autotune.predict import Example, TrainingSet
+from autotune.prediction import Example, TrainingSet
 from autotune.space import DEFAULT, Setting
 from runner.trace import FEATURE_NAMES, Features
 

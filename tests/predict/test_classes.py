@@ -7,7 +7,7 @@ import json
 import pytest
 
 from autotune.errors import UsageError
-from autotune.predict.classes import find_classes, words_of
+from autotune.prediction.classes import find_classes, words_of
 from tests.cli.conftest import Cli
 from tests.predict.conftest import Recorded
 from tests.predict.family import example

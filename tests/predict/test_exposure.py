@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.predict import Example, TrainingSet, evaluate, train
-from autotune.predict.exposed import Exposed
-from autotune.predict.exposure import Exposure
-from autotune.predict.scaling import NODES, described
+from autotune.prediction import Example, TrainingSet, evaluate, train
+from autotune.prediction.exposed import Exposed
+from autotune.prediction.exposure import Exposure
+from autotune.prediction.scaling import NODES, described
 from autotune.space import DEFAULT, Setting
 from runner.trace import FEATURES, Features
 from tests.predict.family import traced

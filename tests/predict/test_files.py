@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.errors import UsageError
-from autotune.predict import (
+from autotune.prediction import (
     KINDS,
     Model,
     find_model,
@@ -23,7 +23,7 @@ from autotune.predict import (
     train,
     usable,
 )
-from autotune.predict.scaling import described
+from autotune.prediction.scaling import described
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from tests.predict.family import BIND, EAGER, LIMIT, SETTINGS, family, traced
 

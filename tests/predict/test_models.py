@@ -9,13 +9,22 @@ import math
 import numpy as np
 import pytest
 
-from autotune.predict import CHOICES, KINDS, THESIS, Example, TrainingSet, evaluate, ranking, train
-from autotune.predict.kinds import find
-from autotune.predict.predictor import SURE, Checks
-from autotune.predict.scaling import described
-from autotune.predict.score import judge, judge_random
-from autotune.predict.training import by_program, check
-from autotune.predict.values import ValueCode
+from autotune.prediction import (
+    CHOICES,
+    KINDS,
+    THESIS,
+    Example,
+    TrainingSet,
+    evaluate,
+    ranking,
+    train,
+)
+from autotune.prediction.kinds import find
+from autotune.prediction.predictor import SURE, Checks
+from autotune.prediction.scaling import described
+from autotune.prediction.score import judge, judge_random
+from autotune.prediction.training import by_program, check
+from autotune.prediction.values import ValueCode
 from autotune.space import DEFAULT, Setting
 from tests.predict.family import EAGER, LIMIT, SETTINGS, example, family, traced, truth
 

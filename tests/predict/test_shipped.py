@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.predict import find_model, training_set
+from autotune.prediction import find_model, training_set
 from tests.cli.conftest import Cli
 
 DATASETS = Path(__file__).parents[2] / "datasets"

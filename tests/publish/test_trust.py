@@ -24,7 +24,7 @@ from autotune.config.cluster import load_cluster
 from autotune.datasets import load
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.kept import content_id
-from autotune.predict.reading import settings as model_settings
+from autotune.prediction.reading import settings as model_settings
 from autotune.publish import formats
 from autotune.publish.block import CLOSE, seal
 from autotune.publish.content import Content, Evidence

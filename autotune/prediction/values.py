@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from autotune.predict.examples import Floats
-from autotune.predict.reading import mapping
+from autotune.prediction.examples import Floats
+from autotune.prediction.reading import mapping
 from autotune.space import Setting, Value
 from autotune.space.setting import normalise_value
 

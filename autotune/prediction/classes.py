@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from autotune.errors import UsageError
-from autotune.predict.examples import Example, Floats
-from autotune.predict.scaling import SETS, Scaler, described
+from autotune.prediction.examples import Example, Floats
+from autotune.prediction.scaling import SETS, Scaler, described
 from runner.trace import SPECS
 
 MOST = 6

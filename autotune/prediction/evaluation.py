@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.predict.examples import Example, TrainingSet, means
-from autotune.predict.kinds import KINDS
-from autotune.predict.scaling import described
-from autotune.predict.score import Row, Verdict, judge, judge_random, row
-from autotune.predict.training import Group, Watch, by_program, silent, train
+from autotune.prediction.examples import Example, TrainingSet, means
+from autotune.prediction.kinds import KINDS
+from autotune.prediction.scaling import described
+from autotune.prediction.score import Row, Verdict, judge, judge_random, row
+from autotune.prediction.training import Group, Watch, by_program, silent, train
 from autotune.space import Setting
 
 GROUPS: dict[str, Group] = {

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from autotune.predict.examples import Example, Floats
-from autotune.predict.reading import floats, mapping, number, texts
-from autotune.predict.scaling import SETS, Scaler, described
-from autotune.predict.scorer import Effect, Scorer
+from autotune.prediction.examples import Example, Floats
+from autotune.prediction.reading import floats, mapping, number, texts
+from autotune.prediction.scaling import SETS, Scaler, described
+from autotune.prediction.scorer import Effect, Scorer
 from autotune.space import DEFAULT, Setting
 
 SURE = math.log(1.02)
@@ -215,8 +215,8 @@ class Predictor:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Predictor:
         """Inverse of :meth:`to_json`; raises ValueError naming the key for anything else."""
-        from autotune.predict.kinds import find
-        from autotune.predict.reading import entry, settings, text
+        from autotune.prediction.kinds import find
+        from autotune.prediction.reading import entry, settings, text
 
         scorer = mapping(data, "scorer")
         scaler = Scaler.from_json(mapping(data, "scaler"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.predict.examples import Example, Floats
+from autotune.prediction.examples import Example, Floats
 
 
 @dataclass(frozen=True)

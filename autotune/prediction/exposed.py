@@ -1,7 +1,7 @@
 """The gain of a setting from what each of its parameters can touch in a program.
 
 Ridge regression: log(T / T_default) is a sum over the parameters of a setting, and what a level
-does is in proportion to the program's :class:`~autotune.predict.exposure.Exposure` to it.  The
+does is in proportion to the program's :class:`~autotune.prediction.exposure.Exposure` to it.  The
 default's is exactly 0 by construction, and so is that of what the program never does.
 """
 
@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from autotune.errors import UsageError
-from autotune.predict.examples import Example, Floats, distinct
-from autotune.predict.exposure import Exposure
-from autotune.predict.reading import floats, mapping, number, sequence
-from autotune.predict.scaling import described
-from autotune.predict.scorer import Effect, Options, Scorer
+from autotune.prediction.examples import Example, Floats, distinct
+from autotune.prediction.exposure import Exposure
+from autotune.prediction.reading import floats, mapping, number, sequence
+from autotune.prediction.scaling import described
+from autotune.prediction.scorer import Effect, Options, Scorer
 from autotune.space import Setting, Value
 
 PARTS = tuple(

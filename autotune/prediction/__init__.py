@@ -1,9 +1,9 @@
 """Prediction: one traced run of an unseen program gives its setting (docs/prediction.md)."""
 
-from autotune.predict.evaluation import GROUPS, Evaluation, evaluate
-from autotune.predict.examples import Example, TrainingSet
-from autotune.predict.exposure import acting
-from autotune.predict.files import (
+from autotune.prediction.evaluation import GROUPS, Evaluation, evaluate
+from autotune.prediction.examples import Example, TrainingSet
+from autotune.prediction.exposure import acting
+from autotune.prediction.files import (
     Model,
     default_place,
     find_model,
@@ -11,11 +11,11 @@ from autotune.predict.files import (
     model_from_text,
     model_of,
 )
-from autotune.predict.kinds import CHOICES, KINDS, THESIS
-from autotune.predict.predictor import Named, Neighbour, Predictor
-from autotune.predict.priors import priors_for, usable
-from autotune.predict.sources import features_of, training_set
-from autotune.predict.training import Trained, train
+from autotune.prediction.kinds import CHOICES, KINDS, THESIS
+from autotune.prediction.predictor import Named, Neighbour, Predictor
+from autotune.prediction.priors import priors_for, usable
+from autotune.prediction.sources import features_of, training_set
+from autotune.prediction.training import Trained, train
 
 __all__ = [
     "CHOICES",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autotune.predict.examples import Example
-from autotune.predict.kinds import careful, find
-from autotune.predict.predictor import WRONG, Checks, Predictor
-from autotune.predict.scaling import SETS, Scaler, described
-from autotune.predict.scorer import Options, Scorer
+from autotune.prediction.examples import Example
+from autotune.prediction.kinds import careful, find
+from autotune.prediction.predictor import WRONG, Checks, Predictor
+from autotune.prediction.scaling import SETS, Scaler, described
+from autotune.prediction.scorer import Options, Scorer
 from autotune.space import Value
 
 Group = Callable[[Example], Hashable]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from autotune.predict.scaling import NODES
+from autotune.prediction.scaling import NODES
 from autotune.space import Setting
 from autotune.space.operations import operation_of
 from runner.trace.schema import COLLECTIVES, SIZE_BINS

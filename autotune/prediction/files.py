@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import UsageError
-from autotune.predict.examples import TrainingSet, distinct
-from autotune.predict.predictor import Predictor
-from autotune.predict.reading import mapping, number, settings, text, texts
-from autotune.predict.training import Trained
+from autotune.prediction.examples import TrainingSet, distinct
+from autotune.prediction.predictor import Predictor
+from autotune.prediction.reading import mapping, number, settings, text, texts
+from autotune.prediction.training import Trained
 from autotune.space import Setting
 from runner import places
 
@@ -100,7 +100,7 @@ def find_model(place: str | None = None) -> Model:
         return load_model(Path(place))
     if default_place().is_file():
         return load_model(default_place())
-    shipped = resources.files("autotune.predict") / SHIPPED
+    shipped = resources.files("autotune.prediction") / SHIPPED
     if shipped.is_file():
         return model_from_text(shipped.read_text(encoding="utf-8"), "the shipped model")
     raise UsageError(

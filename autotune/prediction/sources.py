@@ -12,7 +12,7 @@ from autotune.anova.opub import opub
 from autotune.datasets import Cell, Dataset, Landscape, load
 from autotune.datasets.dataset import FEATURES
 from autotune.errors import UsageError
-from autotune.predict.examples import Example, TrainingSet
+from autotune.prediction.examples import Example, TrainingSet
 from autotune.space import Setting, Value
 from runner.trace import Features, FeaturesError, load_features
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from autotune.predict.examples import Example, Floats
-from autotune.predict.reading import floats, names
+from autotune.prediction.examples import Example, Floats
+from autotune.prediction.reading import floats, names
 from runner.trace import FEATURES, SPECS, THESIS_NAMES, Features
 
 NODES = "nodes"

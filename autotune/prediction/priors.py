@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autotune.predict.exposure import acting
-from autotune.predict.files import Model
-from autotune.predict.scaling import described
+from autotune.prediction.exposure import acting
+from autotune.prediction.files import Model
+from autotune.prediction.scaling import described
 from autotune.space import DEFAULT, Setting, Space
 from runner.trace import Features
 

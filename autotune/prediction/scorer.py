@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from autotune.predict.examples import Example, Floats
+from autotune.prediction.examples import Example, Floats
 from autotune.space import Setting, Value
 
 Options = Mapping[str, float | str]

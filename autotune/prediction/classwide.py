@@ -9,8 +9,8 @@ from autotune.anova.classwide import direct_setting
 from autotune.anova.sources import dataset_table
 from autotune.anova.worth import Worth
 from autotune.datasets import load
-from autotune.predict.evaluation import ClassWide
-from autotune.predict.examples import Example
+from autotune.prediction.evaluation import ClassWide
+from autotune.prediction.examples import Example
 from autotune.space import Setting
 
 

@@ -15,11 +15,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
-from autotune.predict.examples import Example, Floats, distinct, means
-from autotune.predict.reading import floats, mapping, number, sequence, texts
-from autotune.predict.scaling import SETS, Scaler, described
-from autotune.predict.scorer import Options, Scorer
-from autotune.predict.values import ValueCode, near_scores
+from autotune.prediction.examples import Example, Floats, distinct, means
+from autotune.prediction.reading import floats, mapping, number, sequence, texts
+from autotune.prediction.scaling import SETS, Scaler, described
+from autotune.prediction.scorer import Options, Scorer
+from autotune.prediction.values import ValueCode, near_scores
 from autotune.space import Setting, Value
 
 HIDDEN = (16, 10)

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from autotune.predict.examples import Example, Floats, means
-from autotune.predict.reading import entry, floats, mapping, settings, whole
-from autotune.predict.scaling import SETS, Scaler, described
-from autotune.predict.scorer import Options, Scorer
-from autotune.predict.values import ValueCode, near_scores
+from autotune.prediction.examples import Example, Floats, means
+from autotune.prediction.reading import entry, floats, mapping, settings, whole
+from autotune.prediction.scaling import SETS, Scaler, described
+from autotune.prediction.scorer import Options, Scorer
+from autotune.prediction.values import ValueCode, near_scores
 from autotune.space import Setting, Value
 
 K = 3

@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from autotune.predict.examples import Example, Floats, distinct
-from autotune.predict.reading import floats, mapping, number, settings
-from autotune.predict.scaling import SETS, Scaler, described
-from autotune.predict.scorer import Options, Scorer
+from autotune.prediction.examples import Example, Floats, distinct
+from autotune.prediction.reading import floats, mapping, number, settings
+from autotune.prediction.scaling import SETS, Scaler, described
+from autotune.prediction.scorer import Options, Scorer
 from autotune.space import DEFAULT, Setting, Value
 
 _WHOLE = 0.5

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from autotune.predict.exposed import Exposed
-from autotune.predict.neighbours import Neighbours, ThesisNeighbours
-from autotune.predict.network import Network, ThesisNetwork
-from autotune.predict.ranking import Ranking
-from autotune.predict.scorer import Scorer
+from autotune.prediction.exposed import Exposed
+from autotune.prediction.neighbours import Neighbours, ThesisNeighbours
+from autotune.prediction.network import Network, ThesisNetwork
+from autotune.prediction.ranking import Ranking
+from autotune.prediction.scorer import Scorer
 
 KINDS: dict[str, type[Scorer]] = {
     kind.kind: kind

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from autotune.errors import UsageError
-from autotune.predict.examples import Floats
+from autotune.prediction.examples import Floats
 from autotune.space import Setting
 from autotune.space.trust import check_values
 
