@@ -25,8 +25,9 @@ from autotune.anova.response import RESPONSES, Response, Values, respond
 from autotune.anova.sources import read_table
 from autotune.anova.stability import WAYS, By, Part, shown_level, stability, unstable
 from autotune.cli.options import JsonOut, StoreUrl
-from autotune.cli.render import console, table, write_json, write_text
+from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError
+from autotune.files import write_text
 from autotune.report.levels import level_means
 from autotune.report.page import drawn_page
 from autotune.space import Setting

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import JsonOut, Mpi
-from autotune.cli.render import console, table, write_json, write_text
+from autotune.cli.render import console, table, write_json
 from autotune.config.app import App, load_app
 from autotune.config.cluster import (
     Cluster,
@@ -21,6 +21,7 @@ from autotune.config.cluster import (
 from autotune.config.find import listing
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
+from autotune.files import write_text
 from autotune.names import config_name
 from autotune.study.startup import startup
 from autotune.words import seconds

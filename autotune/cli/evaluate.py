@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli import options as o
-from autotune.cli.render import console, error_console, table, write_json, write_text
+from autotune.cli.render import console, error_console, table, write_json
 from autotune.cli.train import From, Split
 from autotune.errors import UsageError
+from autotune.files import check_writable, write_text
 from autotune.words import remaining
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def predict(
     if unknown:
         raise UsageError(f"--model {unknown[0]!r}: there are {', '.join(KINDS)}")
     if picture is not None:
-        o.check_writable(picture)
+        check_writable(picture)
     data = training_set(sources, split)
     if len({GROUPS[leave_out](e) for e in data.examples}) < 2:
         raise UsageError(

@@ -11,6 +11,7 @@ from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.render import console, error_console, table, write_json
 from autotune.errors import UsageError
+from autotune.files import check_writable
 from autotune.study.target import Target
 from autotune.study.target_request import TargetRequest
 from autotune.words import seconds
@@ -62,7 +63,7 @@ def features(
         stdin=stdin,
     )  # fmt: skip
     target = find_target(words)
-    o.check_writable(out)
+    check_writable(out)
     found, traced = traced_features(target, method, guard)
     found.save(out)
     if json_out:

@@ -22,10 +22,11 @@ from autotune.anova.sources import STUDY, read_table
 from autotune.anova.table import Table
 from autotune.api.features import read_features
 from autotune.cli.options import JsonOut, StoreUrl
-from autotune.cli.render import console, table, write_json, write_text
+from autotune.cli.render import console, table, write_json
 from autotune.datasets import load
 from autotune.datasets.place import is_known
 from autotune.errors import UsageError, WorkError
+from autotune.files import write_text
 from autotune.report.figures import Mark, bars, dots
 from autotune.report.page import drawn_page
 from autotune.store import Store

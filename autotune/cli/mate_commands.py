@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.render import console, write_text
+from autotune.cli.render import console
 from autotune.errors import UsageError
+from autotune.files import write_text
 
 mate = typer.Typer(
     help="Programs of the MATE runtime (runner/mate/README.md).", no_args_is_help=True

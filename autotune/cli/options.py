@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autotune.errors import UsageError
 from runner.types import MetricChoice
 
 TARGET = "Target"
@@ -134,9 +131,3 @@ Guard = Annotated[
         "--guard/--no-guard", help="Reject runs during which other processes used the machine."
     ),
 ]
-
-
-def check_writable(path: Path) -> None:
-    """Refuse a place that cannot be written before hours of work go into it."""
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UsageError(f"cannot write {path}: no such directory, or no permission")

@@ -8,27 +8,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from autotune.api.check import Proof, check_prediction, refusal, write_params
 from autotune.api.features import read_features
+from autotune.api.predict import predict as predicted
+from autotune.api.predict import recorded_target, traced_on
+from autotune.api.target import find_target
 from autotune.cli import options as o
-from autotune.cli.predict_proof import (
-    Proof,
-    Wanted,
-    check_prediction,
-    refusal,
-    target_of,
-    write_params,
-)
-from autotune.cli.predict_words import print_prediction, strange_here, to_json
+from autotune.cli.outcome import print_comparison
+from autotune.cli.predict_words import print_prediction
+from autotune.cli.progress import Progress
 from autotune.cli.render import console, write_json
-from autotune.config.cluster import read_cluster
 from autotune.errors import UsageError, WorkError
-from autotune.space.trust import check_config_name, check_values
+from autotune.files import check_writable
+from autotune.space import DEFAULT
+from autotune.store import Store
 from autotune.study.duration import parse_duration
 from autotune.study.target_request import TargetRequest
 
 if TYPE_CHECKING:
     from autotune.prediction import Named
-    from runner.trace import Features
 
 CHECK = "Check"
 LOCAL = "local"
@@ -110,11 +108,7 @@ def predict(
     json_out: o.JsonOut = None,
 ) -> None:
     """Predict the setting of a program from one traced run, with what speaks for it."""
-    from autotune.prediction import acting, find_model, usable
-    from autotune.prediction.scaling import described
-
     features = read_features(features_file)
-    known = find_model(model)
     if (program or app) and not check:
         raise UsageError("a program is only run with --check; leave it out, or add --check")
     if check and run_recorded and (program or app):
@@ -122,13 +116,13 @@ def predict(
     if run_recorded and not check:
         raise UsageError("--run-recorded goes with --check")
     if params_file is not None:
-        o.check_writable(params_file)
+        check_writable(params_file)
     words = TargetRequest(
         program,
         app,
         input_name,
         ranks or features.ranks,
-        cluster or _traced_on(features),
+        cluster or traced_on(features),
         mpi,
         metric,
         verify,
@@ -138,48 +132,46 @@ def predict(
         metric_choice,
         stdin,
     )
-    wanted = Wanted(
-        words=words,
-        space=space,
-        features=features,
-        recorded=run_recorded,
-        budget_s=None if budget is None else parse_duration(budget),
-        max_runs=runs,
-        min_gain=min_gain / 100,
-        guard=guard,
-        quiet=json_out == "-",
-        store=store,
+    target = None
+    if check:
+        target = recorded_target(features, words) if run_recorded else find_target(words)
+    quiet = json_out == "-"
+    found = predicted(
+        features, model=model, space=space, cluster=words.cluster, mpi=mpi, target=target
     )
-    place = target_of(wanted, check)
-    values = described(features)
-    # What acts on nothing that the program does is not proposed, and not sent through a check.
-    offered = list(dict.fromkeys(acting(setting, values) for setting in known.settings))
-    candidates = offered if place is None else usable(offered, place.space)
-    named = known.predictor.name(values, candidates)
-    check_values(named.setting, f"the model {known.place}")
-    near = known.predictor.neighbours(values)
-    strange = strange_here(known, features, place is None)
-    if json_out != "-":
-        print_prediction(named, near, strange, features, known)
+    if not quiet:
+        print_prediction(found)
     proof: Proof | None = None
     written: Path | None = None
     refused = ""
     try:
-        if check and len(named.setting):
-            assert place is not None
-            proof = check_prediction(place, wanted, named.setting, params_file)
+        if check and len(found.setting):
+            budget_s = None if budget is None else parse_duration(budget)
+            with Store.open(store) as opened, Progress(None, budget_s, quiet) as progress:
+                proof = check_prediction(
+                    found,
+                    opened,
+                    min_gain=min_gain / 100,
+                    budget_s=budget_s,
+                    max_runs=runs,
+                    guard=guard,
+                    params_file=params_file,
+                    watch=progress,
+                )
             written = proof.written
-        elif params_file is not None and len(named.setting):
-            refused = refusal(strange, unproven, place)
-            if not refused and place is not None:
-                written = write_params(params_file, place, named.setting, known.about.data_hash)
+            if not quiet:
+                print_comparison(DEFAULT.key, found.setting.key, proof.outcome.to_json())
+        elif params_file is not None and len(found.setting):
+            refused = refusal(found, unproven)
+            if not refused:
+                written = write_params(found, params_file)
     finally:
-        data = to_json(named, near, strange, features, known)
+        data = found.to_json()
         data["check"] = None if proof is None else proof.outcome.to_json()
         data["params_file"] = None if written is None else str(written)
         if json_out:
             write_json(data, json_out)
-    _end(named, proof, written, refused, params_file, check, json_out == "-")
+    _end(found.named, proof, written, refused, params_file, check, quiet)
 
 
 def _end(
@@ -208,13 +200,3 @@ def _end(
         raise WorkError(proof.outcome.failed)
     if refused:
         raise WorkError(f"{params_file} not written: {refused}")
-
-
-def _traced_on(features: Features) -> str:
-    """The cluster that the features name, where it is known here by that name."""
-    name = features.cluster or LOCAL
-    try:
-        # A path would be anybody's file.
-        return read_cluster(check_config_name("clusters", name, "the features file")).name
-    except UsageError:
-        return LOCAL

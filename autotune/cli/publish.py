@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.options import ClusterName, JsonOut, Mpi, StoreUrl, check_writable
+from autotune.cli.options import ClusterName, JsonOut, Mpi, StoreUrl
 from autotune.cli.render import console, error_console, table, write_json
 from autotune.config.cluster import load_cluster
+from autotune.files import check_writable
 from autotune.publish import formats
 from autotune.publish.header import gain_words
 from autotune.publish.plan import Planned, plan

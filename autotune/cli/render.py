@@ -14,8 +14,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from autotune.errors import UsageError
-from runner.whole import whole
+from autotune.files import write_text
 
 WIDTH = 80
 NARROW = 20
@@ -120,12 +119,3 @@ def write_json(data: Any, target: str) -> None:
         sys.stdout.write(text)
         return
     write_text(Path(target), text)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Replace a file in one step; raises UsageError where that place cannot be written."""
-    try:
-        with whole(path) as part:
-            part.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise UsageError(f"cannot write {path}: {problem.strerror}") from None

@@ -12,6 +12,7 @@ from autotune.api.search import Search
 from autotune.cli import options as o
 from autotune.cli.conducted import conduct, finish
 from autotune.errors import UsageError
+from autotune.files import check_writable
 from autotune.store import Store
 from autotune.strategies import names
 from autotune.study.duration import parse_duration
@@ -192,7 +193,7 @@ def search(
     )  # fmt: skip
     for place in (None if json_out == "-" else json_out, params_file):
         if place is not None:
-            o.check_writable(Path(place))
+            check_writable(Path(place))
     with Store.open(store) as opened:
         shared = join or scheduler is not None
         begun = Search(asked, opened, join=shared)

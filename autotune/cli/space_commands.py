@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from autotune.cli.options import JsonOut, Mpi
-from autotune.cli.render import console, table, write_json, write_text
+from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError
+from autotune.files import write_text
 from autotune.space import Parameter, Space, load_space
 from autotune.space.check import check_file
 from autotune.space.discover import as_toml, discover

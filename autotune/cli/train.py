@@ -13,8 +13,9 @@ import typer
 from autotune.api.features import read_features
 from autotune.cli import options as o
 from autotune.cli.progress import Status
-from autotune.cli.render import console, table, write_json, write_text
+from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError
+from autotune.files import check_writable, write_text
 
 From = Annotated[
     list[str] | None,
@@ -65,7 +66,7 @@ def train(
     place = out or default_place()
     if out is None:
         place.parent.mkdir(parents=True, exist_ok=True)
-    o.check_writable(place)
+    check_writable(place)
     with ExitStack() as stack:
         folders: list[str] = list(sources or [])
         if not folders:

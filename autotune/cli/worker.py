@@ -11,6 +11,7 @@ from autotune.api.search import Search
 from autotune.api.worker import request_of
 from autotune.cli import options as o
 from autotune.cli.conducted import conduct
+from autotune.files import check_writable
 from autotune.store import Store
 
 
@@ -43,7 +44,7 @@ def worker(
         store = str(Path(store).expanduser().absolute())
     if json_out not in (None, "-"):
         json_out = str(Path(str(json_out)).absolute())
-        o.check_writable(Path(json_out))
+        check_writable(Path(json_out))
     with Store.open_existing(store) as opened:
         found = opened.find_study(study)
         asked = request_of(opened, found, trust=trust, guard=guard)

@@ -1,0 +1,24 @@
+"""Files that a user named: written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from autotune.errors import UsageError
+from runner.whole import whole
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file in one step; raises UsageError where that place cannot be written."""
+    try:
+        with whole(path) as part:
+            part.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise UsageError(f"cannot write {path}: {problem.strerror}") from None
+
+
+def check_writable(path: Path) -> None:
+    """Refuse (UsageError) a place that cannot be written before hours of work go into it."""
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"cannot write {path}: no such directory, or no permission")
