@@ -1,0 +1,96 @@
+"""Find out how an MPI program should be started on a machine, and prove it.
+
+Five names do the work, each the same as the command of its name: :func:`tune`, :func:`compare`,
+:func:`noise`, :func:`predict`, and :class:`Study` for what was stored.  Errors are those of the
+command line: :class:`UsageError` for wrong input, :class:`WorkError` for work that failed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from autotune.api.compare import compare, noise
+    from autotune.api.options import target
+    from autotune.api.predict import Prediction, predict
+    from autotune.api.search import SearchInterrupted
+    from autotune.api.study import Best, Study
+    from autotune.api.tune import tune
+    from autotune.errors import AutotuneError, UsageError, WorkError
+    from autotune.space import Parameter, Setting, Space
+    from autotune.store import Store
+    from autotune.strategies import Observation, Option, Proposal, Strategy
+    from autotune.study.compare import ComparisonOutcome
+    from autotune.study.noise import NoiseReport
+    from autotune.study.result import Result
+    from autotune.study.target import Target
+
+_PLACES = {
+    "AutotuneError": "errors",
+    "Best": "api.study",
+    "ComparisonOutcome": "study.compare",
+    "NoiseReport": "study.noise",
+    "Observation": "strategies",
+    "Option": "strategies",
+    "Parameter": "space",
+    "Prediction": "api.predict",
+    "Proposal": "strategies",
+    "Result": "study.result",
+    "SearchInterrupted": "api.search",
+    "Setting": "space",
+    "Space": "space",
+    "Store": "store",
+    "Strategy": "strategies",
+    "Study": "api.study",
+    "Target": "study.target",
+    "UsageError": "errors",
+    "WorkError": "errors",
+    "compare": "api.compare",
+    "noise": "api.compare",
+    "predict": "api.predict",
+    "target": "api.options",
+    "tune": "api.tune",
+}
+"""Where each public name is: a command line that needs one of them does not load the others."""
+
+__all__ = [
+    "AutotuneError",
+    "Best",
+    "ComparisonOutcome",
+    "NoiseReport",
+    "Observation",
+    "Option",
+    "Parameter",
+    "Prediction",
+    "Proposal",
+    "Result",
+    "SearchInterrupted",
+    "Setting",
+    "Space",
+    "Store",
+    "Strategy",
+    "Study",
+    "Target",
+    "UsageError",
+    "WorkError",
+    "compare",
+    "noise",
+    "predict",
+    "target",
+    "tune",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("mpi-autotune")
+    if name not in _PLACES:
+        raise AttributeError(f"module 'autotune' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"autotune.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

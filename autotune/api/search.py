@@ -51,6 +51,8 @@ class Search:
     target: Target | None = None
     space: Space | None = None
     strategy: type[Strategy] | None = None
+    writes_unasked: bool = True
+    """Write a proven setting's file in this directory where the request names no place."""
     _conducting: Conducting = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -109,7 +111,8 @@ class Search:
                 if self.answer() is not None:  # While this one waited for the machine.
                     raise FinishedElsewhere
                 result = conductor.run()
-                write_proven(conductor, result, self.asked.params_file)
+                if self.writes_unasked or self.asked.params_file is not None:
+                    write_proven(conductor, result, self.asked.params_file)
             self.store.set_result(study, result.status, result.to_json())
         except FinishedElsewhere:
             return self.answer()

@@ -7,16 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
+from autotune.api.compare import comparison_request
 from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.outcome import print_comparison
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, error_console, table, write_json
-from autotune.errors import UsageError, WorkError
-from autotune.stats import LOOKS, Plan
+from autotune.errors import WorkError
+from autotune.stats import LOOKS
 from autotune.store import Store
 from autotune.study.choice import several_words
-from autotune.study.compare import ComparisonRequest, compare_settings
+from autotune.study.compare import compare_settings
 from autotune.study.duration import parse_duration
 from autotune.study.effect import idle_words
 from autotune.study.failure import failure_lines
@@ -215,29 +216,24 @@ def compare(
         stdin,
     )
     target = find_target(words)
-    known = target.space(space)
-    gain = min_gain / 100
-    plan = Plan(min_gain=gain) if pairs is None else Plan.fixed(pairs, min_gain=gain)
-    with Store.open(store) as opened:
-        known, [one, other] = read_settings([first, second], known, target.library, opened)
-        request = ComparisonRequest(
-            target=target,
-            space=known,
-            first=one,
-            second=other,
-            plan=plan,
-            budget_s=None if budget is None else parse_duration(budget),
+    budget_s = None if budget is None else parse_duration(budget)
+    with Store.open(store) as opened, Progress(None, budget_s, json_out == "-") as progress:
+        request = comparison_request(
+            first,
+            second,
+            target,
+            target.space(space),
+            opened,
+            pairs=pairs,
+            min_gain=min_gain / 100,
+            budget_s=budget_s,
             max_runs=runs,
             seed=seed,
             guard=guard,
             remeasure=remeasure,
-            ends_if_same=True,
+            watch=progress,
         )
-        if request.first == request.second:
-            raise UsageError(f"A and B are the same setting ({request.first.key})")
-        with Progress(None, request.budget_s, json_out == "-") as progress:
-            request.watch = progress
-            outcome = compare_settings(request, opened)
+        outcome = compare_settings(request, opened)
     data: dict[str, Any] = {
         "schema": "autotune-comparison-1",
         "a": request.first.to_json(),

@@ -26,6 +26,7 @@ from autotune.study.ledger import (
     Ledger,
     entry_of,
 )
+from autotune.study.objective import judge
 from autotune.study.target import Target
 from autotune.study.unused import CALLS, worth_counting
 from runner.guard import Wait, wait_quiet
@@ -175,6 +176,8 @@ class MachineBench:
         with DeferredInterrupts() as held:
             # A finished run is stored before anything may stop us.
             record = self._run(spec, setting, phase)
+            if self.target.objective is not None:
+                judge(self.target.objective, record)
             if given_up and record.state == "foreign_load":
                 record.state = "failed"
                 record.reason = (

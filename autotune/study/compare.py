@@ -99,6 +99,16 @@ class ComparisonOutcome:
         return said if self.guarded else f"{said}; {UNGUARDED}: nothing is proven"
 
     @property
+    def gain(self) -> float | None:
+        """B's gain over A as a fraction; None where there is none."""
+        return finite(self.decision.comparison.gain)
+
+    @property
+    def pairs(self) -> int:
+        """Pairs that the decision rests on."""
+        return self.decision.comparison.n
+
+    @property
     def warnings(self) -> list[str]:
         return [*self.decision.comparison.warnings, *self.proof_warnings]
 
@@ -112,11 +122,11 @@ class ComparisonOutcome:
             "seen": self.decision.outcome,
             "why": self.failed or self.decision.why,
             "words": self.failed or self.words,
-            "gain": finite(seen.gain),
+            "gain": self.gain,
             "gain_ci95": [finite(seen.lo), finite(seen.hi)] if seen.interval else None,
             "gain_range": None if seen.interval else [finite(seen.lo), finite(seen.hi)],
             "significant": seen.significant and self.guarded,
-            "pairs": seen.n,
+            "pairs": self.pairs,
             "a_median_s": _median(self.first_s),
             "b_median_s": _median(self.second_s),
             "runs": self.runs,

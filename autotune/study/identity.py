@@ -7,6 +7,7 @@ from typing import Any
 
 from autotune.space import Space
 from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, StudyKey
+from autotune.study.objective import objective_name
 from autotune.study.programs import file_hash, program_hash
 from autotune.study.target import Target
 from runner.machine import describe
@@ -37,7 +38,7 @@ def study_key(
             program_hash=program_hash(program),
             argv=program[1:],
             input=target.input,
-            metric=target.app.metric,
+            metric=_figure(target),
             verify=target.app.verify,
         ),
         machine=MachineInfo(
@@ -73,6 +74,10 @@ def study_key(
         },
         stdin=target.stdin or "",
     )
+
+
+def _figure(target: Target) -> str | None:
+    return target.app.metric if target.objective is None else objective_name(target.objective)
 
 
 def _added_conditions(target: Target) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.study.launcher_line import fixed_parameters, without_parameters
+from autotune.study.objective import Objective
 from autotune.study.resources import layout, placement, require_room
 from autotune.words import seconds
 from runner.mpi.base import Adapter
@@ -69,6 +70,8 @@ class Target:
     clean_env: bool = False
     surroundings: Surroundings = field(default_factory=Surroundings)
     cwd: str = field(default_factory=os.getcwd)
+    objective: Objective | None = None
+    """A user's own figure of a run; None: the metric, or wall time."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.ranks <= MAX_RANKS:

@@ -1,0 +1,119 @@
+"""The arguments that all functions of the Python API share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from autotune.api.target import find_target, to_stderr
+from autotune.errors import UsageError
+from autotune.space import Space
+from autotune.store import Store
+from autotune.study.duration import parse_duration
+from autotune.study.events import Event, Note, PhaseStarted, TrialEnded, Waiting, Watcher
+from autotune.study.target import Target
+from autotune.study.target_request import TargetRequest
+from runner.types import MetricChoice
+
+Program = Sequence[str] | Target | None
+"""Words of a command line (a launcher line is understood), or a target that was found before."""
+SpaceLike = Space | str | Path | None
+"""A space, or the name or file of one; None: the usual one of the MPI."""
+StoreLike = Store | str | Path | None
+"""An open results database, its path or URL; None: $AUTOTUNE_STORE, else the user's own."""
+Budget = str | float | None
+"""Machine time: seconds, or a text such as "90s", "10m", "1h30m"."""
+
+
+class TargetOptions(TypedDict, total=False):
+    """What is said of a program, each as on the command line.
+
+    ``app`` and ``input`` name a known application in place of a program; ``ranks`` are MPI
+    processes; ``cluster`` and ``mpi`` are names (``mpi`` also a directory); ``metric`` and
+    ``verify`` are regular expressions or ``json:KEY``; ``timeout`` is the longest run in seconds;
+    ``stdin`` is the path of rank 0's standard input.
+    """
+
+    app: str
+    input: str
+    ranks: int
+    cluster: str
+    mpi: str
+    metric: str
+    metric_choice: MetricChoice
+    verify: str
+    timeout: float
+    clean_env: bool
+    stdin: str
+
+
+def target_request(program: Sequence[str] | None, options: TargetOptions) -> TargetRequest:
+    """The request of a call; raises UsageError for a name that is no option, and for a program
+    that is one text."""
+    if isinstance(program, str):
+        raise UsageError(
+            f"program={program!r} is one text; expected a list of words, such as [{program!r}]"
+        )
+    strange = sorted(set(options) - set(TargetOptions.__annotations__))
+    if strange:
+        raise UsageError(
+            f"{strange[0]}= is no option of a target; there are "
+            f"{', '.join(TargetOptions.__annotations__)}"
+        )
+    return TargetRequest(program=None if program is None else tuple(program), **options)
+
+
+def target(program: Sequence[str] | None = None, **options: Unpack[TargetOptions]) -> Target:
+    """Look up what is to be measured, to be given to several calls in place of a program.
+
+    The options are those of :class:`TargetOptions`.  Raises UsageError for what is wrong.
+    """
+    return find_target(target_request(program, options))
+
+
+def target_of(program: Program, options: TargetOptions, watch: Watcher) -> Target:
+    """The target of a call.  Raises UsageError for options beside a target that was found."""
+    if isinstance(program, Target):
+        if options:
+            raise UsageError(f"{sorted(options)[0]}= belongs to the target that was given")
+        return program
+    return find_target(target_request(program, options), lambda words: watch(Note(words)))
+
+
+def space_of(target: Target, space: SpaceLike) -> Space:
+    """The space of a call, for its target."""
+    if isinstance(space, Space):
+        return space
+    return target.space(None if space is None else str(space))
+
+
+def opened(store: StoreLike) -> AbstractContextManager[Store]:
+    """The results database of a call; one that was given open stays open."""
+    return nullcontext(store) if isinstance(store, Store) else Store.open(store)
+
+
+def seconds_of(budget: Budget) -> float | None:
+    """Seconds; raises UsageError for what is no time."""
+    return parse_duration(budget) if isinstance(budget, str) else budget
+
+
+class Lines:
+    """A watcher that writes one line for whatever a reader waits for: phases, better settings,
+    waiting."""
+
+    def __init__(self, write: Callable[[str], None] = to_stderr) -> None:
+        self._write = write
+        self._best: float | None = None
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Note | Waiting | PhaseStarted):
+            self._write(event.words)
+        elif isinstance(event, TrialEnded) and event.best is not None:
+            if (self._best is None or event.best < self._best) and event.best < 1:
+                chosen = event.best_setting.key if event.best_setting else "default"
+                self._write(
+                    f"setting {event.number + 1}: {chosen} looks {100 / event.best - 100:+.1f} %"
+                )
+            self._best = event.best if self._best is None else min(self._best, event.best)

@@ -1,0 +1,111 @@
+"""A study of the results database, as Python sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from autotune.api.options import StoreLike, opened
+from autotune.errors import WorkError
+from autotune.space import DEFAULT, Setting
+from autotune.store.frame import runs_frame
+from autotune.study.moved import follow
+from autotune.study.result import Result
+from autotune.words import HEADLINES, percent, seconds
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best setting of a study.
+
+    ``proven``: it is the recommended one; else it only looked best.  ``median_s`` is the median of
+    its ``runs`` figures, in seconds.
+    """
+
+    setting: Setting
+    median_s: float
+    runs: int
+    proven: bool
+
+
+class Study:
+    """A study by its id; everything is read from the results database when it is asked for.
+
+    ``id`` is the beginning of the study's hash, as the command line prints it; ``store`` an open
+    database, or the place of one.  Raises UsageError for an unknown study.
+    """
+
+    def __init__(self, id: str, store: StoreLike = None) -> None:
+        self._store = store
+        with opened(store) as known:
+            found = follow(known, known.find_study(id))
+        self.hash = found.hash
+        self._number = found.id
+
+    @property
+    def id(self) -> str:
+        """Twelve digits that name the study on the command line."""
+        return self.hash[:12]
+
+    @property
+    def status(self) -> str:
+        """``new``, the result's status, or how the last turn ended."""
+        with opened(self._store) as known:
+            return known.get_study(self._number).status
+
+    @property
+    def result(self) -> Result:
+        """The answer.  Raises WorkError where there is none yet."""
+        with opened(self._store) as known:
+            found = known.get_study(self._number)
+        if found.result is None:
+            raise WorkError(
+                f"study {self.id} has no result yet (status {found.status}); the same call of "
+                "autotune.tune goes on"
+            )
+        return Result.from_json(found.result)
+
+    @property
+    def best(self) -> Best:
+        """The recommended setting, else the one that looked best (the default, where none did)."""
+        result = self.result
+        if result.best is None:
+            level = result.default
+            return Best(DEFAULT, float(level["median_s"] or 0), int(level["n"] or 0), False)
+        setting = Setting(result.best["setting"])
+        proven = result.status == "recommended" and setting == result.recommended
+        return Best(setting, float(result.best["median_s"]), int(result.best["n"]), proven)
+
+    def runs(self, output: bool = False) -> pd.DataFrame:
+        """One row per run, in order; times in seconds, parameters in columns ``param.NAME``.
+
+        ``output``: with what the programs printed.  Raises UsageError for a study without runs.
+        """
+        with opened(self._store) as known:
+            return runs_frame(known, self._number, output)
+
+    def trials(self) -> pd.DataFrame:
+        """One row per setting that was tried: ``state``, ``estimate`` (T / T_default), its key."""
+        with opened(self._store) as known:
+            found = known.trials(self._number)
+        rows: list[dict[str, Any]] = [
+            {"trial": t.number, "setting": t.key, "state": t.state, "estimate": t.estimate}
+            for t in found
+        ]
+        return pd.DataFrame(rows, columns=["trial", "setting", "state", "estimate"])
+
+    def __repr__(self) -> str:
+        with opened(self._store) as known:
+            found = known.get_study(self._number)
+        if found.result is None or "finalists" not in found.result:
+            return f"<Study {self.id}: {found.status}>"
+        result = Result.from_json(found.result)
+        default = result.default.get("median_s")
+        words = f"{HEADLINES[result.status]}; {result.app} on {result.ranks} ranks"
+        if default is not None:
+            words += f", default {seconds(float(default))}"
+        if result.gain is not None:
+            words += f"; {result.recommended.key}: {percent(result.gain)}"
+        return f"<Study {self.id}: {words}>"

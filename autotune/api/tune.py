@@ -1,0 +1,112 @@
+"""``autotune.tune``: a search from Python, the same as ``autotune search``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Unpack
+
+from autotune.api.options import (
+    Budget,
+    Lines,
+    Program,
+    SpaceLike,
+    StoreLike,
+    TargetOptions,
+    opened,
+    seconds_of,
+    target_of,
+    target_request,
+)
+from autotune.api.search import Search
+from autotune.api.study import Study
+from autotune.space import Space
+from autotune.strategies import OptionValue, Strategy
+from autotune.study.events import Note, Watcher
+from autotune.study.objective import Objective
+from autotune.study.search_request import SearchRequest
+from autotune.study.target import Target
+from autotune.study.target_request import TargetRequest
+
+
+def tune(
+    program: Program = None,
+    *,
+    space: SpaceLike = None,
+    strategy: str | type[Strategy] = "auto",
+    preset: str | None = None,
+    options: Mapping[str, OptionValue] | None = None,
+    objective: Objective | None = None,
+    budget: Budget = None,
+    trials: int | None = None,
+    runs: int | None = None,
+    min_gain: float = 0.02,
+    seed: int = 0,
+    features: str | Path | None = None,
+    params_file: str | Path | None = None,
+    guard: bool = True,
+    remeasure: bool = False,
+    store: StoreLike = None,
+    watch: Watcher | None = None,
+    **target: Unpack[TargetOptions],
+) -> Study:
+    """Search for a better setting of a program and prove it against the default.
+
+    ``program`` is a list of words; ``app=`` names a known application instead; the other target
+    options are those of :class:`~autotune.api.options.TargetOptions`.  ``strategy`` is a name or a
+    subclass of :class:`autotune.Strategy`, with ``preset`` and ``options`` by name.  ``objective``
+    takes a run and gives the figure to be minimised, a positive number, in place of its time.
+
+    ``budget`` is machine time (seconds, or "10m"), ``trials`` the settings to try, ``runs`` the
+    launches of all of it; with none of them 100 settings are tried.  ``min_gain`` is a fraction.
+    ``features`` is a file of ``autotune features``: what is predicted for it is tried first.
+    ``params_file`` is where a proven setting goes; without it no file is written.  ``watch`` takes
+    the study's events; by default they are lines on standard error.
+
+    An interrupted search goes on with the same call; a finished one gives its stored result.
+
+    Raises UsageError for what is wrong with the request, WorkError where the work fails (the
+    default does not run, the machine is too busy), BudgetTooSmall where the budget holds nothing,
+    SearchInterrupted (a KeyboardInterrupt) where it is stopped.
+    """
+    watch = watch or Lines()
+    found = program if isinstance(program, Target) else None
+    asked = TargetRequest()
+    if found is not None:
+        target_of(found, target, watch)  # Refuses further options.
+    else:
+        asked = target_request(program, target)  # type: ignore[arg-type]
+    request = SearchRequest.of(
+        "tune()",
+        target=asked,
+        space=None if space is None or isinstance(space, Space) else str(space),
+        strategy=strategy if isinstance(strategy, str) else strategy.name,
+        preset=preset,
+        options=dict(options or {}),
+        seed=seed,
+        trials=trials,
+        budget_s=seconds_of(budget),
+        max_runs=runs,
+        min_gain=min_gain,
+        guard=guard,
+        remeasure=remeasure,
+        features=None if features is None else str(features),
+        params_file=None if params_file is None else str(params_file),
+    )
+    if objective is not None:
+        found = replace(found or target_of(program, target, watch), objective=objective)
+    with opened(store) as database:
+        search = Search(
+            request,
+            database,
+            watch=watch,
+            say=lambda words: watch(Note(words)),
+            target=found,
+            space=space if isinstance(space, Space) else None,
+            strategy=None if isinstance(strategy, str) else strategy,
+            writes_unasked=False,
+        )
+        if search.answer() is None:
+            search.run()
+        return Study(search.study.hash, store)

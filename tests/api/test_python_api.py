@@ -1,0 +1,159 @@
+"""The library as a script uses it: the commands' work without a command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import autotune
+from autotune.space import Parameter, Setting, Space
+from autotune.study.objective import objective_name
+from runner.types import RunRecord
+from tests.conftest import Library
+
+SPACE = Space("mode", (Parameter("MODE", ("fast", "slow"), target="env"),))
+PROGRAM = """
+import os, random
+from mpi4py import MPI
+MPI.COMM_WORLD.Barrier()
+level = {"fast": 1.0, "slow": 3.0}.get(os.environ.get("MODE"), 2.0)
+print("energy", level * random.Random(os.getpid()).uniform(0.99, 1.01))
+"""
+
+
+class OnlyFast(autotune.Strategy):
+    """Proposes one setting."""
+
+    name = "only-fast"
+    summary = "one setting"
+
+    def _propose(self) -> autotune.Proposal | None:
+        wanted = Setting({"MODE": "fast"})
+        return self._admit(wanted) if self.is_new(wanted) else None
+
+
+def energy(run: RunRecord) -> float:
+    """What the program says that it used."""
+    return float(run.stdout_tail.split("energy")[1].split()[0])
+
+
+@pytest.fixture
+def program(work: Path) -> list[str]:
+    (work / "p.py").write_text(PROGRAM)
+    return [sys.executable, "p.py"]
+
+
+@pytest.mark.mpi
+@pytest.mark.usefixtures("quiet")
+def test_own_strategy_and_own_objective(open_mpi: Library, program: list[str]) -> None:
+    """A whole study; given again, it is read and not measured."""
+    told: list[object] = []
+
+    def tune() -> autotune.Study:
+        return autotune.tune(
+            program,
+            ranks=1,
+            space=SPACE,
+            strategy=OnlyFast,
+            objective=energy,
+            runs=40,
+            store="s.db",
+            watch=told.append,
+        )
+
+    study = tune()
+    result = study.result
+    assert (result.status, result.strategy) == ("recommended", "only-fast")
+    assert result.gain == pytest.approx(1.0, abs=0.1)
+    assert study.best.setting == Setting({"MODE": "fast"})
+    assert study.best.proven
+    assert study.best.median_s == pytest.approx(1.0, abs=0.02)
+    runs = study.runs()
+    assert set(runs["phase"]) >= {"default", "search"}
+    assert runs["metric_s"].between(0.9, 2.1).all()
+    assert list(study.trials()["setting"]) == ["MODE=fast"]
+    assert "MODE=fast" in repr(study)
+    assert not list(Path().glob("*.conf"))  # Nobody asked for a file.
+    assert told
+    before = len(runs)
+    again = tune()
+    assert again.hash == study.hash == autotune.Study(study.id, "s.db").hash
+    assert len(again.runs()) == before
+
+
+def test_another_function_is_another_objective() -> None:
+    def other(run: RunRecord) -> float:
+        return run.cpu_s
+
+    assert objective_name(energy) != objective_name(other)
+    assert objective_name(energy).startswith("python:energy:")
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [
+        (lambda run: -1.0, "expected a positive, finite number"),
+        (lambda run: float("nan"), "expected a positive, finite number"),
+        (lambda run: run.nothing, "has no attribute 'nothing'"),
+    ],
+)
+def test_an_objective_that_gives_no_figure(
+    open_mpi: Library, program: list[str], figure: object, said: str
+) -> None:
+    with pytest.raises(autotune.WorkError, match=said):
+        autotune.tune(program, ranks=1, space=SPACE, objective=figure, guard=False, store="s.db")  # type: ignore[arg-type]
+
+
+@pytest.mark.mpi
+def test_two_settings_and_the_noise(open_mpi: Library, program: list[str]) -> None:
+    target = autotune.target(program, ranks=1, metric=r"energy ([0-9.]+)")
+    more = {"guard": False, "store": "s.db", "watch": lambda event: None}
+    outcome = autotune.compare("default", {"MODE": "slow"}, target, space=SPACE, pairs=6, **more)
+    assert outcome.verdict == "unguarded"
+    assert outcome.gain == pytest.approx(-1 / 3, abs=0.05)
+    assert outcome.pairs == 6
+    report = autotune.noise(target, runs=6, **more)
+    assert report.runs == 6
+    assert report.spread < 0.05
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: autotune.tune("./x", ranks=2), "expected a list of words"),
+        (lambda: autotune.tune(["./x"], rank=2), "rank= is no option"),
+        (lambda: autotune.tune(["true"], ranks=2, seed=-1), "seed"),
+        (lambda: autotune.tune(["true"], ranks=2, strategy="gaa"), "did you mean ga"),
+        (lambda: autotune.tune(["true"]), "how many ranks"),
+        (lambda: autotune.tune(["true"], app="jacobi3d"), "give either app= or program="),
+        (lambda: autotune.tune(), "nothing to run: give app="),
+        (lambda: autotune.tune(["true"], ranks=1, budget="soon"), "is not a time"),
+        (lambda: autotune.tune(["true"], ranks=1, runs=3), "runs=3 leaves nothing"),
+        (lambda: autotune.compare("default", {}, ["true"], ranks=1), "the same setting"),
+        (lambda: autotune.predict("nothing.json"), "nothing.json"),
+        (lambda: autotune.Study("abcdef", "none.db"), "no study"),
+    ],
+)
+def test_what_is_wrong_is_a_usage_error(
+    open_mpi: Library, work: Path, monkeypatch: pytest.MonkeyPatch, call: object, said: str
+) -> None:
+    monkeypatch.setenv("AUTOTUNE_STORE", str(work / "s.db"))
+    with pytest.raises(autotune.UsageError, match=said):
+        call()  # type: ignore[operator]
+
+
+def test_every_public_name_is_there_and_typed() -> None:
+    assert all(getattr(autotune, name) is not None for name in autotune.__all__)
+    assert set(autotune.__all__) <= set(dir(autotune))
+    for package in ("autotune", "runner"):
+        assert (Path(autotune.__file__).parents[1] / package / "py.typed").is_file()
+
+
+def test_importing_it_loads_nothing_heavy() -> None:
+    code = "import autotune, sys; print({'pandas', 'numpy', 'optuna'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
