@@ -69,7 +69,7 @@ class OptunaStrategy(Strategy):
     def _sampler(self, seed: int) -> BaseSampler:
         """The sampler, ready for one draw from this seed."""
 
-    def _propose(self) -> Proposal | None:
+    def propose(self) -> Proposal | None:
         self._show_pending()
         attrs: dict[str, object] = {}
         for attempt in range(_TRIES):
@@ -84,14 +84,14 @@ class OptunaStrategy(Strategy):
         self._show_pending()
         return self._remember(Proposal(prior))
 
-    def _learn(self, observation: Observation) -> None:
+    def learn(self, observation: Observation) -> None:
         key = self.space.canonical(observation.setting).key
         self._pending.pop(key, None)
         if key in self._running:
             self._study.tell(self._running.pop(key), state=TrialState.FAIL)
         self._finish_trial(observation)
 
-    def _learn_running(self, observation: Observation) -> None:
+    def learn_running(self, observation: Observation) -> None:
         canonical = self.space.canonical(observation.setting)
         if canonical.key not in self._running:
             self._pending[canonical.key] = Proposal(canonical, dict(observation.attrs))

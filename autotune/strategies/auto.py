@@ -74,10 +74,10 @@ class Auto(Strategy):
         self._seen: dict[int, Observation] = {}
         self._keys: dict[Codes, str] = {}
 
-    def _learn(self, observation: Observation) -> None:
+    def learn(self, observation: Observation) -> None:
         self._seen[observation.number] = observation
 
-    def _propose(self) -> Proposal | None:
+    def propose(self) -> Proposal | None:
         ordered = [self._seen[number] for number in sorted(self._seen)]
         screening = None if self._pool.small else self._screen()
         if screening is not None:

@@ -113,7 +113,7 @@ class Strategy(ABC):
         if fresh_prior is not None:
             proposal: Proposal | None = self._admit(fresh_prior)
         else:
-            proposal = self._propose()
+            proposal = self.propose()
         if proposal is not None:
             self._note(proposal.setting)
         return proposal
@@ -125,7 +125,7 @@ class Strategy(ABC):
             return
         self._note(observation.setting)
         self._learn_inactive(observation)
-        self._learn(observation)
+        self.learn(observation)
 
     def restore(self, observations: Iterable[Observation]) -> None:
         """Rebuild the state from stored observations, whatever their order."""
@@ -135,7 +135,7 @@ class Strategy(ABC):
     def add_running(self, observation: Observation) -> None:
         """Take note of a trial that is under way, so that it is not proposed again."""
         self._note(observation.setting)
-        self._learn_running(observation)
+        self.learn_running(observation)
 
     def favourite(self) -> Setting | None:
         """Of the settings that were told, the one that the strategy believes to be fastest; None
@@ -157,13 +157,13 @@ class Strategy(ABC):
         return np.random.default_rng([self.seed, *place])
 
     @abstractmethod
-    def _propose(self) -> Proposal | None:
+    def propose(self) -> Proposal | None:
         """A new setting, or None."""
 
-    def _learn(self, observation: Observation) -> None:  # noqa: B027 - a hook
+    def learn(self, observation: Observation) -> None:  # noqa: B027 - a hook
         """Take an ended trial into account; strategies that do not learn need nothing here."""
 
-    def _learn_running(self, observation: Observation) -> None:  # noqa: B027 - a hook
+    def learn_running(self, observation: Observation) -> None:  # noqa: B027 - a hook
         """Take a trial under way into account beyond not proposing it again."""
 
     def _admit(self, prior: Setting) -> Proposal:

@@ -57,13 +57,13 @@ class CMAES(Strategy):
         """Nothing goes without the package."""
         need(cls.name, cls.needs)
 
-    def _learn(self, observation: Observation) -> None:
+    def learn(self, observation: Observation) -> None:
         point = observation.attrs.get(_POINT)
         if isinstance(point, list):
             fitness = min(observation.fitness, _WORST)
             self._told[observation.number] = ([float(x) for x in point], fitness)
 
-    def _propose(self) -> Proposal | None:
+    def propose(self) -> Proposal | None:
         drawer = self._drawer()
         for _ in range(_TRIES):
             point = np.asarray(drawer.ask())

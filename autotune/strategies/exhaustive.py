@@ -41,5 +41,5 @@ class Exhaustive(Strategy):
         grid = self.values["order"] == "grid"
         self._unvisited = Unvisited(space, self.codec, self.seed, grid=grid)
 
-    def _propose(self) -> Proposal | None:
+    def propose(self) -> Proposal | None:
         return self._anything_new()

@@ -178,6 +178,6 @@ class Genetic(OptunaStrategy):
         self._ga.reseed(seed)
         return self._ga
 
-    def _propose(self) -> Proposal | None:
+    def propose(self) -> Proposal | None:
         self._ga.follow(self._study)
-        return None if self._ga.finished else super()._propose()
+        return None if self._ga.finished else super().propose()

@@ -51,7 +51,7 @@ class OneFactor(Strategy):
         order = self.rng(0).permutation(len(changes)).tolist()
         self._changes = [changes[i] for i in order]
 
-    def _learn(self, observation: Observation) -> None:
+    def learn(self, observation: Observation) -> None:
         codes = self.codec.encode(self.space.canonical(observation.setting))
         if codes is None:
             return  # Off the grid: nothing that could be combined.
@@ -62,7 +62,7 @@ class OneFactor(Strategy):
         ):
             self._bad.add(moved[0])
 
-    def _propose(self) -> Proposal | None:
+    def propose(self) -> Proposal | None:
         for codes in self._wanted():
             setting = self.codec.settle(self.codec.decode(codes))
             if setting is not None and self.is_new(setting):

@@ -14,7 +14,7 @@ class RandomSearch(Strategy):
     name = "random"
     summary = "valid settings drawn uniformly, none twice; the reference for all others"
 
-    def _propose(self) -> Proposal | None:
+    def propose(self) -> Proposal | None:
         rng = self.rng(self.ordinal)
         for _ in range(_TRIES):
             try:

@@ -30,7 +30,7 @@ class OnlyFast(autotune.Strategy):
     name = "only-fast"
     summary = "one setting"
 
-    def _propose(self) -> autotune.Proposal | None:
+    def propose(self) -> autotune.Proposal | None:
         wanted = Setting({"MODE": "fast"})
         return self._admit(wanted) if self.is_new(wanted) else None
 

@@ -66,7 +66,7 @@ class Peer(Strategy):
     def report(self, codes: Codes, loss: float) -> None:
         """The loss of what was drawn last."""
 
-    def _propose(self) -> Proposal | None:
+    def propose(self) -> Proposal | None:
         for _ in range(_REPEATS):
             codes = self.draw()
             if codes is None:
@@ -78,7 +78,7 @@ class Peer(Strategy):
             self.report(codes, LOSS if setting is None else self._losses[setting.key])
         return None
 
-    def _learn(self, observation: Observation) -> None:
+    def learn(self, observation: Observation) -> None:
         loss = min(observation.fitness, LOSS)
         self._losses[observation.setting.key] = loss
         if self._drawn is not None:
