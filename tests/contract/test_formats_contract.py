@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-pytest.register_assert_rewrite("tests.contract.formats")
-
-from autotune.publish.formats import ALL, Format  # noqa: E402
-from tests.contract.formats import FormatContract  # noqa: E402
+from autotune.publish.formats import ALL, Format
+from autotune.testing import FormatContract
 
 
 class TestFormats(FormatContract):

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-pytest.register_assert_rewrite("tests.contract.strategies")
-
-from autotune.space import Space  # noqa: E402
-from autotune.strategies import Strategy, create, find, names, resolve_options  # noqa: E402
-from autotune.strategies._optional import missing  # noqa: E402
-from tests.contract.strategies import StrategyContract  # noqa: E402
+from autotune.space import Space
+from autotune.strategies import Strategy, find, names, resolve_options
+from autotune.strategies._optional import missing
+from autotune.testing import StrategyContract
 
 
 class TestStrategies(StrategyContract):
     @pytest.fixture(params=names())
-    def name(self, request: pytest.FixtureRequest) -> str:
+    def kind(self, request: pytest.FixtureRequest) -> type[Strategy]:
         name = str(request.param)
         if absent := missing(find(name).needs):
             pytest.skip(f"strategy {name} needs {', '.join(absent)}, which is not installed")
-        return name
+        return find(name)
 
 
 class TestThesis(StrategyContract):
     @pytest.fixture
-    def name(self) -> str:
-        return "ga"
+    def kind(self) -> type[Strategy]:
+        return find("ga")
 
-    def make(self, name: str, space: Space, seed: int = 0, **more: object) -> Strategy:
-        options = resolve_options(name, {"patience": 0}, "thesis")
-        return create(name, space, seed=seed, options=options, **more)  # type: ignore[arg-type]
+    def make(self, kind: type[Strategy], space: Space, seed: int = 0, **more: Any) -> Strategy:
+        options = resolve_options(kind, {"patience": 0}, "thesis")
+        return kind(space, seed=seed, options=options, **more)

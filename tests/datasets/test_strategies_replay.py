@@ -11,7 +11,7 @@ from autotune.datasets import Landscape
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import Strategy, create, find, names
 from autotune.strategies._optional import missing
-from tests.contract.strategy_driver import Measure, drive, keys
+from autotune.testing.landscapes import Measure, drive, keys
 from tests.datasets.conftest import make, planted
 
 

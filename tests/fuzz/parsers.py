@@ -42,6 +42,7 @@ from autotune.space.words import read_template
 from autotune.study.duration import parse_duration
 from autotune.study.figures import figures
 from autotune.study.launcher_line import parse as parse_line
+from autotune.testing.format_samples import text_of
 from runner.complaint import LONGEST, complaint, telling_lines
 from runner.cpuset import parse_cpus
 from runner.errors import RunnerError
@@ -58,7 +59,6 @@ from runner.supervise._lines import LineScanner
 from runner.trace.counts import parse as parse_counts
 from runner.trace.document import load_features
 from runner.types import LaunchSpec
-from tests.contract.format_samples import text_of
 from tests.fuzz import outside
 from tests.fuzz.damage import damaged
 from tests.fuzz.values import damaged_json, damaged_within

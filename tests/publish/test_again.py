@@ -10,8 +10,8 @@ import pytest
 
 from autotune.cli import main
 from autotune.publish.formats import find
+from autotune.testing.format_samples import evidence
 from runner.mpi.library import Library
-from tests.contract.format_samples import evidence
 from tests.publish.test_trust import EAGER, forged
 
 pytestmark = pytest.mark.mpi

@@ -8,9 +8,9 @@ import pytest
 from autotune.publish.claim import PAIRS, Claim, looks_up_to
 from autotune.publish.recheck import claim_of
 from autotune.stats import Decision
+from autotune.testing.format_samples import evidence
 from benchmarks.published_simulation import allowed, look_again, refuses_twice_the_rate
 from benchmarks.study_simulation import NOISES
-from tests.contract.format_samples import evidence
 
 
 def decision(claim: Claim, gains: list[float]) -> Decision:

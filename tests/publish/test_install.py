@@ -15,7 +15,7 @@ from autotune.publish.plan import plan
 from autotune.publish.publishing import diff
 from autotune.publish.source import Proposal
 from autotune.publish.undo import remove
-from tests.contract.format_samples import CLUSTER, content_of, evidence, library_of
+from autotune.testing.format_samples import CLUSTER, content_of, evidence, library_of
 
 OWN = "# the site's own\nbtl_tcp_links = 2\n"
 

@@ -28,6 +28,7 @@ from autotune.publish.tune_file import NotObeyed
 from autotune.publish.verify import look
 from autotune.rules import Rule
 from autotune.store import MpiInfo
+from autotune.testing.format_samples import planned
 from runner.errors import RunnerError
 from runner.launch import Runner
 from runner.mpi.discover import adapter
@@ -35,7 +36,6 @@ from runner.mpi.discover import find as find_mpi
 from runner.mpi.library import Library
 from runner.mpi.mpich_library import builtin_tree, shared_library, values_in_force
 from runner.types import LaunchSpec
-from tests.contract.format_samples import planned
 from tests.publish.conftest import MakeStudy
 from tests.publish.test_trust import forged
 

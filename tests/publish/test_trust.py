@@ -44,8 +44,8 @@ from autotune.space.trust import check_values, known_names, runs_programs
 from autotune.store import Store
 from autotune.study.book import StoreBook
 from autotune.study.settings import read_settings
+from autotune.testing.format_samples import evidence
 from runner.mpi.library import Library
-from tests.contract.format_samples import evidence
 from tests.predict.family import traced
 from tests.publish.conftest import MakeStudy
 

@@ -16,7 +16,7 @@ from autotune.publish.probe import Prober
 from autotune.publish.recheck import Recheck
 from autotune.publish.verify import FileState, look, publications
 from autotune.rules import Rule
-from tests.contract.format_samples import evidence, planned, text_of
+from autotune.testing.format_samples import evidence, planned, text_of
 from tests.publish.test_install import publish
 from tests.space.libraries import NEW, OLD
 

@@ -12,8 +12,8 @@ from autotune.strategies import SCATTER, Observation, create
 from autotune.strategies._additive import Additive, Belief, Kernel
 from autotune.strategies._codec import Codec
 from autotune.strategies._pool import Pool
-from tests.contract.strategy_driver import drive, fine
-from tests.contract.strategy_spaces import MANY, SMALL
+from autotune.testing.landscapes import drive, fine
+from autotune.testing.spaces import MANY, SMALL
 
 SPACE = Space(
     "six", tuple(Parameter(f"p{i}", tuple(f"w{k}" for k in range(1, 4))) for i in range(4))

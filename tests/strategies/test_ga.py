@@ -17,9 +17,9 @@ from autotune.strategies._ga_options import plan
 from autotune.strategies._optuna import distributions
 from autotune.strategies._population import Population
 from autotune.strategies.options import OptionValue
+from autotune.testing.landscapes import drive, fine, keys
+from autotune.testing.spaces import MANY
 from benchmarks.search_synthetic import additive, mpi, search
-from tests.contract.strategy_driver import drive, fine, keys
-from tests.contract.strategy_spaces import MANY
 
 LAND = mpi(3)
 

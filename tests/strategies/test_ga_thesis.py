@@ -19,8 +19,8 @@ from autotune.study.ledger import SEARCH
 from autotune.study.plan import SearchPlan
 from autotune.study.search import Search
 from autotune.study.simulated import MemoryBook, SimulatedBench
+from autotune.testing.spaces import MANY, RULED, SMALL
 from benchmarks.search_synthetic import mpi
-from tests.contract.strategy_spaces import MANY, RULED, SMALL
 from tests.strategies.test_ga import grow, noise
 
 SPACE = mpi(3).space

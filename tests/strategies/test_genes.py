@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from autotune.space import Parameter, Space
 from autotune.strategies._codec import Codec, Codes
 from autotune.strategies._genes import Genes, Rates
-from tests.contract.strategy_spaces import FORCED, MANY
+from autotune.testing.spaces import FORCED, MANY
 
 CODEC = Codec(MANY)
 GENES = Genes(CODEC)

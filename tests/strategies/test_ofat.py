@@ -8,7 +8,7 @@ from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import create, find
 from autotune.strategies._optional import missing
-from tests.contract.strategy_driver import drive
+from autotune.testing.landscapes import drive
 
 SPACE = Space("three", tuple(Parameter(f"p{i}", ("a", "b", "c")) for i in range(3)))
 

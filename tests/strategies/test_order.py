@@ -13,8 +13,8 @@ from autotune.space.space import Constraint
 from autotune.strategies import Strategy, create
 from autotune.strategies import _order as order
 from autotune.strategies._codec import Codec
-from tests.contract.strategy_driver import drive, fine, keys
-from tests.contract.strategy_spaces import MANY, RULED
+from autotune.testing.landscapes import drive, fine, keys
+from autotune.testing.spaces import MANY, RULED
 
 HUGE = Space("huge", tuple(Parameter(f"p{i}", tuple(range(9))) for i in range(30)))
 

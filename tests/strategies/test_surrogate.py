@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from autotune.strategies import _surrogate as model
 from autotune.strategies._codec import Codec
-from tests.contract.strategy_spaces import MANY
+from autotune.testing.spaces import MANY
 
 CODEC = Codec(MANY)
 

@@ -13,8 +13,9 @@ from autotune.publish.plan import Planned, plan
 from autotune.publish.source import Proposal
 from autotune.rules import Rule
 from runner.mpi.library import Library
-from tests.space.libraries import NEW
 
+OLD = Library("openmpi", "4.1.8", "/opt/old/bin", "/opt/old/bin/mpirun")
+NEW = Library("openmpi", "5.0.11", "/opt/new/bin", "/opt/new/bin/mpirun")
 MPICH = Library("mpich", "5.0.2", "/opt/mpich/bin", "/opt/mpich/bin/mpirun")
 CLUSTER = Cluster(name="local")
 FULL = Content(

@@ -1,8 +1,10 @@
-"""What every strategy must do; test_strategies_contract.py tries each."""
+"""What every strategy must do."""
 
 from __future__ import annotations
 
 import math
+import random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,29 +13,29 @@ from hypothesis import strategies as st
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
-from autotune.strategies import Observation, Strategy, create, find
-from tests.contract.strategy_driver import Measure, drive, fine, hopeless, keys, observe, rough
-from tests.contract.strategy_spaces import FORCED, MANY, RULED, SINGLE, SMALL
+from autotune.strategies import Observation, Strategy
+from autotune.testing.landscapes import Measure, drive, fine, hopeless, keys, observe, rough
+from autotune.testing.spaces import FORCED, MANY, RULED, SINGLE, SMALL
 
 
 class StrategyContract:
-    """Subclass with a fixture ``name``: the name under which the strategy is registered."""
+    """Subclass with a fixture ``kind``: the class of the strategy."""
 
     @pytest.fixture
-    def name(self) -> str:
+    def kind(self) -> type[Strategy]:
         raise NotImplementedError
 
-    def make(self, name: str, space: Space, seed: int = 0, **more: object) -> Strategy:
+    def make(self, kind: type[Strategy], space: Space, seed: int = 0, **more: Any) -> Strategy:
         """The strategy as it is by default, but that it never loses patience."""
-        options = {"patience": 0} if "patience" in find(name).options else {}
-        return create(name, space, seed=seed, options=options, **more)  # type: ignore[arg-type]
+        options = {"patience": 0} if "patience" in kind.options else {}
+        return kind(space, seed=seed, options=options, **more)
 
     @pytest.mark.parametrize("measure", [fine, rough, hopeless])
     @pytest.mark.parametrize("space", [SMALL, RULED, MANY, FORCED], ids=lambda s: s.name)
     def test_proposes_valid_canonical_settings_each_once(
-        self, name: str, space: Space, measure: Measure
+        self, kind: type[Strategy], space: Space, measure: Measure
     ) -> None:
-        told = drive(self.make(name, space), 40, measure)
+        told = drive(self.make(kind, space), 40, measure)
         assert len(told) >= 15
         for observation in told:
             assert space.violations(observation.setting) == []
@@ -44,10 +46,10 @@ class StrategyContract:
     @pytest.mark.parametrize("space", [SMALL, RULED, FORCED, SINGLE], ids=lambda s: s.name)
     @pytest.mark.parametrize("measure", [fine, rough])
     def test_ends_when_a_small_space_is_covered(
-        self, name: str, space: Space, measure: Measure
+        self, kind: type[Strategy], space: Space, measure: Measure
     ) -> None:
         everything = {s.key for s in space.enumerate()} - {DEFAULT.key}
-        strategy = self.make(name, space)
+        strategy = self.make(kind, space)
         told = drive(strategy, len(everything) + 5, measure)
         assert set(keys(told)) == everything
         assert strategy.ask() is None
@@ -63,33 +65,33 @@ class StrategyContract:
     )
     def test_a_rebuilt_strategy_goes_on_the_same_way(
         self,
-        name: str,
+        kind: type[Strategy],
         killed: int,
         space: Space,
         measure: Measure,
         seed: int,
         idle: str | None,
-        shuffle: object,
+        shuffle: random.Random,
     ) -> None:
         prior = next(s for s in space.enumerate() if len(s) == 2)
-        whole = drive(self.make(name, space, seed, priors=[prior]), killed + 6, measure, idle=idle)
+        whole = drive(self.make(kind, space, seed, priors=[prior]), killed + 6, measure, idle=idle)
         stored = whole[:killed]
-        shuffle.shuffle(stored)  # type: ignore[attr-defined]
-        again = self.make(name, space, seed, priors=[prior])
+        shuffle.shuffle(stored)
+        again = self.make(kind, space, seed, priors=[prior])
         again.restore(stored)
         rest = drive(again, 6, measure, first=killed, idle=idle)
         assert keys(rest) == keys(whole[killed:])
 
-    def test_a_trial_open_at_the_kill_is_finished_first(self, name: str) -> None:
-        whole = drive(self.make(name, MANY), 20, rough)
-        again = self.make(name, MANY)
+    def test_a_trial_open_at_the_kill_is_finished_first(self, kind: type[Strategy]) -> None:
+        whole = drive(self.make(kind, MANY), 20, rough)
+        again = self.make(kind, MANY)
         again.restore(whole[:12])
         again.tell(whole[12])
         assert keys(drive(again, 7, rough, first=13)) == keys(whole[13:])
 
     @pytest.mark.parametrize("done", [0, 3, 25])
-    def test_running_trials_are_not_proposed_again(self, name: str, done: int) -> None:
-        mine, other = self.make(name, MANY), self.make(name, MANY)
+    def test_running_trials_are_not_proposed_again(self, kind: type[Strategy], done: int) -> None:
+        mine, other = self.make(kind, MANY), self.make(kind, MANY)
         told = drive(mine, done, fine)
         other.restore(told)
         running = []
@@ -107,26 +109,26 @@ class StrategyContract:
         assert len(more) == 5
         assert not {s.key for s in running} & set(keys(more))
 
-    def test_priors_come_first_and_once(self, name: str) -> None:
+    def test_priors_come_first_and_once(self, kind: type[Strategy]) -> None:
         priors = [
             Setting({"size": 1024, "flag": 1}),
             Setting({"word": "ring"}),
             Setting({"word": "ring"}),
             DEFAULT,
         ]
-        told = drive(self.make(name, MANY, priors=priors), 10, fine)
+        told = drive(self.make(kind, MANY, priors=priors), 10, fine)
         assert keys(told)[:2] == ["flag=1,size=1024", "word=ring"]
         assert len(set(keys(told))) == 10
 
-    def test_priors_that_are_not_valid_are_named_and_not_tried(self, name: str) -> None:
+    def test_priors_that_are_not_valid_are_named_and_not_tried(self, kind: type[Strategy]) -> None:
         priors = [Setting({"nonsense": 1}), Setting({"size": 5}), Setting({"word": "ring"})]
-        strategy = self.make(name, MANY, priors=priors)
+        strategy = self.make(kind, MANY, priors=priors)
         assert [s.key for s, _ in strategy.rejected] == ["nonsense=1", "size=5"]
         assert "nonsense" in strategy.rejected[0][1]
         assert keys(drive(strategy, 1, fine)) == ["word=ring"]
 
-    def test_an_inactive_parameter_is_not_tried_again(self, name: str) -> None:
-        strategy = self.make(name, SMALL)
+    def test_an_inactive_parameter_is_not_tried_again(self, kind: type[Strategy]) -> None:
+        strategy = self.make(kind, SMALL)
         told: list[Setting] = []
         while (proposal := strategy.ask()) is not None:
             told.append(proposal.setting)
@@ -140,14 +142,16 @@ class StrategyContract:
             s.key for s in SMALL.enumerate() if "size" not in s
         } | {"default"}
 
-    def test_the_seed_alone_decides(self, name: str) -> None:
-        runs = [keys(drive(self.make(name, MANY, seed), 15, rough)) for seed in (1, 1, 2, -1)]
+    def test_the_seed_alone_decides(self, kind: type[Strategy]) -> None:
+        runs = [keys(drive(self.make(kind, MANY, seed), 15, rough)) for seed in (1, 1, 2, -1)]
         assert runs[0] == runs[1]
         assert runs[0] != runs[2]
         assert runs[0] != runs[3]
 
-    def test_settings_of_others_are_learned_without_having_been_asked_for(self, name: str) -> None:
-        strategy = self.make(name, MANY)
+    def test_settings_of_others_are_learned_without_having_been_asked_for(
+        self, kind: type[Strategy]
+    ) -> None:
+        strategy = self.make(kind, MANY)
         foreign = [s for s, _ in zip(MANY.enumerate(), range(30), strict=False)]
         strategy.restore([observe(i, s, fine) for i, s in enumerate(foreign)])
         strategy.tell(Observation(30, Setting({"size": 333}), 0.5))
@@ -155,13 +159,15 @@ class StrategyContract:
         assert len(told) == 10
         assert not {s.key for s in foreign} & set(keys(told))
 
-    def test_finds_the_best_of_a_plain_landscape(self, name: str) -> None:
-        told = drive(self.make(name, SMALL), 60, fine)
+    def test_finds_the_best_of_a_plain_landscape(self, kind: type[Strategy]) -> None:
+        told = drive(self.make(kind, SMALL), 60, fine)
         best = min(told, key=lambda o: o.fitness)
         assert best.setting == Setting({"flag": 1, "size": 256, "word": "ring"})
 
-    def test_observations_without_a_usable_estimate_are_the_worst(self, name: str) -> None:
-        strategy = self.make(name, MANY)
+    def test_observations_without_a_usable_estimate_are_the_worst(
+        self, kind: type[Strategy]
+    ) -> None:
+        strategy = self.make(kind, MANY)
         for number, wrong in enumerate([math.nan, math.inf, 0.0, -1.0, None]):
             proposal = strategy.ask()
             assert proposal is not None
@@ -170,16 +176,15 @@ class StrategyContract:
             strategy.tell(observation)
         assert len(drive(strategy, 10, fine, first=5)) == 10
 
-    def test_documents_and_checks_its_options(self, name: str) -> None:
-        kind = find(name)
+    def test_documents_and_checks_its_options(self, kind: type[Strategy]) -> None:
         assert kind.summary
         for option in kind.options.values():
             assert option.doc
             assert option.read(str(option.default)) == option.default
         with pytest.raises(UsageError, match="has no option 'strangest'"):
-            create(name, SMALL, seed=0, options={"strangest": 1})
+            kind(SMALL, seed=0, options={"strangest": 1})
 
-    def test_a_space_with_nothing_but_the_default_ends_at_once(self, name: str) -> None:
+    def test_a_space_with_nothing_but_the_default_ends_at_once(self, kind: type[Strategy]) -> None:
         rule = Constraint(parse_expression("lone == 0"))
         space = Space("nothing", (Parameter("lone", (7,)),), (rule,))
-        assert self.make(name, space).ask() is None
+        assert self.make(kind, space).ask() is None

@@ -1,4 +1,4 @@
-"""What every format of published files must do; test_formats_contract.py tries each."""
+"""What every format of published files must do."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from autotune.publish.formats import Format
 from autotune.publish.formats.scripts import Script
 from autotune.publish.header import read_header
 from autotune.publish.install import Text
-from runner.mpi.library import Library
-from tests.contract.format_samples import (
+from autotune.testing.format_samples import (
     FULL,
     MPICH,
+    NEW,
+    OLD,
     content_of,
     evidence,
     library_of,
     planned,
     text_of,
 )
-from tests.space.libraries import NEW, OLD
+from runner.mpi.library import Library
 
 SAFE = st.text("abcXYZ0189_.,:^+=/@%-", min_size=1, max_size=20)
 HOSTILE = st.text(max_size=40).filter(lambda t: any(not c.isalnum() for c in t))
