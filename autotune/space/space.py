@@ -205,6 +205,7 @@ class Space:
         return found + [f"breaks the rule {constraint}" for constraint in broken]
 
     def is_valid(self, setting: Mapping[str, Value]) -> bool:
+        """Whether a setting keeps to all conditions and constraints."""
         return not self.violations(setting)
 
     def combinations(self) -> int:

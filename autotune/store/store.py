@@ -74,6 +74,7 @@ class Store(Shared):
         return self._database.url
 
     def close(self) -> None:
+        """Close the database; using the store again raises."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -96,6 +97,7 @@ class Store(Shared):
             return studies.get_or_create(connection, key)
 
     def get_study(self, study_id: int) -> Study:
+        """The study of this number; raises UsageError where there is none."""
         with self._database.read() as connection:
             return studies.get(connection, study_id)
 

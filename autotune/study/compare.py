@@ -113,6 +113,7 @@ class ComparisonOutcome:
         return [*self.decision.comparison.warnings, *self.proof_warnings]
 
     def to_json(self) -> dict[str, Any]:
+        """The figures in JSON types; with the two settings it is ``autotune-comparison-1``."""
         seen = self.decision.comparison
         return {
             "study": self.study,

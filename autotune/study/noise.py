@@ -51,6 +51,7 @@ class NoiseReport:
     guard: bool = True
 
     def to_json(self) -> dict[str, Any]:
+        """The published form (``autotune-noise-1``), in JSON types."""
         return {
             "schema": "autotune-noise-1",
             "study": self.study,

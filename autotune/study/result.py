@@ -108,6 +108,7 @@ class Result:
     launched_s: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
+        """The published form (``autotune-result-1``), in JSON types."""
         return {
             "schema": SCHEMA,
             "status": self.status,
