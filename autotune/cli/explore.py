@@ -18,21 +18,17 @@ from autotune.cli.render import (
     table,
     write_json,
 )
-from autotune.config.app import load_app
-from autotune.config.cluster import load_cluster
 from autotune.datasets.block import BlockEnded, Told
 from autotune.datasets.describe import describe
 from autotune.datasets.explore import Campaign
 from autotune.datasets.place import FOLDER
-from autotune.datasets.plan import Plan, PlanCell, load_plan
-from autotune.datasets.prepare import Prepared, prepare, start, with_args
+from autotune.datasets.plan import Plan, load_plan
+from autotune.datasets.prepare import Prepared, cell_target, prepare, start
 from autotune.store import Store
 from autotune.study.duration import parse_duration
 from autotune.study.events import Note, PhaseStarted, RunEnded, Waiting
-from autotune.study.target import Target
 from autotune.study.target_request import refuse_nested_launch
 from autotune.words import remaining, seconds
-from runner.mpi.discover import find
 
 
 def explore(
@@ -64,7 +60,7 @@ def explore(
     known = load_plan(plan)
     wanted = known.chosen([key.strip() for key in cells.split(",")] if cells else [])
     budget_s = parse_duration(budget) if budget else None
-    prepared = prepare(known, wanted, lambda cell: _target(cell, mpi))
+    prepared = prepare(known, wanted, lambda cell: cell_target(cell, mpi))
     if dry_run:
         _show(known, prepared, json_out)
         return
@@ -92,14 +88,6 @@ def explore(
             f"autotune dataset describe {folder}",
             markup=False,
         )
-
-
-def _target(cell: PlanCell, mpi: str | None) -> Target:
-    app = with_args(load_app(cell.app), cell.input or None, cell.args)
-    target = Target.of(app, cell.input or None, cell.ranks, load_cluster(cell.cluster), find(mpi))
-    # Refuses a space that the program or its ranks cannot have; prepare reads it again.
-    target.space(cell.space)
-    return target
 
 
 def _continuation(why: str) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from autotune.config.app import App
+from autotune.config.app import App, load_app
+from autotune.config.cluster import load_cluster
 from autotune.datasets.card import CARD, Card, Cell, Machine
 from autotune.datasets.dataset import ALL, Dataset, load
 from autotune.datasets.frozen import narrowed
@@ -21,6 +22,7 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.study.target import Target
 from runner.machine import describe
+from runner.mpi.discover import find
 
 Resolve = Callable[[PlanCell], Target]
 """Looks application, cluster and MPI of a cell up."""
@@ -50,6 +52,15 @@ def with_args(app: App, input_name: str | None, args: Sequence[str] | None) -> A
     name = input_name or app.default_input
     changed = app.input(input_name).model_copy(update={"args": tuple(args)})
     return app.model_copy(update={"inputs": {**app.inputs, name: changed}})
+
+
+def cell_target(cell: PlanCell, mpi: str | None) -> Target:
+    """What a plan's cell measures; raises UsageError for a space that it cannot have."""
+    app = with_args(load_app(cell.app), cell.input or None, cell.args)
+    target = Target.of(app, cell.input or None, cell.ranks, load_cluster(cell.cluster), find(mpi))
+    # Refuses a space that the program or its ranks cannot have; prepare reads it again.
+    target.space(cell.space)
+    return target
 
 
 def prepare(plan: Plan, cells: Sequence[PlanCell], resolve: Resolve) -> list[Prepared]:

@@ -77,10 +77,10 @@ class OptunaStrategy(Strategy):
             setting = self.codec.settle(drawn)
             if setting is not None and self.is_new(setting):
                 return self._remember(Proposal(setting, attrs))
-        fallback = self._anything_new()
+        fallback = self.anything_new()
         return fallback and self._remember(Proposal(fallback.setting, attrs))
 
-    def _admit(self, prior: Setting) -> Proposal:
+    def admit(self, prior: Setting) -> Proposal:
         self._show_pending()
         return self._remember(Proposal(prior))
 

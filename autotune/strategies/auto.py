@@ -95,7 +95,7 @@ class Auto(Strategy):
         pool = self._pool.candidates(self._seeds(model, codes), expected, score)
         fresh = [c for c in pool if self._key(c) not in self._taken]
         if not fresh:
-            return self._anything_new()
+            return self.anything_new()
         scores = score(np.array(fresh, dtype=np.intp))
         # Ties (many before anything is known) are broken by chance, that seeds differ.
         jitter = self.rng(self.ordinal).random(len(fresh))

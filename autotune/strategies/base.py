@@ -111,7 +111,7 @@ class Strategy(ABC):
         """The next setting to try; None where there is nothing left that is worth trying."""
         fresh_prior = next((p for p in self.priors if self.is_new(p)), None)
         if fresh_prior is not None:
-            proposal: Proposal | None = self._admit(fresh_prior)
+            proposal: Proposal | None = self.admit(fresh_prior)
         else:
             proposal = self.propose()
         if proposal is not None:
@@ -166,11 +166,11 @@ class Strategy(ABC):
     def learn_running(self, observation: Observation) -> None:  # noqa: B027 - a hook
         """Take a trial under way into account beyond not proposing it again."""
 
-    def _admit(self, prior: Setting) -> Proposal:
+    def admit(self, prior: Setting) -> Proposal:
         """What is stored with a prior; strategies that keep attributes add theirs."""
         return Proposal(prior)
 
-    def _anything_new(self) -> Proposal | None:
+    def anything_new(self) -> Proposal | None:
         """The first setting of a seeded order that is new; None where the space is exhausted."""
         setting = self._unvisited.first(self.is_new)
         return None if setting is None else Proposal(setting)

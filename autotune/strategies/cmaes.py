@@ -70,7 +70,7 @@ class CMAES(Strategy):
             setting = self.codec.settle(self.codec.decode(self._codes(point)))
             if setting is not None and self.is_new(setting):
                 return Proposal(setting, {_POINT: point.tolist()})
-        return self._anything_new()
+        return self.anything_new()
 
     def _drawer(self) -> Any:
         """The optimiser after all whole generations so far, seeded for this draw."""

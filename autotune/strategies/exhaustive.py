@@ -42,4 +42,4 @@ class Exhaustive(Strategy):
         self._unvisited = Unvisited(space, self.codec, self.seed, grid=grid)
 
     def propose(self) -> Proposal | None:
-        return self._anything_new()
+        return self.anything_new()

@@ -67,7 +67,7 @@ class OneFactor(Strategy):
             setting = self.codec.settle(self.codec.decode(codes))
             if setting is not None and self.is_new(setting):
                 return Proposal(setting)
-        return None if self.values["patience"] else self._anything_new()
+        return None if self.values["patience"] else self.anything_new()
 
     def _wanted(self) -> Iterator[Codes]:
         """What is still to be tried, most urgent first."""

@@ -23,4 +23,4 @@ class RandomSearch(Strategy):
                 break  # The rules leave so little that only walking the space finds it.
             if setting is not None and self.is_new(setting):
                 return Proposal(setting)
-        return self._anything_new()
+        return self.anything_new()

@@ -32,7 +32,7 @@ class OnlyFast(autotune.Strategy):
 
     def propose(self) -> autotune.Proposal | None:
         wanted = Setting({"MODE": "fast"})
-        return self._admit(wanted) if self.is_new(wanted) else None
+        return self.admit(wanted) if self.is_new(wanted) else None
 
 
 def energy(run: RunRecord) -> float:

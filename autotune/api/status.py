@@ -1,0 +1,86 @@
+"""What the workers of a study do now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from autotune.store import Store, Study, Worker
+from autotune.store.leases import LEASE_S
+from autotune.study.conduct import FINISH, FINISHED
+from autotune.study.result import Result
+
+
+def state_of(store: Store, study: Study) -> dict[str, Any]:
+    """Workers, trials and how far the study is (``autotune-status-1``), in JSON types."""
+    now = store.get_study(study.id)
+    trials = store.trials(study.id)
+    clock = store.clock()
+    running = [
+        {
+            "trial": t.number,
+            "setting": t.setting,
+            "host": t.owner.host,
+            "pid": t.owner.pid,
+            "seen_s": None if t.heartbeat_at is None else round(clock - t.heartbeat_at, 1),
+            "alive": not t.owner.surely_dead()
+            and (t.heartbeat_at is None or clock - t.heartbeat_at <= LEASE_S),
+        }
+        for t in trials
+        if t.state == "running"
+    ]
+    done = [t for t in trials if t.estimate is not None and t.state == "ok"]
+    best = min(done, key=lambda t: t.estimate or 1.0, default=None)
+    workers = store.workers(study.id)
+    proving = store.role_holder(study.id, FINISH)
+    lost = [_worker(w) for w in workers if w.lost]
+    return {
+        "schema": "autotune-status-1",
+        "study": now.hash[:12],
+        "status": _status(now, running, len(lost) < len(workers), proving is not None),
+        "result": _result(now),
+        "workers": [_worker(w) for w in workers if not w.lost],
+        "lost": lost,
+        "joinable": now.request is not None,
+        "guard": now.key.guarded,
+        "trials": dict(Counter(t.state for t in trials)),
+        "running": running,
+        "proving": proving,
+        "best": None if best is None else {"ratio": best.estimate, "setting": best.setting},
+        "runs_by_place": store.run_counts(study.id, "place"),
+    }
+
+
+def _status(study: Study, running: list[dict[str, Any]], workers: bool, proving: bool) -> str:
+    """What is done now, where anything is; else how the study ended.
+
+    One worker's failure is not the study's while others go on.
+    """
+    if study.status in FINISHED:
+        return study.status
+    if proving:
+        return "proving"
+    return "searching" if workers or any(row["alive"] for row in running) else study.status
+
+
+def _result(study: Study) -> dict[str, Any] | None:
+    """The answer of a search that has one: its status, the setting that is named, and its gain."""
+    if study.result is None or study.status not in FINISHED:
+        return None
+    if "recommended" not in study.result:
+        return None
+    answer = Result.from_json(study.result)
+    return {
+        "status": answer.status,
+        "recommended": answer.recommended.to_json(),
+        "gain": answer.gain,
+        "gain_ci95": None if answer.gain_ci is None else list(answer.gain_ci),
+    }
+
+
+def _worker(worker: Worker) -> dict[str, Any]:
+    return {
+        "host": worker.owner.host,
+        "pid": worker.owner.pid,
+        "seen_s": round(worker.seen_s, 1),
+    }
