@@ -19,6 +19,7 @@ from autotune.study.compare import ComparisonRequest, compare_settings
 from autotune.study.duration import parse_duration
 from autotune.study.effect import idle_words
 from autotune.study.failure import failure_lines
+from autotune.study.former_programs import begun_key
 from autotune.study.identity import study_key
 from autotune.study.session import MEASURED
 from autotune.study.settings import read_settings
@@ -87,7 +88,8 @@ def run(
                 said = "\nInterrupted: the program was ended, and nothing was stored."
                 error_console().print(said, markup=False)
                 raise
-        study = opened.study(study_key(target, known, adapter, "run", {}, 0, guard))
+        key = study_key(target, known, adapter, "run", {}, 0, guard)
+        study = opened.study(begun_key(opened, key, target))
         opened.add_run(
             study.id,
             None,
