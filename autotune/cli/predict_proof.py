@@ -173,7 +173,7 @@ def refusal(strange: list[str], unproven: bool, place: Place | None) -> str:
     """Why no parameter file is written without a check; empty where one may be."""
     if place is None:
         return "there is no MPI here whose parameters could be named"
-    if place.library.family != "openmpi":
+    if not adapter_for(place.library).tune_option:
         return f"{place.library.family} has no such files"
     if strange and not unproven:
         return f"{'; '.join(strange)}.  Check it here (--check), or insist (--unproven)"

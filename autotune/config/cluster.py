@@ -19,6 +19,7 @@ from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName
 from runner import testbed
 from runner.cpuset import count_cores, parse_cpus, text_of
+from runner.mpi.families import families, family
 from runner.mpi.library import Library
 
 KIND = "clusters"
@@ -45,7 +46,7 @@ class Launch(BaseModel):
                 f"launch entry mpi = {self.mpi!r} is not understood; expected a family with an "
                 "optional bound, such as openmpi, openmpi>=5 or mpich"
             )
-        if match["family"] != library.family:
+        if known_family(match["family"], f"launch entry mpi = {self.mpi!r}") != library.family:
             return False
         if self.wheel is not None and self.wheel != is_wheel(library):
             return False
@@ -146,12 +147,22 @@ class Cluster(BaseModel):
     def _testbed_words(self, library: Library) -> tuple[str, ...]:
         if self.testbed is None:
             return ()
-        if library.family != "openmpi":
+        if not family(library.family).on_testbed:
             raise UsageError(
                 f"cluster {self.name} is a testbed, which starts programs of Open MPI only, not of "
                 f"{library.family} {library.version}; choose one with --mpi openmpi"
             )
         return testbed.launch_words(testbed.find(self.testbed), library.version_tuple >= (5,))
+
+
+def known_family(name: str, where: str) -> str:
+    """``name`` again; UsageError, which begins with ``where``, for a family that nobody knows."""
+    if name not in families():
+        raise UsageError(
+            f"{where}: the MPI family {name!r} is not known; expected one of "
+            f"{', '.join(families())}"
+        )
+    return name
 
 
 def is_wheel(library: Library) -> bool:

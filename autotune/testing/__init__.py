@@ -1,0 +1,27 @@
+"""Suites that every implementation of an extension point must pass, to be subclassed in tests.
+
+Needs pytest.  Each suite is a class: make a subclass whose name begins with ``Test`` in a test
+module of your own, and give it the fixtures and attributes that its docstring names.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from autotune.testing.mpi_library import MpiLibraryContract
+
+_MODULES = {"MpiLibraryContract": "autotune.testing.mpi_library"}
+
+__all__ = ["MpiLibraryContract"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a suite when it is first asked for: pytest is no dependency of autotune."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import pytest
+
+    pytest.register_assert_rewrite(_MODULES[name])
+    return getattr(importlib.import_module(_MODULES[name]), name)
