@@ -104,8 +104,7 @@ def test_a_family_of_an_installed_package_is_used_as_any_other(cli: Cli, other_m
     space = Path("configs/spaces/othermpi.toml")
     space.parent.mkdir(parents=True)
     space.write_text(
-        'library = "othermpi>=9"\n'
-        '[parameters.btl_sm_eager_limit]\nlevels = [1024, 2048]\n'
+        'library = "othermpi>=9"\n[parameters.btl_sm_eager_limit]\nlevels = [1024, 2048]\n'
     )
     done = cli(
         *("run", "--mpi", other_mpi, "--ranks", "2", "--no-guard", "--store", "r.db"),
