@@ -39,6 +39,13 @@ class Launch(BaseModel):
     options: tuple[str, ...] = ()
     why: str = ""
 
+    @field_validator("mpi")
+    @classmethod
+    def _of_a_known_family(cls, text: str) -> str:
+        if (match := _MPI.match(text)) is not None:
+            _require_family(match["family"])
+        return text
+
     def matches(self, library: Library) -> bool:
         match = _MPI.match(self.mpi)
         if match is None:
@@ -46,7 +53,7 @@ class Launch(BaseModel):
                 f"launch entry mpi = {self.mpi!r} is not understood; expected a family with an "
                 "optional bound, such as openmpi, openmpi>=5 or mpich"
             )
-        if known_family(match["family"], f"launch entry mpi = {self.mpi!r}") != library.family:
+        if match["family"] != library.family:
             return False
         if self.wheel is not None and self.wheel != is_wheel(library):
             return False
@@ -89,6 +96,13 @@ class Cluster(BaseModel):
     how programs are started on it is then read from it."""
     cores: int | None = Field(default=None, ge=1)
     """Cores in all, where that is not ``nodes`` times ``cores_per_node``: nodes share them."""
+
+    @field_validator("spaces")
+    @classmethod
+    def _spaces_of_known_families(cls, spaces: dict[str, str]) -> dict[str, str]:
+        for name in spaces:
+            _require_family(name)
+        return spaces
 
     @field_validator("cpus")
     @classmethod
@@ -155,12 +169,18 @@ class Cluster(BaseModel):
         return testbed.launch_words(testbed.find(self.testbed), library.version_tuple >= (5,))
 
 
-def known_family(name: str, where: str) -> str:
-    """``name`` again; UsageError, which begins with ``where``, for a family that nobody knows."""
+def known_family(name: str) -> str:
+    """``name`` again; UsageError for an MPI family that nobody knows."""
+    try:
+        return _require_family(name)
+    except ValueError as problem:
+        raise UsageError(str(problem)) from None
+
+
+def _require_family(name: str) -> str:
     if name not in families():
-        raise UsageError(
-            f"{where}: the MPI family {name!r} is not known; expected one of "
-            f"{', '.join(families())}"
+        raise ValueError(
+            f"the MPI family {name!r} is not known; expected one of {', '.join(families())}"
         )
     return name
 

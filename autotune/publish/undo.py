@@ -84,7 +84,7 @@ def _library_of(header: Header) -> Library:
     if header.format == MpichJson.name:
         raise UsageError("it is made from the library's own tree")
     family, _, rest = header.mpi.partition(" ")
-    known_family(family, "its header")
+    known_family(family)
     return Library(family, rest.partition("seen with ")[2].rstrip(")"), "", "")
 
 

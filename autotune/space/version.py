@@ -52,4 +52,4 @@ def parse(spec: str) -> tuple[str, list[tuple[str, tuple[int, ...]]]]:
         (sign, tuple(int(part) for part in number.split(".")))
         for sign, number in _BOUND.findall(match[2])
     ]
-    return known_family(match[1], f"library = {spec!r}"), bounds
+    return known_family(match[1]), bounds

@@ -139,6 +139,11 @@ def test_an_unknown_family_is_never_treated_as_another() -> None:
             ("--cluster", "mine"),
         ),
         (
+            "configs/clusters/mine.toml",
+            'name = "mine"\n[spaces]\nopnmpi = "openmpi"\n',
+            ("--cluster", "mine"),
+        ),
+        (
             "mine.toml",
             'library = "opnmpi"\n[parameters.btl_sm_eager_limit]\nlevels = [1024, 2048]\n',
             ("--space", "mine.toml"),
@@ -155,6 +160,7 @@ def test_a_definition_for_an_unknown_family_is_an_error(
     done = cli("run", *words, "--ranks", "1", "--", sys.executable, "-c", HELLO)
     said = " ".join(done.err.split())
     assert done.code == 2, said
+    assert place.name in said
     assert "the MPI family 'opnmpi' is not known; expected one of openmpi, mpich" in said
 
 
