@@ -15,10 +15,10 @@ from typing import Any
 from autotune.report.figures import Point, curve
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import Comparison, compare, estimate
-from autotune.study.resources import placement
 from autotune.study.target import Target
 from runner.guard import wait_quiet
 from runner.launch import Runner
+from runner.mpi.families import adapter
 from runner.types import LaunchSpec, RunRecord
 
 FACTORS = (1, 2, 4, 8, 16)
@@ -101,8 +101,8 @@ class Tuned:
 def launch_of(case: Case, target: Target, tuned: Tuned = Tuned()) -> LaunchSpec:
     """The case's run under the cluster's own launch options, and the setting where it is tuned."""
     plain = target.spec(tuned.space, tuned.of(case))
-    family = target.library.family
-    where = placement(plain.placement, case.workers, family, plain.launch_options)
+    launcher = adapter(target.library)
+    where = launcher.share_cores(plain.placement, case.workers, plain.launch_options)
     return dataclasses.replace(
         plain, program=(*plain.program, *case.words), ranks=case.processes, placement=where
     )

@@ -24,6 +24,7 @@ from runner.outcome import (
     patterns_of,
 )
 from runner.placement import read_back_cpus, read_back_placement
+from runner.scheduler import allocation
 from runner.supervise import ExecRequest, ExecResult, RunInterrupted, Supervisor
 from runner.types import LaunchSpec, ReadBack, RunRecord
 
@@ -68,7 +69,7 @@ class Runner:
         self._worked = False
         """A program ran, or it is known that it does not wait for input."""
         # Asked once: a machine that is renamed meanwhile is no other place to measure on.
-        self._nodes = os.environ.get("SLURM_JOB_NODELIST") or socket.gethostname()
+        self._nodes = allocation(os.environ).nodes or socket.gethostname()
 
     @property
     def place(self) -> str:
@@ -143,6 +144,7 @@ class Runner:
     def _once(self, spec: LaunchSpec) -> RunRecord:
         if self._scratch is None:
             raise RuntimeError("Runner is used outside its context")
+        self.adapter.refuse_unknown_kinds(spec)
         place = Path(tempfile.mkdtemp(dir=self._scratch))
         spec = self._confined(spec)
         try:

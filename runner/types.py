@@ -37,6 +37,11 @@ MetricChoice = Literal["max", "last", "first", "sum", "mean"]
 """What is made of the figures of one run: ``max`` where every rank prints its own, ``last`` where
 the time so far is printed again and again, ``sum`` where each part prints its own."""
 
+LIBRARY = "mca"
+"""The kind of the library's own parameters: Open MPI's MCA, the variables of others."""
+_FORMER_KINDS = ("mca", "prte", "pmix")
+"""Kinds that had a field of their own in a specification."""
+
 GUARD_STATES: frozenset[str] = frozenset({"foreign_load", "interrupted"})
 """States that say nothing about the setting: such a run is repeated, never held against it."""
 
@@ -45,21 +50,21 @@ GUARD_STATES: frozenset[str] = frozenset({"foreign_load", "interrupted"})
 class LaunchSpec:
     """One execution, completely described.
 
-    ``mca``, ``prte`` and ``pmix`` map native parameter names to values as text; ``placement`` maps
-    ``map_by``, ``bind_to`` or ``rank_by`` to a policy.  ``launch_options`` are fixed words of the
-    cluster definition, put before everything else and not read back.
+    ``parameters`` are native ones by their kind: kind -> name -> value as text.  Kinds are those
+    that the library's adapter takes (:attr:`runner.mpi.base.Adapter.kinds`); :data:`LIBRARY` are
+    those of the library itself.  ``placement`` maps ``map_by``, ``bind_to`` or ``rank_by`` to a
+    policy.  ``launch_options`` are fixed words of the cluster definition, put before everything
+    else and not read back.
     """
 
     program: tuple[str, ...]
     ranks: int
-    mca: dict[str, str] = field(default_factory=dict)
-    prte: dict[str, str] = field(default_factory=dict)
-    pmix: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, dict[str, str]] = field(default_factory=dict)
     placement: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     expected: dict[str, str] = field(default_factory=dict)
-    """Library parameters that a file or the environment is to set: read back like ``mca``, but not
-    put on the command line."""
+    """Library parameters that a file or the environment is to set: read back as those of
+    :data:`LIBRARY`, but not put on the command line."""
     launch_options: tuple[str, ...] = ()
     oversubscribe: bool = False
     clean_env: bool = False
@@ -76,6 +81,10 @@ class LaunchSpec:
     require_mpi: bool = True
     stdin: str | None = None
     """Path of a file that is rank 0's standard input, or None: it is empty."""
+
+    def of(self, kind: str) -> dict[str, str]:
+        """The parameters of one kind; empty where there are none."""
+        return self.parameters.get(kind, {})
 
 
 @dataclass(frozen=True)
@@ -143,8 +152,12 @@ def to_json(item: LaunchSpec | RunRecord) -> dict[str, Any]:
 
 
 def spec_from_json(data: dict[str, Any]) -> LaunchSpec:
-    """Inverse of :func:`to_json`; raises ``TypeError`` on unknown keys."""
+    """Inverse of :func:`to_json`, also of before, when each kind of parameters was a field of its
+    own; raises ``TypeError`` on unknown keys."""
     data = dict(data)
+    former = {kind: data.pop(kind) for kind in _FORMER_KINDS if kind in data}
+    if former:
+        data["parameters"] = {k: v for k, v in former.items() if v} | data.get("parameters", {})
     for key in ("program", "launch_options"):
         if key in data:
             data[key] = tuple(data[key])

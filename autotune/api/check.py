@@ -103,7 +103,7 @@ def refusal(prediction: Prediction, unproven: bool) -> str:
     place, strange = prediction.place, prediction.strange
     if place is None:
         return "there is no MPI here whose parameters could be named"
-    if place.library.family != "openmpi":
+    if not adapter_for(place.library).tune_option:
         return f"{place.library.family} has no such files"
     if strange and not unproven:
         return f"{'; '.join(strange)}.  Check it here (--check), or insist (--unproven)"

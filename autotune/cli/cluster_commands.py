@@ -102,7 +102,7 @@ def init(
     out = console()
     tried: dict[tuple[str, ...], float] = {}
     candidates: list[tuple[str, ...]] = [()]
-    if library.family == "openmpi" and "btl_ofi_mode" in library.params:
+    if "btl_ofi_mode" in library.params:
         candidates.append(("--mca", "btl", "^ofi"))
     for options in candidates:
         tried[options] = startup(library, options, runs=3).median

@@ -21,16 +21,17 @@ from autotune.study.compare import compare_settings
 from autotune.study.duration import parse_duration
 from autotune.study.effect import idle_words
 from autotune.study.failure import failure_lines
+from autotune.study.former_programs import begun_key
 from autotune.study.identity import study_key
 from autotune.study.session import MEASURED
 from autotune.study.settings import read_settings
-from autotune.study.target import limit_words
+from autotune.study.target import NOT_PARAMETERS, limit_words
 from autotune.study.target_request import TargetRequest
 from autotune.words import UNGUARDED, seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.discover import adapter as adapter_for
-from runner.types import RunRecord, to_json
+from runner.types import LIBRARY, RunRecord, to_json
 
 SpaceName = Annotated[
     str | None,
@@ -90,7 +91,8 @@ def run(
                 said = "\nInterrupted: the program was ended, and nothing was stored."
                 error_console().print(said, markup=False)
                 raise
-        study = opened.study(study_key(target, known, adapter, "run", {}, 0, guard))
+        key = study_key(target, known, adapter, "run", {}, 0, guard)
+        study = opened.study(begun_key(opened, key, target))
         opened.add_run(
             study.id,
             None,
@@ -149,10 +151,14 @@ def _print(record: RunRecord, guard: bool) -> None:
         out.print(line, markup=False, soft_wrap="--metric" in line)
 
 
+_TOLD = NOT_PARAMETERS - {"env"} | {LIBRARY}
+"""Parts of a launched setting whose effect is read back, or seen in the launch itself."""
+
+
 def _print_effects(record: RunRecord, launched: Mapping[str, Mapping[str, str]]) -> None:
     """What does nothing here, and what leaves no trace: launcher's own parameters, variables."""
     lines = [idle_words(name, back) for name, back in sorted(record.read_back.items())]
-    unseen = [pair for g in ("prte", "pmix", "env") for pair in launched.get(g, {}).items()]
+    unseen = [pair for g in launched if g not in _TOLD for pair in launched[g].items()]
     lines += [f"{n}={v}: not observable" for n, v in unseen if n not in record.read_back]
     for line in filter(None, lines):
         console().print(line, markup=False)

@@ -20,6 +20,7 @@ from autotune.names import ConfigName, PlainName
 from runner import testbed
 from runner.cpuset import count_cores, parse_cpus, text_of
 from runner.machine import describe
+from runner.mpi.families import families, family
 from runner.mpi.library import Library
 
 KIND = "clusters"
@@ -38,6 +39,13 @@ class Launch(BaseModel):
     wheel: bool | None = None
     options: tuple[str, ...] = ()
     why: str = ""
+
+    @field_validator("mpi")
+    @classmethod
+    def _of_a_known_family(cls, text: str) -> str:
+        if (match := _MPI.match(text)) is not None:
+            _require_family(match["family"])
+        return text
 
     def matches(self, library: Library) -> bool:
         match = _MPI.match(self.mpi)
@@ -89,6 +97,13 @@ class Cluster(BaseModel):
     how programs are started on it is then read from it."""
     cores: int | None = Field(default=None, ge=1)
     """Cores in all, where that is not ``nodes`` times ``cores_per_node``: nodes share them."""
+
+    @field_validator("spaces")
+    @classmethod
+    def _spaces_of_known_families(cls, spaces: dict[str, str]) -> dict[str, str]:
+        for name in spaces:
+            _require_family(name)
+        return spaces
 
     @field_validator("cpus")
     @classmethod
@@ -152,12 +167,28 @@ class Cluster(BaseModel):
     def _testbed_words(self, library: Library) -> tuple[str, ...]:
         if self.testbed is None:
             return ()
-        if library.family != "openmpi":
+        if not family(library.family).on_testbed:
             raise UsageError(
                 f"cluster {self.name} is a testbed, which starts programs of Open MPI only, not of "
                 f"{library.family} {library.version}; choose one with --mpi openmpi"
             )
         return testbed.launch_words(testbed.find(self.testbed), library.version_tuple >= (5,))
+
+
+def known_family(name: str) -> str:
+    """``name`` again; UsageError for an MPI family that nobody knows."""
+    try:
+        return _require_family(name)
+    except ValueError as problem:
+        raise UsageError(str(problem)) from None
+
+
+def _require_family(name: str) -> str:
+    if name not in families():
+        raise ValueError(
+            f"the MPI family {name!r} is not known; expected one of {', '.join(families())}"
+        )
+    return name
 
 
 def is_wheel(library: Library) -> bool:

@@ -21,10 +21,9 @@ from autotune.study.launcher_line import without_parameters
 from autotune.words import count
 from runner.launch import Runner
 from runner.machine import describe
-from runner.mpi.discover import adapter
+from runner.mpi.families import adapter
 from runner.mpi.library import Library
-from runner.mpi.mpich_library import shared_library, values_in_force
-from runner.types import LaunchSpec, ReadBack, RunRecord
+from runner.types import LIBRARY, LaunchSpec, ReadBack, RunRecord
 
 TIMEOUT_S = 60.0
 DEAD = ("failed", "launch_error", "no_mpi")
@@ -168,18 +167,19 @@ class Prober:
         return {("env", name) for name in content.groups.get("env", {})}
 
     def _told(self, fmt: Format, loading: Loading, content: Content) -> Names:
-        """Numbers that MPICH's own ``mpivars`` finds in force; a choice (shown as its number) and
-        text are left to the canaries.  Raises NotObeyed for a name that it does not have."""
-        wanted = content.groups.get("mca", {})
-        if self.library.family != "mpich" or not wanted:
+        """Numbers that a command of the library (MPICH's ``mpivars``) finds in force; a choice
+        (shown as its number) and text are left to the canaries.  Raises NotObeyed for a name that
+        the library does not have."""
+        wanted = content.groups.get(LIBRARY, {})
+        if not wanted:
             return set()
-        shown = values_in_force(self.library, {**os.environ, **loading.env})
+        shown = adapter(self.library).values_in_force({**os.environ, **loading.env})
         if unknown := sorted(set(wanted) - set(shown)) if shown else []:
             raise NotObeyed(
                 f"{fmt.name}: {self.library.family} {self.library.version} has no variable "
                 f"{', '.join(unknown)}"
             )
-        return {("mca", name) for name, value in wanted.items() if shown.get(name) == value}
+        return {(LIBRARY, name) for name, value in wanted.items() if shown.get(name) == value}
 
 
 def _taken(back: ReadBack) -> bool:
@@ -206,7 +206,7 @@ def _unseen(fmt: Format, missing: Names, ended: Sequence[tuple[Canary, RunRecord
 
 def expected_values(fmt: Format, content: Content, library: Library) -> dict[str, str]:
     """Library parameters that a launch with the file must read back."""
-    if library.family != "openmpi":
+    if not adapter(library).reads_back:
         return {}
     return {ENABLE: "1"} if content.rules else dict(content.groups.get("mca", {}))
 
@@ -235,9 +235,5 @@ def _moved(library: Library, loading: Loading) -> Library:
 
 def _own_library(library: Library) -> dict[str, str]:
     """Makes mpi4py load the launcher's library, where that is not the one beside this Python."""
-    if library.family == "mpich":
-        own = shared_library(library)
-        return {} if own is None else {"MPI4PY_LIBMPI": str(own)}
-    folder = Path(library.bin).resolve().parent / "lib"
-    found = sorted(folder.glob("libmpi.so.*")) or sorted(folder.glob("libmpi.so"))
-    return {"MPI4PY_LIBMPI": str(found[0])} if found else {}
+    own = adapter(library).own_library()
+    return {} if own is None else {"MPI4PY_LIBMPI": str(own)}

@@ -15,7 +15,8 @@ from autotune.errors import WorkError
 from autotune.space import Setting, Space
 from autotune.study.target import Target
 from runner.launch import Runner
-from runner.types import RunRecord
+from runner.mpi.families import adapter
+from runner.types import LIBRARY, RunRecord
 from runner.whole import whole
 
 
@@ -29,17 +30,19 @@ def write_tune_file(
     """Write the library parameters of ``setting`` to ``path`` after a run has obeyed them.
 
     ``evidence`` are comment lines.  Returns None where the setting has no parameter that such a
-    file can hold, or the library is not Open MPI.  Raises NotObeyed, and WorkError where the file
-    cannot be written.
+    file can hold, or the library reads no such files.  Raises NotObeyed, and WorkError where the
+    file cannot be written.
     """
     values = space.launched(setting).get("mca", {})
-    if not values or target.library.family != "openmpi":
+    option = adapter(target.library).tune_option
+    if not values or not option:
         return None
     text = tune_text(values, evidence)
     try:
         with whole(path, 0o644) as staged:
             staged.write_text(text, encoding="ascii", errors="replace")
-            _prove(staged, target, space, setting, values, runner)
+            loading = (option, str(staged.absolute()))
+            _prove(loading, target, space, setting, values, runner)
     except OSError as problem:
         raise WorkError(f"cannot write the parameter file {path}: {problem.strerror}") from None
     return path
@@ -57,7 +60,7 @@ def tune_text(values: dict[str, str], evidence: list[str]) -> str:
 
 
 def _prove(
-    staged: Path,
+    loading: tuple[str, str],
     target: Target,
     space: Space,
     setting: Setting,
@@ -67,9 +70,9 @@ def _prove(
     spec = target.spec(space, setting)
     loaded = dataclasses.replace(
         spec,
-        mca={},
+        parameters=spec.parameters | {LIBRARY: {}},
         expected=values,
-        launch_options=(*spec.launch_options, "--tune", str(staged.absolute())),
+        launch_options=(*spec.launch_options, *loading),
         metric=None,
     )
     record = runner.run(loaded)

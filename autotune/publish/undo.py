@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from autotune.config.cluster import known_family
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.publish.block import Split, split
 from autotune.publish.formats import find
@@ -83,6 +84,7 @@ def _library_of(header: Header) -> Library:
     if header.format == MpichJson.name:
         raise UsageError("it is made from the library's own tree")
     family, _, rest = header.mpi.partition(" ")
+    known_family(family)
     return Library(family, rest.partition("seen with ")[2].rstrip(")"), "", "")
 
 

@@ -9,6 +9,7 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 from autotune.errors import UsageError
 from autotune.space.legal import illegal
@@ -18,14 +19,15 @@ from autotune.space.resolve import title
 from autotune.space.setting import Setting, Value
 from autotune.space.space import Space
 from autotune.space.trust import check_value, runs_programs
+from runner.mpi.families import adapter
 from runner.mpi.library import Library
 from runner.mpi.policies import placement_of
+from runner.types import LIBRARY
 
 PREFIXES: Mapping[str, Target] = {"OMPI_MCA_": "mca", "PRTE_MCA_": "prte", "PMIX_MCA_": "pmix"}
 """Of a parameter as an environment variable: what it is without."""
 _HYDRA = {"HYDRA_BINDING": "bind_to", "HYDRA_MAPPING": "map_by"}
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
-_RUNTIME = re.compile(r"(prte|orte|plm|rmaps|ras|odls|oob|ess|state|hwloc_default)_\w+")
 _OWN = ("mpi_show_mca_params", "mpi_show_mca_params_file")
 """What autotune itself gives to every launch."""
 _EDITS = 2
@@ -125,16 +127,14 @@ def _target(name: str, library: Library) -> Target:
         )
     if usual != "mca" or name in library.params:
         return usual
-    own = ("MPIR_CVAR_", "MPICH_") if library.family == "mpich" else ()
-    if _VARIABLE.fullmatch(name):
-        return "mca" if name.startswith(own or ("\0",)) else "env"
-    if library.family == "mpich":
+    launcher = adapter(library)
+    kind = launcher.kind_of(name)
+    if kind is None and not _VARIABLE.fullmatch(name):
         raise UsageError(
-            f"{name} is no parameter of {title(library)}, whose parameters are variables "
-            "(MPIR_CVAR_...)"
+            f"{name} is no parameter of {title(library)}, whose parameters are "
+            f"{launcher.parameter_names}"
         )
-    new = library.version_tuple >= (5,)
-    return "prte" if new and _RUNTIME.fullmatch(name) else "mca"
+    return cast(Target, kind or "env")
 
 
 def _refuse_mistyped(name: str, target: Target, library: Library, space: Space) -> None:
@@ -148,11 +148,12 @@ def _refuse_mistyped(name: str, target: Target, library: Library, space: Space) 
         hint = f"did you mean {' or '.join(near)}?"
     else:
         return
-    out = f"\nIf {name} is meant, give OMPI_MCA_{name}=VALUE: it is tried as it is."
+    variable = next(iter(adapter(library).variables({target: {name: ""}}, {})), name)
+    out = f"\nIf {name} is meant, give {variable}=VALUE: it is tried as it is."
     raise UsageError(
         f"{name} is no parameter of space {space.name}, and {title(library)} does not list it; "
         + hint
-        + (out if library.family == "openmpi" and target == "mca" else "")
+        + (out if target == LIBRARY and variable != name else "")
     )
 
 

@@ -17,6 +17,7 @@ from autotune.space.setting import Setting, Value, normalise_value
 from autotune.space.space import Constraint, Space
 from autotune.space.version import matches
 from autotune.space.words import Argument
+from runner.mpi.families import family
 from runner.mpi.library import Library, ParamInfo
 
 _LISTED = "mca"
@@ -222,5 +223,4 @@ def _without_hopeless(space: Space, names: Mapping[str, str]) -> Space:
 
 def title(library: Library) -> str:
     """Name and version for messages."""
-    family = {"openmpi": "Open MPI", "mpich": "MPICH"}.get(library.family, library.family)
-    return f"{family} {library.version}".strip()
+    return f"{family(library.family).title} {library.version}".strip()

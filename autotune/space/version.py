@@ -6,6 +6,7 @@ import operator
 import re
 from collections.abc import Callable
 
+from autotune.config.cluster import known_family
 from autotune.errors import UsageError
 from runner.mpi.library import Library
 
@@ -38,7 +39,10 @@ def matches(spec: str, library: Library) -> bool:
 
 
 def parse(spec: str) -> tuple[str, list[tuple[str, tuple[int, ...]]]]:
-    """Family and bounds; raises :class:`UsageError` if ``spec`` cannot be read."""
+    """Family and bounds.
+
+    Raises :class:`UsageError` if ``spec`` cannot be read or names a family that nobody knows.
+    """
     match = _SPEC.fullmatch(spec)
     if match is None:
         raise UsageError(
@@ -48,4 +52,4 @@ def parse(spec: str) -> tuple[str, list[tuple[str, tuple[int, ...]]]]:
         (sign, tuple(int(part) for part in number.split(".")))
         for sign, number in _BOUND.findall(match[2])
     ]
-    return match[1], bounds
+    return known_family(match[1]), bounds

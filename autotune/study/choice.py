@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from autotune.store import Store, StudyKey
 from autotune.study.events import Note, Watcher
+from autotune.study.former_programs import has_study
 from autotune.study.target import Target
 
 
@@ -21,7 +22,7 @@ def as_begun(
     if app.metric is None or app.metric.startswith("json:") or app.metric_choice is not None:
         return target
     before = dataclasses.replace(target, app=app.model_copy(update={"metric_choice": "last"}))
-    if not store.has_study(key_of(before)) or store.has_study(key_of(target)):
+    if not has_study(store, key_of(before), before) or has_study(store, key_of(target), target):
         return target
     watch(
         Note(

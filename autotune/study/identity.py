@@ -35,7 +35,7 @@ def study_key(
         app=AppInfo(
             name=target.app.name,
             program=program[0],
-            program_hash=program_hash(program),
+            program_hash=program_hash(program, target.cwd),
             argv=program[1:],
             input=target.input,
             metric=_figure(target),

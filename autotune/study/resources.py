@@ -1,4 +1,4 @@
-"""Processes and workers of a launch: how many are started, and which cores each one gets.
+"""Processes and workers of a launch: how many are started on the cores that there are.
 
 ``--ranks`` is the number of cores that every candidate may use (docs/design.md, "Names"): the
 default starts one process on each, a setting may start fewer with several workers each.
@@ -7,12 +7,10 @@ default starts one process on each, a setting may start fewer with several worke
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
-
-_BINDING_WORDS = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--cpus-per-proc")
 
 
 def layout(cores: int, resources: Mapping[str, str]) -> tuple[int, int]:
@@ -55,30 +53,6 @@ def require_room(space: Space, cores: int) -> None:
                 f"space {space.name} allows {setting.key}: {problem}.\nWrite a constraint that "
                 'rules it out, or levels = "divisors: ranks".'
             ) from None
-
-
-def placement(
-    chosen: Mapping[str, str],
-    workers: int,
-    family: str,
-    launch_options: Sequence[str] = (),
-    oversubscribed: bool = False,
-) -> dict[str, str]:
-    """``chosen`` with what gives each process as many cores as it has workers.
-
-    Open MPI binds a small number of processes to one core each; a process with several workers
-    needs ``PE=`` with ``--bind-to core`` (the only two words that go together in 4.1 and 5.0).
-    Wider or no binding that was asked for is left alone, and so is a library that does not bind.
-    With more ranks than cores 5.0 cannot share out cores, so that nothing is bound.
-    """
-    words = dict(chosen)
-    said = any(word in _BINDING_WORDS for word in launch_options)
-    said = said or "PE=" in words.get("map_by", "").upper()
-    if workers == 1 or family != "openmpi" or said or words.get("bind_to", "core") != "core":
-        return words
-    if oversubscribed:
-        return words | {"bind_to": "none"}
-    return words | {"map_by": f"{words.get('map_by', 'slot')}:PE={workers}", "bind_to": "core"}
 
 
 def _count(name: str, text: str) -> int:

@@ -13,6 +13,7 @@ from autotune.study.bench import MachineBench
 from autotune.study.book import ledger_of
 from autotune.study.budget import BudgetSpent
 from autotune.study.events import Note, Waiting, Watcher, silent
+from autotune.study.former_programs import begun_key
 from autotune.study.heartbeat import Heartbeat
 from autotune.study.target import Target, limit_words
 from runner.cpuset import text_of
@@ -46,7 +47,7 @@ class Session:
         self.shared = shared
         self.budget_s = budget_s
         self.store = store
-        self.study = store.study(key)
+        self.study = store.study(begun_key(store, key, target, watch))
         self.target = target
         self.space = space
         self.watch = watch

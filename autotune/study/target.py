@@ -16,13 +16,16 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.study.launcher_line import fixed_parameters, without_parameters
 from autotune.study.objective import Objective
-from autotune.study.resources import layout, placement, require_room
+from autotune.study.resources import layout, require_room
 from autotune.words import seconds
 from runner.mpi.base import Adapter
+from runner.mpi.families import adapter as adapter_of
 from runner.mpi.library import Library
 from runner.types import LaunchSpec, MetricChoice
 
 MAX_RANKS = 4096
+NOT_PARAMETERS = frozenset({"placement", "env", "arg", "resource"})
+"""Parts of a launched setting that are no native parameters of the library or its launcher."""
 LONGEST_RUN_S = 3600.0
 """Seconds after which a run is ended where nobody said how long it may take."""
 
@@ -177,15 +180,9 @@ class Target:
         return LaunchSpec(
             program=(*self.program, *arguments),
             ranks=processes,
-            mca=dict(groups.get("mca", {})),
-            prte=dict(groups.get("prte", {})),
-            pmix=dict(groups.get("pmix", {})),
-            placement=placement(
-                self.placement | groups.get("placement", {}),
-                workers,
-                self.library.family,
-                options,
-                self.oversubscribed,
+            parameters={k: dict(v) for k, v in groups.items() if k not in NOT_PARAMETERS},
+            placement=adapter_of(self.library).share_cores(
+                self.placement | groups.get("placement", {}), workers, options, self.oversubscribed
             ),
             env=self.surroundings.env | groups.get("env", {}),
             launch_options=options,

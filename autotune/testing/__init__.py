@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from autotune.testing.format import FormatContract
+    from autotune.testing.mpi_library import MpiLibraryContract
     from autotune.testing.scheduler import SchedulerContract
     from autotune.testing.strategy import StrategyContract
 
 _MODULES = {
     "FormatContract": "autotune.testing.format",
+    "MpiLibraryContract": "autotune.testing.mpi_library",
     "SchedulerContract": "autotune.testing.scheduler",
     "StrategyContract": "autotune.testing.strategy",
 }
 
-__all__ = ["FormatContract", "SchedulerContract", "StrategyContract"]
+__all__ = ["FormatContract", "MpiLibraryContract", "SchedulerContract", "StrategyContract"]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shlex
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
+from runner.errors import RunnerUsageError
 from runner.mpi.library import Library
-from runner.types import LaunchSpec, ReadBack
+from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 
 @dataclass(frozen=True)
@@ -27,10 +30,65 @@ class Probe:
 
 
 class Adapter(ABC):
-    """One MPI library: a setting as command line and environment, and the read-back."""
+    """One MPI library: a setting as command line and environment, and the read-back.
+
+    One class a family, registered in :mod:`runner.mpi.families`.  What the others ask of a family
+    they ask here, never by its name; what is not overridden is what a library without that ability
+    says.  :class:`autotune.testing.MpiLibraryContract` is what a class must keep.
+    """
+
+    family: ClassVar[str]
+    """Its name in ``--mpi``, in definitions and in the results database: lower-case letters."""
+    title: ClassVar[str]
+    """Its name for people."""
+    kinds: ClassVar[tuple[str, ...]] = (LIBRARY,)
+    """Kinds of native parameters that it takes (:attr:`runner.types.LaunchSpec.parameters`)."""
+    parameter_names: ClassVar[str] = "those that it lists"
+    """What its own parameters are called, for messages."""
+    placement_names: ClassVar[frozenset[str]] = frozenset({"map_by", "bind_to"})
+    """What of the placement it has words for."""
+    reads_back: ClassVar[bool] = False
+    """Whether :meth:`probe` tells the values in force; without, they are ``not observable``."""
+    checks_values: ClassVar[bool] = False
+    """Whether a number or choice that it does not understand stops the launch."""
+    tune_option: ClassVar[str] = ""
+    """Option of the launcher that loads a file of ``--mca NAME VALUE`` lines; empty: none."""
+    on_testbed: ClassVar[bool] = False
+    """Whether its launcher starts ranks on the nodes of :mod:`runner.testbed`."""
+    identify_environment: ClassVar[Mapping[str, str]] = {}
+    """Variables without which its launcher does not even print its version."""
+    rank_variables: ClassVar[tuple[str, ...]] = ()
+    """Environment variables whose value is a process's rank."""
+    forwards_input: bool = False
+    """Whether a file behind the launcher's line (``< FILE``) reaches rank 0 whole, with its end."""
+    hiccups: ClassVar[tuple[str, ...]] = ()
+    """What the launcher prints where it failed by itself, now and then, before any rank began."""
+    refusals: ClassVar[tuple[str, ...]] = ()
+    """Texts by which the launcher says that it did not start the program."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
+
+    @classmethod
+    @abstractmethod
+    def version_in(cls, text: str) -> str | None:
+        """The version that ``text``, printed by ``LAUNCHER --version``, tells of this family; None
+        where it is another's."""
+
+    @classmethod
+    def complete(cls, library: Library) -> Library:
+        """``library`` with the parameters that it lists.  Raises RunnerError where they cannot be
+        had though the family has a command for it."""
+        return library
+
+    def refuse_unknown_kinds(self, spec: LaunchSpec) -> None:
+        """Raise RunnerUsageError for parameters of a kind that this library does not have."""
+        for kind, values in spec.parameters.items():
+            if values and kind not in self.kinds:
+                raise RunnerUsageError(
+                    f"{self.title} {self.library.version} has no parameters of the kind {kind!r} "
+                    f"({', '.join(values)}); it has {', '.join(self.kinds)}"
+                )
 
     @abstractmethod
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
@@ -80,13 +138,38 @@ class Adapter(ABC):
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
         """Mapping and binding as words of the command line."""
 
-    rank_variables: tuple[str, ...] = ()
-    """Environment variables whose value is a process's rank."""
+    @abstractmethod
+    def rank_environment(self, variables: Mapping[str, str]) -> list[str]:
+        """Words of the command line that set ``variables`` for the ranks, not for the launcher."""
 
-    forwards_input: bool = False
-    """Whether a file behind the launcher's line (``< FILE``) reaches rank 0 whole, with its end."""
+    @abstractmethod
+    def variables(
+        self, parameters: Mapping[str, Mapping[str, str]], placement: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Parameters by kind and placement as environment variables of the launcher, as far as it
+        has such."""
 
-    hiccups: tuple[str, ...] = ()
-    """What the launcher prints where it failed by itself, now and then, before any rank began."""
-    refusals: tuple[str, ...] = ()
-    """Texts by which the launcher says that it did not start the program."""
+    def kind_of(self, name: str) -> str | None:
+        """The kind of a parameter that the library does not list, by its name; None: it can be
+        none of its parameters."""
+        return None
+
+    def share_cores(
+        self,
+        placement: Mapping[str, str],
+        workers: int,
+        launch_options: Sequence[str] = (),
+        oversubscribed: bool = False,
+    ) -> dict[str, str]:
+        """``placement`` with what gives each rank as many cores as it has workers; unchanged where
+        the launcher does not bind by itself."""
+        return dict(placement)
+
+    def own_library(self) -> Path | None:
+        """The ``libmpi`` that belongs to the launcher, for programs that load one by its path."""
+        return None
+
+    def values_in_force(self, environment: dict[str, str]) -> dict[str, str]:
+        """Library parameters in force in a process with ``environment``, where a command of the
+        library tells: name -> value; "" for one that is known but not shown."""
+        return {}

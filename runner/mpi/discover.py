@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from functools import lru_cache
 from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
-from runner.mpi.base import Adapter
+from runner.mpi.families import adapter, families, family
 from runner.mpi.library import Library
-from runner.mpi.mpich import Mpich
-from runner.mpi.ompi_info import read_parameters
-from runner.mpi.openmpi import OpenMPI
 
-_MPICH = re.compile(r"HYDRA build details:.*?Version:\s+(\S+)", re.DOTALL)
 LAUNCHERS = ("mpirun", "mpiexec")
-_ALTERNATIVES = ("mpirun.openmpi", "mpirun.mpich")
-"""What a distribution calls them where it has both in one place."""
 
 
 def candidates(path: str | None = None) -> list[Path]:
     """Launchers in the order in which they are preferred, each resolved file once."""
+    # What a distribution calls them where it has several families in one place.
+    alternatives = [f"mpirun.{name}" for name in families()]
     places = [Path(sys.executable).parent]
     places += [Path(p) for p in (path or os.environ.get("PATH", "")).split(os.pathsep) if p]
     found: dict[Path, Path] = {}
@@ -33,7 +28,7 @@ def candidates(path: str | None = None) -> list[Path]:
             command = place / name
             if command.is_file() and os.access(command, os.X_OK):
                 found.setdefault(place.resolve(), command)
-        others = [place / name for name in _ALTERNATIVES if os.access(place / name, os.X_OK)]
+        others = [place / name for name in alternatives if os.access(place / name, os.X_OK)]
         same = [found[place.resolve()].resolve()] if place.resolve() in found else []
         for command in others:
             if command.resolve() not in same:
@@ -43,6 +38,10 @@ def candidates(path: str | None = None) -> list[Path]:
 
 def identify(launcher: Path) -> Library | None:
     """The library of ``launcher`` without its parameters, or None where it is no MPI we know."""
+    known = families()
+    environment = dict(os.environ)
+    for kind in known.values():
+        environment |= kind.identify_environment
     try:
         done = subprocess.run(
             [str(launcher), "--version"],
@@ -51,21 +50,15 @@ def identify(launcher: Path) -> Library | None:
             errors="replace",
             timeout=20,
             check=False,
-            env={
-                **os.environ,
-                "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            },
+            env=environment,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
     text = done.stdout + done.stderr
-    hydra = _MPICH.search(text)
-    if hydra:
-        return Library("mpich", hydra[1], str(launcher.parent), str(launcher))
-    open_mpi = re.search(r"\(Open MPI\) v?(\d[\w.]*)|\(OpenRTE\) v?(\d[\w.]*)", text)
-    if open_mpi:
-        return Library("openmpi", open_mpi[1] or open_mpi[2], str(launcher.parent), str(launcher))
+    for name, kind in known.items():
+        version = kind.version_in(text)
+        if version is not None:
+            return Library(name, version, str(launcher.parent), str(launcher))
     return None
 
 
@@ -94,7 +87,8 @@ def find(wanted: str | None = None) -> Library:
         )
     raise RunnerUsageError(
         f"no MPI matches --mpi {wanted!r}; found: {_listed(found)}.\n"
-        "Give a family (openmpi, mpich), a family with a version (openmpi-5.0), or a directory."
+        f"Give a family ({', '.join(families())}), a family with a version (openmpi-5.0), or a "
+        "directory."
     )
 
 
@@ -111,14 +105,19 @@ def _at(place: Path) -> Library:
         if library:
             return library
     wrong = (
-        "it holds no launcher (mpirun, mpiexec) of Open MPI or MPICH"
+        f"it holds no launcher ({', '.join(LAUNCHERS)}) of {_titles()}"
         if place.exists()
         else "there is no such file or directory"
     )
     raise RunnerUsageError(
         f"--mpi {place}: {wrong}; found elsewhere: {_listed(libraries())}.\nGive a family "
-        "(openmpi, mpich), a family with a version (openmpi-5.0), or an MPI's directory or mpirun."
+        f"({', '.join(families())}), a family with a version (openmpi-5.0), or an MPI's directory "
+        "or mpirun."
     )
+
+
+def _titles() -> str:
+    return " or ".join(kind.title for kind in families().values())
 
 
 def _listed(found: list[Library]) -> str:
@@ -134,22 +133,7 @@ def _matches(library: Library, wanted: str) -> bool:
 
 
 def _complete(library: Library) -> Library:
-    if library.family != "openmpi":
-        return library
-    info = Path(library.bin) / "ompi_info"
-    if not info.exists():
-        located = shutil.which("ompi_info")
-        if located is None:
-            raise RunnerError(
-                f"{library.launcher} is Open MPI {library.version}, but its ompi_info was not "
-                f"found in {library.bin}: without it no parameter can be checked.  Install "
-                "the full package."
-            )
-        info = Path(located)
-    params = read_parameters(info)
-    return Library(library.family, library.version, library.bin, library.launcher, params)
+    return family(library.family).complete(library)
 
 
-def adapter(library: Library) -> Adapter:
-    """The adapter of a library's family."""
-    return OpenMPI(library) if library.family == "openmpi" else Mpich(library)
+__all__ = ["LAUNCHERS", "adapter", "candidates", "find", "identify", "libraries"]

@@ -30,8 +30,8 @@ class ParamInfo:
 class Library:
     """One MPI installation.
 
-    ``family`` is ``openmpi`` or ``mpich``; ``version`` as the library prints it; ``bin`` the
-    directory of its commands.  ``params`` is filled by discovery, empty where the
+    ``family`` is one of :func:`runner.mpi.families.families`; ``version`` as the library prints it;
+    ``bin`` the directory of its commands.  ``params`` is filled by discovery, empty where the
     library cannot tell.
     """
 

@@ -6,24 +6,38 @@ most text in silence; so every value is ``not observable`` here, and says so in 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from runner.mpi.base import Adapter, Probe
-from runner.mpi.mpich_library import shared_library
-from runner.types import LaunchSpec, ReadBack
+from runner.mpi.mpich_library import FAMILY, shared_library, values_in_force
+from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 _PREFIXES = ("MPIR_CVAR_", "MPICH_")
+_VERSION = re.compile(r"HYDRA build details:.*?Version:\s+(\S+)", re.DOTALL)
+_PLACEMENT = {"map_by": "HYDRA_MAPPING", "bind_to": "HYDRA_BINDING"}
+"""Placement as variables of Hydra, which has no other order of ranks."""
 
 
 class Mpich(Adapter):
+    family = FAMILY
+    title = "MPICH"
+    parameter_names = "variables (MPIR_CVAR_...)"
+    placement_names = frozenset(_PLACEMENT)
+    checks_values = True
     rank_variables = ("PMI_RANK",)
     refusals = ("unrecognized argument", "unable to find", "execvp error", "no executable provided")
+
+    @classmethod
+    def version_in(cls, text: str) -> str | None:
+        found = _VERSION.search(text)
+        return found[1] if found else None
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
         words = [self.library.launcher, "-n", str(spec.ranks), *spec.launch_options]
         words += self.placement_words(spec.placement, spec.oversubscribe)
-        for name, value in spec.mca.items():
-            words += ["-genv", name, value]
+        words += self.rank_environment(spec.of(LIBRARY))
         return [*words, *self.program(spec)]
 
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
@@ -50,8 +64,28 @@ class Mpich(Adapter):
         return env
 
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
-        read_back = {name: ReadBack("not observable", value) for name, value in spec.mca.items()}
+        read_back = {
+            name: ReadBack("not observable", value) for name, value in spec.of(LIBRARY).items()
+        }
         return Probe(initialised=None, read_back=read_back)
+
+    def rank_environment(self, variables: Mapping[str, str]) -> list[str]:
+        return [word for pair in variables.items() for word in ("-genv", *pair)]
+
+    def variables(
+        self, parameters: Mapping[str, Mapping[str, str]], placement: Mapping[str, str]
+    ) -> dict[str, str]:
+        placed = {_PLACEMENT[n]: v for n, v in placement.items() if n in _PLACEMENT}
+        return dict(parameters.get(LIBRARY, {})) | placed
+
+    def kind_of(self, name: str) -> str | None:
+        return LIBRARY if name.startswith(_PREFIXES) else None
+
+    def own_library(self) -> Path | None:
+        return shared_library(self.library)
+
+    def values_in_force(self, environment: dict[str, str]) -> dict[str, str]:
+        return values_in_force(self.library, environment)
 
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         return {k: v for k, v in environment.items() if k.startswith(_PREFIXES)}

@@ -17,6 +17,7 @@ from typing import Any
 from runner.mpi.library import Library
 
 Tree = dict[str, Any]
+FAMILY = "mpich"
 TIMEOUT_S = 20
 _TREE = re.compile(rb'\{"collective=[^\0]{2,1000000}\0')
 _ALGORITHM = re.compile(r'"algorithm=(MPI[A-Z]+)_')
@@ -27,7 +28,7 @@ _LINE = re.compile(
 
 def shared_library(library: Library) -> Path | None:
     """The ``libmpi`` that belongs to the launcher; None where it does not lie beside it."""
-    if library.family != "mpich":
+    if library.family != FAMILY:
         return None
     prefix = Path(library.bin).resolve().parent
     # Distributions keep MPICH beside Open MPI, whose library has the name libmpi too: the ABI that
@@ -70,7 +71,7 @@ def values_in_force(library: Library, environment: dict[str, str]) -> dict[str, 
     ``mpivars``, or it cannot start (MPICH aborts on a value that it does not understand).
     """
     command = Path(library.bin) / "mpivars"
-    if library.family != "mpich" or not command.is_file():
+    if library.family != FAMILY or not command.is_file():
         return {}
     try:
         done = subprocess.run(

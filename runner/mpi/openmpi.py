@@ -9,16 +9,22 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from runner.cpuset import core_numbers, text_of
+from runner.errors import RunnerError
 from runner.mpi.base import Adapter, Probe
 from runner.mpi.library import Library
+from runner.mpi.ompi_info import read_parameters
 from runner.mpi.openmpi_files import PARAM_FILES, parameter_files, read_parameter_file
 from runner.mpi.openmpi_traffic import not_registered, without_traffic
 from runner.mpi.policies import POLICIES, placement_of
 from runner.mpi.values import same_value
-from runner.types import LaunchSpec, ReadBack
+from runner.scheduler import allocation
+from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 SHOW_FILE = "mca-params.txt"
 _SIZE = re.compile(r"\(out of a total of (\d+)\)")
@@ -26,8 +32,12 @@ _ENV_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
 _YIELD = "mpi_yield_when_idle"
 _WIDE = ("l1cache", "l2cache", "l3cache", "numa", "package", "socket")
 _HOSTS = {"--hostfile", "-hostfile", "--machinefile", "--host", "-host", "-H"}
-_ALLOCATED = ("SLURM_JOB_NUM_NODES", "PBS_NODEFILE", "LSB_MCPU_HOSTS", "PE_HOSTFILE")
-"""Of a batch system: where one of them is set to anything but 1, several nodes may be used."""
+_BINDING_WORDS = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--cpus-per-proc")
+_RUNTIME, _PMIX = "prte", "pmix"
+"""Kinds of parameters: of what starts the ranks (ORTE in 4.1, PRRTE in 5.0), and of PMIx."""
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_OF_RUNTIME = re.compile(r"(prte|orte|plm|rmaps|ras|odls|oob|ess|state|hwloc_default)_\w+")
+_VERSION = re.compile(r"\(Open MPI\) v?(\d[\w.]*)|\(OpenRTE\) v?(\d[\w.]*)")
 # Set by the launcher for its own processes (4.1 hands them down as if a user had); not a setting.
 _LAUNCHER_OWN = re.compile(
     r"^(orte_|ess$|ess_|pmix$|prte_|mpi_show_mca_params|mpi_oversubscribe$|plm_|rmaps_)"
@@ -55,6 +65,18 @@ def parse_shown(text: str) -> tuple[int | None, dict[str, tuple[str, str]]]:
 
 
 class OpenMPI(Adapter):
+    family = "openmpi"
+    title = "Open MPI"
+    kinds = (LIBRARY, _RUNTIME, _PMIX)
+    placement_names = frozenset(POLICIES)
+    reads_back = True
+    tune_option = "--tune"
+    on_testbed = True
+    # Root has to say so twice; for anybody else the two variables mean nothing.
+    identify_environment: ClassVar[Mapping[str, str]] = {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    }
     rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
     # Seen now and then with 5.0.11, exit code 213; the same command then works.
     hiccups = ("PMIx server's listener thread failed to start",)
@@ -83,11 +105,30 @@ class OpenMPI(Adapter):
         self.prrte = library.version_tuple >= (5,)
         self.forwards_input = not self.prrte
 
+    @classmethod
+    def version_in(cls, text: str) -> str | None:
+        found = _VERSION.search(text)
+        return (found[1] or found[2]) if found else None
+
+    @classmethod
+    def complete(cls, library: Library) -> Library:
+        info = Path(library.bin) / "ompi_info"
+        if not info.exists():
+            located = shutil.which("ompi_info")
+            if located is None:
+                raise RunnerError(
+                    f"{library.launcher} is Open MPI {library.version}, but its ompi_info was not "
+                    f"found in {library.bin}: without it no parameter can be checked.  Install "
+                    "the full package."
+                )
+            info = Path(located)
+        return dataclasses.replace(library, params=read_parameters(info))
+
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
         words = [self.library.launcher, "-n", str(spec.ranks)]
         words += [*_yielding(spec), *spec.launch_options]
         words += self.placement_words(self._spread(spec), spec.oversubscribe)
-        for option, settings in (("--mca", spec.mca), *self._runtime(spec)):
+        for option, settings in (("--mca", spec.of(LIBRARY)), *self._runtime(spec)):
             for name, value in settings.items():
                 words += [option, name, value]
         if spec.clean_env and self.prrte and "HOME" in os.environ:
@@ -115,9 +156,9 @@ class OpenMPI(Adapter):
 
     def _runtime(self, spec: LaunchSpec) -> tuple[tuple[str, dict[str, str]], ...]:
         if self.prrte:
-            return (("--prtemca", spec.prte), ("--pmixmca", spec.pmix))
+            return (("--prtemca", spec.of(_RUNTIME)), ("--pmixmca", spec.of(_PMIX)))
         # 4.1 has one namespace for the library and its run-time environment.
-        return (("--mca", spec.prte), ("--mca", spec.pmix))
+        return (("--mca", spec.of(_RUNTIME)), ("--mca", spec.of(_PMIX)))
 
     def _spread(self, spec: LaunchSpec) -> dict[str, str]:
         """5.0 puts all ranks of an oversubscribed launch without a policy on the first of several
@@ -160,11 +201,60 @@ class OpenMPI(Adapter):
             env[PARAM_FILES] = "none"
             if self.prrte:
                 env["HOME"] = "/nonexistent"
-        # Root has to say so twice; for anybody else the two variables mean nothing.
-        env["OMPI_ALLOW_RUN_AS_ROOT"] = "1"
-        env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+        env |= self.identify_environment
         env.update(spec.env)
         return env
+
+    def rank_environment(self, variables: Mapping[str, str]) -> list[str]:
+        return [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
+
+    def variables(
+        self, parameters: Mapping[str, Mapping[str, str]], placement: Mapping[str, str]
+    ) -> dict[str, str]:
+        own, runtime, pmix = _ENV_PREFIXES if self.prrte else _ENV_PREFIXES[:1] * 3
+        placed = {POLICIES[n][self.prrte]: v for n, v in placement.items() if n in POLICIES}
+        return {
+            prefix + name: value
+            for prefix, values in (
+                (own, parameters.get(LIBRARY, {})),
+                (runtime, parameters.get(_RUNTIME, {})),
+                (runtime, placed),
+                (pmix, parameters.get(_PMIX, {})),
+            )
+            for name, value in values.items()
+        }
+
+    def kind_of(self, name: str) -> str | None:
+        if _VARIABLE.fullmatch(name):
+            return None
+        return _RUNTIME if self.prrte and _OF_RUNTIME.fullmatch(name) else LIBRARY
+
+    def share_cores(
+        self,
+        placement: Mapping[str, str],
+        workers: int,
+        launch_options: Sequence[str] = (),
+        oversubscribed: bool = False,
+    ) -> dict[str, str]:
+        """Open MPI binds a small number of processes to one core each; a process with several
+        workers needs ``PE=`` with ``--bind-to core`` (the only two words that go together in 4.1
+        and 5.0).  Wider or no binding that was asked for is left alone.  With more ranks than cores
+        5.0 cannot share out cores, so that nothing is bound."""
+        words = dict(placement)
+        said = any(word in _BINDING_WORDS for word in launch_options)
+        said = said or "PE=" in words.get("map_by", "").upper()
+        if workers == 1 or said or words.get("bind_to", "core") != "core":
+            return words
+        if oversubscribed:
+            return words | {"bind_to": "none"}
+        return words | {"map_by": f"{words.get('map_by', 'slot')}:PE={workers}", "bind_to": "core"}
+
+    def own_library(self) -> Path | None:
+        prefix = Path(self.library.bin).resolve().parent
+        found = sorted(prefix.glob("lib/libmpi.so.*")) or sorted(prefix.glob("lib/libmpi.so"))
+        # Distributions keep the libraries of MPICH beside it; 40 is the ABI of Open MPI.
+        found = found or sorted(prefix.glob("lib/*-linux-gnu*/libmpi.so.40"))
+        return found[0] if found else None
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
         # Rank 0 writes it before the barrier at the end of MPI_Init, when all have met.
@@ -177,7 +267,7 @@ class OpenMPI(Adapter):
             return Probe(initialised=False)
         size, shown = parse_shown(text)
         options = (*_yielding(spec), *spec.launch_options)
-        ours = _values_of(options) | spec.mca | spec.expected
+        ours = _values_of(options) | spec.of(LIBRARY) | spec.expected
         inherited = {
             name: f"{value} ({source})"
             for name, (value, source) in shown.items()
@@ -188,7 +278,7 @@ class OpenMPI(Adapter):
         # The launcher hands a placement that was asked for down under the parameter's own name.
         placed = {p for p in POLICIES if p in spec.placement or _option(p) in spec.launch_options}
         inherited = {k: v for k, v in inherited.items() if placement_of(k) not in placed}
-        asked = spec.mca | spec.expected
+        asked = spec.of(LIBRARY) | spec.expected
         read_back = {name: self._state(name, value, shown) for name, value in asked.items()}
         read_back |= without_traffic(read_back, shown) if _one_node(spec) else {}
         return Probe(
@@ -242,8 +332,7 @@ class OpenMPI(Adapter):
 
 def _one_node(spec: LaunchSpec) -> bool:
     """Whether all ranks are surely on the launcher's own node."""
-    several = any(os.environ.get(name, "1") != "1" for name in _ALLOCATED)
-    return spec.ranks > 1 and not several and not _several_hosts(spec)
+    return spec.ranks > 1 and not allocation(os.environ).several and not _several_hosts(spec)
 
 
 def _option(policy: str) -> str:
@@ -263,7 +352,7 @@ def _yielding(spec: LaunchSpec) -> tuple[str, ...]:
     instead of 1.1).  Whoever else names the parameter decides it: 4.1 joins the values of one
     that is given twice.
     """
-    told = _YIELD in spec.mca or _YIELD in spec.launch_options
+    told = _YIELD in spec.of(LIBRARY) or _YIELD in spec.launch_options
     told = told or f"{_ENV_PREFIXES[0]}{_YIELD}" in os.environ | spec.env
     if told or not (spec.oversubscribe and _several_hosts(spec)):
         return ()

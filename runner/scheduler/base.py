@@ -34,10 +34,24 @@ class Job:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Allocation:
+    """The nodes that a process may use: their names as its scheduler lists them ("" where it does
+    not say), and whether they are ``several``."""
+
+    nodes: str = ""
+    several: bool = False
+
+
 class Scheduler(ABC):
     """Submits, looks, cancels.  Every method raises RunnerError where the scheduler refuses."""
 
     name: ClassVar[str]
+
+    @classmethod
+    def allocation(cls, environment: Mapping[str, str]) -> Allocation | None:
+        """What a process with this environment was given by this scheduler; None: nothing."""
+        return None
 
     @abstractmethod
     def require(self) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from runner.errors import RunnerError
-from runner.scheduler.base import Job, Scheduler, State, output_of
+from runner.scheduler.base import Allocation, Job, Scheduler, State, output_of
 
 _WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "SUSPENDED", "RESV_DEL_HOLD"})
 _ENDED = frozenset(
@@ -23,6 +23,14 @@ class Slurm(Scheduler):
     """Each worker is a batch job on nodes of its own (``--exclusive``)."""
 
     name = "slurm"
+
+    @classmethod
+    def allocation(cls, environment: Mapping[str, str]) -> Allocation | None:
+        nodes = environment.get("SLURM_JOB_NODELIST", "")
+        count = environment.get("SLURM_JOB_NUM_NODES", "")
+        if not nodes and not count:
+            return None
+        return Allocation(nodes, several=count not in ("", "1"))
 
     def require(self) -> None:
         missing = [word for word in ("sbatch", "squeue", "scancel") if shutil.which(word) is None]

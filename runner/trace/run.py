@@ -14,6 +14,7 @@ from typing import Literal
 from runner.complaint import telling_lines
 from runner.errors import RunnerError
 from runner.launch import Runner
+from runner.mpi.families import adapter
 from runner.mpi.library import Library
 from runner.trace import substitute
 from runner.trace.build import NoCompiler, make_cache, profiling_library
@@ -106,10 +107,7 @@ def with_variables(spec: LaunchSpec, library: Library, variables: dict[str, str]
 
     Not in the launcher's own environment: the library must not be preloaded into the launcher.
     """
-    words: list[str] = []
-    for name, value in variables.items():
-        pair = ["-x", f"{name}={value}"] if library.family == "openmpi" else ["-genv", name, value]
-        words += pair
+    words = adapter(library).rank_environment(variables)
     return dataclasses.replace(spec, launch_options=(*words, *spec.launch_options))
 
 

@@ -177,7 +177,7 @@ class TestObeyed:
     def test_text_whose_effect_stops_the_job_is_seen(self, prober: Prober, tmp_path: Path) -> None:
         (tmp_path / "tree").write_text(json.dumps(builtin_tree(prober.library)))
         content = Content({"mca": {FILE: str(tmp_path / "tree")}})
-        assert "1 values seen" in prove(prober, find("mpich-env"), content)
+        assert "1 value seen" in prove(prober, find("mpich-env"), content)
 
     def test_a_variable_that_mpich_does_not_have_is_refused(self, prober: Prober) -> None:
         """MPICH itself passes over it in silence."""

@@ -77,7 +77,9 @@ def test_oversubscribed_ranks_of_other_nodes_are_told_to_yield(
     for other in ({"launch_options": ()}, {"oversubscribe": False}):
         assert name not in launcher.command(dataclasses.replace(asked, **other), Path("s"))
     # Who names it, decides it.
-    chosen = launcher.command(dataclasses.replace(asked, mca={name: "0"}), Path("s"))
+    chosen = launcher.command(
+        dataclasses.replace(asked, parameters={"mca": {name: "0"}}), Path("s")
+    )
     assert chosen.count(name) == 1
     assert chosen[chosen.index(name) + 1] == "0"
     monkeypatch.setenv(f"OMPI_MCA_{name}", "0")
@@ -150,7 +152,7 @@ def test_bindings_are_compared_with_the_cpus() -> None:
 
 
 def test_parameters_of_the_run_time_environment() -> None:
-    wanted = spec(prte={"rmaps_x": "1"})
+    wanted = spec(parameters={"prte": {"rmaps_x": "1"}})
     assert "--prtemca" in openmpi("5.0.11").command(wanted, Path("s"))
     assert "--prtemca" not in openmpi("4.1.8").command(wanted, Path("s"))
 
@@ -163,7 +165,7 @@ def test_the_four_states_of_a_parameter(tmp_path: Path) -> None:
         "btl_tcp_links": "2",
         "no_such_thing": "1",
     }
-    probe = openmpi("5.0.11").probe(spec(mca=asked), tmp_path)
+    probe = openmpi("5.0.11").probe(spec(parameters={"mca": asked}), tmp_path)
     states = {name: r.state for name, r in probe.read_back.items()}
     assert states == {
         "btl_sm_eager_limit": "in force",
@@ -177,7 +179,9 @@ def test_the_four_states_of_a_parameter(tmp_path: Path) -> None:
 
 def test_what_was_not_asked_for_is_listed_as_inherited(tmp_path: Path) -> None:
     (tmp_path / SHOW_FILE).write_text(SHOWN)
-    probe = openmpi("5.0.11").probe(spec(mca={"btl_sm_eager_limit": "16384"}), tmp_path)
+    probe = openmpi("5.0.11").probe(
+        spec(parameters={"mca": {"btl_sm_eager_limit": "16384"}}), tmp_path
+    )
     assert list(probe.inherited) == ["mpi_yield_when_idle"]
 
 
@@ -238,7 +242,12 @@ def test_binding_is_read_from_the_ranks() -> None:
 
 
 def test_the_plain_types_survive_json() -> None:
-    wanted = spec(mca={"a": "1"}, launch_options=("--mca", "btl", "^ofi"))
+    wanted = spec(parameters={"mca": {"a": "1"}}, launch_options=("--mca", "btl", "^ofi"))
     assert spec_from_json(to_json(wanted)) == wanted
+    # As it was written when each kind of parameters was a field.
+    former = to_json(wanted) | {"mca": {"a": "1"}, "prte": {"b": "2"}, "pmix": {}}
+    del former["parameters"]
+    read = spec_from_json(former)
+    assert read.parameters == {"mca": {"a": "1"}, "prte": {"b": "2"}}
     record = RunRecord(state="ok", read_back=read_back_placement({"bind_to": "core"}, ["0"]))
     assert record_from_json(to_json(record)) == record

@@ -52,7 +52,7 @@ def test_random_settings_start_and_are_in_force(
         spec = LaunchSpec(
             (sys.executable, "-c", PROGRAM),
             ranks=2,
-            mca=launched.get("mca", {}),
+            parameters={"mca": launched.get("mca", {})},
             placement=launched.get("placement", {}),
             launch_options=("--mca", "btl", "^ofi"),
             oversubscribe=(os.cpu_count() or 1) < 2,
@@ -70,5 +70,5 @@ def test_random_settings_start_and_are_in_force(
         assert done.stdout.count("fine") == 2
         read_back = launcher.probe(spec, scratch).read_back
         assert {name: item.state for name, item in read_back.items()} == dict.fromkeys(
-            spec.mca, "in force"
+            spec.of("mca"), "in force"
         )

@@ -21,7 +21,7 @@ from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.study.identity import study_key
-from autotune.study.resources import layout, placement, require_room
+from autotune.study.resources import layout, require_room
 from autotune.study.target import Target
 from autotune.study.target_request import TargetRequest
 from runner.apps.jacobi3d.inputs import INPUTS
@@ -147,10 +147,11 @@ def test_every_sampled_launch_uses_all_cores(cores: int, seed: int) -> None:
     ],
 )
 def test_what_was_asked_for_stays(chosen: dict[str, str], expected: dict[str, str]) -> None:
-    assert placement(chosen, 2, "openmpi") == expected
-    assert placement(chosen, 1, "openmpi") == chosen
-    assert placement(chosen, 2, "mpich") == chosen
-    assert placement(chosen, 2, "openmpi", ("--bind-to", "none")) == chosen
+    open_mpi, mpich = (adapter(Library(name, "5.0", "", "")) for name in ("openmpi", "mpich"))
+    assert open_mpi.share_cores(chosen, 2) == expected
+    assert open_mpi.share_cores(chosen, 1) == chosen
+    assert mpich.share_cores(chosen, 2) == chosen
+    assert open_mpi.share_cores(chosen, 2, ("--bind-to", "none")) == chosen
 
 
 def test_more_ranks_than_cores_are_not_bound() -> None:

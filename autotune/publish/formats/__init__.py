@@ -58,16 +58,10 @@ def find(name: str) -> Format:
 def usual(content: Content, library: Library) -> list[Format]:
     """What is published where no format is asked for: the user's own files that together hold all
     that can be said in such files.  Raises UsageError where nothing can."""
-    rules = bool(content.rules)
-    if library.family == "mpich":
-        wanted: list[tuple[Format, bool]] = [(MpichJson(), rules), (MpichEnv(), rules)]
-    else:
-        wanted = [(RulesV1(), rules), (UserConf(), rules), (PrteUserConf(), False)]
     chosen = [
         fmt
-        for fmt, needed in wanted
-        # A table of rules in a setting's own values stays with them: they are obeyed as they are.
-        if needed or (not isinstance(fmt, RulesV1) and fmt.part(content, library).names)
+        for fmt in sorted(ALL, key=lambda one: one.usual)
+        if fmt.usual and fmt.family == library.family and _holds(fmt, content, library)
     ]
     if not chosen:
         raise UsageError(
@@ -76,6 +70,15 @@ def usual(content: Content, library: Library) -> list[Format]:
             "Choose with --format NAME (autotune publish --formats lists them), such as sh"
         )
     return chosen
+
+
+def _holds(fmt: Format, content: Content, library: Library) -> bool:
+    """Whether the format has something to say of the content.  A table of rules in a setting's own
+    values stays with them: they are obeyed as they are."""
+    holds_rules = isinstance(fmt, RulesV1)
+    if content.rules and (holds_rules or fmt.loads_rules):
+        return True
+    return not holds_rules and bool(fmt.part(content, library).names)
 
 
 __all__ = ["ALL", "Canary", "Format", "Loading", "find", "names", "usual"]

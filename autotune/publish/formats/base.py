@@ -12,11 +12,10 @@ from typing import ClassVar
 
 from autotune.publish.content import Content
 from autotune.publish.words import check_groups
+from runner.mpi.families import adapter
 from runner.mpi.library import Library
 from runner.mpi.policies import POLICIES
 
-HYDRA = {"map_by": "HYDRA_MAPPING", "bind_to": "HYDRA_BINDING"}
-"""Placement as variables of MPICH's launcher, which has no other order of ranks."""
 CANARY = "autotune-canary"
 """A value that no policy parameter takes: the job must not start."""
 
@@ -55,6 +54,11 @@ class Format(ABC):
     comment: ClassVar[tuple[str, str] | None] = ("# ", "")
     """Signs before and after a comment line; None where the format has none: the header then goes
     into a file of its own beside it."""
+    usual: ClassVar[int] = 0
+    """Its place among the formats that are written where none is asked for, for libraries of its
+    family; 0: not among them."""
+    loads_rules: ClassVar[bool] = False
+    """Whether a file of rules has no effect without this one, which names it."""
     prologue: ClassVar[str] = ""
     """What must come before everything else, the header too."""
     merges: ClassVar[bool] = False
@@ -118,22 +122,14 @@ def policies(content: Content, library: Library) -> dict[str, str]:
 def variables(content: Content, library: Library) -> dict[str, str]:
     """Everything that environment variables can say, for this library's family and generation."""
     groups = content.groups
-    if library.family == "mpich":
-        placed = groups.get("placement", {})
-        hydra = {HYDRA[name]: value for name, value in placed.items() if name in HYDRA}
-        return dict(groups.get("mca", {})) | hydra | dict(groups.get("env", {}))
-    new = library.version_tuple >= (5,)
-    runtime, pmix = ("PRTE_MCA_", "PMIX_MCA_") if new else ("OMPI_MCA_", "OMPI_MCA_")
-    found = {f"OMPI_MCA_{n}": v for n, v in groups.get("mca", {}).items()}
-    found |= {f"{runtime}{n}": v for n, v in groups.get("prte", {}).items()}
-    found |= {f"{runtime}{n}": v for n, v in policies(content, library).items()}
-    found |= {f"{pmix}{n}": v for n, v in groups.get("pmix", {}).items()}
-    return found | dict(groups.get("env", {}))
+    said = adapter(library).variables(groups, groups.get("placement", {}))
+    return said | dict(groups.get("env", {}))
 
 
-def hydra_canaries(content: Content) -> list[Canary]:
-    """For each number or choice of MPICH, and each placement, a word that stops the job.  Most
-    variables that hold text take any, and nothing shows them: they stay unseen."""
+def value_canaries(content: Content) -> list[Canary]:
+    """For each number or choice of a library that checks them, and each placement, a word that
+    stops the job.  Most variables that hold text take any, and nothing shows them: they stay
+    unseen."""
     return [
         Canary(content.with_value(group, name, CANARY), frozenset({(group, name)}))
         for group in ("mca", "placement")

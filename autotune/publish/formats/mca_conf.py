@@ -32,6 +32,8 @@ class UserConf(Format):
     suffix = ".conf"
     family = "openmpi"
     merges = True
+    usual = 2
+    loads_rules = True
     relative = ".openmpi/mca-params.conf"
 
     def part(self, content: Content, library: Library) -> Content:
@@ -63,6 +65,7 @@ class SystemConf(UserConf):
 
     name = "openmpi-system"
     summary = "Open MPI parameters of the installation (PREFIX/etc/openmpi-mca-params.conf)"
+    usual = 0
     cluster_wide = True
     file = SYSTEM_FILE
 

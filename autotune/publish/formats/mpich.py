@@ -20,7 +20,7 @@ from autotune.publish.formats.rules_text import RulesV1
 from autotune.publish.formats.shell import Sh
 from autotune.rules import Rule
 from runner.mpi.library import Library
-from runner.mpi.mpich_library import Tree, builtin_tree
+from runner.mpi.mpich_library import FAMILY, Tree, builtin_tree
 
 FILE = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
 _ALGORITHM = re.compile(r"MPIR_[A-Za-z0-9_]{1,100}")
@@ -37,7 +37,9 @@ class MpichEnv(Sh):
     name = "mpich-env"
     summary = "environment script with MPIR_CVAR_ variables of MPICH"
     suffix = ".mpich.sh"
-    family = "mpich"
+    family = FAMILY
+    usual = 2
+    loads_rules = True
 
     def part(self, content: Content, library: Library) -> Content:
         names = content.groups.get("mca", {})
@@ -55,7 +57,7 @@ class MpichJson(RulesV1):
     name = "mpich-json"
     summary = "collective selection of MPICH (MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE)"
     suffix = ".mpich.json"
-    family = "mpich"
+    family = FAMILY
     comment = None
 
     def unobeyed(self, library: Library) -> str | None:

@@ -16,9 +16,11 @@ class PrteUserConf(UserConf):
     name = "prte-user"
     summary = "mapping and binding of Open MPI 5 for one user ($HOME/.prte/mca-params.conf)"
     relative = ".prte/mca-params.conf"
+    usual = 3
+    loads_rules = False
 
     def unobeyed(self, library: Library) -> str | None:
-        if library.family == "openmpi" and library.version_tuple < (5,):
+        if library.family == self.family and library.version_tuple < (5,):
             return f"it is for Open MPI from 5.0 on; the library here is {library.version}"
         return super().unobeyed(library)
 
@@ -34,6 +36,7 @@ class PrteSystemConf(PrteUserConf):
 
     name = "prte-system"
     summary = "mapping and binding of Open MPI 5 for all (PREFIX/etc/prte-mca-params.conf)"
+    usual = 0
     cluster_wide = True
     file = "prte-mca-params.conf"
 

@@ -17,10 +17,11 @@ class RulesV3(RulesV1):
     name = "rules-v3"
     summary = "rules file of coll/tuned, version 3 JSON (Open MPI 6)"
     suffix = ".rules.json"
+    usual = 0
     comment = None
 
     def unobeyed(self, library: Library) -> str | None:
-        if library.family != "openmpi" or library.version_tuple < (6,):
+        if library.family != self.family or library.version_tuple < (6,):
             return f"Open MPI reads it from 6.0 on; here is {library.family} {library.version}"
         return None
 

@@ -18,10 +18,11 @@ class RulesV1(Format):
     summary = "rules file of coll/tuned, version 1 (Open MPI 4 and 5)"
     suffix = ".rules"
     family = "openmpi"
+    usual = 1
     column = ""
 
     def unobeyed(self, library: Library) -> str | None:
-        if library.family == "openmpi" and library.version_tuple >= (6,):
+        if library.family == self.family and library.version_tuple >= (6,):
             return "Open MPI 6 reads sizes of this version differently; use rules-v3"
         return super().unobeyed(library)
 
@@ -54,9 +55,10 @@ class RulesV2(RulesV1):
     name = "rules-v2"
     summary = "rules file of coll/tuned, version 2 (Open MPI from 5.0.7 on)"
     prologue = "rule-file-version-2\n"
+    usual = 0
     column = " 0"
 
     def unobeyed(self, library: Library) -> str | None:
-        if library.family == "openmpi" and library.version_tuple < (5, 0, 7):
+        if library.family == self.family and library.version_tuple < (5, 0, 7):
             return f"Open MPI reads it from 5.0.7 on; the library here is {library.version}"
         return super().unobeyed(library)

@@ -12,14 +12,14 @@ from typing import ClassVar
 from autotune.errors import WorkError
 from autotune.publish.content import Content
 from autotune.publish.formats.base import (
-    HYDRA,
     Canary,
     Format,
     Loading,
-    hydra_canaries,
     policy_canaries,
+    value_canaries,
     variables,
 )
+from runner.mpi.families import adapter
 from runner.mpi.library import Library
 
 TIMEOUT_S = 20
@@ -41,12 +41,11 @@ class Script(Format):
         return next((p for name in self.interpreters if (p := shutil.which(name))), None)
 
     def part(self, content: Content, library: Library) -> Content:
-        if library.family != "mpich":
-            return content.only("mca", "prte", "pmix", "placement", "env")
-        # What Hydra has no variable for is left over, so that the command says so.
+        launcher = adapter(library)
+        # What the launcher has no variable for is left over, so that the command says so.
         placed = content.groups.get("placement", {})
-        unsaid = {("placement", name) for name in placed if name not in HYDRA}
-        return content.only("mca", "placement", "env").without(unsaid)
+        unsaid = {("placement", name) for name in placed if name not in launcher.placement_names}
+        return content.only(*launcher.kinds, "placement", "env").without(unsaid)
 
     def body(self, content: Content, library: Library) -> str:
         found = sorted(variables(content, library).items())
@@ -61,7 +60,8 @@ class Script(Format):
         """What loads the file at ``path`` and then prints the environment as ``env -0`` does."""
 
     def canaries(self, content: Content, library: Library) -> list[Canary]:
-        return hydra_canaries(content) if library.family == "mpich" else policy_canaries(content)
+        checked = adapter(library).checks_values
+        return value_canaries(content) if checked else policy_canaries(content)
 
     def staged(self, text: str, place: Path, library: Library) -> Loading:
         path = place / f"file{self.suffix}"

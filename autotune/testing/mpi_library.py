@@ -1,0 +1,315 @@
+"""What every MPI library must keep: found, started, read back or not, refused, ended."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from runner.errors import RunnerUsageError
+from runner.launch import Runner
+from runner.mpi.base import Adapter
+from runner.mpi.discover import find, identify
+from runner.mpi.families import adapter, families, family
+from runner.mpi.library import Library
+from runner.types import LIBRARY, LaunchSpec, RunRecord
+
+TIMEOUT_S = 60.0
+UNKNOWN = "no_such_parameter_of_any_library"
+PROGRAM = """
+import os, sys
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+text = sys.stdin.read() if "input" in sys.argv else ""
+said = f"rank {world.rank} of {world.size} {os.environ.get('AUTOTUNE_CONTRACT', '-')} {text!r}"
+for line in world.gather(said) or ():
+    print(line, flush=True)
+"""
+SLEEPER = """
+import os, sys, time
+from mpi4py import MPI
+open(f"{sys.argv[1]}/{MPI.COMM_WORLD.rank}", "w").write(str(os.getpid()))
+time.sleep(600)
+"""
+_LINE = re.compile(r"rank (\d+) of (\d+) (\S+) (.*)")
+
+
+@dataclass(frozen=True)
+class ParameterFile:
+    """How a launch loads a file: variables for the launcher, and words of its command line.
+
+    ``dies``: the file holds what stops the launch, since nothing can be read back.
+    """
+
+    env: dict[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    dies: bool = False
+
+
+class MpiLibraryContract:
+    """Real launches with the adapter of one library.
+
+    A subclass gives the fixture ``library`` (:func:`runner.mpi.discover.find`), or ``wanted``, and
+    the attributes below.  The ranks are Python with mpi4py, which must be able to load the
+    library: by itself, or from :meth:`~runner.mpi.base.Adapter.own_library`.
+    """
+
+    wanted: ClassVar[str | None] = None
+    """The library as ``--mpi`` names it."""
+    parameter: ClassVar[tuple[str, str]]
+    """One of the library's own parameters and a legal value that is not its default."""
+    wrong_value: ClassVar[str] = "autotune-canary"
+    """A value of ``parameter`` that stops the launch where the adapter says ``checks_values``."""
+    launch_options: ClassVar[tuple[str, ...]] = ()
+    """Words that every launch needs here, as in a cluster definition."""
+    wrong_options: ClassVar[tuple[str, ...]] = ("--no-such-option-of-a-launcher",)
+    """Words that the launcher refuses."""
+
+    def parameter_file(self, place: Path) -> ParameterFile | None:
+        """Write a file below ``place`` that sets ``parameter``; None: the library reads none."""
+        return None
+
+    # What the checks start with.
+
+    @pytest.fixture
+    def library(self) -> Library:
+        """The library, with its parameters."""
+        return find(self.wanted)
+
+    @pytest.fixture
+    def launcher(self, library: Library) -> Adapter:
+        """Its adapter."""
+        return adapter(library)
+
+    @pytest.fixture
+    def runner(self, launcher: Adapter) -> Iterator[Runner]:
+        """What starts ranks; load of others is no reason to reject a run that is not timed."""
+        with Runner(launcher, guard=False) as started:
+            yield started
+
+    def spec(self, launcher: Adapter, ranks: int = 2, *words: str, **more: Any) -> LaunchSpec:
+        """A launch of a small program that says who its ranks are."""
+        own = launcher.own_library()
+        env = {} if own is None else {"MPI4PY_LIBMPI": str(own)}
+        env |= more.pop("env", {})
+        return LaunchSpec(
+            program=(sys.executable, "-c", more.pop("program", PROGRAM), *words),
+            ranks=ranks,
+            env=env,
+            launch_options=(*self.launch_options, *more.pop("launch_options", ())),
+            oversubscribe=ranks > len(os.sched_getaffinity(0)),
+            timeout_s=more.pop("timeout_s", TIMEOUT_S),
+            **more,
+        )
+
+    @staticmethod
+    def said(record: RunRecord) -> dict[int, tuple[int, str, str]]:
+        """Rank -> size of its world, its variable, its input; of a run that was valid."""
+        assert record.state == "ok", f"{record.reason}\n{record.stderr_tail}"
+        lines = _LINE.findall(record.stdout_tail)
+        return {int(rank): (int(size), value, text) for rank, size, value, text in lines}
+
+    # Discovery, version, parameters.
+
+    def test_its_family_is_registered_under_its_name(self, launcher: Adapter) -> None:
+        kind = type(launcher)
+        assert families()[launcher.library.family] is kind is family(kind.family)
+        assert re.fullmatch(r"[a-z][a-z0-9]*", kind.family)
+        assert kind.title
+        assert LIBRARY in kind.kinds
+        assert kind.rank_variables, "rank 0 is known by them where it has an input"
+
+    def test_it_is_found_by_its_launcher(self, library: Library) -> None:
+        found = find(library.launcher)
+        assert (found.family, found.version) == (library.family, library.version)
+        assert identify(Path(library.launcher)) == replace(library, params={})
+
+    def test_its_version_is_told_by_its_own_adapter_alone(self, library: Library) -> None:
+        assert library.version_tuple, library.version
+        env = {**os.environ, **family(library.family).identify_environment}
+        done = subprocess.run(
+            [library.launcher, "--version"], env=env, capture_output=True, text=True, check=False
+        )
+        told = {
+            name: kind.version_in(done.stdout + done.stderr) for name, kind in families().items()
+        }
+        assert {n for n, version in told.items() if version is not None} == {library.family}
+        assert told[library.family] == library.version
+        assert family(library.family).version_in("mpirun (Another MPI) 9.9") is None
+
+    def test_its_parameters_are_listed_or_none(self, library: Library) -> None:
+        name, value = self.parameter
+        for listed, info in library.params.items():
+            assert info.name == listed
+            assert info.type
+        assert not library.params or name in library.params
+        if name in library.params:
+            assert library.params[name].default != value, "give a value that is not the default"
+
+    # Launches.
+
+    @pytest.mark.parametrize("ranks", [1, 3])
+    def test_all_ranks_are_one_world(self, launcher: Adapter, runner: Runner, ranks: int) -> None:
+        record = runner.run(self.spec(launcher, ranks))
+        said = self.said(record)
+        assert {rank: size for rank, (size, _, _) in said.items()} == dict.fromkeys(
+            range(ranks), ranks
+        )
+        assert record.world_size in (None, ranks)
+        assert (record.mpi_name, record.mpi_version) == (
+            launcher.library.family,
+            launcher.library.version,
+        )
+
+    def test_variables_reach_the_ranks(self, launcher: Adapter, runner: Runner) -> None:
+        by_launch = self.spec(launcher, env={"AUTOTUNE_CONTRACT": "by-launch"})
+        words = launcher.rank_environment({"AUTOTUNE_CONTRACT": "by-words"})
+        by_words = self.spec(launcher, launch_options=tuple(words))
+        assert {value for _, value, _ in self.said(runner.run(by_launch)).values()} == {"by-launch"}
+        assert {value for _, value, _ in self.said(runner.run(by_words)).values()} == {"by-words"}
+
+    def test_rank_0_alone_reads_the_input(
+        self, launcher: Adapter, runner: Runner, tmp_path: Path
+    ) -> None:
+        (tmp_path / "in.txt").write_text("some words")
+        spec = self.spec(launcher, 2, "input", stdin=str(tmp_path / "in.txt"))
+        said = self.said(runner.run(spec))
+        assert [text for _, _, text in (said[0], said[1])] == ["'some words'", "''"]
+
+    def test_a_parameter_is_in_force_or_said_not_to_be_observable(
+        self, launcher: Adapter, runner: Runner
+    ) -> None:
+        name, value = self.parameter
+        spec = self.spec(launcher, parameters={LIBRARY: {name: value}})
+        assert {name, value} <= set(launcher.command(spec, Path()))
+        record = runner.run(spec)
+        self.said(record)
+        back = record.read_back[name]
+        assert back.state == ("in force" if launcher.reads_back else "not observable")
+        assert back.requested == value
+
+    def test_an_unknown_parameter_is_never_in_force(
+        self, launcher: Adapter, runner: Runner
+    ) -> None:
+        record = runner.run(self.spec(launcher, parameters={LIBRARY: {UNKNOWN: "1"}}))
+        back = record.read_back[UNKNOWN]
+        if launcher.reads_back:
+            assert (back.state, record.state) == ("unknown", "not_read_back")
+        else:
+            assert back.state == "not observable"
+
+    def test_a_wrong_value_is_seen_where_values_are_checked(
+        self, launcher: Adapter, runner: Runner
+    ) -> None:
+        if not (launcher.checks_values or launcher.reads_back):
+            return  # Then nothing of a setting can be proven, and every run says so.
+        name, _ = self.parameter
+        record = runner.run(self.spec(launcher, parameters={LIBRARY: {name: self.wrong_value}}))
+        assert record.state in ("failed", "launch_error", "no_mpi", "not_read_back")
+
+    def test_kinds_that_it_does_not_have_are_refused(
+        self, launcher: Adapter, runner: Runner
+    ) -> None:
+        with pytest.raises(RunnerUsageError, match="of the kind 'nonsense'"):
+            runner.run(self.spec(launcher, parameters={"nonsense": {"a": "1"}}))
+
+    def test_settings_of_the_environment_are_listed_and_can_be_removed(
+        self, launcher: Adapter, runner: Runner
+    ) -> None:
+        name, value = self.parameter
+        variables = launcher.variables({LIBRARY: {name: value}}, {})
+        assert list(variables.values()) == [value]
+        listed = launcher.inherited_settings({"HOME": "/nonexistent", **variables})
+        assert variables.items() <= listed.items()
+        spec = self.spec(launcher)
+        assert variables.items() <= launcher.environment(spec, variables).items()
+        clean = launcher.environment(replace(spec, clean_env=True), variables)
+        assert not set(variables) & set(clean)
+        record = runner.run(self.spec(launcher, env=variables, expected={name: value}))
+        self.said(record)
+        if launcher.reads_back:
+            assert record.read_back[name].state == "in force"
+        shown = launcher.values_in_force({**os.environ, **variables})
+        assert not shown or shown[name] in (value, "")
+
+    def test_placement_is_said_and_seen(self, launcher: Adapter, runner: Runner) -> None:
+        assert launcher.placement_names <= {"map_by", "bind_to", "rank_by"}
+        for name in launcher.placement_names:
+            assert "core" in launcher.placement_words({name: "core"}, False)
+        cores = len(os.sched_getaffinity(0))
+        if "bind_to" not in launcher.placement_names or cores < 2:
+            return
+        free = runner.run(self.spec(launcher, placement={"bind_to": "none"}))
+        bound = runner.run(self.spec(launcher, placement={"bind_to": "core"}))
+        self.said(free)
+        self.said(bound)
+        assert len(set(free.bindings)) == 1
+        assert len(set(bound.bindings)) == 2
+
+    def test_cores_are_shared_out_among_workers_or_left_alone(self, launcher: Adapter) -> None:
+        assert launcher.share_cores({}, 1) == {}
+        assert launcher.share_cores({"bind_to": "none"}, 2) == {"bind_to": "none"}
+        assert set(launcher.share_cores({}, 2)) <= launcher.placement_names
+
+    # A file with parameters.
+
+    def test_a_parameter_file_is_seen_to_be_obeyed(
+        self, launcher: Adapter, runner: Runner, tmp_path: Path
+    ) -> None:
+        """By the value read back, or by a file that stops a launch which runs without it."""
+        given = self.parameter_file(tmp_path)
+        if given is None:
+            assert not launcher.tune_option
+            return
+        name, value = self.parameter
+        expected = {name: value} if launcher.reads_back else {}
+        record = runner.run(
+            self.spec(launcher, env=given.env, launch_options=given.options, expected=expected)
+        )
+        if given.dies:
+            assert record.state in ("failed", "launch_error", "no_mpi")
+            assert runner.run(self.spec(launcher)).valid
+        else:
+            self.said(record)
+            assert record.read_back[name].state == "in force"
+            assert record.read_back[name].source not in (None, "default")
+
+    # Failures.
+
+    def test_a_launcher_that_refuses_is_told_from_a_program_that_fails(
+        self, launcher: Adapter, runner: Runner
+    ) -> None:
+        refused = runner.run(self.spec(launcher, launch_options=self.wrong_options))
+        assert refused.state == "launch_error", refused.stderr_tail
+        spec = self.spec(launcher)
+        missing = runner.run(replace(spec, program=("/nonexistent/program",)))
+        assert missing.state == "launch_error", missing.stderr_tail
+        failed = runner.run(self.spec(launcher, program=PROGRAM + "\nsys.exit(3)\n"))
+        assert failed.state == "failed", failed.reason
+
+    def test_a_program_without_mpi_is_told_where_it_can_be(
+        self, launcher: Adapter, runner: Runner
+    ) -> None:
+        record = runner.run(replace(self.spec(launcher), program=("/bin/true",)))
+        assert record.state == ("no_mpi" if launcher.reads_back else "ok")
+
+    def test_the_time_limit_ends_every_rank(
+        self, launcher: Adapter, runner: Runner, tmp_path: Path
+    ) -> None:
+        spec = self.spec(launcher, 2, str(tmp_path), program=SLEEPER, timeout_s=8.0)
+        record = runner.run(spec)
+        assert record.state == "timeout", f"{record.reason}\n{record.stderr_tail}"
+        started = [int(file.read_text()) for file in tmp_path.iterdir()]
+        assert len(started) == 2
+        deadline = time.monotonic() + 10
+        while any(Path(f"/proc/{pid}").exists() for pid in started):
+            assert time.monotonic() < deadline, "ranks are left behind"
+            time.sleep(0.1)

@@ -1,0 +1,48 @@
+"""Classes that installed packages add to one of our registries, by entry points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import TypeVar
+
+from runner.errors import RunnerError
+
+T = TypeVar("T")
+
+
+def extended(group: str, base: type[T], own: Mapping[str, type[T]]) -> dict[str, type[T]]:
+    """``own`` and the subclasses of ``base`` under the entry points of ``group``, by their names.
+
+    Loading them runs code of packages that the user has installed.  Raises RunnerError, which names
+    the entry point, for one that cannot be loaded, is no such class, or takes a name that is taken.
+    """
+    found = dict(own)
+    for entry in sorted(entry_points(group=group), key=lambda one: one.name):
+        loaded = _load(entry, base)
+        if found.setdefault(entry.name, loaded) is not loaded:
+            taken = found[entry.name]
+            raise RunnerError(
+                f"{_place(entry)}: the name {entry.name!r} is taken by {taken.__module__}."
+                f"{taken.__qualname__}; uninstall one of the two packages"
+            )
+    return found
+
+
+def _load(entry: EntryPoint, base: type[T]) -> type[T]:
+    expected = f"expected a subclass of {base.__module__}.{base.__qualname__}"
+    try:
+        loaded = entry.load()
+    except Exception as problem:  # Whatever somebody else's module raises when it is imported.
+        raise RunnerError(
+            f"{_place(entry)} cannot be loaded: {type(problem).__name__}: {problem}; {expected}.\n"
+            "Mend or uninstall that package"
+        ) from problem
+    if not (isinstance(loaded, type) and issubclass(loaded, base)):
+        raise RunnerError(f"{_place(entry)} is {loaded!r}; {expected}")
+    return loaded
+
+
+def _place(entry: EntryPoint) -> str:
+    package = "an installed package" if entry.dist is None else f"the package {entry.dist.name}"
+    return f"the entry point {entry.name} = {entry.value} of {package} (group {entry.group})"

@@ -1,0 +1,229 @@
+"""MPI families and schedulers by name, of this package and of installed ones."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from runner import scheduler
+from runner.errors import RunnerError, RunnerUsageError
+from runner.launch import Runner
+from runner.mpi import discover, families
+from runner.mpi.library import Library
+from runner.scheduler import Allocation, allocation
+from tests.cli.conftest import HELLO, Cli, cli
+from tests.mpis import library_named
+
+__all__ = ["cli"]
+
+OTHER_MPI = """
+from runner.mpi.openmpi import OpenMPI
+
+class OtherMpi(OpenMPI):
+    family = "othermpi"
+    title = "Other MPI"
+
+    @classmethod
+    def version_in(cls, text):
+        name, _, version = text.strip().partition(" version ")
+        return version if name == "Other MPI" else None
+
+    @classmethod
+    def complete(cls, library):
+        return library
+"""
+OTHER_SCHEDULER = """
+from runner.scheduler import Allocation, Scheduler
+
+class Queue(Scheduler):
+    name = "queue"
+
+    @classmethod
+    def allocation(cls, environment):
+        nodes = environment.get("QUEUE_NODES", "")
+        return Allocation(nodes, "," in nodes) if nodes else None
+
+    def require(self): ...
+    def submit(self, job): return "1"
+    def states(self, ids): return {}
+    def cancel(self, ids): ...
+"""
+Install = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Install a package of one module with one entry point, for this test."""
+    place = tmp_path / "site"
+    monkeypatch.syspath_prepend(str(place))
+    kept = (families.families, scheduler._kinds, discover.find)
+
+    def forget() -> None:
+        for cached in kept:
+            cached.cache_clear()
+
+    def put(group: str, entry: str, text: str) -> None:
+        module = entry.partition("=")[2].strip().partition(":")[0]
+        data = place / f"{module}-1.0.dist-info"
+        data.mkdir(parents=True)
+        (place / f"{module}.py").write_text(text)
+        (data / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+        (data / "entry_points.txt").write_text(f"[{group}]\n{entry}\n")
+        forget()
+
+    yield put
+    monkeypatch.undo()
+    forget()
+    for name in ("other_mpi_adapter", "other_queue"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def other_mpi(install: Install, tmp_path: Path) -> Path:
+    """A directory with the launcher of a family that an installed package knows."""
+    real = library_named("openmpi-5")
+    install("autotune.mpi", "othermpi = other_mpi_adapter:OtherMpi", OTHER_MPI)
+    place = tmp_path / "other" / "bin"
+    place.mkdir(parents=True)
+    (place / "mpirun").write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && exec echo Other MPI version 9.9\n'
+        f'exec {shutil.which(real.launcher)} "$@"\n'
+    )
+    (place / "mpirun").chmod(0o755)
+    return place
+
+
+@pytest.mark.mpi
+def test_a_family_of_an_installed_package_is_used_as_any_other(cli: Cli, other_mpi: Path) -> None:
+    (Path.cwd() / "p.py").write_text(HELLO)
+    space = Path("configs/spaces/othermpi.toml")
+    space.parent.mkdir(parents=True)
+    space.write_text(
+        'library = "othermpi>=9"\n[parameters.btl_sm_eager_limit]\nlevels = [1024, 2048]\n'
+    )
+    done = cli(
+        *("run", "--mpi", other_mpi, "--ranks", "2", "--no-guard", "--store", "r.db"),
+        *("--json", "r.json", "--", sys.executable, "p.py"),
+    )
+    assert done.code == 0, done.err
+    run = json.loads(Path("r.json").read_text())["run"]
+    assert (run["mpi_name"], run["mpi_version"]) == ("othermpi", "9.9")
+
+
+@pytest.mark.mpi
+def test_known_families_are_named(cli: Cli, other_mpi: Path) -> None:
+    done = cli("run", "--mpi", "opnmpi", "--", "true")
+    assert done.code == 2
+    assert "Give a family (openmpi, mpich, othermpi)" in " ".join(done.err.split())
+    (Path.cwd() / "empty").mkdir()
+    done = cli("run", "--mpi", "empty", "--", "true")
+    assert "of Open MPI or MPICH or Other MPI" in " ".join(done.err.split())
+
+
+def test_an_unknown_family_is_never_treated_as_another() -> None:
+    with pytest.raises(RunnerUsageError, match=r"'nompi' is not known; known are openmpi, mpich"):
+        discover.adapter(Library("nompi", "1.0", "/x", "/x/mpirun"))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        (
+            "configs/clusters/mine.toml",
+            'name = "mine"\n[[launch]]\nmpi = "opnmpi>=5"\noptions = ["-x"]\n',
+            ("--cluster", "mine"),
+        ),
+        (
+            "configs/clusters/mine.toml",
+            'name = "mine"\n[spaces]\nopnmpi = "openmpi"\n',
+            ("--cluster", "mine"),
+        ),
+        (
+            "mine.toml",
+            'library = "opnmpi"\n[parameters.btl_sm_eager_limit]\nlevels = [1024, 2048]\n',
+            ("--space", "mine.toml"),
+        ),
+    ],
+)
+@pytest.mark.mpi
+def test_a_definition_for_an_unknown_family_is_an_error(
+    cli: Cli, library: Library, file: str, text: str, words: tuple[str, ...]
+) -> None:
+    place = Path(file)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    done = cli("run", *words, "--ranks", "1", "--", sys.executable, "-c", HELLO)
+    said = " ".join(done.err.split())
+    assert done.code == 2, said
+    assert place.name in said
+    assert "the MPI family 'opnmpi' is not known; expected one of openmpi, mpich" in said
+
+
+@pytest.mark.parametrize(
+    ("entry", "text", "said"),
+    [
+        ("othermpi = other_mpi_adapter:Nothing", OTHER_MPI, "cannot be loaded: AttributeError"),
+        ("othermpi = other_mpi_adapter:OtherMpi", "import nothing_there", "ModuleNotFoundError"),
+        ("othermpi = other_mpi_adapter:OpenMPI.family", OTHER_MPI, "expected a subclass of"),
+        ("openmpi = other_mpi_adapter:OtherMpi", OTHER_MPI, "is taken by runner.mpi.openmpi"),
+        ("third = other_mpi_adapter:OtherMpi", OTHER_MPI, "has a class of the family 'othermpi'"),
+    ],
+)
+def test_a_broken_entry_point_is_named(
+    cli: Cli, install: Install, entry: str, text: str, said: str
+) -> None:
+    install("autotune.mpi", entry, text)
+    done = cli("run", "--ranks", "1", "--", "true")
+    words = " ".join(done.err.split())
+    assert done.code == 1
+    assert said in words
+    assert entry.partition(" ")[0] in words
+    assert "autotune.mpi" in words
+
+
+def test_a_scheduler_of_an_installed_package_is_found(install: Install) -> None:
+    install("autotune.schedulers", "queue = other_queue:Queue", OTHER_SCHEDULER)
+    assert scheduler.names() == ["local", "slurm", "queue"]
+    assert scheduler.find("queue").name == "queue"
+    with pytest.raises(RunnerUsageError, match="expected one of local, slurm, queue"):
+        scheduler.find("quue")
+    assert allocation({"QUEUE_NODES": "a,b"}) == Allocation("a,b", True)
+
+
+def test_a_broken_scheduler_is_named(install: Install) -> None:
+    install("autotune.schedulers", "queue = other_queue:os", "import os")
+    with pytest.raises(RunnerError, match=r"queue = other_queue:os.*expected a subclass of runner"):
+        scheduler.names()
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, Allocation()),
+        ({"SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_NUM_NODES": "2"}, Allocation("n[1-2]", True)),
+        ({"SLURM_JOB_NODELIST": "n7", "SLURM_JOB_NUM_NODES": "1"}, Allocation("n7", False)),
+        ({"PBS_NODEFILE": "/var/spool/1"}, Allocation("", True)),
+        ({"LSB_MCPU_HOSTS": "a 2 b 2"}, Allocation("", True)),
+        ({"PE_HOSTFILE": "1"}, Allocation("", False)),
+    ],
+)
+def test_nodes_are_those_of_the_scheduler(
+    environment: dict[str, str], expected: Allocation
+) -> None:
+    assert allocation(environment) == expected
+
+
+def test_the_place_of_a_run_is_what_the_scheduler_gave(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("autotune.schedulers", "queue = other_queue:Queue", OTHER_SCHEDULER)
+    monkeypatch.setenv("QUEUE_NODES", "n1,n2")
+    launcher = discover.adapter(Library("openmpi", "5.0.11", "/x", "/x/mpirun"))
+    assert Runner(launcher).place == "n1,n2"
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[3-4]")
+    assert Runner(launcher).place == "n[3-4]"

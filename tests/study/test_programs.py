@@ -1,0 +1,278 @@
+"""What makes a program another one, and studies that were begun when that was told otherwise."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autotune.study import imports
+from autotune.study.programs import former_hash, program_hash
+from tests.cli.conftest import Cli, cli
+from tests.mpis import built, library_named
+
+__all__ = ["cli"]
+
+SCRIPT = '''"""A program."""
+import helper  # beside it
+
+
+def main():
+    """Runs."""
+    return helper.answer()
+'''
+
+
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the runner's sources, which programs are then made of."""
+    place = tmp_path / "copy"
+    shutil.copytree(
+        imports.RUNNER / "runner", place / "runner", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    monkeypatch.setattr(imports, "RUNNER", place)
+    monkeypatch.chdir(tmp_path)
+    return place
+
+
+@pytest.fixture
+def script(work: Path) -> tuple[str, ...]:
+    (work / "main.py").write_text(SCRIPT)
+    (work / "helper.py").write_text("def answer():\n    return 42\n")
+    (work / "other.py").write_text("def answer():\n    return 43\n")
+    return sys.executable, "main.py"
+
+
+def module(name: str, *words: str) -> tuple[str, ...]:
+    return sys.executable, "-m", name, *words
+
+
+def edit(path: Path, change: Callable[[str], str]) -> None:
+    before = path.read_text()
+    after = change(before)
+    assert after != before
+    path.write_text(after)
+
+
+def more_code(text: str) -> str:
+    return text + "\nANOTHER_CONSTANT = 17\n"
+
+
+def more_words(text: str) -> str:
+    quotes = '"""'
+    assert text.startswith(quotes)
+    return text.replace(quotes, quotes + "Said otherwise.  ", 1) + "\n# A comment.\n"
+
+
+def test_a_compiled_program_has_the_hash_that_it_always_had(work: Path) -> None:
+    (work / "prog").write_bytes(b"\x7fELF a program")
+    (work / "prog").chmod(0o755)
+    (work / "input.txt").write_text("size 64\n")
+    (work / "s.py").write_text("print(1)\n")
+    compiled, with_script = ("./prog", "input.txt", "-n", "4"), ("./prog", "s.py")
+    known = "7a05bafb679336699fcc2c6c315e7c47556d989b439a1c1fa4c08e12065dd3b0"
+    assert program_hash(compiled) == former_hash(compiled) == known
+    known = "d999675e0eff1714e0df8566e7550710b9773c1b97df3f1b259eaa711510f18b"
+    assert former_hash(with_script) == known
+    assert program_hash(with_script) != known
+
+
+def test_words_in_a_source_make_no_other_program(script: tuple[str, ...], work: Path) -> None:
+    before = program_hash(script)
+    edit(work / "main.py", lambda text: text.replace("A program", "The program"))
+    edit(work / "main.py", lambda text: text.replace("# beside it", "# next to it"))
+    edit(work / "helper.py", lambda text: "# Why.\n\n" + text)
+    assert program_hash(script) == before
+    edit(work / "other.py", more_code)
+    assert program_hash(script) == before
+
+
+def test_a_module_beside_a_script_counts_where_it_is_imported(
+    script: tuple[str, ...], work: Path
+) -> None:
+    before = program_hash(script)
+    edit(work / "helper.py", lambda text: text.replace("42", "44"))
+    other = program_hash(script)
+    assert other != before
+    assert program_hash((sys.executable, "-u", "main.py")) == other
+    assert program_hash((sys.executable, "-m", "main")) == other
+    assert program_hash((sys.executable, "main.py"), cwd=work.parent) != other
+
+
+def test_relative_imports_and_packages_are_followed(work: Path) -> None:
+    package = work / "solver"
+    (package / "parts").mkdir(parents=True)
+    (package / "__init__.py").write_text("from .setup import ready\n")
+    (package / "setup.py").write_text("ready = 1\n")
+    (package / "parts" / "__init__.py").write_text("")
+    (package / "parts" / "cell.py").write_text("from ..setup import ready\nfrom . import face\n")
+    (package / "parts" / "face.py").write_text("area = 1\n")
+    (work / "go.py").write_text("import solver.parts.cell as c\n")
+    argv = (sys.executable, "go.py")
+    [entry] = imports.entries(argv, work)
+    assert set(imports.sources(entry)) == {
+        "go.py",
+        *("solver/__init__.py", "solver/setup.py", "solver/parts/__init__.py"),
+        *("solver/parts/cell.py", "solver/parts/face.py"),
+    }
+    before = program_hash(argv)
+    edit(package / "parts" / "face.py", lambda text: "area = 2\n")
+    assert program_hash(argv) != before
+
+
+def test_what_is_no_python_counts_as_it_lies_there(work: Path) -> None:
+    (work / "old.py").write_text("print 1  # Python 2\n")
+    argv = (sys.executable, "old.py")
+    before = program_hash(argv)
+    edit(work / "old.py", lambda text: text.replace("Python 2", "Python 2.7"))
+    assert program_hash(argv) != before
+
+
+def test_a_faster_runtime_is_another_program_where_it_is_used(copied: Path) -> None:
+    mated = module("runner.apps.jacobi3d", "--input", "tiny")
+    flat = module("runner.nas", "ep", "--class", "S")
+    before = program_hash(mated), program_hash(flat)
+    edit(copied / "runner" / "mate" / "scheduler.py", more_words)
+    assert (program_hash(mated), program_hash(flat)) == before
+    edit(copied / "runner" / "mate" / "scheduler.py", more_code)
+    assert program_hash(mated) != before[0]
+    assert program_hash(flat) == before[1]
+
+
+def test_a_runtime_counts_for_an_own_script(copied: Path, script: tuple[str, ...]) -> None:
+    edit(Path("main.py"), lambda text: text.replace("import helper", "import helper, runner.mate"))
+    before = program_hash(script)
+    edit(copied / "runner" / "mate" / "worker.py", more_code)
+    assert program_hash(script) != before
+
+
+@pytest.mark.parametrize(
+    ("source", "argv", "counts"),
+    [
+        ("apps/common_native.py", module("runner.nas", "ep"), True),
+        ("apps/common_layout.py", module("runner.nas", "ep"), False),
+        ("apps/jacobi3d/kernels.py", module("runner.apps.jacobi3d"), True),
+        ("apps/jacobi3d/residuals.py", module("runner.apps.jacobi3d"), False),
+        ("nas/ep_kernels.py", module("runner.nas", "ep"), True),
+        ("apps/jacobi3d/block.py", module("runner.apps.cannon"), False),
+        ("mpi/openmpi.py", module("runner.apps.jacobi3d"), False),
+    ],
+)
+def test_what_a_shipped_program_runs_counts(
+    copied: Path, source: str, argv: tuple[str, ...], counts: bool
+) -> None:
+    path = copied / "runner" / source
+    before = program_hash(argv)
+    edit(path, more_words)
+    assert program_hash(argv) == before
+    edit(path, more_code)
+    assert (program_hash(argv) != before) is counts
+
+
+# Studies that were begun with the former hash.
+
+OLDER = "this study was begun under an older way of telling programs apart; nothing of its"
+PROGRAM = "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0: print('seconds 0.5')\n"
+
+
+@pytest.fixture
+def search(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, str, int]]:
+    """Search; the study, what was said, and its trials.  ``former``: as the commit before did."""
+
+    def call(*program: str, trials: int, former: bool = False) -> tuple[str, str, int]:
+        with monkeypatch.context() as patch:
+            if former:
+                patch.setattr(
+                    "autotune.study.identity.program_hash", lambda argv, cwd: former_hash(argv)
+                )
+            done = cli(
+                *("search", "--no-guard", "--store", "r.db", "--strategy", "random", "--ranks"),
+                *(
+                    "2",
+                    "--metric",
+                    "seconds ([0-9.]+)",
+                    "--trials",
+                    str(trials),
+                    "--json",
+                    "r.json",
+                ),
+                *("--", *program),
+            )
+        assert done.code == 0, done.err
+        result = json.loads(Path("r.json").read_text())
+        return result["study"], " ".join(done.text.split()), result["trials"]
+
+    return call
+
+
+Search = Callable[..., tuple[str, str, int]]
+
+
+@pytest.mark.mpi
+def test_a_study_of_a_compiled_program_goes_on(search: Search, library: object, work: Path) -> None:
+    source = (
+        "#include <mpi.h>\n#include <stdio.h>\nint main(int n, char **v) {\n"
+        'MPI_Init(&n, &v); printf("seconds 0.5\\n"); return MPI_Finalize(); }\n'
+    )
+    program = str(built(library_named("openmpi-5"), work, source))
+    begun, _, _ = search(program, trials=1, former=True)
+    again, said, trials = search(program, trials=2)
+    assert (again, trials) == (begun, 2)
+    assert OLDER not in said
+
+
+@pytest.mark.mpi
+def test_a_study_of_a_script_goes_on_where_nothing_changed(
+    search: Search, library: object, work: Path
+) -> None:
+    (work / "p.py").write_text(PROGRAM)
+    begun, _, _ = search(sys.executable, "p.py", trials=1, former=True)
+    again, said, trials = search(sys.executable, "p.py", trials=2)
+    assert (again, trials) == (begun, 2)
+    assert OLDER in said
+    edit(work / "p.py", lambda text: text.replace("0.5", "0.25"))
+    other, said, _ = search(sys.executable, "p.py", trials=1)
+    assert other != begun
+    assert OLDER not in said
+
+
+@pytest.mark.mpi
+def test_a_study_whose_program_was_not_seen_whole_begins_again(
+    search: Search, library: object, work: Path
+) -> None:
+    (work / "p.py").write_text("import part\n" + PROGRAM)
+    (work / "part.py").write_text("work = 1\n")
+    begun, _, _ = search(sys.executable, "p.py", trials=1, former=True)
+    own, said, _ = search(sys.executable, "p.py", trials=1)
+    assert own != begun
+    assert f"study {begun[:12]} of the same command is not continued" in said
+    assert "did not see part.py, which may have changed since" in said
+    assert search(sys.executable, "p.py", trials=1)[0] == own
+
+
+def test_a_shipped_program_goes_on_while_its_runtime_is_as_it_was(
+    copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list names what programs import; a source that is edited is no longer the one listed."""
+    from autotune.study import former_programs
+    from autotune.study.programs import code_hash, uncovered
+
+    argv = module("runner.apps.jacobi3d")
+    missed = uncovered(argv)
+    assert "runner/mate/scheduler.py" in missed
+    listed = {name: code_hash(path)[: former_programs.DIGITS] for name, path in missed.items()}
+    # The former hash looked beside the installed module, not beside the copy.
+    beside = {name for name in missed if name.startswith("runner/apps/jacobi3d/")}
+    assert set(missed) - beside <= set(former_programs._sources())
+    monkeypatch.setattr(former_programs, "_sources", lambda: listed)
+    target = dataclasses.make_dataclass("Target", [("program", object), ("cwd", object)])(argv, ".")
+    assert former_programs._changed(target) == []
+    edit(missed["runner/mate/scheduler.py"], more_words)
+    assert former_programs._changed(target) == []
+    edit(missed["runner/mate/scheduler.py"], more_code)
+    assert former_programs._changed(target) == ["runner/mate/scheduler.py"]
