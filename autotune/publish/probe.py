@@ -23,7 +23,7 @@ from runner.launch import Runner
 from runner.machine import describe
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.mpi.mpich_library import shared_library, values_in_force
+from runner.mpi.mpich_library import python_variables, values_in_force
 from runner.types import LaunchSpec, ReadBack, RunRecord
 
 TIMEOUT_S = 60.0
@@ -236,8 +236,8 @@ def _moved(library: Library, loading: Loading) -> Library:
 def _own_library(library: Library) -> dict[str, str]:
     """Makes mpi4py load the launcher's library, where that is not the one beside this Python."""
     if library.family == "mpich":
-        own = shared_library(library)
-        return {} if own is None else {"MPI4PY_LIBMPI": str(own)}
+        others = {k: v for k, v in os.environ.items() if k != "MPI4PY_LIBMPI"}
+        return python_variables(library, others)
     folder = Path(library.bin).resolve().parent / "lib"
     found = sorted(folder.glob("libmpi.so.*")) or sorted(folder.glob("libmpi.so"))
     return {"MPI4PY_LIBMPI": str(found[0])} if found else {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.mpi.base import Adapter, Probe
-from runner.mpi.mpich_library import shared_library
+from runner.mpi.mpich_library import python_variables
 from runner.types import LaunchSpec, ReadBack
 
 _PREFIXES = ("MPIR_CVAR_", "MPICH_")
@@ -43,9 +43,7 @@ class Mpich(Adapter):
         }
         # mpi4py would load the library beside its Python: under another MPI's launcher every rank
         # is then a world of its own, and nothing here would notice.
-        own = shared_library(self.library)
-        if own is not None:
-            env.setdefault("MPI4PY_LIBMPI", str(own))
+        env.update(python_variables(self.library, env))
         env.update(spec.env)
         return env
 
