@@ -112,18 +112,9 @@ class _Group(TyperGroup):
         self.commands = _Lazy()  # type: ignore[assignment]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        width = formatter.width - 6 - max(map(len, COMMANDS))
-        rows = [(name, _shortened(summary(name), width)) for name in COMMANDS]
+        rows = [(name, summary(name).partition(". ")[0]) for name in COMMANDS]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
-
-
-def _shortened(text: str, width: int) -> str:
-    """The words of the first sentence that fit, with three dots where some do not."""
-    sentence = text.partition(". ")[0]
-    if len(sentence) <= width:
-        return sentence
-    return sentence[: width - 2].rsplit(" ", 1)[0].rstrip(",;:") + "..."
 
 
 def _nothing() -> None:

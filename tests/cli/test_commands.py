@@ -31,6 +31,7 @@ def test_the_list_needs_none_of_them() -> None:
     assert all(f"  {name} " in done.stdout for name in COMMANDS)
     assert not HEAVY & set(done.stderr.split())
     assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "..." not in done.stdout.partition("Commands:")[2], "sentences are wrapped, not cut"
 
 
 def test_a_slip_is_told_with_what_was_meant(cli: Cli) -> None:
