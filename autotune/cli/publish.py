@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import ClusterName, JsonOut, Mpi, StoreUrl, check_writable
-from autotune.cli.render import console, error_console, table, write_json
+from autotune.cli.render import console, error_console, hanging, table, write_json
 from autotune.config.cluster import load_cluster
 from autotune.publish import formats
 from autotune.publish.header import gain_words
@@ -51,7 +51,10 @@ def publish(
         bool, typer.Option("--formats", help="List the formats and what this MPI obeys.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Another place for it.")
+        Path | None,
+        typer.Option(
+            "-o", "--out", metavar="FILE", help="Another place for it: a file, or a folder."
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the files; launch and write nothing.")
@@ -179,4 +182,13 @@ def _list(library: Library, json_out: str | None) -> None:
         return
     words = [[name, summary, "no" if why else "yes"] for name, summary, why in rows]
     title = f"proven here: can {library.family} {library.version} be seen to obey it"
-    console().print(table(title, ["format", "what it is", "proven here"], words))
+    out = console()
+    out.print(table(title, ["format", "what it is", "proven here"], words))
+    reasons: dict[str, list[str]] = {}
+    for name, _, why in rows:
+        if why:
+            reasons.setdefault(why, []).append(name)
+    if reasons:
+        out.print("\nnot proven here (publish --unproven writes them all the same):", markup=False)
+    for why, names in reasons.items():
+        out.print(hanging("  ", f"{', '.join(names)}: {why}"))

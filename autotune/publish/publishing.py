@@ -123,7 +123,7 @@ def in_place(one: Planned, prober: Prober) -> Loading:
         # may name programs and libraries, are never loaded because of us.
         text = read_text(one.path)
         own = "" if text is None else text.main[len(one.kept) :]
-        return one.fmt.staged(own, prober.place(), prober.library)
+        return prober.staged(one.fmt, own)
     loading = one.fmt.live(one.path, prober.library)
     if one.fmt.cluster_wide:
         return Loading(dict(loading.env) | {"HOME": str(prober.place())}, loading.options)

@@ -123,7 +123,7 @@ def _loading(path: Path, text: Text, header: Header, prober: Prober) -> Loading:
     """
     fmt = find(header.format)
     if not fmt.merges:
-        return fmt.staged(text.main, prober.place(), prober.library)
+        return prober.staged(fmt, text.main)
     if path != fmt.default_path(header.cluster, prober.library).absolute():
         raise NotObeyed(
             f"{fmt.name}: this library reads "

@@ -23,6 +23,7 @@ def test_each_command_is_found_and_says_what_the_list_says(name: str, cli: Cli) 
     asked = cli(name, "--help")
     assert asked.code == 0
     assert summary(name).split()[0] in asked.out
+    assert "..." not in asked.out.partition("Commands:")[2], "sentences are wrapped, not cut"
 
 
 def test_the_list_needs_none_of_them() -> None:

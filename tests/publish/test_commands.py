@@ -116,7 +116,9 @@ def test_the_formats_are_listed_with_what_can_be_proven(capfd: Capture) -> None:
     assert rows["openmpi-user"] is None
     assert "6.0" in rows["rules-v3"]
     assert main(["publish", "--formats"]) == 0
-    assert max(map(len, capfd.readouterr().out.splitlines())) <= 80
+    said = capfd.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+    assert "rules-v3: Open MPI reads it from 6.0 on" in said, "why not, too"
 
 
 def test_a_file_of_others_is_not_verified(work: Path, capfd: Capture) -> None:
