@@ -6,7 +6,7 @@ from autotune.anova.classwide import Choice
 from autotune.anova.prove import Proof
 from autotune.anova.result import ClasswideResult
 from autotune.cli.render import console, table
-from autotune.words import percent
+from autotune.words import interval, percent
 
 HEADLINES = {
     "recommended": "A better setting for the class is proven.",
@@ -87,7 +87,7 @@ def _print_proof(proof: Proof, guarded: bool) -> None:
             f"{row.app} {row.input or ''}".strip() + (" (held out)" if row.held_out else ""),
             str(row.ranks),
             percent(row.gain),
-            f"{percent(row.lo)} .. {percent(row.hi)}",
+            interval((row.lo, row.hi)) or "-",
             str(row.pairs),
             row.verdict,
         ]
@@ -98,5 +98,9 @@ def _print_proof(proof: Proof, guarded: bool) -> None:
         out.print(table("measured now, against the default", columns, rows))
         if guarded:
             out.print(f"passed: shown not to be more than {margin} slower (--margin)", markup=False)
+    for row in proof.evidence:
+        if row.verdict == "failed":
+            words = f"failed on {row.app} {row.input or ''}".strip()
+            out.print(f"{words}: {row.words} (autotune show {row.study})", markup=False)
     if proof.cut_short:
         out.print("the budget ended it; the same command with a larger one goes on", markup=False)

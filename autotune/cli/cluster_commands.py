@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from autotune.cli.options import JsonOut, Mpi
-from autotune.cli.render import console, table, write_json
+from autotune.cli.render import console, hanging, table, write_json
 from autotune.config.app import App, load_app
 from autotune.config.cluster import (
     Cluster,
@@ -18,13 +19,13 @@ from autotune.config.cluster import (
     load_cluster,
     read_cluster,
 )
-from autotune.config.find import listing
+from autotune.config.find import is_shipped, listing, user_config
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.names import config_name
 from autotune.study.startup import startup
-from autotune.words import seconds
+from autotune.words import count, seconds
 from runner.errors import RunnerError
 from runner.machine import describe
 from runner.mpi.discover import find
@@ -72,7 +73,56 @@ def list_clusters(json_out: JsonOut = None) -> None:
         data = [{**c.model_dump(mode="json"), "file": cluster_file(n).path} for n, c in known]
         write_json(data, json_out)
         return
-    console().print(table("", ["name", ">nodes", "what it is"], [_row(n, c) for n, c in known]))
+    rows = [[*_row(name, one), _origin(name)] for name, one in known]
+    out = console()
+    out.print(table("", ["name", ">nodes", "what it is", "from"], rows))
+    out.print("\nOne of them in detail:  autotune cluster show NAME", markup=False)
+
+
+def _origin(name: str) -> str:
+    """The file, or that it comes with autotune."""
+    file = cluster_file(name)
+    return "autotune" if is_shipped(file) else file.path
+
+
+@cluster.command("show")
+def show(
+    name: Annotated[str, typer.Argument(help="A cluster, or the path of a definition.")],
+    mpi: Mpi = None,
+    json_out: JsonOut = None,
+) -> None:
+    """Show a cluster: its file, nodes, launch options for the MPI here, what is not tuned."""
+    file, known = cluster_file(name), read_cluster(name)
+    missing = ""
+    try:
+        known = load_cluster(name)
+    except RunnerError as problem:
+        missing = str(problem)
+    library = find(mpi)
+    options = () if missing else known.options(library)
+    if json_out:
+        data = {**known.model_dump(mode="json"), "file": file.path, "options": options}
+        write_json({**data, "missing": missing or None}, json_out)
+        return
+    out = console()
+    out.print(f"{known.name}: {known.description}", markup=False)
+    cores = known.cores or (known.cores_per_node or describe().cores) * known.nodes
+    shared = " in all, nodes share them" if known.cores else " in all"
+    facts = [
+        ("file", file.path + (" (comes with autotune)" if is_shipped(file) else "")),
+        ("nodes", missing or f"{known.nodes}; {count(cores, 'core')}{shared}"),
+        ("network", "" if missing else known.interconnect),
+        ("CPUs", known.cpus),
+        ("MPI", f"{library.family} {library.version} in {library.bin}"),
+        ("starts with", "" if missing else shlex.join(options) or "no launch options"),
+        ("why", next((e.why for e in known.launch if e.matches(library)), "")),
+        ("searches", f"space {known.space(library)}"),
+        *(("not tuned", f"{name}: {why}") for name, why in known.fixed.items()),
+        *(("own process", name) for name in known.own_processes),
+    ]
+    for what, said in facts:
+        if said:
+            out.print(hanging(f"  {what:11}  ", said))
 
 
 def _row(name: str, known: Cluster) -> list[str]:
@@ -134,6 +184,9 @@ def init(
     write_text(path, text)
     load_cluster(str(path))
     out.print(f"wrote {path}; use it:  autotune search --cluster {name} ...", markup=False)
+    place = user_config() / "clusters"
+    said = f"(it is found from this directory; from anywhere once it lies in {place})"
+    out.print(said, markup=False)
 
 
 def _plain(text: str) -> str:

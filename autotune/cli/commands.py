@@ -97,7 +97,7 @@ class _Lazy(Mapping[str, Any]):
         holder = _typer()
         holder.callback()(_nothing)
         if isinstance(found, typer.Typer):
-            holder.add_typer(found, name=name)
+            holder.add_typer(found, name=name, cls=_Subgroup)
         else:
             holder.command(name)(found)
         group: Any = typer.main.get_command(holder)
@@ -112,18 +112,19 @@ class _Group(TyperGroup):
         self.commands = _Lazy()  # type: ignore[assignment]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        width = formatter.width - 6 - max(map(len, COMMANDS))
-        rows = [(name, _shortened(summary(name), width)) for name in COMMANDS]
+        rows = [(name, summary(name).partition(". ")[0]) for name in COMMANDS]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
 
-def _shortened(text: str, width: int) -> str:
-    """The words of the first sentence that fit, with three dots where some do not."""
-    sentence = text.partition(". ")[0]
-    if len(sentence) <= width:
-        return sentence
-    return sentence[: width - 2].rsplit(" ", 1)[0].rstrip(",;:") + "..."
+class _Subgroup(TyperGroup):
+    """A group in whose list the sentences are wrapped, not cut."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, one.get_short_help_str(limit=500)) for name, one in found if one]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
 
 def _nothing() -> None:

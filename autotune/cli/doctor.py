@@ -13,7 +13,7 @@ import typer
 from autotune.cli.doctor_needs import needs
 from autotune.cli.finding import BAD, GOOD, NOTE, Finding
 from autotune.cli.options import ClusterName, JsonOut, Mpi
-from autotune.cli.render import console, write_json
+from autotune.cli.render import console, hanging, write_json
 from autotune.config.cluster import load_cluster
 from autotune.errors import AutotuneError
 from autotune.study.startup import Startup, startup
@@ -53,9 +53,9 @@ def doctor(
 def _print(findings: list[Finding]) -> None:
     out = console()
     for finding in findings:
-        out.print(f"{finding.state:>7}  {finding.what}: {finding.words}", markup=False)
+        out.print(hanging(f"{finding.state:>7}  ", f"{finding.what}: {finding.words}"))
         if finding.advice:
-            out.print(f"         -> {finding.advice}", markup=False)
+            out.print(hanging("         -> ", finding.advice))
 
 
 def _find(mpi: str | None) -> Library | None:
@@ -90,7 +90,10 @@ def _mpi(wanted: str | None) -> list[Finding]:
     others = [lib for lib in libraries() if lib.bin != chosen.bin]
     if others:
         names = ", ".join(f"{lib.family} {lib.version} ({lib.bin})" for lib in others)
-        found.append(Finding(NOTE, "other MPIs", names, "choose one with --mpi DIRECTORY"))
+        # By name: a distribution keeps several in one directory.
+        series = (f"{lib.family}-{'.'.join(map(str, lib.version_tuple[:2]))}" for lib in others)
+        choice = ", ".join(f"--mpi {one}" for one in dict.fromkeys(series))
+        found.append(Finding(NOTE, "other MPIs", names, f"choose one with {choice}"))
     return found
 
 

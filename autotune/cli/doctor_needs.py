@@ -84,7 +84,7 @@ def _slurm(quick: bool) -> Finding:
     try:
         answer = output_of(["sinfo", "--noheader", "--format", "%P %D"])
     except RunnerError as problem:
-        said = " ".join(str(problem).split())[:200]
+        said = " ".join(str(problem).splitlines()[0].split())[:200]
         return Finding(
             NOTE,
             "Slurm",

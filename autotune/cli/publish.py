@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from autotune.cli.options import ClusterName, JsonOut, Mpi, StoreUrl
-from autotune.cli.render import console, error_console, table, write_json
+from autotune.cli.render import console, error_console, hanging, table, write_json
 from autotune.config.cluster import load_cluster
+from autotune.config.find import user_config
 from autotune.files import check_writable
 from autotune.publish import formats
 from autotune.publish.header import gain_words
 from autotune.publish.plan import Planned, plan
 from autotune.publish.probe import Prober
 from autotune.publish.programs import recorded_only
-from autotune.publish.publishing import Published, diff, preview
+from autotune.publish.publishing import Published, diff, is_live, preview
 from autotune.publish.publishing import publish as carry_out
 from autotune.publish.source import Proposal, read_source
 from autotune.store import Store
@@ -52,7 +54,10 @@ def publish(
         bool, typer.Option("--formats", help="List the formats and what this MPI obeys.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Another place for it.")
+        Path | None,
+        typer.Option(
+            "-o", "--out", metavar="FILE", help="Another place for it: a file, or a folder."
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the files; launch and write nothing.")
@@ -110,6 +115,7 @@ def publish(
         _write(proposal, done, json_out)
     if not quiet:
         _print(proposal, done, force)
+        _print_places(planned, library)
 
 
 def waiting(say: Callable[[str], None]) -> Callable[..., None]:
@@ -146,10 +152,33 @@ def _print(proposal: Proposal, done: list[Published], force: bool) -> None:
         if one.edited is not None:
             out.print(f"  the edited file is kept as {one.edited}", markup=False, soft_wrap=True)
         out.print(f"  undo: {one.undo}", markup=False, soft_wrap=True)
-    again = " --run-recorded" if recorded_only(seen.check) else ""
-    files = " ".join(str(one.path) for one in done)
-    words = f"still right?  autotune verify-published{again} {files}"
-    out.print(words, markup=False, soft_wrap=True)
+
+
+def _print_places(planned: Sequence[Planned], library: Library) -> None:
+    """How to look again, and what that needs which is not there everywhere."""
+    out = console()
+    read = [one for one in planned if is_live(one, library)]
+    for one in planned:
+        if one in read:
+            continue
+        usual = one.fmt.default_path(one.header.cluster, library)
+        words = f"note: nothing reads {one.path}: put it where this library reads {usual}"
+        out.print(words, markup=False, soft_wrap=True)
+    check = planned[0].header.evidence.check
+    names = [("clusters", planned[0].header.cluster), *(("apps", str(c.get("app"))) for c in check)]
+    for kind, name in dict.fromkeys(names):
+        if (Path("configs") / kind / f"{name}.toml").is_file():
+            place = user_config() / kind
+            words = (
+                f"note: configs/{kind}/{name}.toml is found from this directory only; cron finds "
+                f"it in {place}, or after cd {Path.cwd()}"
+            )
+            out.print(words, markup=False, soft_wrap=True)
+    if read:
+        again = " --run-recorded" if recorded_only(check) else ""
+        files = shlex.join(str(one.path) for one in read)
+        words = f"still right?  autotune verify-published{again} {files}"
+        out.print(words, markup=False, soft_wrap=True)
 
 
 def _preview(
@@ -180,4 +209,13 @@ def _list(library: Library, json_out: str | None) -> None:
         return
     words = [[name, summary, "no" if why else "yes"] for name, summary, why in rows]
     title = f"proven here: can {library.family} {library.version} be seen to obey it"
-    console().print(table(title, ["format", "what it is", "proven here"], words))
+    out = console()
+    out.print(table(title, ["format", "what it is", "proven here"], words))
+    reasons: dict[str, list[str]] = {}
+    for name, _, why in rows:
+        if why:
+            reasons.setdefault(why, []).append(name)
+    if reasons:
+        out.print("\nnot proven here (publish --unproven writes them all the same):", markup=False)
+    for why, names in reasons.items():
+        out.print(hanging("  ", f"{', '.join(names)}: {why}"))

@@ -68,6 +68,15 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     return Group(Text(title), made) if title else made
 
 
+def hanging(head: str, words: str) -> RenderableType:
+    """``words`` after ``head``; lines after the first begin where the words began."""
+    grid = Table.grid()
+    grid.add_column(width=len(head))
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(shown(head)), Text(shown(words)))
+    return grid
+
+
 def _longest_word(text: str) -> int:
     return max(map(len, text.split()), default=0)
 

@@ -12,7 +12,7 @@ import typer
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl
 from autotune.cli.progress import Progress
 from autotune.cli.publish import waiting
-from autotune.cli.render import console, error_console, write_json
+from autotune.cli.render import console, error_console, hanging, write_json
 from autotune.config.cluster import Cluster, load_cluster
 from autotune.errors import UsageError
 from autotune.publish.claim import PAIRS
@@ -28,6 +28,7 @@ from autotune.publish.verify import (
 )
 from autotune.store import Store
 from autotune.study.duration import parse_duration
+from autotune.words import count
 from runner.lock import MachineLock
 from runner.mpi.discover import find
 from runner.mpi.library import Library
@@ -88,9 +89,10 @@ def verify_published(
     if not quiet:
         _print_states(states)
     checks: list[Recheck] = []
-    if compare and all(s.in_force is not False for s in states):
+    whole = _whole(states)
+    if compare and whole:
         terms = _Terms(pairs, budget_s, guard, run_recorded, quiet)
-        checks = _compare(states, library, store, terms)
+        checks = _compare(whole, library, store, terms)
     failed = any(s.in_force is False for s in states) or any(c.failed for c in checks)
     if json_out:
         data = {
@@ -101,8 +103,9 @@ def verify_published(
         }
         write_json(data, json_out)
     if not quiet:
-        _print_checks(checks)
-        if any(s.in_force is False for s in states) or any(c.status == "gone" for c in checks):
+        _print_checks(checks, pairs)
+        bad = any(s.in_force is False and not s.refused for s in states)
+        if bad or any(c.status == "gone" for c in checks):
             advice = "take it away with autotune unpublish FILE, or search and publish again"
             console().print(advice, markup=False)
     if failed:
@@ -130,7 +133,7 @@ def _look(path: Path, library: Library, spaces: Sequence[str]) -> FileState:
     try:
         cluster = load_cluster("local") if header is None else cluster_of(header, path)
     except UsageError as problem:
-        return FileState(path, False, f"REFUSED: {problem}", header, refused=True)
+        return FileState(path, False, f"refused: {problem}", header, refused=True)
     say = waiting(lambda words: error_console().print(words, markup=False))
     lock = MachineLock("shared", on_wait=say)
     with lock, Prober(library, cluster) as prober:
@@ -160,21 +163,30 @@ def _compare(
     return found
 
 
+def _whole(states: list[FileState]) -> list[FileState]:
+    """Files of publications that can be compared: none of the same source is not in force."""
+    broken = {s.header.evidence.source for s in states if s.header and s.in_force is False}
+    return [s for s in states if s.header and s.header.evidence.source not in broken]
+
+
 def _print_states(states: list[FileState]) -> None:
     out = console()
     words = {True: "in force", False: "NOT in force", None: "unknown"}
     for state in states:
-        out.print(f"{words[state.in_force]}: {state.path}", markup=False, soft_wrap=True)
-        out.print(f"  {state.why}", markup=False)
+        said = "not checked" if state.refused else words[state.in_force]
+        out.print(f"{said}: {state.path}", markup=False, soft_wrap=True)
+        out.print(hanging("  ", state.why))
 
 
-def _print_checks(checks: list[Recheck]) -> None:
+def _print_checks(checks: list[Recheck], most: int) -> None:
+    """``most``: pairs that were allowed."""
     out = console()
     for check in checks:
         words = check.words
         if check.status == "cannot be told":
             pairs = check.data.get("pairs", 0)
-            words = f"with {pairs} pairs ({words}); --pairs N allows more"
+            more = "a larger --budget" if pairs < most else "--pairs N"
+            words = f"with {count(pairs, 'pair')} ({words}); {more} allows more"
         line = f"{check.status}: {check.source} on {check.program}: {words}"
         # Commands and paths are made to be copied.
         out.print(line, markup=False, soft_wrap=check.status in ("not compared", "cannot be run"))

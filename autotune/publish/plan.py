@@ -75,8 +75,11 @@ def plan(
 ) -> list[Planned]:
     """What would be published, rules files first.  Raises UsageError for whatever forbids it."""
     _refuse_doubts(proposal, force)
-    if out is not None and len(formats) > 1:
-        raise UsageError("-o FILE goes with one --format; give each its own command")
+    if out is not None and len(formats) > 1 and not _is_folder(out):
+        raise UsageError(
+            f"-o {out} is one file for {len(formats)} formats; name a folder that is there, in "
+            "which each gets its usual name"
+        )
     wide = [f.name for f in formats if f.cluster_wide]
     if wide and not proposal.classwide:
         raise UsageError(
@@ -141,12 +144,34 @@ def _parts(
             "binding of Open MPI 5: --format prte-user or prte-system), or take one that holds "
             "all: --format sh."
         )
+    _refuse_same(parts)
     return parts
 
 
 def _path(fmt: Format, cluster: Cluster, library: Library, out: Path | None) -> Path:
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", cluster.name)
-    return (out or fmt.default_path(name, library)).expanduser().absolute()
+    usual = fmt.default_path(name, library)
+    if out is not None and _is_folder(out):
+        usual = out / usual.name
+    elif out is not None:
+        usual = out
+    return usual.expanduser().absolute()
+
+
+def _is_folder(out: Path) -> bool:
+    return out.expanduser().is_dir()
+
+
+def _refuse_same(parts: Sequence[tuple[Format, Content, Path]]) -> None:
+    """Two formats in one file: the second would replace the first."""
+    seen: dict[Path, str] = {}
+    for fmt, _, path in parts:
+        if path in seen:
+            raise UsageError(
+                f"{seen[path]} and {fmt.name} would both be {path}; give each its own command, or "
+                "take one that holds all: --format sh"
+            )
+        seen[path] = fmt.name
 
 
 def _planned(

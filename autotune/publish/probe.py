@@ -65,6 +65,13 @@ class Prober:
         """A new private directory."""
         return Path(tempfile.mkdtemp(dir=self._places.name))
 
+    def staged(self, fmt: Format, text: str) -> Loading:
+        """A private copy of ``text``; one of everybody without the caller's own files above it."""
+        loading = fmt.staged(text, self.place(), self.library)
+        if fmt.cluster_wide:
+            return Loading({"HOME": str(self.place())} | dict(loading.env), loading.options)
+        return loading
+
     def prove(self, fmt: Format, content: Content, stage: Stage) -> str:
         """Stage the file and see it obeyed; a sentence about what was seen.
 
@@ -73,7 +80,7 @@ class Prober:
         """
         canaries = fmt.canaries(content, self.library)
         ended = [(canary, self._canary(fmt, canary, stage)) for canary in canaries]
-        loading = fmt.staged(stage(content), self.place(), self.library)
+        loading = self.staged(fmt, stage(content))
         biggest = max(canaries, key=lambda c: c.ranks, default=Canary(content, frozenset()))
         record = self.run(loading, content, fmt, biggest.operation, biggest.ranks)
         seen: Names = self._read_back(record, fmt, content)
@@ -127,7 +134,7 @@ class Prober:
         return self.runner.run(spec)
 
     def _canary(self, fmt: Format, canary: Canary, stage: Stage) -> RunRecord:
-        loading = fmt.staged(stage(canary.content), self.place(), self.library)
+        loading = self.staged(fmt, stage(canary.content))
         # What is read back does not matter here: the launch must not get that far.
         shown = Content(canary.content.only("placement").groups, canary.content.rules)
         return self.run(loading, shown, fmt, canary.operation, canary.ranks)
@@ -235,5 +242,5 @@ def _moved(library: Library, loading: Loading) -> Library:
 
 def _own_library(library: Library) -> dict[str, str]:
     """Makes mpi4py load the launcher's library, where that is not the one beside this Python."""
-    own = adapter(library).own_library()
-    return {} if own is None else {"MPI4PY_LIBMPI": str(own)}
+    others = {name: value for name, value in os.environ.items() if name != "MPI4PY_LIBMPI"}
+    return adapter(library).python_variables(others)

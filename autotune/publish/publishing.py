@@ -90,7 +90,7 @@ def _publish(one: Planned, prober: Prober, say: Say) -> Published:
     library = prober.library
     if one.unobeyed is None:
         say(f"{one.fmt.name}: a private copy is loaded by real launches")
-        shown = one if _is_live(one, library) else replace(one, kept="")
+        shown = one if is_live(one, library) else replace(one, kept="")
         probe = prober.prove(
             one.fmt, one.content, lambda content: shown.text(content, library, UNSEEN).main
         )
@@ -101,7 +101,8 @@ def _publish(one: Planned, prober: Prober, say: Say) -> Published:
 
     def prove() -> None:
         if one.unobeyed is None:
-            say(f"{one.fmt.name}: in place, loaded again")
+            place = "in place" if is_live(one, library) else "a copy of what was written"
+            say(f"{one.fmt.name}: {place}, loaded again")
             prober.check(one.fmt, one.content, in_place(one, prober))
 
     install(one.path, text, one.backup, prove)
@@ -109,7 +110,7 @@ def _publish(one: Planned, prober: Prober, say: Say) -> Published:
     return Published(one.path, one.fmt.name, probe, header.proven, header.backup, edited)
 
 
-def _is_live(one: Planned, library: Library) -> bool:
+def is_live(one: Planned, library: Library) -> bool:
     """Whether the file is loaded from where it lies: a parameter file only at its own place."""
     if not one.fmt.merges:
         return True
@@ -118,12 +119,12 @@ def _is_live(one: Planned, library: Library) -> bool:
 
 def in_place(one: Planned, prober: Prober) -> Loading:
     """How the file at its place is seen; a system file without the caller's own above it."""
-    if not _is_live(one, prober.library):
+    if not is_live(one, prober.library):
         # Written elsewhere with -o: nothing loads it from there, and lines of others in it, which
         # may name programs and libraries, are never loaded because of us.
         text = read_text(one.path)
         own = "" if text is None else text.main[len(one.kept) :]
-        return one.fmt.staged(own, prober.place(), prober.library)
+        return prober.staged(one.fmt, own)
     loading = one.fmt.live(one.path, prober.library)
     if one.fmt.cluster_wide:
         return Loading(dict(loading.env) | {"HOME": str(prober.place())}, loading.options)

@@ -198,11 +198,15 @@ def _common_doubts(evidence: Evidence, cluster: Cluster, library: Library) -> li
     elif not evidence.proven:
         doubts.append("its setting was not proven to be faster")
     if evidence.cluster != cluster.name:
-        doubts.append(f"it was measured on cluster {evidence.cluster}, not on {cluster.name}")
+        doubts.append(
+            f"it was measured on cluster {evidence.cluster}, not on {cluster.name}; is it for "
+            f"--cluster {evidence.cluster}?"
+        )
     measured = f"{evidence.mpi_family} {evidence.mpi_version}"
     if measured.split(".")[:2] != f"{library.family} {library.version}".split(".")[:2]:
         doubts.append(
-            f"it was measured with {measured}; here is {library.family} {library.version}"
+            f"it was measured with {measured}; here is {library.family} {library.version} in "
+            f"{library.bin} (--mpi names another)"
         )
     return doubts
 
@@ -212,9 +216,11 @@ def _classwide(ident: str, cluster: str) -> ClasswideResult:
         return RESULTS.find(ident)
     found = RESULTS.latest(cluster, fits=lambda result: result.proven)
     if found is None:
+        newest = RESULTS.latest(cluster)
+        seen = f" (the newest, classwide:{newest.id}, is not: {newest.why})" if newest else ""
         raise UsageError(
-            f"there is no proven class-wide result for cluster {cluster}: make one with autotune "
-            "classwide, or publish one study's setting with --from study:ID"
+            f"there is no proven class-wide result for cluster {cluster}{seen}: make one with "
+            "autotune classwide, or publish one study's setting with --from study:ID"
         )
     return found
 

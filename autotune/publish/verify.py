@@ -92,7 +92,7 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
     try:
         Trust(prober.library, known_names(prober.library, spaces)).check(path, text, header)
     except UsageError as problem:
-        return FileState(path, False, f"REFUSED: {problem}", header, refused=True)
+        return FileState(path, False, f"refused: {problem}", header, refused=True)
     if not header.proven:
         return FileState(path, None, f"cannot be seen ({header.probe})", header)
     fmt = find(header.format)
@@ -112,7 +112,13 @@ def _other_mpi(header: Header, here: str) -> str:
     """What it is for, what is here, and how to name the one that it was measured with."""
     words = f"it is for {header.mpi}; here is {here}"
     place = header.evidence.mpi_bin
-    return f"{words}.  It was measured with the one in {place}: --mpi {place}" if place else words
+    if not place:
+        return words
+    # A distribution that has two families in one directory calls their launchers so.
+    own = Path(place) / f"mpirun.{header.evidence.mpi_family}"
+    return (
+        f"{words}.  It was measured with the one in {place}: --mpi {own if own.exists() else place}"
+    )
 
 
 def _loading(path: Path, text: Text, header: Header, prober: Prober) -> Loading:
@@ -123,7 +129,7 @@ def _loading(path: Path, text: Text, header: Header, prober: Prober) -> Loading:
     """
     fmt = find(header.format)
     if not fmt.merges:
-        return fmt.staged(text.main, prober.place(), prober.library)
+        return prober.staged(fmt, text.main)
     if path != fmt.default_path(header.cluster, prober.library).absolute():
         raise NotObeyed(
             f"{fmt.name}: this library reads "

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from autotune.config.cluster import cluster_names
-from autotune.config.find import find, listing
+from autotune.config.find import find, listing, user_config
 from autotune.errors import UsageError
 from autotune.space.definition import Definition, Keys, read_definition
 from autotune.space.parameter import PLACEMENT, target_of
@@ -129,8 +129,9 @@ def check_config_name(kind: str, name: str, origin: str) -> str:
         if part.strip() not in known:
             raise UsageError(
                 f"{origin}: names the {kind.removesuffix('s')} {part!r}, which is not known here "
-                f"(there are: {', '.join(known) or 'none'}); a path is not taken from there.\nPut "
-                f"the file into configs/{kind} if you trust it."
+                f"(there are: {', '.join(known) or 'none'}); a path is not taken from there.\nIf "
+                f"you trust it, put its file into configs/{kind} of this directory, or into "
+                f"{user_config() / kind} to be found from anywhere."
             )
     return name
 

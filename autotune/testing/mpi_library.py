@@ -59,7 +59,7 @@ class MpiLibraryContract:
 
     A subclass gives the fixture ``library`` (:func:`runner.mpi.discover.find`), or ``wanted``, and
     the attributes below.  The ranks are Python with mpi4py, which must be able to load the
-    library: by itself, or from :meth:`~runner.mpi.base.Adapter.own_library`.
+    library: by itself, or from :meth:`~runner.mpi.base.Adapter.python_variables`.
     """
 
     wanted: ClassVar[str | None] = None
@@ -97,9 +97,7 @@ class MpiLibraryContract:
 
     def spec(self, launcher: Adapter, ranks: int = 2, *words: str, **more: Any) -> LaunchSpec:
         """A launch of a small program that says who its ranks are."""
-        own = launcher.own_library()
-        env = {} if own is None else {"MPI4PY_LIBMPI": str(own)}
-        env |= more.pop("env", {})
+        env = launcher.python_variables(os.environ) | more.pop("env", {})
         return LaunchSpec(
             program=(sys.executable, "-c", more.pop("program", PROGRAM), *words),
             ranks=ranks,

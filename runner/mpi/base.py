@@ -165,9 +165,10 @@ class Adapter(ABC):
         the launcher does not bind by itself."""
         return dict(placement)
 
-    def own_library(self) -> Path | None:
-        """The ``libmpi`` that belongs to the launcher, for programs that load one by its path."""
-        return None
+    def python_variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        """Variables with which mpi4py, in a process with the variables ``inherited``, loads the
+        library of this launcher and no other; empty where that is not known."""
+        return {}
 
     def values_in_force(self, environment: dict[str, str]) -> dict[str, str]:
         """Library parameters in force in a process with ``environment``, where a command of the

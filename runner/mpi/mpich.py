@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from runner.mpi.base import Adapter, Probe
-from runner.mpi.mpich_library import FAMILY, shared_library, values_in_force
+from runner.mpi.mpich_library import FAMILY, python_variables, values_in_force
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 _PREFIXES = ("MPIR_CVAR_", "MPICH_")
@@ -57,9 +57,7 @@ class Mpich(Adapter):
         }
         # mpi4py would load the library beside its Python: under another MPI's launcher every rank
         # is then a world of its own, and nothing here would notice.
-        own = shared_library(self.library)
-        if own is not None:
-            env.setdefault("MPI4PY_LIBMPI", str(own))
+        env.update(self.python_variables(env))
         env.update(spec.env)
         return env
 
@@ -81,8 +79,8 @@ class Mpich(Adapter):
     def kind_of(self, name: str) -> str | None:
         return LIBRARY if name.startswith(_PREFIXES) else None
 
-    def own_library(self) -> Path | None:
-        return shared_library(self.library)
+    def python_variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        return python_variables(self.library, dict(inherited))
 
     def values_in_force(self, environment: dict[str, str]) -> dict[str, str]:
         return values_in_force(self.library, environment)

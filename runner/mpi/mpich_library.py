@@ -7,18 +7,24 @@ tree is a constant of the shared library, as text; there it is read.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import subprocess
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from runner import places
 from runner.mpi.library import Library
+from runner.private import trusted
 
 Tree = dict[str, Any]
 FAMILY = "mpich"
 TIMEOUT_S = 20
+ABI_NAME = "libmpi.so.12"
+"""The name that programs built for the ABI of MPICH ask for, the wheel of mpi4py among them."""
 _TREE = re.compile(rb'\{"collective=[^\0]{2,1000000}\0')
 _ALGORITHM = re.compile(r'"algorithm=(MPI[A-Z]+)_')
 _LINE = re.compile(
@@ -34,10 +40,42 @@ def shared_library(library: Library) -> Path | None:
     # Distributions keep MPICH beside Open MPI, whose library has the name libmpi too: the ABI that
     # MPICH and its derivatives share has the number 12.
     for folder in (prefix / "lib", prefix / "lib64", *sorted(prefix.glob("lib/*-linux-gnu*"))):
-        for name in ("libmpich.so.12", "libmpi.so.12"):
+        for name in ("libmpich.so.12", ABI_NAME):
             if (folder / name).is_file():
                 return folder / name
     return None
+
+
+def python_variables(library: Library, inherited: dict[str, str]) -> dict[str, str]:
+    """Variables with which mpi4py loads the library of this launcher, and no other.
+
+    The wheel of mpi4py asks for :data:`ABI_NAME`.  Distributions that keep MPICH beside Open MPI
+    have it under another name only (``libmpich.so.12``): then a folder of the cache, with that name
+    as a link to it, is the last one in which the loader looks.
+    """
+    own = shared_library(library)
+    if own is None:
+        return {}
+    made = {"MPI4PY_LIBMPI": inherited.get("MPI4PY_LIBMPI", str(own))}
+    if not (own.parent / ABI_NAME).exists() and (folder := _folder_with_link(own)) is not None:
+        before = inherited.get("LD_LIBRARY_PATH")
+        made["LD_LIBRARY_PATH"] = f"{before}:{folder}" if before else str(folder)
+    return made
+
+
+def _folder_with_link(own: Path) -> Path | None:
+    """None where the cache cannot be written, or others may write it."""
+    folder = places.cache("mpich", hashlib.sha256(str(own).encode()).hexdigest()[:16])
+    link = folder / ABI_NAME
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not trusted(folder.stat()):
+            return None
+        with suppress(FileExistsError):
+            link.symlink_to(own)
+        return folder if link.readlink() == own else None
+    except OSError:
+        return None
 
 
 def builtin_tree(library: Library) -> Tree | None:

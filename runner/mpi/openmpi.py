@@ -249,12 +249,12 @@ class OpenMPI(Adapter):
             return words | {"bind_to": "none"}
         return words | {"map_by": f"{words.get('map_by', 'slot')}:PE={workers}", "bind_to": "core"}
 
-    def own_library(self) -> Path | None:
+    def python_variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
         prefix = Path(self.library.bin).resolve().parent
         found = sorted(prefix.glob("lib/libmpi.so.*")) or sorted(prefix.glob("lib/libmpi.so"))
         # Distributions keep the libraries of MPICH beside it; 40 is the ABI of Open MPI.
         found = found or sorted(prefix.glob("lib/*-linux-gnu*/libmpi.so.40"))
-        return found[0] if found else None
+        return {"MPI4PY_LIBMPI": str(found[0])} if found else {}
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
         # Rank 0 writes it before the barrier at the end of MPI_Init, when all have met.

@@ -23,6 +23,7 @@ def test_each_command_is_found_and_says_what_the_list_says(name: str, cli: Cli) 
     asked = cli(name, "--help")
     assert asked.code == 0
     assert summary(name).split()[0] in asked.out
+    assert "..." not in asked.out.partition("Commands:")[2], "sentences are wrapped, not cut"
 
 
 def test_the_list_needs_none_of_them() -> None:
@@ -31,6 +32,7 @@ def test_the_list_needs_none_of_them() -> None:
     assert all(f"  {name} " in done.stdout for name in COMMANDS)
     assert not HEAVY & set(done.stderr.split())
     assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "..." not in done.stdout.partition("Commands:")[2], "sentences are wrapped, not cut"
 
 
 def test_a_slip_is_told_with_what_was_meant(cli: Cli) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -78,14 +79,27 @@ def test_doctor_lists_inherited_settings(
     cli: Cli, library: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMPI_MCA_btl_sm_eager_limit", "8192")
-    assert "OMPI_MCA_btl_sm_eager_limit = 8192" in cli("doctor", "--quick").out.replace("\n", " ")
+    monkeypatch.setenv("OMPI_MCA_mpi_show_mca_params_file", "x" * 60)
+    out = cli("doctor", "--quick").out
+    assert "OMPI_MCA_btl_sm_eager_limit = 8192" in " ".join(out.split())
+    whole = re.compile(r" {5}ok  | {3}note  | {9}")
+    assert [line for line in out.splitlines() if not whole.match(line)] == [], "lines hang"
 
 
 @pytest.mark.mpi
 def test_cluster_init(cli: Cli, library: object, work: Path) -> None:
     assert cli("cluster", "init", "mine").code == 0
     assert (work / "configs" / "clusters" / "mine.toml").exists()
-    assert "mine" in cli("cluster", "list").out
+    listed = cli("cluster", "list").out
+    assert "configs/clusters/mine.toml" in listed, "where it comes from is in the list"
+    said = " ".join(cli("cluster", "show", "mine").out.split())
+    assert "file configs/clusters/mine.toml" in said
+    assert "space openmpi" in said
+    assert json.loads(cli("cluster", "show", "mine", "--json", "-").out)["name"] == "mine"
+    assert "(comes with autotune)" in cli("cluster", "show", "local").out.replace("\n", " ")
+    down = " ".join(cli("cluster", "show", "testbed").out.split())
+    assert "not tuned bind_to: both Open MPIs believe" in down
+    assert cli("cluster", "show", "nowhere").code == 2
     assert cli("cluster", "init", "mine").code == 2
     assert cli("cluster", "init", "../evil").code == 2
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from autotune.cli import main
+from autotune.store import AppInfo
 from runner.mpi.library import Library
 from tests.publish.conftest import MakeStudy
 
@@ -116,10 +117,68 @@ def test_the_formats_are_listed_with_what_can_be_proven(capfd: Capture) -> None:
     assert rows["openmpi-user"] is None
     assert "6.0" in rows["rules-v3"]
     assert main(["publish", "--formats"]) == 0
-    assert max(map(len, capfd.readouterr().out.splitlines())) <= 80
+    said = capfd.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+    assert "rules-v3: Open MPI reads it from 6.0 on" in said, "why not, too"
 
 
 def test_a_file_of_others_is_not_verified(work: Path, capfd: Capture) -> None:
     (work / "x.conf").write_text("a = 1\n")
     assert main(["verify-published", "x.conf"]) == 2
     assert "not published by autotune" in capfd.readouterr().err
+
+
+def test_what_cron_does_not_find_is_said(
+    make_study: MakeStudy,
+    work: Path,
+    open_mpi: Library,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: Capture,
+) -> None:
+    """A cluster of ./configs: told when it is published, and where to put it when it is missing."""
+    (work / "configs/clusters").mkdir(parents=True)
+    (work / "configs/clusters/mine.toml").write_text('name = "mine"\n')
+    source = make_study(version=open_mpi.version)
+    words = ["publish", "--from", source, "-f", "csh", "--unproven", "--force", "--cluster", "mine"]
+    assert main(words) == 0, capfd.readouterr().err
+    said = capfd.readouterr().out
+    assert "is it for --cluster local?" in " ".join(said.split())
+    assert "note: configs/clusters/mine.toml is found from this directory only" in said
+    monkeypatch.chdir("/")
+    assert main(["verify-published"]) == 1
+    said = " ".join(capfd.readouterr().out.split())
+    assert f"not checked: {work}/autotune-mine.csh" in said
+    assert "autotune/clusters to be found from anywhere" in said
+    assert "NOT in force" not in said
+    assert "take it away" not in said
+
+
+def test_a_lost_file_does_not_keep_others_from_being_compared(
+    make_study: MakeStudy, work: Path, open_mpi: Library, capfd: Capture
+) -> None:
+    for name, app, digest in (("one.csh", "first", "ab"), ("two.csh", "second", "cd")):
+        program = AppInfo(app, "/nowhere/program", digest * 32, (), None, None, None)
+        study = make_study(version=open_mpi.version, app=program)
+        words = ["publish", "--from", study, "-f", "csh", "--unproven", "--force", "-o", name]
+        assert main(words) == 0, capfd.readouterr().err
+    text = (work / "one.csh").read_text()
+    (work / "one.csh").write_text(text.replace("8192", "4096"))
+    capfd.readouterr()
+    assert main(["verify-published"]) == 1
+    said = " ".join(capfd.readouterr().out.split())
+    assert f"NOT in force: {work}/one.csh" in said
+    assert f"not compared: {study} on second" in said
+    assert "on first" not in said
+
+
+def test_a_parameter_file_that_nothing_reads_is_said_to_be_one(
+    make_study: MakeStudy, work: Path, home: Path, open_mpi: Library, capfd: Capture
+) -> None:
+    (work / "etc").mkdir()
+    source = make_study({"mca": {"mpi_yield_when_idle": "1"}}, version=open_mpi.version)
+    assert main(["publish", "--from", source, "-f", "openmpi-user", "-o", "etc"]) == 0
+    said = capfd.readouterr()
+    assert f"nothing reads {work}/etc/mca-params.conf: put it where this library reads" in said.out
+    assert f"{home}/.openmpi/mca-params.conf" in said.out
+    assert "still right?" not in said.out
+    assert "in place" not in said.err

@@ -97,7 +97,11 @@ def test_a_name_that_the_library_does_not_have_is_not_obeyed(prober: Prober) -> 
         prove(prober, find("openmpi-user"), Content({"mca": {"btl_sm_egaer_limit": "8192"}}))
 
 
-def test_a_system_file_is_seen_in_a_private_copy(prober: Prober) -> None:
+def test_a_system_file_is_seen_in_a_private_copy(prober: Prober, home: Path) -> None:
+    """Though root's own file, which wins over a system file, says otherwise."""
+    own = home / ".openmpi" / "mca-params.conf"
+    own.parent.mkdir()
+    own.write_text(f"{eager(prober.library)} = 16384\n")
     content = Content({"mca": {eager(prober.library): "8192"}})
     assert "1 value seen" in prove(prober, find("openmpi-system"), content)
 

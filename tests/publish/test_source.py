@@ -133,6 +133,21 @@ def test_formats_together_must_say_all_of_it(store: Path, make_study: MakeStudy)
     assert len(plan(found, [find("sh")], cluster, NEW)) == 1
 
 
+def test_several_formats_go_into_a_folder_by_their_usual_names(
+    store: Path, make_study: MakeStudy, tmp_path: Path
+) -> None:
+    launched = {"mca": {"btl_sm_eager_limit": "8192"}, "placement": {"bind_to": "none"}}
+    found, cluster = proposal(make_study(launched), store), load_cluster("local")
+    two = [find("openmpi-user"), find("prte-user")]
+    with pytest.raises(UsageError, match="name a folder that is there"):
+        plan(found, two, cluster, NEW, tmp_path / "x.conf")
+    with pytest.raises(UsageError, match="openmpi-user and prte-user would both be"):
+        plan(found, two, cluster, NEW, tmp_path)
+    made = plan(found, [find("sh"), find("tcl")], cluster, NEW, tmp_path)
+    assert [one.path.name for one in made] == ["autotune-local.sh", "autotune-local.tcl"]
+    assert {one.path.parent for one in made} == {tmp_path}
+
+
 def test_a_rules_file_is_named_by_what_loads_it(store: Path, make_study: MakeStudy) -> None:
     source = make_study({"mca": {"coll_tuned_bcast_algorithm": "6", "btl_tcp_links": "1"}})
     found, cluster = proposal(source, store), load_cluster("local")
@@ -199,7 +214,7 @@ def test_a_class_of_which_no_margin_was_shown_is_a_doubt(store: Path) -> None:
     result = classwide(margin=None)
     RESULTS.save(result)
     assert "not proven" in proposal(f"classwide:{result.id}", store).doubts[0]
-    with pytest.raises(UsageError, match="no proven class-wide result"):
+    with pytest.raises(UsageError, match=rf"no proven class-wide .*newest, classwide:{result.id}"):
         proposal(None, store)
 
 
