@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
@@ -27,6 +27,17 @@ def extended(group: str, base: type[T], own: Mapping[str, type[T]]) -> dict[str,
                 f"{taken.__qualname__}; uninstall one of the two packages"
             )
     return found
+
+
+def added(group: str, own: Iterable[str]) -> tuple[str, ...]:
+    """Names under the entry points of ``group`` that are not among ``own``; nothing is loaded."""
+    return tuple(sorted({entry.name for entry in entry_points(group=group)} - set(own)))
+
+
+def extension(group: str, name: str, base: type[T]) -> type[T]:
+    """The class of one name that :func:`added` has; raises RunnerError as :func:`extended`."""
+    [entry, *_] = entry_points(group=group, name=name)
+    return _load(entry, base)
 
 
 def _load(entry: EntryPoint, base: type[T]) -> type[T]:

@@ -201,7 +201,7 @@ def _preview(
 
 
 def _list(library: Library, json_out: str | None) -> None:
-    rows = [(one.name, one.summary, one.unobeyed(library)) for one in formats.ALL]
+    rows = [(one.name, one.summary, one.unobeyed(library)) for one in formats.everything()]
     if json_out:
         keys = ("format", "summary", "cannot_be_proven")
         write_json([dict(zip(keys, row, strict=True)) for row in rows], json_out)

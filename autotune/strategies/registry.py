@@ -9,7 +9,6 @@ import functools
 import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
-from importlib.metadata import entry_points
 
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
@@ -22,6 +21,7 @@ from autotune.strategies.ofat import OneFactor
 from autotune.strategies.options import OptionValue, complete, hint
 from autotune.strategies.optuna_samplers import NSGA2, TPE, GaussianProcess
 from autotune.strategies.random_search import RandomSearch
+from runner.extensions import added, extension
 
 _ALL: tuple[type[Strategy], ...] = (
     Auto,
@@ -39,35 +39,31 @@ GROUP = "autotune.strategies"
 
 
 @functools.cache
-def _installed() -> frozenset[str]:
+def _installed() -> tuple[str, ...]:
     """Names of the strategies of installed packages; one of ours is never replaced."""
-    return frozenset(point.name for point in entry_points(group=GROUP)) - _STRATEGIES.keys()
+    return added(GROUP, _STRATEGIES)
 
 
 def names() -> tuple[str, ...]:
     """Every strategy there is."""
-    return (*_STRATEGIES, *sorted(_installed()))
+    return (*_STRATEGIES, *_installed())
 
 
 def find(name: str) -> type[Strategy]:
     """The class of a strategy.
 
-    Raises :class:`UsageError`: for an unknown name, with near ones, and for one of an installed
-    package that cannot be loaded or is no strategy.
+    Raises :class:`UsageError` with near names for an unknown one, and RunnerError for one of an
+    installed package that cannot be loaded or is no strategy.
     """
     if name in _STRATEGIES:
         return _STRATEGIES[name]
     if name not in _installed():
         raise UsageError(f"there is no strategy {name!r}{hint(name, names())}")
-    [point, *_] = entry_points(group=GROUP, name=name)
-    try:
-        found = point.load()
-    except Exception as problem:
-        raise UsageError(f"strategy {name} ({point.value}) cannot be loaded: {problem!r}") from None
-    if not (isinstance(found, type) and issubclass(found, Strategy) and found.name == name):
+    found = extension(GROUP, name, Strategy)  # type: ignore[type-abstract]
+    if found.name != name:
         raise UsageError(
-            f"strategy {name} ({point.value}) is {found!r}; expected a subclass of "
-            f"autotune.strategies.Strategy whose name is {name!r}"
+            f"the entry point {name} of the group {GROUP} has a strategy of the name "
+            f"{found.name!r}; expected the same name"
         )
     return found
 

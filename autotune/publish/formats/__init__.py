@@ -1,4 +1,8 @@
-"""The formats by name; a new one is a class in a file here and a line in the list."""
+"""The formats by name; a new one is a class in a file here and a line in the list.
+
+An installed package adds one by an entry point ``NAME = "module:Class"`` of the group
+``autotune.formats``.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,10 @@ from autotune.publish.formats.rules_text import RulesV1, RulesV2
 from autotune.publish.formats.shell import Csh, Sh, Slurm
 from autotune.publish.formats.spack import Spack
 from autotune.publish.formats.tune import Tune
+from runner.extensions import added, extension
 from runner.mpi.library import Library
 
+GROUP = "autotune.formats"
 ALL: tuple[Format, ...] = (
     UserConf(),
     SystemConf(),
@@ -40,16 +46,30 @@ ALL: tuple[Format, ...] = (
 )
 
 
+def everything() -> tuple[Format, ...]:
+    """Every format, those of installed packages too.
+
+    Raises RunnerError, which names the entry point, for one that is broken.
+    """
+    return (*ALL, *(find(name) for name in added(GROUP, _own())))
+
+
 def names() -> list[str]:
     """Every format's name."""
+    return [*_own(), *added(GROUP, _own())]
+
+
+def _own() -> list[str]:
     return [one.name for one in ALL]
 
 
 def find(name: str) -> Format:
-    """The format of that name; UsageError lists them."""
+    """The format of that name; UsageError lists them, RunnerError names a broken entry point."""
     for one in ALL:
         if one.name == name:
             return one
+    if name in added(GROUP, _own()):
+        return extension(GROUP, name, Format)()  # type: ignore[type-abstract]
     near = difflib.get_close_matches(name, names(), 1)
     hint = f"; did you mean {near[0]}?" if near else ""
     raise UsageError(f"--format {name!r} is not known{hint}\nThere are: {', '.join(names())}")
@@ -81,4 +101,4 @@ def _holds(fmt: Format, content: Content, library: Library) -> bool:
     return not holds_rules and bool(fmt.part(content, library).names)
 
 
-__all__ = ["ALL", "Canary", "Format", "Loading", "find", "names", "usual"]
+__all__ = ["ALL", "GROUP", "Canary", "Format", "Loading", "everything", "find", "names", "usual"]
