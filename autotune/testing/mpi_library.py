@@ -23,6 +23,8 @@ from runner.mpi.library import Library
 from runner.types import LIBRARY, LaunchSpec, RunRecord
 
 TIMEOUT_S = 60.0
+LIMITS_S = (2.0, 6.0, 20.0)
+"""Time limits that are tried until the ranks have begun within one."""
 UNKNOWN = "no_such_parameter_of_any_library"
 PROGRAM = """
 import os, sys
@@ -120,7 +122,7 @@ class MpiLibraryContract:
     def test_its_family_is_registered_under_its_name(self, launcher: Adapter) -> None:
         kind = type(launcher)
         assert families()[launcher.library.family] is kind is family(kind.family)
-        assert re.fullmatch(r"[a-z][a-z0-9]*", kind.family)
+        assert re.fullmatch(r"[a-z]+", kind.family)
         assert kind.title
         assert LIBRARY in kind.kinds
         assert kind.rank_variables, "rank 0 is known by them where it has an input"
@@ -302,11 +304,16 @@ class MpiLibraryContract:
     def test_the_time_limit_ends_every_rank(
         self, launcher: Adapter, runner: Runner, tmp_path: Path
     ) -> None:
-        spec = self.spec(launcher, 2, str(tmp_path), program=SLEEPER, timeout_s=8.0)
-        record = runner.run(spec)
-        assert record.state == "timeout", f"{record.reason}\n{record.stderr_tail}"
-        started = [int(file.read_text()) for file in tmp_path.iterdir()]
-        assert len(started) == 2
+        for limit_s in LIMITS_S:
+            place = tmp_path / f"{limit_s}"
+            place.mkdir()
+            spec = self.spec(launcher, 2, str(place), program=SLEEPER, timeout_s=limit_s)
+            record = runner.run(spec)
+            assert record.state == "timeout", f"{record.reason}\n{record.stderr_tail}"
+            started = [int(file.read_text()) for file in place.iterdir()]
+            if len(started) == 2:
+                break
+        assert len(started) == 2, f"no two ranks within {limit_s:g} s"
         deadline = time.monotonic() + 10
         while any(Path(f"/proc/{pid}").exists() for pid in started):
             assert time.monotonic() < deadline, "ranks are left behind"
