@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -100,6 +100,30 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
         return replace(seen, foreign=foreign)
 
     monkeypatch.setattr(Supervisor, "run", alone)
+
+
+@pytest.fixture
+def package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str, str, str], None]]:
+    """Install a package for this test: entry point group, ``NAME = module:Class``, its text."""
+    place = tmp_path / "site"
+    monkeypatch.syspath_prepend(str(place))
+    modules = []
+
+    def put(group: str, entry: str, text: str) -> None:
+        module = entry.partition("=")[2].strip().partition(":")[0]
+        modules.append(module)
+        data = place / f"{module}-1.0.dist-info"
+        data.mkdir(parents=True)
+        (place / f"{module}.py").write_text(text)
+        (data / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+        (data / "entry_points.txt").write_text(f"[{group}]\n{entry}\n")
+
+    yield put
+    monkeypatch.undo()
+    for name in modules:
+        sys.modules.pop(name, None)
 
 
 @pytest.fixture(scope="session")

@@ -57,10 +57,8 @@ Install = Callable[[str, str, str], None]
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+def install(package: Install) -> Iterator[Install]:
     """Install a package of one module with one entry point, for this test."""
-    place = tmp_path / "site"
-    monkeypatch.syspath_prepend(str(place))
     kept = (families.families, scheduler._kinds, discover.find)
 
     def forget() -> None:
@@ -68,19 +66,11 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
             cached.cache_clear()
 
     def put(group: str, entry: str, text: str) -> None:
-        module = entry.partition("=")[2].strip().partition(":")[0]
-        data = place / f"{module}-1.0.dist-info"
-        data.mkdir(parents=True)
-        (place / f"{module}.py").write_text(text)
-        (data / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-        (data / "entry_points.txt").write_text(f"[{group}]\n{entry}\n")
+        package(group, entry, text)
         forget()
 
     yield put
-    monkeypatch.undo()
     forget()
-    for name in ("other_mpi_adapter", "other_queue"):
-        sys.modules.pop(name, None)
 
 
 @pytest.fixture
