@@ -106,8 +106,9 @@ def show(
         return
     out = console()
     out.print(f"{known.name}: {known.description}", markup=False)
-    cores = known.cores or (known.cores_per_node or describe().cores) * known.nodes
-    shared = " in all, nodes share them" if known.cores else " in all"
+    each = known.cores_per_node or describe().cores
+    cores = known.cores or each * known.nodes
+    shared = " in all" + (", nodes share them" if cores < each * known.nodes else "")
     facts = [
         ("file", file.path + (" (comes with autotune)" if is_shipped(file) else "")),
         ("nodes", missing or f"{known.nodes}; {count(cores, 'core')}{shared}"),

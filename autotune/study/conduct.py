@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.trust import check_values
 from autotune.store import Store, Study, StudyKey
@@ -59,6 +60,16 @@ class Request:
     """Settings to try first."""
     join: bool = False
     """Other workers take part in the study; one of them proves what all found."""
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a space of which nothing can vary here."""
+        if len(self.space) == 0:
+            absent = "".join(f"\n  {name}: {why}" for name, why in self.space.absent.items())
+            raise UsageError(
+                f"space {self.space.name} has nothing that can vary with "
+                f"{self.target.library.family} {self.target.library.version} on cluster "
+                f"{self.target.cluster.name}; choose another (--space, autotune space list){absent}"
+            )
 
     @property
     def identity(self) -> dict[str, Any]:

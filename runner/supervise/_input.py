@@ -43,11 +43,18 @@ class InputWatch:
         for pid in _procfs.descendants(root):
             if pid == launcher or not (_reads(pid) and self._is_rank(pid)):
                 continue
-            if _target(pid) == self._fifo or _shared(pid, launcher):
+            if _target(pid) == self._fifo or _shared(pid, self._starter(pid, launcher)):
                 now[pid] = _cpu_ticks(pid)
         waits = any(self._before.get(pid) == ticks for pid, ticks in now.items())
         self._before = now
         return waits
+
+    def _starter(self, pid: int, launcher: int) -> int:
+        """Who started the rank: the launcher, or its daemon on a node that this machine makes."""
+        parent = _parent(pid)
+        while parent > 1 and parent != launcher and self._is_rank(parent):
+            parent = _parent(parent)
+        return parent if parent > 1 else launcher
 
     def _is_rank(self, pid: int) -> bool:
         env = _procfs.environ(pid)
@@ -58,6 +65,12 @@ def _reads(pid: int) -> bool:
     """Whether the main thread is in ``read`` on descriptor 0."""
     words = read_proc(f"/proc/{pid}/syscall").split()
     return len(words) > 1 and words[0] == str(_READ).encode() and words[1] == b"0x0"
+
+
+def _parent(pid: int) -> int:
+    """0 where the process is gone."""
+    found = stat_fields(pid)
+    return 0 if found is None else int(found[1][1])
 
 
 def _shared(pid: int, launcher: int) -> bool:

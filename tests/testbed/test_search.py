@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
@@ -19,6 +20,8 @@ from runner import testbed as tb
 from runner.errors import RunnerError
 from runner.mpi.library import Library
 from runner.testbed import state
+from tests.cli.test_standard_input import READS
+from tests.mpis import built
 
 Capture = pytest.CaptureFixture[str]
 README = Path(__file__).parents[2] / "README.md"
@@ -76,6 +79,8 @@ def test_a_testbed_of_another_name_is_searched(
     assert f"autotune search --cluster {name} --ranks 2 -- PROGRAM ARGS" in said
     assert main(["cluster", "list"]) == 0
     assert re.search(rf"^{name} +2 A testbed that is up: TCP, 0 ms", capfd.readouterr().out, re.M)
+    assert main(["cluster", "show", name]) == 0
+    assert re.search(r"nodes +2; 2 cores in all *\n", capfd.readouterr().out), "none is shared"
     # One run on both nodes is enough to see it: the budget holds no search of what sleeps.
     program = [sys.executable, "-c", "import time; time.sleep(2); from mpi4py import MPI"]
     words = ["search", "--cluster", name, "--ranks", "2", "--budget", "30s", "--no-guard"]
@@ -88,6 +93,36 @@ def test_a_testbed_of_another_name_is_searched(
     assert study.key.cluster == name
     assert first.state == "ok", first.reason
     assert tb.find(name).directory in " ".join(first.command)
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_standard_input_reaches_rank_0_on_its_node(
+    new_name: Callable[[], str], open_mpi: Library, work: Path, capfd: Capture
+) -> None:
+    """Whole, to rank 0 alone; where there is none, it is said, though the daemon of the node and
+    not the launcher holds the pipe."""
+    program = built(open_mpi, work, READS)
+    name = new_name()
+    (work / "large input").write_text("7\n" + "x" * 3_000_000)
+    assert main([*UP, "--name", name]) == 0
+    words = ["--cluster", name, "-n", "2", "--no-guard", "--store", "results.db"]
+    given = ["--stdin", "large input", "--verify", "steps 7, 3000001 bytes"]
+    assert main(["run", *words, *given, "--json", "r.json", "--", str(program)]) == 0
+    run = json.loads((work / "r.json").read_text())["run"]
+    assert run["verified"] is True
+    assert tb.find(name).directory in shlex.join(run["command"])
+    found = ["--metric", "time ([0-9.]+)", "--runs", "40"]
+    line = ["search", *words, *given, *found, "--", str(program)]
+    assert main(line) == 0, capfd.readouterr().err
+    capfd.readouterr()
+    assert main([*line[:1], "--space", "null", *line[1:]]) == 2
+    assert "space null has nothing that can vary with" in capfd.readouterr().err
+    assert main(["run", *words, "--timeout", "20", "--", str(program)]) == 1
+    said = " ".join(capfd.readouterr().out.split())
+    if open_mpi.version_tuple >= (5,):
+        assert "the program waits for standard input, which is empty" in said
+    assert "--stdin FILE" in said
 
 
 @pytest.mark.mpi
