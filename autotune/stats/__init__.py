@@ -5,7 +5,7 @@ What is computed and why, with measured figures: docs/statistics.md.
 """
 
 from autotune.stats.blocks import DefaultLevel, design, drifted, ratio_to_default
-from autotune.stats.compare import MIN_GAIN, Comparison, NoBlocks, compare
+from autotune.stats.compare import MIN_GAIN, Comparison, NoBlocks, compare, known_gain
 from autotune.stats.error_budget import ErrorBudget
 from autotune.stats.estimate import Estimate, estimate
 from autotune.stats.foresee import Foreseen, foresee, pairs_needed, scatter
@@ -42,6 +42,7 @@ __all__ = [
     "estimate_words",
     "finalists",
     "foresee",
+    "known_gain",
     "next_run",
     "noise_of",
     "pairs_needed",

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autotune.space import Setting, Space
-from autotune.stats import Decision, NoBlocks, Plan, comparison_words
+from autotune.stats import Decision, NoBlocks, Plan, comparison_words, known_gain
 from autotune.store import Store, StudyKey
 from autotune.study.bench import Bench
 from autotune.study.blocks import Blocks
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.choice import as_begun
-from autotune.study.confirm import Confirmation, confirm_blocks, decide, finite, measure
+from autotune.study.confirm import Confirmation, confirm_blocks, decide, measure
 from autotune.study.effect import idle_difference
 from autotune.study.events import Watcher, silent
 from autotune.study.identity import study_key
@@ -112,9 +112,9 @@ class ComparisonOutcome:
             "seen": self.decision.outcome,
             "why": self.failed or self.decision.why,
             "words": self.failed or self.words,
-            "gain": finite(seen.gain),
-            "gain_ci95": [finite(seen.lo), finite(seen.hi)] if seen.interval else None,
-            "gain_range": None if seen.interval else [finite(seen.lo), finite(seen.hi)],
+            "gain": known_gain(seen.gain),
+            "gain_ci95": [known_gain(seen.lo), known_gain(seen.hi)] if seen.interval else None,
+            "gain_range": None if seen.interval else [known_gain(seen.lo), known_gain(seen.hi)],
             "significant": seen.significant and self.guarded,
             "pairs": seen.n,
             "a_median_s": _median(self.first_s),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 from autotune.space import Setting
@@ -135,8 +134,3 @@ def decide(plan: Plan, blocks: Blocks, setting: Setting, count: int) -> Decision
         # Wall time is a clock; a program's own figure may be rounded, which is detected.
         resolution=0.0 if pairs.clock else None,
     )
-
-
-def finite(value: float) -> float | None:
-    """A number for JSON: None where the interval has no end on that side."""
-    return value if math.isfinite(value) and value > -1 else None
