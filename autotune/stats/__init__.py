@@ -4,7 +4,7 @@ Pure functions: no input or output, no clock, random numbers only from a generat
 What is computed and why, with measured figures: docs/statistics.md.
 """
 
-from autotune.stats.blocks import DefaultLevel, design, drifted, ratio_to_default
+from autotune.stats.blocks import DefaultLevel, design, drifted
 from autotune.stats.compare import MIN_GAIN, Comparison, NoBlocks, compare, known_gain
 from autotune.stats.error_budget import ErrorBudget
 from autotune.stats.estimate import Estimate, estimate
@@ -46,7 +46,6 @@ __all__ = [
     "next_run",
     "noise_of",
     "pairs_needed",
-    "ratio_to_default",
     "resolution_table",
     "scatter",
     "settle",

@@ -144,6 +144,10 @@ class Ledger:
             return every[0] if len(every) == 1 else [r for records in every for r in records]
         return self._defaults.get(self.place, _Defaults()).records
 
+    def defaults_on(self, place: str) -> int:
+        """How many runs of the default count on a place."""
+        return len(self._defaults.get(place, _Defaults()).records)
+
     def default_scatter(self) -> tuple[float, int]:
         """Variance of one log time of the default, and its degrees of freedom.
 
