@@ -12,7 +12,7 @@ from autotune.cli.options import ClusterName, JsonOut, Mpi, StoreUrl, check_writ
 from autotune.cli.render import console, error_console, table, write_json
 from autotune.config.cluster import load_cluster
 from autotune.publish import formats
-from autotune.publish.header import gain_words
+from autotune.publish.evidence import gain_words
 from autotune.publish.plan import Planned, plan
 from autotune.publish.probe import Prober
 from autotune.publish.programs import recorded_only
@@ -135,7 +135,7 @@ def _print(proposal: Proposal, done: list[Published], force: bool) -> None:
     out = console()
     seen = proposal.evidence
     out.print(f"{seen.source}: {seen.setting.replace(',', ', ')}", markup=False)
-    out.print(f"gain over the default: {gain_words(seen)}", markup=False)
+    out.print(f"gain over the default: {gain_words(seen.gain, seen.gain_ci)}", markup=False)
     for doubt in proposal.doubts if force else ():
         out.print(f"note: {doubt}", markup=False)
     for one in done:

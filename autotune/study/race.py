@@ -108,8 +108,8 @@ def evidence(entries: list[Entry], trials: list[Trial]) -> Evidence:
             noise.append(ratio)
         elif entry.trial is not None:
             # A run without a figure of its own is slower than any other.
-            good = entry.record.valid and ratio is not None
-            found[number_of[entry.trial].effective].append(ratio if good else math.inf)
+            known = ratio if ratio is not None and entry.record.valid else math.inf
+            found[number_of[entry.trial].effective].append(known)
     if len(noise) < 2:
         return Evidence([], [], math.inf)
     for trial in number_of.values():
