@@ -13,7 +13,7 @@ from autotune.stats.pairs import detect_resolution
 from autotune.stats.racing import beliefs, finalists, next_run, noise_of, time_limit
 from autotune.stats.rejection import depends_on_setting
 from autotune.stats.resolve import Resolvable, resolution_table
-from autotune.stats.sequential import LOOKS, Decision, Plan, settle, winner
+from autotune.stats.sequential import LOOKS, Decision, Plan, looks_up_to, settle, winner
 from autotune.stats.slow import SLOW, SlowLaunches, slow_launches
 from autotune.stats.words import comparison_words, estimate_words
 
@@ -43,6 +43,7 @@ __all__ = [
     "finalists",
     "foresee",
     "known_gain",
+    "looks_up_to",
     "next_run",
     "noise_of",
     "pairs_needed",

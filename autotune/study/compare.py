@@ -169,7 +169,7 @@ def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> Comparis
     try:
         warm = bench.run(request.first, WARMUP, timeout_s=budget.left_s)
         run_s = warm.record.wall_s
-        limit = _limit(run_s, budget)
+        limit = hang_limit(run_s, budget)
         name = f"{COMPARE}:{again}"
         blocks = Blocks(bench, name, [request.second], request.seed, limit, request.first)
         if not (blocks.complete(0, [request.second]) or budget.affords(2, run_s / 2)):
@@ -186,7 +186,7 @@ def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> Comparis
     return outcome_of(request, bench, blocks, proof, study)
 
 
-def _limit(run_s: float, budget: Budget) -> float:
+def hang_limit(run_s: float, budget: Budget) -> float:
     """Seconds after which B hangs: half of the budget at most, so that A has its run, unless that
     is little more than A takes."""
     hangs = LIMIT_FACTOR * run_s + LIMIT_SLACK_S

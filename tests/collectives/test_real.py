@@ -162,6 +162,13 @@ def test_a_table_from_beginning_to_end(cli: Cli, library: object, work: Path) ->
     assert "nothing is proven" in done.out
     assert 0 < part["points"] <= part["grid"]
     assert part["rules"][0]["message"] == 0
+    with Store.open("r.db") as opened:
+        kinds = [{r.phase.split(":")[0] for r in opened.runs(s.id)} for s in opened.studies()]
+    assert {"warmup", "default", "search"} in kinds
+    assert [k for k in kinds if k != {"warmup", "default", "search"}] in (
+        [],
+        [{"warmup", "confirm"}],
+    )
 
     # The same again finds everything stored, and says the same.
     def runs() -> int:
