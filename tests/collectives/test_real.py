@@ -147,6 +147,31 @@ def test_a_budget_ends_before_the_first_table(cli: Cli, library: object, work: P
     assert 1 <= study.runs <= 4
 
 
+@pytest.mark.mpi
+def test_a_search_and_its_proof_are_two_studies(cli: Cli, library: object, work: Path) -> None:  # noqa: F811
+    """The proof's runs are filed as such, and nothing is measured a second time."""
+    words = ("collectives", "--operations", "gather", "--ranks", "2", "--sizes", "8,64")
+    words += ("--pairs", "6", "--min-gain", "0", "--no-guard", "--store", "r.db")
+    done = cli(*words, "--json", "c.json")
+    assert done.code == 0, done.text
+    part = json.loads((work / "c.json").read_text())["parts"][0]
+    with Store.open("r.db") as opened:
+        studies = opened.studies()
+        phases = [[r.phase for r in opened.runs(study.id)] for study in studies]
+    kinds = [{phase.split(":")[0] for phase in found} for found in phases]
+    assert {"warmup", "default", "search"} in kinds
+    if part["evidence"]:
+        (proof,) = (found for found in phases if "confirm:table" in found)
+        assert set(proof) <= {"warmup", "confirm:table", "confirm:table:again"}
+        assert proof.count("confirm:table") >= 2 * 6
+    assert len(studies) == (2 if part["evidence"] else 1)
+    again = cli(*words, "--json", "-")
+    assert again.code == 0, again.text
+    assert json.loads(again.out)["parts"] == [part]
+    with Store.open("r.db") as opened:
+        assert sum(len(opened.runs(s.id)) for s in opened.studies()) == part["launches"]
+
+
 @pytest.mark.slow
 @pytest.mark.mpi
 def test_a_table_from_beginning_to_end(cli: Cli, library: object, work: Path) -> None:  # noqa: F811
