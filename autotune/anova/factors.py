@@ -15,6 +15,7 @@ from autotune.anova.oneway import MIN_LEVEL, OneWay, one_way
 from autotune.anova.response import Values
 from autotune.anova.table import UNSET
 from autotune.space import Setting, Value
+from runner.finite import finite
 
 Model = Literal["oneway", "blocks", "mixed", "rank"]
 MODELS: tuple[Model, ...] = ("oneway", "blocks", "mixed", "rank")
@@ -83,7 +84,7 @@ class Factor:
     def to_json(self) -> dict[str, Any]:
         return {
             "name": self.name,
-            "f": _finite(self.f),
+            "f": finite(self.f),
             "p": self.p,
             "p_corrected": self.p_corrected,
             "df": [self.df, self.df_error],
@@ -97,8 +98,8 @@ class Factor:
                 {
                     "level": m.level,
                     "n": m.n,
-                    "mean": _finite(m.mean),
-                    "ci95": [_finite(m.lo), _finite(m.hi)],
+                    "mean": finite(m.mean),
+                    "ci95": [finite(m.lo), finite(m.hi)],
                 }
                 for m in self.levels
             ],
@@ -225,7 +226,3 @@ def _level_means(item: _Judged, texts: Sequence[str]) -> tuple[LevelMean, ...]:
         for text, n, mean, error in ends
         if n
     )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

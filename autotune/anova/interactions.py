@@ -20,6 +20,7 @@ from autotune.anova.factors import Correction, corrected_ps
 from autotune.anova.mixed import per_setting
 from autotune.anova.oneway import Floats, Ints
 from autotune.anova.response import Values
+from runner.finite import finite
 
 MIN_COMBINATION = 5
 """A combination of levels with fewer observations is left out."""
@@ -44,7 +45,7 @@ class Interaction:
     significant: bool
 
     def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "f": self.f if math.isfinite(self.f) else None}
+        return {**vars(self), "f": finite(self.f)}
 
 
 def interactions(

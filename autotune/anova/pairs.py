@@ -6,7 +6,6 @@ and the same command continues where an interruption ended it.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from autotune.study.budget import BudgetTooSmall
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher, silent
 from autotune.study.target import Target
+from runner.finite import finite
 
 LOOKS = (8, 12, 18, 27, 40, 60, 90)
 """Pairs after which a program is looked at: twice as many as one study's proof has at most, for
@@ -154,9 +154,9 @@ def _row(program: Program, outcome: ComparisonOutcome, margin: float) -> Program
     seen = outcome.decision.comparison
     row = replace(
         _empty(program),
-        gain=_finite(seen.gain),
-        lo=_finite(seen.lo) if seen.interval else None,
-        hi=_finite(seen.hi) if seen.interval else None,
+        gain=finite(seen.gain),
+        lo=finite(seen.lo) if seen.interval else None,
+        hi=finite(seen.hi) if seen.interval else None,
         pairs=seen.n,
         words=outcome.words,
         study=outcome.study,
@@ -194,7 +194,3 @@ def _empty(program: Program) -> ProgramEvidence:
         words="",
         study="",
     )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -18,6 +18,7 @@ from autotune.anova.pairs import Clock, Program, Shown, Terms, measure
 from autotune.anova.pooled import mean_gain
 from autotune.space import Setting
 from autotune.stats import Plan
+from autotune.study.elimination import Elimination
 
 ALPHA = 0.05
 PURPOSE = "classwide pruning"
@@ -31,7 +32,8 @@ class Pruned:
     """``setting`` is what is left.
 
     ``without`` was taken out; of that, ``unclear`` neither shown to act nor shown to cost less than
-    the margin.  ``unproven`` stayed in for want of budget, not because it was shown to act.
+    the margin.  ``unproven`` stayed in for want of budget, or since nothing is launched without it,
+    not because it was shown to act.
     """
 
     setting: Setting
@@ -50,17 +52,25 @@ def prune(
     clock = clock or Clock()
     answers: dict[str, Answer] = {}
     names = list(setting)
+    left = Elimination(setting, [program.space for program in programs])
     for number, name in enumerate(names):
-        if len(setting) == 1:
+        if len(left.setting) == 1:
             break
+        if name not in left.setting:
+            answers[name] = "not slower"  # It meant nothing without one that was taken out.
+            continue
         terms.say(f"{number + 1}/{len(names)}  without {name}")
-        answers[name] = _try(setting, name, programs, terms, clock)
+        smaller = left.without((name,))
+        if smaller is None:
+            answers[name] = "unmeasured"
+            continue
+        answers[name] = _try(left.setting, smaller, programs, terms, clock)
         if answers[name] in GONE:
-            setting = setting.without(name)
+            left.take_out({(name,): 1.0})
     # The last one left is judged by the proof itself.
-    alone = len(setting) == 1
+    alone = len(left.setting) == 1
     return Pruned(
-        setting,
+        left.setting,
         tuple(n for n, said in answers.items() if said in GONE),
         tuple(n for n, said in answers.items() if said == "open"),
         () if alone else tuple(n for n, said in answers.items() if said == "unmeasured"),
@@ -80,14 +90,13 @@ def prune_plan(terms: Terms, programs: int) -> Plan:
 
 
 def _try(
-    setting: Setting, name: str, programs: Sequence[Program], terms: Terms, clock: Clock
+    setting: Setting, smaller: Setting, programs: Sequence[Program], terms: Terms, clock: Clock
 ) -> Answer:
-    """Look until one of the answers is shown.
+    """Look until one of the answers about ``smaller`` beside ``setting`` is shown.
 
     Where taking it out does not even look like a loss worth naming, no more runs are spent on it.
     """
     plan = prune_plan(terms, len(programs))
-    smaller = setting.without(name)
     acting = [p for p in programs if p.space.canonical(setting) != p.space.canonical(smaller)]
     if not acting:
         return "not slower"  # The two launch alike on every program.

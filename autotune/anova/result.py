@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import typing
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,6 +11,7 @@ from autotune.kept import Kept, content_id
 from autotune.names import names_path
 from autotune.space import Setting
 from autotune.space.trust import check_name
+from runner.finite import all_finite
 
 SCHEMA = "autotune-classwide-1"
 Status = Literal["recommended", "keep_default", "unproven", "unguarded"]
@@ -119,7 +119,7 @@ class ClasswideResult:
             if name in plain:
                 plain[name] = list(plain[name])
         plain["scores"] = [dict(row) for row in self.scores]
-        return {"schema": SCHEMA, **_finite(plain)}
+        return {"schema": SCHEMA, **all_finite(plain)}
 
     def to_json(self) -> dict[str, Any]:
         """JSON types only, with the ``id``."""
@@ -146,14 +146,3 @@ def _parse(data: dict[str, Any]) -> ClasswideResult:
 
 RESULTS = Kept("classwide", "class-wide result", SCHEMA, _parse)
 """All that were found."""
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinities: an open end is None."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(v) for v in value]
-    return value

@@ -9,14 +9,15 @@ from autotune.api.predict import Prediction
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.publish import NotObeyed, write_tune_file
+from autotune.publish.evidence import file_evidence, gain_words
 from autotune.publish.tune_file import tune_text
 from autotune.space import DEFAULT, Setting, Space
-from autotune.stats import Plan
+from autotune.stats import Plan, known_gain
 from autotune.store import Store
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher, silent
 from autotune.study.target import Target
-from autotune.words import UNGUARDED, percent
+from autotune.words import UNGUARDED
 from runner.launch import Runner
 from runner.mpi.discover import adapter as adapter_for
 
@@ -74,16 +75,12 @@ def _write_proven(
     target: Target, space: Space, setting: Setting, path: Path, outcome: ComparisonOutcome
 ) -> Proof:
     seen = outcome.decision.comparison
-    where = (
-        f"for {target.app.name} on {target.ranks} ranks, {target.library.family} "
-        f"{target.library.version}, cluster {target.cluster.name}"
-    )
-    evidence = [
-        f"autotune: {setting.key}",
-        where,
-        f"predicted, then checked: {percent(seen.gain)} over the default in {seen.n} pairs",
+    gain = gain_words(seen.gain, (known_gain(seen.lo), known_gain(seen.hi)))
+    claims = [
+        f"predicted, then checked: gain over the default: {gain}, {seen.n} pairs",
         f"study {outcome.study}",
     ]
+    evidence = file_evidence(setting, claims, target)
     cpus = target.cluster.cpu_set
     with Runner(
         adapter_for(target.library), own_processes=target.cluster.own_processes, cpus=cpus
@@ -122,11 +119,10 @@ def write_params(prediction: Prediction, path: Path) -> Path:
             f"{path} not written: such a file cannot hold its parameters; give them to mpirun"
         )
     words = [f"{name}={value}" for name, value in sorted(groups.get("placement", {}).items())]
-    evidence = [
-        f"autotune: {setting.key}",
+    claims = [
         "PREDICTED, NOT PROVEN: nothing was run with this setting here",
         f"model trained on data {prediction.model.about.data_hash[:16]}",
         *([f"to be said on the command line: {' '.join(words)}"] if words else []),
     ]
-    write_text(path, tune_text(groups["mca"], evidence))
+    write_text(path, tune_text(groups["mca"], file_evidence(setting, claims)))
     return path

@@ -6,10 +6,11 @@ import shlex
 from pathlib import Path
 
 from autotune.publish import NotObeyed, write_tune_file
+from autotune.publish.evidence import file_evidence, gain_words
 from autotune.space import Setting
 from autotune.study.conduct import Conductor
 from autotune.study.result import Result
-from autotune.words import UNGUARDED, percent
+from autotune.words import UNGUARDED
 
 
 def write_proven(conductor: Conductor, result: Result, named: str | None) -> None:
@@ -27,12 +28,8 @@ def write_proven(conductor: Conductor, result: Result, named: str | None) -> Non
     setting, proof = claim
     request = conductor.request
     place = path or Path(f"autotune-{_safe(result.app)}-{result.study[:8]}.conf")
-    where = (
-        f"for {result.app} on {result.ranks} ranks, {result.mpi['name']} {result.mpi['version']}, "
-        f"machine {result.machine}, cluster {result.cluster}"
-    )
     use = f"use: mpirun --tune {shlex.quote(place.name)} ...   undo: leave the option out"
-    evidence = [f"autotune: {setting.key}", where, *proof, use]
+    evidence = file_evidence(setting, [*proof, use], request.target, result.machine)
     try:
         written = write_tune_file(
             place, request.target, request.space, setting, evidence, conductor.runner
@@ -47,7 +44,7 @@ def _proven_claim(result: Result) -> tuple[Setting, list[str]] | None:
     """The proven setting, and what its file says of the proof."""
     if result.status != "recommended" or result.gain is None or result.gain_ci is None:
         return None
-    said = f"gain over the default {_gain_words(result.gain, result.gain_ci)}"
+    said = f"gain over the default: {gain_words(result.gain, result.gain_ci)}"
     return result.recommended, [f"{said}, {_runs_words(result)}"]
 
 
@@ -58,12 +55,8 @@ def _unguarded_claim(result: Result) -> tuple[Setting, list[str]] | None:
     if not rows or rows[0].gain is None:
         return None
     seen = rows[0]
-    said = f"looked {_gain_words(rows[0].gain, (seen.lo, seen.hi))} faster than the default"
+    said = f"looked faster than the default: {gain_words(seen.gain, (seen.lo, seen.hi))}"
     return best, [f"{UNGUARDED.upper()}, NOT PROVEN", f"{said}, {_runs_words(result)}"]
-
-
-def _gain_words(gain: float, ends: tuple[float | None, float | None]) -> str:
-    return f"{percent(gain)}, 95 % interval {percent(ends[0])} to {percent(ends[1])}"
 
 
 def _runs_words(result: Result) -> str:

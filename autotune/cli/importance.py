@@ -31,6 +31,7 @@ from autotune.report.figures import Mark, bars, dots
 from autotune.report.page import drawn_page
 from autotune.store import Store
 from autotune.words import percent
+from runner.finite import finite
 
 SHOWN_PAIRS = 5
 LANDSCAPES = 3
@@ -95,9 +96,7 @@ def importance_of(
             "parameters": [m.to_json() for m in result.parameters],
             "pairs": [vars(pair) for pair in result.pairs],
             "around_best": {
-                key: [
-                    {**vars(n), "ratio": n.ratio if math.isfinite(n.ratio) else None} for n in steps
-                ]
+                key: [{**vars(n), "ratio": finite(n.ratio)} for n in steps]
                 for key, steps in near.items()
             },
             "notes": list(result.notes),

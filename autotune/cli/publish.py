@@ -15,7 +15,7 @@ from autotune.config.cluster import load_cluster
 from autotune.config.find import user_config
 from autotune.files import check_writable
 from autotune.publish import formats
-from autotune.publish.header import gain_words
+from autotune.publish.evidence import gain_words
 from autotune.publish.plan import Planned, plan
 from autotune.publish.probe import Prober
 from autotune.publish.programs import recorded_only
@@ -142,7 +142,7 @@ def _print(proposal: Proposal, done: list[Published], force: bool) -> None:
     out = console()
     seen = proposal.evidence
     out.print(f"{seen.source}: {seen.setting.replace(',', ', ')}", markup=False)
-    out.print(f"gain over the default: {gain_words(seen)}", markup=False)
+    out.print(f"gain over the default: {gain_words(seen.gain, seen.gain_ci)}", markup=False)
     for doubt in proposal.doubts if force else ():
         out.print(f"note: {doubt}", markup=False)
     for one in done:

@@ -9,20 +9,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from autotune.collectives.candidates import OPERATIONS, Entry, as_rules, candidates, restricted
-from autotune.collectives.machine import Allowance, Machine, program
-from autotune.collectives.prove import Proven, fewest_pairs, prove
+from autotune.collectives.machine import Machine, program, search_space, target_for
+from autotune.collectives.prove import (
+    Proven,
+    between,
+    fewest_pairs,
+    file_space,
+    folder,
+    prove,
+    write_rules,
+)
 from autotune.collectives.result import CollectiveResult, Part
 from autotune.collectives.tournament import Tournament
 from autotune.errors import UsageError
-from autotune.space import DEFAULT, load_space
+from autotune.rules import FILE
+from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.store import Store
-from autotune.study.budget import BudgetSpent, BudgetTooSmall
+from autotune.study.bench import Bench
+from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.events import Watcher, silent
+from autotune.study.identity import study_key
+from autotune.study.session import Session
 from autotune.study.target import Target
 from autotune.words import asked_time
 from runner.lock import MachineLock
 from runner.machine import describe
 
+STRATEGY = "collectives"
+"""The strategy of the studies."""
 LOOK_BETTER = "look better"
 SIZES = tuple(2**power for power in range(3, 21))
 """8 bytes to 1 MiB."""
@@ -84,12 +98,13 @@ def _parts(
     targets: Sequence[Target], operations: Sequence[str], terms: Terms
 ) -> tuple[list[Part], list[str]]:
     """The parts that the budget held, and the names of the others."""
-    allowance = Allowance(terms.budget_s)
     wanted = [(operation, target) for operation in operations for target in targets]
     parts: list[Part] = []
+    left_s = terms.budget_s
     try:
         for operation, target in wanted:
-            parts.append(_part(operation, target, terms, allowance))
+            part, left_s = _part(operation, target, terms, left_s)
+            parts.append(part)
     except BudgetSpent:
         if not parts:
             given = asked_time(terms.budget_s or 0)
@@ -100,51 +115,68 @@ def _parts(
     return parts, [f"{name} on {target.ranks} ranks" for name, target in wanted[len(parts) :]]
 
 
-def _part(operation: str, target: Target, terms: Terms, allowance: Allowance) -> Part:
+def _part(
+    operation: str, target: Target, terms: Terms, left_s: float | None
+) -> tuple[Part, float | None]:
+    """One table for at most ``left_s`` machine seconds, and what is left of them."""
     space = restricted(
         load_space("openmpi", target.library, {**target.facts, "nodes": 1}), operation
     )
-    machine = Machine(
-        terms.store,
-        target,
-        space,
-        operation,
-        terms.seed,
-        terms.guard,
-        terms.watch,
-        allowance=allowance,
-    )
     every = candidates(space)
-    search = Tournament(every, terms.sizes, machine.measure, terms.min_gain)
     terms.say(f"{operation} on {target.ranks} ranks: {len(every)} candidates")
-    search.run()
+    sizes = terms.sizes
+    timed = target_for(target, operation, sizes)
+    with _session(timed, search_space(space, sizes), {"sizes": list(sizes)}, terms) as on:
+        machine = Machine(on.bench, _budget(on.bench, left_s), operation, terms.seed)
+        search = Tournament(every, sizes, machine.measure, terms.min_gain)
+        search.run()
+        left_s, launches = machine.budget.left_s, len(on.bench.ledger.entries)
+        limit_s = machine.limit_s
     table = search.table()
-    found = _proof(machine, table, terms)
+    found = Proven((Entry(sizes[0], DEFAULT),), ())
+    if any(entry.setting != DEFAULT for entry in table):
+        if (fewest := fewest_pairs(sizes)) > terms.pairs:
+            few = f"{fewest} pairs instead of {terms.pairs}"
+            terms.say(f"  {few}: fewer prove nothing at all sizes")
+        path = write_rules(space, operation, target, table, folder())
+        timed = target_for(target, operation, sorted({*sizes, *between(sizes)}))
+        options = {"sizes": list(sizes), "pairs": terms.pairs}
+        with _session(timed, file_space(path), options, terms) as on:
+            budget = _budget(on.bench, left_s)
+            setting = Setting({FILE: str(path)})
+            found = prove(
+                *(on.bench, budget, table, setting, sizes, terms.pairs, terms.seed, limit_s),
+                terms.watch,
+            )
+            left_s, launches = budget.left_s, launches + len(on.bench.ledger.entries)
     terms.say(
         f"  {search.points} of {search.grid} measurements of the grid; "
         f"{sum(e.setting != DEFAULT for e in table)} entries found, "
         f"{sum(e.setting != DEFAULT for e in found.entries)} "
         f"{'proven' if terms.guard else LOOK_BETTER}"
     )
-    words = [sys.executable, "-m", "runner.micro", *program(operation, terms.sizes)]
-    return Part(
-        operation,
-        target.ranks,
-        tuple(as_rules(space, operation, target.ranks, list(found.entries))),
-        found.evidence,
-        search.points,
-        search.grid,
-        machine.launches + found.launches,
+    for warning in found.warnings:
+        terms.say(f"  {warning}")
+    words = [sys.executable, "-m", "runner.micro", *program(operation, sizes)]
+    rules = tuple(as_rules(space, operation, target.ranks, list(found.entries)))
+    part = Part(
+        operation, target.ranks, rules, found.evidence, search.points, search.grid, launches,
         tuple(words),
+    )  # fmt: skip
+    return part, left_s
+
+
+def _session(target: Target, space: Space, options: dict[str, object], terms: Terms) -> Session:
+    """One study: the search of a table, or its proof."""
+    key = study_key(
+        target, space, Session.adapter(target), STRATEGY, options, terms.seed, terms.guard
     )
+    return Session(terms.store, key, target, space, terms.watch, whole=True)
 
 
-def _proof(machine: Machine, table: list[Entry], terms: Terms) -> Proven:
-    if all(entry.setting == DEFAULT for entry in table):
-        return Proven((Entry(terms.sizes[0], DEFAULT),), (), 0)
-    if (fewest := fewest_pairs(terms.sizes)) > terms.pairs:
-        terms.say(f"  {fewest} pairs instead of {terms.pairs}: fewer prove nothing at all sizes")
-    return prove(machine, table, terms.sizes, terms.pairs)
+def _budget(bench: Bench, left_s: float | None) -> Budget:
+    """So many seconds more than the runs that are stored took."""
+    return Budget(bench.ledger, left_s).from_here()
 
 
 def with_ranks(target: Target, ranks: Sequence[int]) -> list[Target]:

@@ -1,27 +1,33 @@
-"""Measurements of collectives on this machine: one launch times one setting at many sizes."""
+"""Measurements of one collective: one launch times one setting at many sizes.
+
+The sizes of a launch are a parameter of its setting, so that all launches of a search are one
+study; the default is timed at all sizes.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import random
 import statistics
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from autotune.collectives.tournament import Jobs
 from autotune.config.app import load_app
-from autotune.errors import WorkError
-from autotune.space import DEFAULT, Setting, Space
-from autotune.store import Store
-from autotune.study.budget import BudgetSpent
-from autotune.study.events import Watcher, silent
-from autotune.study.identity import study_key
-from autotune.study.session import Session
+from autotune.space import DEFAULT, Parameter, Setting, Space
+from autotune.study.bench import Bench
+from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.study.compare import hang_limit
+from autotune.study.defaults import Defaults
+from autotune.study.ledger import DEFAULT_PHASE, SEARCH, Entry, Figure, Ledger
+from autotune.study.plan import SearchPlan
 from autotune.study.target import Target
 from runner.types import RunRecord
 
 MICRO = "micro"
+SIZES = "size"
+"""Parameter of the sizes that a launch times, an option of the micro-benchmark."""
+PLAN = SearchPlan(trials=None, default_every=4)
 _WORK_BYTES = 16 * 2**20
 _CALLS = 400
 """Calls at one size: this many, fewer where they would move more than the bytes above."""
@@ -30,7 +36,7 @@ _CALLS = 400
 def program(operation: str, sizes: Sequence[int]) -> tuple[str, ...]:
     """Words of the micro-benchmark behind its module."""
     calls = max(min(_CALLS, _WORK_BYTES // max(sizes)), 40)
-    return (operation, "--size", ",".join(map(str, sizes)), "--count", str(calls))
+    return (operation, "--size", _listed(sizes), "--count", str(calls))
 
 
 def target_for(target: Target, operation: str, sizes: Sequence[int]) -> Target:
@@ -46,6 +52,17 @@ def target_for(target: Target, operation: str, sizes: Sequence[int]) -> Target:
     return dataclasses.replace(target, app=app, input=None)
 
 
+def search_space(space: Space, sizes: Sequence[int]) -> Space:
+    """``space`` with the sizes of a launch as a further parameter; unset: all of them."""
+    parameter = Parameter(SIZES, (_listed(sizes),), "arg")
+    return dataclasses.replace(space, parameters=(*space.parameters, parameter))
+
+
+def at_size(size: int) -> Figure:
+    """Microseconds per call at one size of a valid run."""
+    return lambda record: by_size(record)[size]
+
+
 def by_size(record: RunRecord) -> dict[int, float]:
     """Microseconds per call at each size; empty for a run that does not count."""
     if not record.valid:
@@ -53,118 +70,76 @@ def by_size(record: RunRecord) -> dict[int, float]:
     return {int(row["size"]): float(row["us"]) for row in record.extra["sizes"]}
 
 
-@dataclass
-class Allowance:
-    """Machine seconds that one command may spend inside launches; None is no bound."""
-
-    seconds: float | None = None
-    spent_s: float = 0.0
-    last_s: float = 0.0
-
-    def claim(self) -> None:
-        """Raises BudgetSpent where a launch as long as the last does not fit in."""
-        if self.seconds is not None and self.spent_s + self.last_s > self.seconds:
-            raise BudgetSpent("the budget is spent")
-
-    def pay(self, wall_s: float) -> None:
-        self.spent_s += wall_s
-        self.last_s = wall_s
+def _listed(sizes: Sequence[int]) -> str:
+    return ",".join(map(str, sizes))
 
 
 @dataclass
 class Machine:
-    """A place to measure one operation on ``target.ranks`` ranks; every run is stored."""
+    """The rounds of a tournament on a bench.
 
-    store: Store
-    target: Target
-    space: Space
+    What the ledger holds of a round is not measured again: an interrupted command goes on where it
+    was.
+    """
+
+    bench: Bench
+    budget: Budget
     operation: str
     seed: int = 0
-    guard: bool = True
-    watch: Watcher = silent
-    launches: int = 0
-    allowance: Allowance = field(default_factory=Allowance)
-    asked: Counter[tuple[int, str]] = field(default_factory=Counter)
-    """How often each setting of each study was wanted: what is stored is not measured again."""
+    rounds: int = 0
+    defaults: Defaults = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.bench.budget = self.budget
+        self.defaults = Defaults(self.bench, PLAN, self.budget)
 
     def measure(self, jobs: Jobs) -> dict[Setting, dict[int, float]]:
-        """One round: the settings in random order, the default before, between and after.
+        """One round: the settings in random order, the default before, throughout and after.
 
-        Raises WorkError where the default does not run.
+        Gives T / T_default at each size, nothing of a setting that fails.  Raises WorkError where
+        the default does not run, BudgetSpent where the budget does not hold the round.
         """
+        phase = f"{SEARCH}:{self.rounds}"
+        closing = f"{DEFAULT_PHASE}:{self.rounds}"
+        self.rounds += 1
         settings = list(jobs)
-        random.Random(f"{self.seed}:{self.operation}:{len(settings)}").shuffle(settings)
-        everything = sorted({size for sizes in jobs.values() for size in sizes})
-        found: dict[Setting, dict[int, float]] = {}
-        before = self.run(DEFAULT, everything)
-        for start in range(0, len(settings), 4):
-            part = settings[start : start + 4]
-            seen = {setting: self.run(setting, jobs[setting]) for setting in part}
-            after = self.run(DEFAULT, everything)
-            for setting, times in seen.items():
-                found[setting] = {
-                    size: us / statistics.fmean((before[size], after[size]))
-                    for size, us in times.items()
-                }
-            before = after
-        return found
+        random.Random(f"{self.seed}:{self.operation}:{phase}").shuffle(settings)
+        runs = {setting: self._run(phase, setting, jobs[setting]) for setting in settings}
+        if not self.bench.ledger.blocks(closing):
+            self._prepare()
+            self.defaults.run(closing)
+        # Runs that came later must not change what this round says.
+        last = self.bench.ledger.blocks(closing)[0][DEFAULT.key].order
+        known = Ledger.of(
+            (e for e in self.bench.ledger.entries if e.order <= last), self.bench.ledger.place
+        )
+        return {setting: _ratios(known, run, jobs[setting]) for setting, run in runs.items()}
 
-    def run(self, setting: Setting, sizes: Sequence[int]) -> dict[int, float]:
-        """One run that counts; microseconds at each size, empty where the setting fails.
+    @property
+    def limit_s(self) -> float:
+        """Wall seconds after which a launch hangs."""
+        walls = [record.wall_s for record in self.bench.ledger.default_records()]
+        return hang_limit(statistics.median(walls), self.budget)
 
-        The n-th that is wanted of a setting is the n-th that is stored: a command that was
-        interrupted goes on where it was.
+    def _run(self, phase: str, setting: Setting, sizes: Sequence[int]) -> Entry:
+        asked = setting.updated({SIZES: _listed(sizes)})
+        stored = self.bench.ledger.blocks(phase).get(0, {}).get(asked.key)
+        if stored is not None:
+            return stored
+        self._prepare()
+        self.defaults.run_if_due()
+        return self.bench.run(asked, phase, timeout_s=self.limit_s)
 
-        Raises WorkError where it is the default that fails, BudgetSpent where the allowance does
-        not hold the run.
-        """
-        target = target_for(self.target, self.operation, sizes)
-        options = {"sizes": list(sizes)}
-        adapter = Session.adapter(target)
-        how = ("collectives", options, self.seed, self.guard)
-        key = study_key(target, self.space, adapter, *how)
-        with Session(self.store, key, target, self.space, self.watch) as session:
-            wanted = (session.study.id, setting.key)
-            place = self.asked[wanted]
-            self.asked[wanted] += 1
-            ledger = session.bench.ledger.entries
-            stored = [e for e in ledger if e.key == setting.key and e.record.valid]
-            known = place < len(stored)
-            if known:
-                record = self._stored(session.study.id, setting, stored[place].order)
-            else:
-                self.allowance.claim()
-                record = session.bench.run(setting, "search").record
-                self.allowance.pay(record.wall_s)
-            self.launches += 1
-        times = by_size(record)
-        if setting == DEFAULT and not times:
-            raise WorkError(
-                f"the micro-benchmark of {self.operation} does not run with the default: "
-                f"{record.state}: {record.reason}"
-            )
-        return times
-
-    def _stored(self, study: int, setting: Setting, order: int) -> RunRecord:
-        """A stored run with the figures of each size, which the run history leaves out."""
-        runs = self.store.runs(study, setting_key=setting.key, after=order - 1)
-        return runs[0].record
+    def _prepare(self) -> None:
+        """Before a launch: the default has run in this process, and the budget holds one more."""
+        try:
+            self.defaults.start()
+        except BudgetTooSmall as problem:
+            raise BudgetSpent(str(problem)) from None
+        if not self.budget.affords(1):
+            raise BudgetSpent("the budget is spent")
 
 
-def pairs(
-    machine: Machine, candidate: Setting, sizes: Sequence[int], count: int
-) -> Mapping[int, tuple[list[float], list[float]]]:
-    """``count`` interleaved pairs in random order: per size, the default's and the candidate's
-    microseconds, in the order of the pairs.  A failed candidate raises WorkError."""
-    order = random.Random(f"{machine.seed}:{machine.operation}:pairs")
-    found: dict[int, tuple[list[float], list[float]]] = {size: ([], []) for size in sizes}
-    for _ in range(count):
-        seen: dict[Setting, dict[int, float]] = {}
-        for setting in order.sample([DEFAULT, candidate], 2):
-            seen[setting] = machine.run(setting, sizes)
-        if not seen[candidate]:
-            raise WorkError(f"{machine.operation} does not run with the table that was found")
-        for size in sizes:
-            found[size][0].append(seen[DEFAULT][size])
-            found[size][1].append(seen[candidate][size])
-    return found
+def _ratios(ledger: Ledger, entry: Entry, sizes: Sequence[int]) -> dict[int, float]:
+    found = {size: ledger.ratio(entry, at_size(size)) for size in sizes if entry.record.valid}
+    return {size: ratio for size, ratio in found.items() if ratio is not None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import itertools
 from collections.abc import Sequence
@@ -10,17 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.collectives.candidates import Entry, as_rules
-from autotune.collectives.machine import Machine, pairs
-from autotune.errors import UsageError
+from autotune.collectives.machine import at_size
+from autotune.errors import UsageError, WorkError
 from autotune.rules import ENABLE, FILE, check_rules, rules_text
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.parameter import Parameter
-from autotune.stats import compare
-from autotune.stats.exact import sign_rank
+from autotune.stats import Decision, NoBlocks, Plan, looks_up_to
+from autotune.study.bench import Bench
+from autotune.study.blocks import Blocks
+from autotune.study.budget import Budget, BudgetSpent
+from autotune.study.confirm import confirm_figures
+from autotune.study.events import Watcher, silent
+from autotune.study.ledger import CONFIRM, WARMUP
+from autotune.study.target import Target
+from autotune.study.warnings import proof_warnings
 from runner import places
 
 PAIRS = 12
-_ALPHA = 0.05
+PROOF = f"{CONFIRM}:table"
+"""Phase of the blocks."""
 _FILE_SPACE = "rules file"
 
 
@@ -40,11 +47,11 @@ class SizeEvidence:
 
 @dataclass(frozen=True)
 class Proven:
-    """What of a table stands, and what was seen at each size."""
+    """What of a table stands, what was seen at each size, and what the machine did meanwhile."""
 
     entries: tuple[Entry, ...]
     evidence: tuple[SizeEvidence, ...]
-    launches: int
+    warnings: tuple[str, ...] = ()
 
 
 def between(sizes: Sequence[int]) -> list[int]:
@@ -52,10 +59,20 @@ def between(sizes: Sequence[int]) -> list[int]:
     return [(a + b) // 16 * 8 for a, b in itertools.pairwise(sizes) if b - a >= 32]
 
 
+def proof_plan(sizes: int, pairs: int) -> Plan:
+    """Looks up to so many pairs; alpha is for all looks and sizes together.
+
+    No stop for futility, and no gain too small to be named: an entry is judged by its sizes
+    together.
+    """
+    looks = looks_up_to(pairs)
+    return Plan(looks=looks, finalists=sizes, min_gain=0.0, win_from=looks[0], futility=0.0)
+
+
 def fewest_pairs(sizes: Sequence[int]) -> int:
     """Pairs without which nothing can be proven at all of the sizes together, however clear."""
-    alpha = _ALPHA / len({*sizes, *between(sizes)})
-    return next(n for n in itertools.count(6) if sign_rank(n, alpha / 2))
+    every = len({*sizes, *between(sizes)})
+    return next(n for n in itertools.count(6) if proof_plan(every, n).ranks[-1])
 
 
 def at(entries: Sequence[Entry], size: int) -> Setting:
@@ -64,34 +81,64 @@ def at(entries: Sequence[Entry], size: int) -> Setting:
 
 
 def prove(
-    machine: Machine, entries: Sequence[Entry], sizes: Sequence[int], count: int = PAIRS
+    bench: Bench,
+    budget: Budget,
+    entries: Sequence[Entry],
+    table: Setting,
+    sizes: Sequence[int],
+    pairs: int = PAIRS,
+    seed: int = 0,
+    limit_s: float | None = None,
+    watch: Watcher = silent,
 ) -> Proven:
-    """Run the table as a file, interleaved with the default, at all sizes and between them.
+    """Run the setting ``table`` (the entries as a file) in blocks with the default, which time all
+    sizes and those between them.
 
     An entry stays where it is proven faster at half of its sizes at least and slower at none.
-    Raises WorkError where it does not run.
+    Raises WorkError where it does not run, BudgetSpent where the budget ends before the proof.
     """
     extra = between(sizes)
     every = sorted({*sizes, *extra})
-    path = write_rules(machine, entries, _folder())
-    runner = dataclasses.replace(machine, space=_with_file(str(path)), launches=0)
-    seen = pairs(runner, Setting({FILE: str(path)}), every, max(count, fewest_pairs(sizes)))
-    rows = []
-    for size in every:
-        found = compare(*seen[size], alpha=_ALPHA / len(every), min_gain=0.0)
-        rows.append(
-            SizeEvidence(
-                size,
-                at(entries, size).key,
-                found.gain,
-                found.lo if found.interval else None,
-                found.hi if found.interval else None,
-                _verdict(found.lo, found.hi) if found.interval else "open",
-                size in extra,
-            )
-        )
+    plan = proof_plan(len(every), max(pairs, fewest_pairs(sizes)))
+    bench.budget = budget
+    blocks = Blocks(bench, PROOF, [table], seed, limit_s)
+    if not blocks.complete(plan.looks[0] - 1, [table]):
+        bench.run(DEFAULT, WARMUP)
+    figures = {str(size): at_size(size) for size in every}
+    changed = [str(size) for size in every if at(entries, size) != DEFAULT]
+    try:
+        found = confirm_figures(blocks, plan, figures, changed, budget, watch)
+    except NoBlocks:
+        raise BudgetSpent("the budget is spent") from None
+    _check_runs(blocks, table)
+    if found.proof.cut_short:
+        raise BudgetSpent("the budget is spent")
+    rows = [_row(size, at(entries, size), found.decisions[str(size)], extra) for size in every]
     kept = [_kept(entry, entries, rows) for entry in entries]
-    return Proven(_merged(kept), tuple(rows), runner.launches)
+    return Proven(_merged(kept), tuple(rows), tuple(proof_warnings(found.proof)))
+
+
+def _check_runs(blocks: Blocks, table: Setting) -> None:
+    """Raise WorkError where the table never ran."""
+    tried = [e.record for e in blocks.bench.ledger.entries if e.key == table.key and e.counts]
+    if tried and not any(record.valid for record in tried):
+        raise WorkError(
+            f"the micro-benchmark does not run with the table that was found: {tried[0].state}: "
+            f"{tried[0].reason}"
+        )
+
+
+def _row(size: int, setting: Setting, decision: Decision, extra: Sequence[int]) -> SizeEvidence:
+    seen = decision.comparison
+    return SizeEvidence(
+        size,
+        setting.key,
+        seen.gain,
+        seen.lo if seen.interval else None,
+        seen.hi if seen.interval else None,
+        _verdict(seen.lo, seen.hi) if seen.interval else "open",
+        size in extra,
+    )
 
 
 def _verdict(low: float, high: float) -> str:
@@ -118,22 +165,24 @@ def _merged(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     return tuple(found)
 
 
-def _folder() -> Path:
+def folder() -> Path:
     """Where tables lie while they are proven."""
     return places.cache("collectives")
 
 
-def write_rules(machine: Machine, entries: Sequence[Entry], place: Path) -> Path:
+def write_rules(
+    space: Space, operation: str, target: Target, entries: Sequence[Entry], place: Path
+) -> Path:
     """The table as a rules file that every Open MPI up to 5 reads.
 
     The same table has the same name, since the name is part of what the runs are stored under.
     Raises UsageError where it cannot be written.
     """
-    rules = tuple(as_rules(machine.space, machine.operation, machine.target.ranks, list(entries)))
-    check_rules(rules, machine.target.library)
+    rules = tuple(as_rules(space, operation, target.ranks, list(entries)))
+    check_rules(rules, target.library)
     text = rules_text(rules)
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    path = place / f"{machine.operation}-{machine.target.ranks}-{digest}.rules"
+    path = place / f"{operation}-{target.ranks}-{digest}.rules"
     try:
         place.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -142,7 +191,7 @@ def write_rules(machine: Machine, entries: Sequence[Entry], place: Path) -> Path
     return path
 
 
-def _with_file(path: str) -> Space:
+def file_space(path: Path) -> Space:
     """A space of one parameter: the rules file."""
-    parameter = Parameter(FILE, (path,), "mca", implies={ENABLE: 1})
+    parameter = Parameter(FILE, (str(path),), "mca", implies={ENABLE: 1})
     return Space(_FILE_SPACE, (parameter,))

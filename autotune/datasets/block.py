@@ -9,16 +9,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from autotune.datasets.card import Cell
-from autotune.datasets.frozen import without_inactive
+from autotune.datasets.dataset import representatives
 from autotune.datasets.plan import Plan
 from autotune.datasets.schedule import DEFAULTS_FIRST
 from autotune.datasets.shards import Row, state_of
 from autotune.errors import WorkError
-from autotune.space import DEFAULT, Setting, Space
+from autotune.space import DEFAULT, IdleParameters, Setting, Space
 from autotune.study.bench import Bench, MachineBusy, Quiet
+from autotune.study.effect import inactive_in
 from autotune.study.events import Event, Waiting
 from autotune.study.ledger import Entry
-from runner.types import RunRecord
 
 EXPLORE = "explore"
 PAUSE_S = 60.0
@@ -102,12 +102,14 @@ class Block:
     settings: list[Setting]
     bench: Patient
     runs: list[tuple[int, float, Entry]] = field(default_factory=list)
-    inactive: set[str] = field(default_factory=set)
+    idle: IdleParameters = field(init=False)
 
-    def run(self, order: Sequence[int], representatives: Sequence[int]) -> None:
+    def __post_init__(self) -> None:
+        self.idle = self.cell.idle(self.space)
+
+    def run(self, order: Sequence[int]) -> None:
         """The default, the settings in this order with the default between them, the default."""
-        self.inactive = set(self.cell.inactive)
-        known = list(representatives)
+        known = representatives(self.settings, self.idle)
         for _ in range(DEFAULTS_FIRST):
             self._default()
         since = 0
@@ -117,19 +119,10 @@ class Block:
             if since >= self.plan.default_every:
                 self._default()
                 since = 0
-            self._setting(index)
             since += 1
-            if not self.inactive <= set(self.cell.inactive):
-                known = self._representatives()
+            if self._setting(index):
+                known = representatives(self.settings, self.idle)
         self._default()
-
-    def _representatives(self) -> list[int]:
-        first: dict[Setting, int] = {}
-        idle = tuple(self.inactive)
-        return [
-            first.setdefault(without_inactive(self.space, setting, idle), index)
-            for index, setting in enumerate(self.settings)
-        ]
 
     def _default(self) -> None:
         entry = self.bench.run(DEFAULT, EXPLORE, self.number)
@@ -143,28 +136,16 @@ class Block:
             )
         self.runs.append((0, math.nan, entry))
 
-    def _setting(self, index: int) -> None:
+    def _setting(self, index: int) -> bool:
+        """Run one setting; whether it taught that a parameter does nothing."""
         records = [entry.record for number, _, entry in self.runs if number == 0]
         limit = self.plan.slowest * statistics.median(r.value_s for r in records)
         outside = statistics.median(r.wall_s - r.value_s for r in records)
-        setting = without_inactive(self.space, self.settings[index], tuple(self.inactive))
+        setting = self.idle.strip(self.settings[index])
         timeout_s = limit + 1.5 * outside + SLACK_S
         entry = self.bench.run(setting, EXPLORE, self.number, timeout_s)
         self.runs.append((index, limit, entry))
-        self._learn(setting, entry.record)
-
-    def _learn(self, setting: Setting, record: RunRecord) -> None:
-        """Parameters whose component was not opened: settings that differ in them are one.
-
-        Seen in a layout other than the default's it says something of that layout alone.
-        """
-        placed = any(
-            name in self.space and self.space[name].target == "placement" for name in setting
-        )
-        moved = any(self.space.follows(name, setting) for name in self.space.resources)
-        if record.valid and not placed and not moved:
-            seen = {n for n, back in record.read_back.items() if back.state == "inactive"}
-            self.inactive |= seen & set(setting)
+        return bool(self.idle.learn(inactive_in(entry.record, setting), setting))
 
 
 def row_of(

@@ -12,6 +12,7 @@ from autotune.config.validated import read_toml
 from autotune.datasets.toml import to_toml
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName, is_plain
+from autotune.space import IdleParameters, Setting, Space
 from runner.bounded import MIB, read_text
 
 SCHEMA = 1
@@ -30,6 +31,14 @@ def _names_files(key: str) -> str:
     return key
 
 
+def _setting_key(text: str) -> str:
+    try:
+        return Setting.parse(text).key
+    except UsageError as problem:
+        raise ValueError(str(problem)) from None
+
+
+Conditions = Annotated[str, AfterValidator(_setting_key)]
 CellKey = Annotated[str, AfterValidator(_names_files)]
 
 
@@ -54,9 +63,11 @@ class Cell(Model):
     """One program with its input on so many ranks: what settings are compared on.
 
     ``args`` replace the arguments of the input where not None.  ``facts`` are what rules of the
-    space ask about (ranks, cores, nodes, ...).  ``inactive`` are parameters that were seen to do
-    nothing here: settings that differ in them alone are one.  ``blocks`` is how many blocks make
-    the cell complete (0: not known), ``rejected`` counts runs that foreign load spoiled.
+    space ask about (ranks, cores, nodes, ...).  ``inactive_under`` maps conditions, written as a
+    setting, to parameters that were seen to do nothing under them: settings that differ in those
+    alone are one.  ``inactive`` are parameters of which earlier versions held that everywhere in
+    the cell.  ``blocks`` is how many blocks make the cell complete (0: not known), ``rejected``
+    counts runs that foreign load spoiled.
     """
 
     key: CellKey
@@ -69,8 +80,16 @@ class Cell(Model):
     note: str = ""
     facts: dict[str, int | float | str] = Field(default_factory=dict)
     inactive: tuple[str, ...] = ()
+    inactive_under: dict[Conditions, tuple[str, ...]] | None = None
     blocks: int = Field(default=0, ge=0)
     rejected: int = Field(default=0, ge=0)
+
+    def idle(self, space: Space) -> IdleParameters:
+        """What is known to do nothing in this cell of that space."""
+        known = IdleParameters(space, self.inactive)
+        for conditions, names in (self.inactive_under or {}).items():
+            known.learn(names, Setting.parse(conditions))
+        return known
 
 
 class Card(Model):

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from autotune.datasets.card import Card, Cell, Kind, read_card
-from autotune.datasets.frozen import thawed, without_inactive
+from autotune.datasets.frozen import thawed
 from autotune.datasets.levels import ratios
 from autotune.datasets.place import folder_of
 from autotune.datasets.shards import COLUMNS, SHARDS, read_shard
 from autotune.errors import UsageError
-from autotune.space import DEFAULT, Setting, Space
+from autotune.space import DEFAULT, IdleParameters, Setting, Space
 from autotune.space.trust import check_name, check_space
 from runner.bounded import MIB, read_text
 
@@ -86,12 +86,8 @@ class Dataset:
 
     def representatives(self, cell: str | Cell) -> list[int]:
         """For each index the first index that means the same in this cell (often its own)."""
-        found, space = self.cell(cell), self.space(cell)
-        first: dict[Setting, int] = {}
-        return [
-            first.setdefault(without_inactive(space, setting, found.inactive), index)
-            for index, setting in enumerate(self.settings(found))
-        ]
+        found = self.cell(cell)
+        return representatives(self.settings(found), found.idle(self.space(found)))
 
     @cached_property
     def _runs(self) -> pd.DataFrame:
@@ -161,6 +157,12 @@ class Dataset:
             state = "ok" if good else str(states.drop("ok", errors="ignore").idxmax())
             rows.append((index, len(group), float(group["ratio"].median()), state))
         return pd.DataFrame(rows, columns=["index", "n", "ratio_median", "state"])
+
+
+def representatives(settings: Sequence[Setting], idle: IdleParameters) -> list[int]:
+    """For each setting the index of the first that does the same, given what does nothing."""
+    first: dict[Setting, int] = {}
+    return [first.setdefault(idle.strip(setting), i) for i, setting in enumerate(settings)]
 
 
 def load(place: str | Path) -> Dataset:

@@ -29,7 +29,7 @@ from autotune.datasets.prepare import Prepared
 from autotune.datasets.schedule import Size, of_block
 from autotune.datasets.shards import Row, shard_path, write_shard
 from autotune.datasets.writer import write_card
-from autotune.space import DEFAULT
+from autotune.space import DEFAULT, IdleParameters
 from autotune.store import Store
 from autotune.study.events import PhaseStarted
 from autotune.study.identity import study_key
@@ -104,16 +104,13 @@ class Campaign:
         # As it was cut when the cell was begun, whatever the plan's estimate is now.
         passes = self.plan.passes(prepared.plan)
         cut = Size(cell.blocks // passes, passes)
-        block.run(
-            of_block(self.plan, key, cut, number, indices, self.dataset.runs(key)),
-            self.dataset.representatives(key),
-        )
+        block.run(of_block(self.plan, key, cut, number, indices, self.dataset.runs(key)))
         rows = self._rows(prepared, block)
         spent = time.monotonic() - began
         self.clock.done(_per_block(prepared), spent)
         write_shard(self.dataset.folder, rows)
         rejected = bench.bench.ledger.rejected - rejected
-        self._update(cell, block.inactive, rejected, spent)
+        self._update(cell, block.idle, rejected, spent)
         bad = sum(row.state != "ok" for row in rows)
         self.watch(BlockEnded(key, number, cell.blocks, len(rows), bad, self.left_s()))
 
@@ -126,11 +123,11 @@ class Campaign:
             for run in block.runs
         ]
 
-    def _update(self, cell: Cell, inactive: set[str], rejected: int, spent: float) -> None:
+    def _update(self, cell: Cell, idle: IdleParameters, rejected: int, spent: float) -> None:
         """What the block taught goes on the card."""
         card = self.dataset.card
         changed = cell.model_copy(
-            update={"inactive": tuple(sorted(inactive)), "rejected": cell.rejected + rejected}
+            update={"inactive_under": idle.under or None, "rejected": cell.rejected + rejected}
         )
         cells = tuple(changed if c.key == cell.key else c for c in card.cells)
         fresh: Card = card.model_copy(

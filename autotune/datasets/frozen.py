@@ -13,7 +13,7 @@ from typing import Any
 
 from autotune.datasets.toml import to_toml
 from autotune.errors import UsageError
-from autotune.space import Parameter, Setting, Space, Value
+from autotune.space import Parameter, Space, Value
 from autotune.space.levels import parse_levels
 from autotune.space.load import load_space_file
 from autotune.space.mentions import FACTS
@@ -123,8 +123,3 @@ def thawed(path: Path, facts: Mapping[str, Value], name: str) -> Space:
     known = {fact: value for fact, value in facts.items() if fact in FACTS}
     others = {fact: value for fact, value in facts.items() if fact not in FACTS}
     return replace(load_space_file(path, facts=known, app_facts=others), name=name)
-
-
-def without_inactive(space: Space, setting: Setting, inactive: tuple[str, ...]) -> Setting:
-    """The one form of all settings that are the same here."""
-    return space.canonical(space.canonical(setting).without(*inactive))

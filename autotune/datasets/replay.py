@@ -14,9 +14,8 @@ import numpy as np
 
 from autotune.datasets.beyond import Draw, beyond, faster_groups
 from autotune.datasets.dataset import Dataset
-from autotune.datasets.frozen import without_inactive
 from autotune.errors import UsageError
-from autotune.space import DEFAULT, Setting, Space
+from autotune.space import DEFAULT, IdleParameters, Setting, Space
 from autotune.stats import noise_of
 
 RUNS = 3
@@ -60,7 +59,8 @@ class Landscape:
         listed = dataset.settings(found)
         first = sorted(set(dataset.representatives(found)))
         space = dataset.space(found)
-        forms = {i: without_inactive(space, listed[i], found.inactive) for i in first}
+        idle = found.idle(space)
+        forms = {i: idle.strip(listed[i]) for i in first}
         draws = {forms[i]: [] for i in first}  # type: dict[Setting, list[Draw]]
         blocks = {forms[i]: [] for i in first}  # type: dict[Setting, list[int]]
         columns = zip(runs["setting"], runs["ratio"], runs["state"], runs["block"], strict=True)
@@ -69,16 +69,16 @@ class Landscape:
                 setting = forms[int(index)]
                 draws[setting].append(Draw(float(ratio), _STATES.get(str(state), "failed")))
                 blocks[setting].append(int(block))
-        self._set(f"{dataset.name}/{found.key}", space, found.inactive, draws)
+        self._set(f"{dataset.name}/{found.key}", space, idle, draws)
         self._blocks = blocks
         self.complete = all(_enough(drawn, min_runs) for drawn in draws.values())
 
     def _set(
-        self, name: str, space: Space, inactive: tuple[str, ...], draws: dict[Setting, list[Draw]]
+        self, name: str, space: Space, idle: IdleParameters, draws: dict[Setting, list[Draw]]
     ) -> None:
         self.name = name
         self.space = space
-        self.inactive = inactive
+        self._idle = idle
         self.settings = list(draws)
         self._draws = draws
         self._by_key = {setting.key: drawn for setting, drawn in draws.items()}
@@ -98,7 +98,7 @@ class Landscape:
 
     def effective(self, setting: Setting) -> Setting:
         """The one form of all settings that mean the same here."""
-        return without_inactive(self.space, setting, self.inactive)
+        return self._idle.strip(setting)
 
     def draw(self, setting: Setting, rng: np.random.Generator) -> Draw:
         """One of the runs of the setting, each as likely; raises UsageError off the grid."""
@@ -131,7 +131,7 @@ class Landscape:
                 drawn[i].ratio for i in (order[cut:] if cut < len(order) else order)
             )
         half = object.__new__(Landscape)
-        half._set(self.name, self.space, self.inactive, search)
+        half._set(self.name, self.space, self._idle, search)
         half._blocks = {}
         half.complete = self.complete
         return half, held
@@ -152,7 +152,7 @@ class Landscape:
         pool = [draw for setting in level for draw in self._draws[setting]]
         draws = {s: pool if s in set(level) else drawn for s, drawn in self._draws.items()}
         flat = object.__new__(Landscape)
-        flat._set(self.name, self.space, self.inactive, draws)
+        flat._set(self.name, self.space, self._idle, draws)
         flat._blocks = {}
         flat.complete = self.complete
         return flat

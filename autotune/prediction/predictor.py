@@ -15,6 +15,7 @@ from autotune.prediction.reading import floats, mapping, number, texts
 from autotune.prediction.scaling import SETS, Scaler, described
 from autotune.prediction.scorer import Effect, Scorer
 from autotune.space import DEFAULT, Setting
+from runner.finite import finite
 
 SURE = math.log(1.02)
 """The smallest log gain worth naming, whatever the checks allowed."""
@@ -206,7 +207,7 @@ class Predictor:
             "best": [s.to_json() for s in self.best],
             "gains": self.gains.tolist(),
             # JSON has no infinity: null stands for "never".
-            "bar": self.bar if math.isfinite(self.bar) else None,
+            "bar": finite(self.bar),
             "reach": self.reach,
             "residuals": self.residuals.tolist(),
             "careful": self.careful,

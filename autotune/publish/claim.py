@@ -7,11 +7,10 @@ gain depends on the interval alone, so each answer has a probability to be wrong
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from autotune.stats import LOOKS, MIN_GAIN, Decision, Plan
+from autotune.stats import MIN_GAIN, Decision, Plan, looks_up_to
 from autotune.words import interval, percent
 
 Status = Literal["still there", "gone", "cannot be told", "not compared", "cannot be run"]
@@ -112,10 +111,3 @@ class Answer:
             "below_half_of_published": self.shrunk,
             "status_why": self.why,
         }
-
-
-def looks_up_to(pairs: int) -> tuple[int, ...]:
-    """The study's looks, each half as many again, below ``pairs``, and ``pairs``."""
-    more = (round(LOOKS[-1] * 1.5**n) for n in itertools.count(1))
-    steps = itertools.takewhile(lambda look: look < pairs, itertools.chain(LOOKS, more))
-    return (*steps, pairs)

@@ -16,6 +16,7 @@ from autotune.errors import WorkError
 from autotune.names import is_file_name, names_path
 from autotune.publish.block import BEGIN, BLANK
 from autotune.publish.content import Content, Evidence
+from autotune.publish.evidence import gain_words
 from autotune.publish.words import comment_text
 from autotune.words import UNGUARDED
 
@@ -81,7 +82,7 @@ class Header:
             f"cluster: {self.cluster}, fingerprint {self.fingerprint}",
             f"for: {self.mpi}",
             f"evidence: {seen.source}, {seen.runs} runs of {', '.join(seen.programs)}, {seen.date}",
-            f"gain over the default: {gain_words(seen)}",
+            f"gain over the default: {gain_words(seen.gain, seen.gain_ci)}",
             f"setting: {seen.setting}",
             f"probe: {self.probe}",
             f"undo: autotune unpublish FILE, or by hand: {by_hand}",
@@ -133,17 +134,6 @@ def _check(header: Header) -> None:
     for flag in (header.proven, seen.proven, seen.guarded):
         if not isinstance(flag, bool):
             raise TypeError("proven or guarded is neither true nor false")
-
-
-def gain_words(seen: Evidence) -> str:
-    """``+8.3 % (95 % interval +5.1 to +11.0 %)``, or that there is none."""
-    if seen.gain is None:
-        return "none proven"
-    words = f"{seen.gain * 100:+.1f} %"
-    if seen.gain_ci is None or None in seen.gain_ci:
-        return words
-    low, high = seen.gain_ci
-    return f"{words} (95 % interval {(low or 0) * 100:+.1f} to {(high or 0) * 100:+.1f} %)"
 
 
 def read_header(text: str) -> Header | None:

@@ -2,6 +2,7 @@
 
 from autotune.space.expression import ExpressionError
 from autotune.space.expression import parse as parse_expression
+from autotune.space.idle import IdleParameters
 from autotune.space.load import join, load_space, space_names
 from autotune.space.parameter import Parameter
 from autotune.space.setting import DEFAULT, Setting, Value
@@ -11,6 +12,7 @@ __all__ = [
     "DEFAULT",
     "Constraint",
     "ExpressionError",
+    "IdleParameters",
     "Parameter",
     "Setting",
     "Space",

@@ -4,8 +4,8 @@ Pure functions: no input or output, no clock, random numbers only from a generat
 What is computed and why, with measured figures: docs/statistics.md.
 """
 
-from autotune.stats.blocks import DefaultLevel, design, drifted, ratio_to_default
-from autotune.stats.compare import MIN_GAIN, Comparison, NoBlocks, compare
+from autotune.stats.blocks import DefaultLevel, design, drifted
+from autotune.stats.compare import MIN_GAIN, Comparison, NoBlocks, compare, known_gain
 from autotune.stats.error_budget import ErrorBudget
 from autotune.stats.estimate import Estimate, estimate
 from autotune.stats.foresee import Foreseen, foresee, pairs_needed, scatter
@@ -13,7 +13,7 @@ from autotune.stats.pairs import detect_resolution
 from autotune.stats.racing import beliefs, finalists, next_run, noise_of, time_limit
 from autotune.stats.rejection import depends_on_setting
 from autotune.stats.resolve import Resolvable, resolution_table
-from autotune.stats.sequential import LOOKS, Decision, Plan, settle, winner
+from autotune.stats.sequential import LOOKS, Decision, Plan, looks_up_to, settle, winner
 from autotune.stats.slow import SLOW, SlowLaunches, slow_launches
 from autotune.stats.words import comparison_words, estimate_words
 
@@ -42,10 +42,11 @@ __all__ = [
     "estimate_words",
     "finalists",
     "foresee",
+    "known_gain",
+    "looks_up_to",
     "next_run",
     "noise_of",
     "pairs_needed",
-    "ratio_to_default",
     "resolution_table",
     "scatter",
     "settle",

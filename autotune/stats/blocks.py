@@ -9,7 +9,7 @@ from statistics import fmean, median
 
 import numpy as np
 
-from autotune.stats.exact import Flags, Values
+from autotune.stats.exact import Values
 from autotune.stats.warn import mad_spread
 
 NEAREST = 3
@@ -55,18 +55,6 @@ def drifted(times: Values, window: int = 5, *, tolerance: float = 0.10) -> list[
     chance = _DRIFT_SIGMAS * 1.2533 * noise / np.sqrt(window)
     away = np.abs(local - np.median(logs)) > max(float(np.log1p(tolerance)), float(chance))
     return [int(i) for i in np.flatnonzero(away)]
-
-
-def ratio_to_default(times: Values, is_default: Flags, *, nearest: int = NEAREST) -> list[float]:
-    """Every run's time divided by what the default takes at that moment; shape as ``times``.
-
-    ``times``: seconds in run order, with a flag for runs of the default; the level is that of
-    :class:`DefaultLevel`.  Raises ``ValueError`` if no other run of the default exists.
-    """
-    whole = [float(time) for time in times]
-    places = [int(i) for i in np.flatnonzero(np.asarray(is_default, dtype=bool))]
-    level = DefaultLevel(places, [whole[i] for i in places], nearest=nearest)
-    return [time / level.at(place) for place, time in enumerate(whole)]
 
 
 class DefaultLevel:

@@ -28,6 +28,7 @@ from autotune.stats.exact import (
 )
 from autotune.stats.pairs import LogRatios, log_ratios
 from autotune.stats.warn import comparison_warnings
+from runner.finite import finite
 
 Verdict = Literal["better", "worse", "equivalent", "undecided"]
 Method = Literal["sign", "wilcoxon"]
@@ -67,6 +68,11 @@ class Comparison:
     min_gain: float
     method: Method
     warnings: tuple[str, ...]
+
+
+def known_gain(value: float) -> float | None:
+    """A gain or an end of its interval for JSON; None where it is open (-1, infinity) or NaN."""
+    return finite(value) if value > -1 else None
 
 
 def compare(

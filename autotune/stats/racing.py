@@ -1,6 +1,6 @@
 """The search phase: one run for every setting, further runs only where they can change the choice.
 
-Data are ratios T / T_default of the same neighbourhood (``blocks.ratio_to_default``), below 1 is
+Data are ratios T / T_default of the same neighbourhood (``blocks.DefaultLevel``), below 1 is
 faster.  A run that failed, or was ended by the time limit, is ``math.inf``: such a setting is out.
 The best of many noisy figures is lucky; what is believed of a setting is therefore its figure
 shrunk towards the default, by a prior that the measured settings themselves determine.

@@ -33,7 +33,7 @@ def resolution_table(
     """Smallest gain found with probability ``power`` at each look of ``plan`` that can find one.
 
     ``ratios``: runs of the default against itself, T / T_default, in run order
-    (:func:`autotune.stats.blocks.ratio_to_default`), 3 or more; ``run_seconds``: wall time of one
+    (:class:`autotune.stats.blocks.DefaultLevel`), 3 or more; ``run_seconds``: wall time of one
     run; ``coarseness``: step of the metric as a share of the run time.  Computed for the sign
     interval: a gain is found when a block shows it with a certain chance p (exact, by the walk of
     the plan), so it must be as large as the p-quantile of the noise of a block.  Assumes that the

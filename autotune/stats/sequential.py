@@ -8,6 +8,7 @@ never on the blocks after it.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -220,6 +221,13 @@ class Plan:
         missing = math.ceil(last / 2) - reached
         large = special.bdtrc(missing - 1, left, 0.5) if missing > 0 else 1.0
         return float(min(clear, large))
+
+
+def looks_up_to(pairs: int) -> tuple[int, ...]:
+    """The study's looks, each half as many again, below ``pairs``, and ``pairs``."""
+    more = (round(LOOKS[-1] * 1.5**n) for n in itertools.count(1))
+    steps = itertools.takewhile(lambda look: look < pairs, itertools.chain(LOOKS, more))
+    return (*steps, pairs)
 
 
 def settle(decisions: Sequence[Decision]) -> list[Decision]:

@@ -1,6 +1,14 @@
 """How a search chooses what to try next; nothing here launches, times or stores anything."""
 
-from autotune.strategies.base import INACTIVE, SCATTER, STATES, Observation, Proposal, Strategy
+from autotune.strategies.base import (
+    INACTIVE,
+    SCATTER,
+    STATES,
+    UNUSED,
+    Observation,
+    Proposal,
+    Strategy,
+)
 from autotune.strategies.ga import GASampler
 from autotune.strategies.options import Option, OptionValue
 from autotune.strategies.registry import (
@@ -17,6 +25,7 @@ __all__ = [
     "INACTIVE",
     "SCATTER",
     "STATES",
+    "UNUSED",
     "GASampler",
     "Observation",
     "Option",

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.space import Parameter, Setting, Space, Value
+from autotune.space import IdleParameters, Parameter, Setting, Space, Value
 from autotune.space.setting import write_value
 
 UNSET = "unset"
+INACTIVE = "inactive"
+"""Key in a trial's attributes: parameters that did nothing under the conditions of its setting."""
+UNUSED = "unused"
+"""Key in a trial's attributes: parameters that do nothing in any setting of the study."""
 _REMEMBERED = 1000
 
 Codes = tuple[int, ...]
@@ -36,15 +40,18 @@ class Codec:
             tuple(UNSET if c is None else write_value(c) for c in choices)
             for choices in self.choices
         )
-        self.inactive: set[str] = set()
+        self.idle = IdleParameters(space)
         self._settled: dict[Setting, Setting | None] = {}
         self._codes = [{choice: i for i, choice in enumerate(c)} for c in self.choices]
         self._free = not space.constraints and all(p.when is None for p in space.parameters)
 
-    def leave_out(self, names: Iterable[str]) -> bool:
-        """From now on these optional parameters are never set; tells whether any is new."""
-        fresh = {n for n in names if n in self.space and self.space[n].unset} - self.inactive
-        self.inactive |= fresh
+    def leave_out(self, attrs: Mapping[str, object], setting: Setting) -> bool:
+        """What the trial of ``setting`` showed to do nothing, as its ``attrs`` have it; tells
+        whether any of it is new."""
+        unused, idle = attrs.get(UNUSED), attrs.get(INACTIVE)
+        fresh = self.idle.learn_everywhere(unused) if isinstance(unused, list | tuple) else set()
+        if isinstance(idle, list | tuple):
+            fresh = fresh | self.idle.learn(idle, setting)
         if fresh:
             self._settled.clear()
         return bool(fresh)
@@ -76,9 +83,7 @@ class Codec:
         return self._settled[setting]
 
     def _settle(self, setting: Setting) -> Setting | None:
-        if self.inactive.intersection(setting):
-            setting = setting.without(*self.inactive)
-        settled = self.space.canonical(setting)
+        settled = self.idle.strip(setting)
         while broken := self.space.broken(settled):
             named = [
                 n
@@ -92,7 +97,7 @@ class Codec:
 
     def settle_codes(self, codes: Codes) -> Codes | None:
         """:meth:`settle` on codes."""
-        if self._free and not self.inactive:
+        if self._free and not self.idle:
             return codes
         settled = self.settle(self.decode(codes))
         return None if settled is None else self.encode(settled)

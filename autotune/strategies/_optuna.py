@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.strategies._codec import Codec
-from autotune.strategies.base import INACTIVE, Observation, Proposal, Strategy
+from autotune.strategies.base import INACTIVE, UNUSED, Observation, Proposal, Strategy
 from autotune.strategies.options import OptionValue
 
 NUMBER = "number"
@@ -133,8 +133,7 @@ class OptunaStrategy(Strategy):
 
     def _finish_trial(self, observation: Observation) -> None:
         notes: dict[str, object] = {NUMBER: observation.number}
-        if INACTIVE in observation.attrs:
-            notes[INACTIVE] = observation.attrs[INACTIVE]
+        notes |= {n: observation.attrs[n] for n in (INACTIVE, UNUSED) if n in observation.attrs}
         trial = self._trial(
             self.space.canonical(observation.setting),
             TrialState.COMPLETE,

@@ -54,8 +54,8 @@ class Pool:
 
     def _all(self) -> list[Codes]:
         # What is known to do nothing only grows, and what is listed is settled anew when it does.
-        if self._settled_for != len(self._codec.inactive):
-            self._settled_for = len(self._codec.inactive)
+        if self._settled_for != len(self._codec.idle):
+            self._settled_for = len(self._codec.idle)
             assert self._listed is not None
             self._known = self._settle(self._listed)
         return self._known
@@ -80,8 +80,9 @@ class Pool:
 
     def _neighbours(self, codes: Codes) -> list[Codes]:
         found = []
+        setting = self._codec.decode(codes)
         for place, size in enumerate(self._codec.sizes.tolist()):
-            if self._codec.names[place] in self._codec.inactive:
+            if self._codec.idle.does_nothing(self._codec.names[place], setting):
                 continue
             for level in range(size):
                 if level != codes[place]:

@@ -11,13 +11,13 @@ from typing import ClassVar
 import numpy as np
 
 from autotune.space import DEFAULT, Setting, Space
+from autotune.strategies._codec import INACTIVE as INACTIVE
+from autotune.strategies._codec import UNUSED as UNUSED
 from autotune.strategies._codec import Codec
 from autotune.strategies._order import Unvisited
 from autotune.strategies.options import Option, OptionValue, complete
 
 STATES = ("ok", "failed", "censored", "running", "pruned")
-INACTIVE = "inactive"
-"""Key in an observation's attributes: names of parameters that were seen to do nothing here."""
 SCATTER = "scatter"
 """Key in an observation's attributes: how the default's own runs scattered so far, as the variance
 of one log time and its degrees of freedom."""
@@ -187,8 +187,7 @@ class Strategy(ABC):
             self._taken.add(settled.key)
 
     def _learn_inactive(self, observation: Observation) -> None:
-        names = observation.attrs.get(INACTIVE)
-        if isinstance(names, list | tuple) and self.codec.leave_out(str(n) for n in names):
+        if self.codec.leave_out(observation.attrs, observation.setting):
             for setting in self._known.values():
                 self._take(setting)
 

@@ -17,7 +17,7 @@ from autotune.strategies._codec import Codec, Codes
 from autotune.strategies._ga_options import OPTIONS, THESIS, plan
 from autotune.strategies._optuna import NUMBER, OptunaStrategy, distributions
 from autotune.strategies._population import Plan, Population
-from autotune.strategies.base import INACTIVE, Proposal
+from autotune.strategies.base import Proposal
 from autotune.strategies.options import Option, OptionValue
 
 
@@ -111,8 +111,8 @@ class GASampler(BaseSampler):
         self._last = _order(trial)
         value = trial.value
         self._population.tell(self._codes(trial), float("inf") if value is None else value)
-        names = trial.user_attrs.get(INACTIVE)
-        if isinstance(names, list | tuple) and self._codec.leave_out(str(n) for n in names):
+        setting = self._codec.decode(self._codes(trial))
+        if self._codec.leave_out(trial.user_attrs, setting):
             self._population.relabel()
 
     def _codes(self, trial: FrozenTrial) -> Codes:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from autotune.space import DEFAULT, Setting
+from autotune.space import Setting
 from autotune.study.blocks import Blocks, Pairs
 from autotune.study.budget import BudgetSpent
+from autotune.study.elimination import Elimination, groups
 from autotune.study.events import PhaseStarted
 from autotune.study.search import Search
 
@@ -64,9 +65,10 @@ class Ablation:
         """
         pieces = 1
         for number in range(MAX_ROUNDS):
-            groups = _groups(tuple(setting), pieces)
-            without = {g: self._without(setting, g) for g in groups}
-            rivals = [s for s in dict.fromkeys(without.values()) if s not in (DEFAULT, setting)]
+            left = Elimination(setting, [self.space])
+            taken = groups(tuple(setting), pieces, SINGLES)
+            without = {g: smaller for g in taken if (smaller := left.without(g)) is not None}
+            rivals = list(dict.fromkeys(without.values()))
             runs = count * (len(rivals) + 2)
             name = f"{phase}:{number}"
             if not rivals:
@@ -82,41 +84,20 @@ class Ablation:
             idle = {
                 group: pairs.median_ratio()
                 for group, rival in without.items()
-                if rival in rivals
-                and not is_missed(
+                if not is_missed(
                     pairs := blocks.pairs(rival, setting, first=count), self.plan.min_gain
                 )
             }
-            smaller = self._drop(setting, idle)
-            if smaller == setting and all(len(g) == 1 for g in groups):
+            left.take_out(idle)
+            if left.setting == setting and all(len(g) == 1 for g in taken):
                 return Slimmed(setting)
-            pieces = pieces * 2 if smaller == setting else 1
-            setting = smaller
+            pieces = pieces * 2 if left.setting == setting else 1
+            setting = left.setting
         return Slimmed(setting, "" if len(setting) == 1 else ROUNDS_USED)
 
     def _begun(self, phase: str) -> bool:
         """Whether a phase is stored already: it is gone through again, whatever it left over."""
         return bool(self.bench.ledger.blocks(phase))
-
-    def _without(self, setting: Setting, group: tuple[str, ...]) -> Setting:
-        return self.space.canonical(setting.without(*group))
-
-    def _drop(self, setting: Setting, idle: dict[tuple[str, ...], float]) -> Setting:
-        """Take the idle groups out together, but never everything: the worst to miss stays."""
-        for group in sorted(idle, key=lambda group: idle[group]):
-            smaller = self._without(setting, group)
-            if smaller == DEFAULT or not self.space.is_valid(smaller):
-                continue
-            setting = smaller
-        return setting
-
-
-def _groups(names: tuple[str, ...], pieces: int) -> list[tuple[str, ...]]:
-    """Single parameters where they are few, else about ``SINGLES * pieces`` groups."""
-    if len(names) <= SINGLES * pieces:
-        return [(name,) for name in names]
-    size = -(-len(names) // (SINGLES * pieces))
-    return [names[i : i + size] for i in range(0, len(names), size)]
 
 
 def is_missed(without: Pairs, min_gain: float) -> bool:

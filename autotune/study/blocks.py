@@ -17,7 +17,7 @@ from autotune.space import DEFAULT, Setting
 from autotune.stats import design
 from autotune.study.bench import Bench
 from autotune.study.failure import failure_words
-from autotune.study.ledger import Entry
+from autotune.study.ledger import Entry, Figure
 
 _REPEATS = 3
 """How often a block whose default run failed is measured anew before the study gives up."""
@@ -132,11 +132,16 @@ class Blocks:
         return again if block.keys() <= again.keys() else block
 
     def pairs(
-        self, setting: Setting, against: Setting | None = None, first: int | None = None
+        self,
+        setting: Setting,
+        against: Setting | None = None,
+        first: int | None = None,
+        figure: Figure | None = None,
     ) -> Pairs:
         """The runs of both in every block that holds both, in block order.
 
         ``first`` keeps to that many blocks: one that was interrupted may lie behind them.
+        ``figure``: of another than the runs' own.
 
         A candidate that failed counts as slower than anything; one stopped at its limit is slower
         than it says.
@@ -150,10 +155,17 @@ class Blocks:
             reference, candidate = block.get(versus.key), block.get(setting.key)
             if reference is None or candidate is None or not reference.record.valid:
                 continue
-            found.reference.append(reference.record.value_s)
-            found.candidate.append(_seconds(candidate, reference))
             found.censored.append(not candidate.record.valid)
-            found.clock = reference.record.metric_s is None
+            if figure is None:
+                found.reference.append(reference.record.value_s)
+                found.candidate.append(_seconds(candidate, reference))
+                found.clock = reference.record.metric_s is None
+            else:
+                value = figure(reference.record)
+                found.reference.append(value)
+                found.candidate.append(
+                    figure(candidate.record) if candidate.record.valid else value
+                )
         return found
 
 

@@ -19,9 +19,9 @@ EFFECTIVE = "effective"
 REUSED = "reused"
 
 
-def ledger_of(store: Store, study_id: int, place: str | None = None) -> Ledger:
-    """All runs of a stored study, as seen from a place."""
-    return Ledger.of((entry_of(run) for run in store.runs(study_id, brief=True)), place)
+def ledger_of(store: Store, study_id: int, place: str | None = None, brief: bool = True) -> Ledger:
+    """All runs of a stored study, as seen from a place; ``brief``: without what they printed."""
+    return Ledger.of((entry_of(run) for run in store.runs(study_id, brief=brief)), place)
 
 
 @dataclass

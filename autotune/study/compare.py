@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autotune.space import Setting, Space
-from autotune.stats import Decision, NoBlocks, Plan, comparison_words
+from autotune.stats import Decision, NoBlocks, Plan, comparison_words, known_gain
 from autotune.store import Store, StudyKey
 from autotune.study.bench import Bench
 from autotune.study.blocks import Blocks
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.choice import as_begun
-from autotune.study.confirm import Confirmation, confirm_blocks, decide, finite, measure
+from autotune.study.confirm import Confirmation, confirm_blocks, decide, measure
 from autotune.study.effect import idle_difference
 from autotune.study.events import Watcher, silent
 from autotune.study.identity import study_key
@@ -101,7 +101,7 @@ class ComparisonOutcome:
     @property
     def gain(self) -> float | None:
         """B's gain over A as a fraction; None where there is none."""
-        return finite(self.decision.comparison.gain)
+        return known_gain(self.decision.comparison.gain)
 
     @property
     def pairs(self) -> int:
@@ -124,8 +124,8 @@ class ComparisonOutcome:
             "why": self.failed or self.decision.why,
             "words": self.failed or self.words,
             "gain": self.gain,
-            "gain_ci95": [finite(seen.lo), finite(seen.hi)] if seen.interval else None,
-            "gain_range": None if seen.interval else [finite(seen.lo), finite(seen.hi)],
+            "gain_ci95": [known_gain(seen.lo), known_gain(seen.hi)] if seen.interval else None,
+            "gain_range": None if seen.interval else [known_gain(seen.lo), known_gain(seen.hi)],
             "significant": seen.significant and self.guarded,
             "pairs": self.pairs,
             "a_median_s": _median(self.first_s),
@@ -180,7 +180,7 @@ def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> Comparis
     try:
         warm = bench.run(request.first, WARMUP, timeout_s=budget.left_s)
         run_s = warm.record.wall_s
-        limit = _limit(run_s, budget)
+        limit = hang_limit(run_s, budget)
         name = f"{COMPARE}:{again}"
         blocks = Blocks(bench, name, [request.second], request.seed, limit, request.first)
         if not (blocks.complete(0, [request.second]) or budget.affords(2, run_s / 2)):
@@ -197,7 +197,7 @@ def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> Comparis
     return outcome_of(request, bench, blocks, proof, study)
 
 
-def _limit(run_s: float, budget: Budget) -> float:
+def hang_limit(run_s: float, budget: Budget) -> float:
     """Seconds after which B hangs: half of the budget at most, so that A has its run, unless that
     is little more than A takes."""
     hangs = LIMIT_FACTOR * run_s + LIMIT_SLACK_S

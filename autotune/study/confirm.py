@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from autotune.space import Setting
 from autotune.stats import Decision, Plan, drifted, settle
-from autotune.study.blocks import Blocks
+from autotune.study.blocks import Blocks, Pairs
 from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.events import PhaseStarted, Watcher, silent
+from autotune.study.ledger import Figure
 
 DRIFT_SHARE = 0.5
 """With more than this share of new blocks at another speed there is no usual speed to repeat at."""
@@ -50,7 +51,65 @@ def confirm_blocks(
     ledger already holds are not made again.
     """
     result = Confirmation(blocks, list(blocks.settings))
-    live = list(blocks.settings)
+
+    def judge(live: list[Setting], count: int) -> list[Setting]:
+        for setting in live:
+            result.decisions[setting] = decide(plan, blocks, setting, count)
+        _settle(result)
+        return [s for s in live if not result.decisions[s].stop]
+
+    _look(result, plan, budget, watch, judge)
+    return result
+
+
+@dataclass
+class FigureProof:
+    """One setting against the reference by several figures of its runs, each with its decision.
+
+    ``proof`` says how it was measured; it holds no decision of its own.
+    """
+
+    proof: Confirmation
+    decisions: dict[str, Decision] = field(default_factory=dict)
+
+
+def confirm_figures(
+    blocks: Blocks,
+    plan: Plan,
+    figures: Mapping[str, Figure],
+    decisive: Collection[str],
+    budget: Budget,
+    watch: Watcher = silent,
+) -> FigureProof:
+    """As :func:`confirm_blocks`, for figures of one setting instead of settings.
+
+    ``plan`` shares its alpha out over as many finalists as there are figures.  The blocks end as
+    soon as all ``decisive`` figures are decided.  Raises ValueError for a plan of another number,
+    and for blocks of several settings.
+    """
+    if plan.finalists != len(figures) or len(blocks.settings) != 1:
+        raise ValueError(f"{len(figures)} figures of {len(blocks.settings)} settings in {plan}")
+    found = FigureProof(Confirmation(blocks, list(blocks.settings)))
+
+    def judge(live: list[Setting], count: int) -> list[Setting]:
+        for name, figure in figures.items():
+            found.decisions[name] = decide(plan, blocks, live[0], count, figure)
+        return [] if all(found.decisions[name].stop for name in decisive) else live
+
+    _look(found.proof, plan, budget, watch, judge)
+    return found
+
+
+def _look(
+    result: Confirmation,
+    plan: Plan,
+    budget: Budget,
+    watch: Watcher,
+    judge: Callable[[list[Setting], int], list[Setting]],
+) -> None:
+    """Measure up to each look in turn; ``judge`` decides on so many blocks and returns what goes
+    on."""
+    blocks, live = result.blocks, list(result.settings)
     most = plan.looks[-1] * (len(live) + 1)
     watch(PhaseStarted("confirm", f"proving against {blocks.reference.key}", most))
     seen = 0
@@ -59,17 +118,11 @@ def confirm_blocks(
         whole = done == look and _repeat_drifted(result, seen, done, live, budget)
         result.cut_short = not whole
         if not whole and seen:
-            break  # What the look before said stands.
-        for setting in live:
-            result.decisions[setting] = decide(
-                plan, blocks, setting, look if whole else min(done, look - 1)
-            )
-        _settle(result)
-        live = [s for s in live if not result.decisions[s].stop]
+            return  # What the look before said stands.
+        live = judge(live, look if whole else min(done, look - 1))
         if not live or result.cut_short:
-            break
+            return
         seen = done
-    return result
 
 
 def measure(blocks: Blocks, look: int, live: list[Setting], budget: Budget, reach: bool) -> int:
@@ -125,9 +178,15 @@ def _settle(result: Confirmation) -> None:
     result.decisions = dict(zip(result.settings, settled, strict=True))
 
 
-def decide(plan: Plan, blocks: Blocks, setting: Setting, count: int) -> Decision:
+def decide(
+    plan: Plan, blocks: Blocks, setting: Setting, count: int, figure: Figure | None = None
+) -> Decision:
     """What the first ``count`` blocks say of one setting against their reference."""
-    pairs = blocks.pairs(setting, first=count)
+    return decide_pairs(plan, blocks.pairs(setting, first=count, figure=figure))
+
+
+def decide_pairs(plan: Plan, pairs: Pairs) -> Decision:
+    """What pairs of runs say of the second setting against the first."""
     return plan.decide(
         pairs.reference,
         pairs.candidate,
@@ -135,8 +194,3 @@ def decide(plan: Plan, blocks: Blocks, setting: Setting, count: int) -> Decision
         # Wall time is a clock; a program's own figure may be rounded, which is detected.
         resolution=0.0 if pairs.clock else None,
     )
-
-
-def finite(value: float) -> float | None:
-    """A number for JSON: None where the interval has no end on that side."""
-    return value if math.isfinite(value) and value > -1 else None

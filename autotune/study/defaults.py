@@ -39,11 +39,11 @@ class Defaults:
         missing = wanted - len(self.bench.ledger.default_values())
         if not self._warm:
             self._warm = True
-            self._run(WARMUP)
+            self.run(WARMUP)
             # One near the runs to come, however many were made before the study was interrupted.
             missing = max(missing, 1)
         for _ in range(missing):
-            self._run(DEFAULT_PHASE)
+            self.run(DEFAULT_PHASE)
             self._check_budget()
 
     def run_if_due(self) -> None:
@@ -54,9 +54,10 @@ class Defaults:
                 break
             since += entry.counts
         if since >= self.plan.default_every:
-            self._run(DEFAULT_PHASE)
+            self.run(DEFAULT_PHASE)
 
-    def _run(self, phase: str) -> Entry:
+    def run(self, phase: str) -> Entry:
+        """One valid run of the default; raises WorkError where it fails twice in a row."""
         entry = self._launch(phase)
         if not (entry.record.valid or entry.censored):
             # Launchers fail to start now and then on a busy machine; a program that does not run

@@ -10,6 +10,15 @@ from runner.types import ReadBack, RunRecord
 NOT_OPENED = "its component was not opened"
 
 
+def inactive_in(record: RunRecord, setting: Setting) -> frozenset[str]:
+    """Parameters of ``setting`` that a run of it read back as inactive; none where the run says
+    nothing, since it did not come to its end."""
+    if not record.valid:
+        return frozenset()
+    back = record.read_back
+    return frozenset(n for n in setting if n in back and back[n].state == "inactive")
+
+
 def idle_words(name: str, back: ReadBack) -> str:
     """Why a parameter does nothing here, as a sentence; "" where it is not known to."""
     if back.state != "inactive":

@@ -6,7 +6,7 @@ import math
 import statistics
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -23,6 +23,8 @@ CONFIRM = "confirm"
 RACE = "race"
 SEARCH_KINDS = (WARMUP, SEARCH, DEFAULT_PHASE, RACE)
 """Runs that are not part of interleaved blocks."""
+Figure = Callable[[RunRecord], float]
+"""One of several figures of a valid run, in a unit of its own; less is better."""
 ALWAYS_REJECTED = "rejected for foreign load every time"
 """How the reason of a setting begins that only ever runs disturbed, where the default does not."""
 
@@ -69,6 +71,10 @@ def entry_of(run: StoredRun) -> Entry:
         run.block or 0,
         run.position or 0,
     )
+
+
+def _own_figure(record: RunRecord) -> float:
+    return record.value_s
 
 
 @dataclass
@@ -144,6 +150,10 @@ class Ledger:
             return every[0] if len(every) == 1 else [r for records in every for r in records]
         return self._defaults.get(self.place, _Defaults()).records
 
+    def defaults_on(self, place: str) -> int:
+        """How many runs of the default count on a place."""
+        return len(self._defaults.get(place, _Defaults()).records)
+
     def default_scatter(self) -> tuple[float, int]:
         """Variance of one log time of the default, and its degrees of freedom.
 
@@ -153,23 +163,26 @@ class Ledger:
         steps = [after - before for before, after in pairwise(logs)]
         return sum(step * step for step in steps) / 2 / max(len(steps), 1), len(steps)
 
-    def ratio(self, entry: Entry) -> float | None:
+    def ratio(self, entry: Entry, figure: Figure | None = None) -> float | None:
         """T / T_default of one run against the default runs around it; None where it has none.
 
         A censored run gives the lower bound that its time limit proves: the limit less what the
-        default spends outside its own figure.
+        default spends outside its own figure.  ``figure``: of another than the run's own; of a
+        censored run nothing is known then.
         """
+        value = figure or _own_figure
         known = self._defaults.get(entry.record.place)
-        if not (entry.record.valid or entry.censored) or known is None:
+        known_at_all = entry.record.valid or (entry.censored and figure is None)
+        if not known_at_all or known is None:
             return None
         first = bisect_left(known.orders, entry.order)
         around = slice(max(first - NEAREST, 0), first + NEAREST + 1)
         near = known.records[around]
         if near == [entry.record]:
             return 1.0
-        level = DefaultLevel(known.orders[around], [r.value_s for r in near]).at(entry.order)
+        level = DefaultLevel(known.orders[around], [value(r) for r in near]).at(entry.order)
         if entry.record.valid:
-            return entry.record.value_s / level
+            return value(entry.record) / level
         outside = statistics.median(record.wall_s - record.value_s for record in near)
         return max(entry.record.wall_s - outside, 0.0) / level
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from autotune.space import DEFAULT, Setting
-from autotune.stats import finalists, next_run, noise_of, ratio_to_default
+from autotune.stats import finalists, next_run, noise_of
 from autotune.study.budget import BudgetSpent
 from autotune.study.events import PhaseStarted
-from autotune.study.ledger import DEFAULT_KEY, RACE, SEARCH, Entry
+from autotune.study.ledger import DEFAULT_KEY, RACE, SEARCH, Entry, Ledger
 from autotune.study.search import Search
 from autotune.study.trial import Trial
 
@@ -97,11 +97,19 @@ def evidence(entries: list[Entry], trials: list[Trial]) -> Evidence:
     """
     number_of = {t.number: t for t in trials if t.state != "running" and t.effective != DEFAULT}
     last = max((i for i, e in enumerate(entries) if e.kind in (SEARCH, RACE)), default=-1)
-    seen = [e for e in entries[: last + 1] if e.counts and _known(e, number_of)]
+    seen = Ledger.of(e for e in entries[: last + 1] if e.counts and _known(e, number_of))
     found: dict[Setting, list[float]] = {t.effective: [] for t in number_of.values()}
     noise: list[float] = []
-    for place in dict.fromkeys(e.record.place for e in seen):
-        _add_ratios([e for e in seen if e.record.place == place], number_of, found, noise)
+    for entry in seen.entries:
+        if seen.defaults_on(entry.record.place) < 2:
+            continue  # The default of another place says nothing.
+        ratio = seen.ratio(entry)
+        if entry.key == DEFAULT_KEY and ratio is not None:
+            noise.append(ratio)
+        elif entry.trial is not None:
+            # A run without a figure of its own is slower than any other.
+            known = ratio if ratio is not None and entry.record.valid else math.inf
+            found[number_of[entry.trial].effective].append(known)
     if len(noise) < 2:
         return Evidence([], [], math.inf)
     for trial in number_of.values():
@@ -109,26 +117,6 @@ def evidence(entries: list[Entry], trials: list[Trial]) -> Evidence:
             # Measured by another study: its figure counts as one run.
             found[trial.effective] = [trial.estimate or math.inf]
     return Evidence(list(found), list(found.values()), noise_of(noise))
-
-
-def _add_ratios(
-    seen: list[Entry],
-    number_of: dict[int, Trial],
-    found: dict[Setting, list[float]],
-    noise: list[float],
-) -> None:
-    """The ratios of one place's runs to its own default's."""
-    flags = [e.key == DEFAULT_KEY for e in seen]
-    if sum(flags) < 2:
-        return
-    # A run without a figure keeps its place in the order; its ratio is infinite whatever it was.
-    times = [e.record.value_s if e.record.valid else 1.0 for e in seen]
-    for entry, flag, ratio in zip(seen, flags, ratio_to_default(times, flags), strict=True):
-        if flag:
-            noise.append(ratio)
-        elif entry.trial is not None:
-            trial = number_of[entry.trial]
-            found[trial.effective].append(ratio if entry.record.valid else math.inf)
 
 
 def _known(entry: Entry, trials: dict[int, Trial]) -> bool:

@@ -23,8 +23,8 @@ from autotune.stats import (
     slow_launches,
 )
 from autotune.study.ablation import SPENT, Ablation
-from autotune.study.blocks import Blocks, Pairs
-from autotune.study.confirm import Confirmation, decide, measure
+from autotune.study.blocks import Blocks
+from autotune.study.confirm import Confirmation, decide, decide_pairs, measure
 from autotune.study.events import PhaseStarted
 from autotune.study.ledger import DEFAULT_KEY, SEARCH_KINDS, Ledger
 from autotune.study.rounds import Freezer, Round, readable, thaw
@@ -162,7 +162,7 @@ class Recommender:
         for look in looks:
             if measure(blocks, look, [small, whole], self.search.budget, reach=True) < look:
                 break
-            inferior = _decide_pairs(beside, blocks.pairs(small, against=whole, first=look))
+            inferior = decide_pairs(beside, blocks.pairs(small, against=whole, first=look))
             seen = None if own is None else decide(own, blocks, small, look)
             lost = seen is not None and seen.stop and seen.outcome != "better"
             if lost or (inferior.stop and (seen is None or seen.stop)):
@@ -266,15 +266,6 @@ def slow_of(ledger: Ledger, setting: Setting, *, alpha: float, begin: str = "") 
             for place, value in enumerate((slow, True, default_slow, True)):
                 counts[place] += value
     return slow_launches(*counts, alpha=alpha)
-
-
-def _decide_pairs(plan: Plan, pairs: Pairs) -> Decision:
-    return plan.decide(
-        pairs.reference,
-        pairs.candidate,
-        censored_candidate=pairs.censored,
-        resolution=0.0 if pairs.clock else None,
-    )
 
 
 def _not_named(small: Setting, seen: Decision | None, pruning: Pruning) -> str:

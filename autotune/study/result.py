@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
-from autotune.stats import SLOW, SlowLaunches, estimate
-from autotune.study.confirm import finite
+from autotune.stats import SLOW, SlowLaunches, estimate, known_gain
 from autotune.study.ledger import Ledger
 from autotune.study.procedure import Answer
 from autotune.study.recommendation import Recommendation
@@ -284,12 +283,12 @@ def finalist_rows(answer: Answer) -> list[Finalist]:
             Finalist(
                 setting,
                 decision.outcome,
-                finite(seen.gain),
-                finite(seen.lo) if seen.interval else None,
-                finite(seen.hi) if seen.interval else None,
+                known_gain(seen.gain),
+                known_gain(seen.lo) if seen.interval else None,
+                known_gain(seen.hi) if seen.interval else None,
                 seen.n,
                 decision.why,
-                None if seen.interval else (finite(seen.lo), finite(seen.hi)),
+                None if seen.interval else (known_gain(seen.lo), known_gain(seen.hi)),
             )
         )
     return sorted(rows, key=lambda row: -(row.gain if row.gain is not None else -1))
@@ -300,7 +299,7 @@ def name_recommendation(result: Result, made: Recommendation) -> None:
     seen = made.decision.comparison
     result.recommended = made.setting
     result.gain = seen.gain
-    result.gain_ci = (finite(seen.lo), finite(seen.hi))
+    result.gain_ci = (known_gain(seen.lo), known_gain(seen.hi))
     result.significant = seen.significant
     result.round = made.round.number
     result.pruning = made.pruning.to_json()
@@ -308,8 +307,8 @@ def name_recommendation(result: Result, made: Recommendation) -> None:
     fresh = made.fresh
     if fresh is not None:
         result.gain_fresh = {
-            "gain": finite(fresh.gain),
-            "ci95": [finite(fresh.lo), finite(fresh.hi)] if fresh.interval else None,
+            "gain": known_gain(fresh.gain),
+            "ci95": [known_gain(fresh.lo), known_gain(fresh.hi)] if fresh.interval else None,
             "pairs": fresh.n,
         }
 

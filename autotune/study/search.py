@@ -6,12 +6,13 @@ import dataclasses
 import statistics
 import time
 
-from autotune.space import DEFAULT, Setting, Space
+from autotune.space import DEFAULT, IdleParameters, Setting, Space
 from autotune.stats import time_limit
-from autotune.strategies import SCATTER, Observation, Strategy
+from autotune.strategies import INACTIVE, SCATTER, UNUSED, Observation, Strategy
 from autotune.study.bench import Bench
 from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.defaults import Defaults
+from autotune.study.effect import inactive_in
 from autotune.study.events import PhaseStarted, TrialEnded, Waiting, Watcher, silent
 from autotune.study.ledger import SEARCH
 from autotune.study.plan import SearchPlan
@@ -49,7 +50,7 @@ class Search:
         bench.budget = self.budget
         self.defaults = Defaults(bench, plan, self.budget)
         self.ended_by = ""
-        self._inactive: set[str] = set()
+        self.idle = IdleParameters(space)
         self._told: set[int] = set()
         self._last_told = -1
 
@@ -65,7 +66,7 @@ class Search:
         found = self.strategy.favourite()
         if found is None:
             return None
-        effective = self.space.canonical(found.without(*self._inactive))
+        effective = self.idle.strip(found)
         known = any(t.effective == effective and t.state == "ok" for t in self.book.trials)
         return effective if known and effective != DEFAULT else None
 
@@ -105,6 +106,10 @@ class Search:
         begun before it was interrupted, or by a worker that is gone."""
         fresh = [t for t in self.book.trials if t.number not in self._told]
         running = [t for t in fresh if t.state == "running"]
+        for trial in fresh:
+            known = trial.attrs.get(INACTIVE)
+            if isinstance(known, list):
+                self.idle.learn(map(str, known), trial.setting)
         self.strategy.restore([self._observation(t) for t in fresh if t.state != "running"])
         for trial in running:
             self.strategy.add_running(trial.observation())
@@ -255,23 +260,14 @@ class Search:
 
     def _learn_unused(self, trial: Trial) -> None:
         """Leave out what is about collectives that the program was not seen to call."""
-        if fresh := unused_parameters(self.space, self.bench.ledger) - self._inactive:
-            self._inactive |= fresh
-            trial.attrs["inactive"] = sorted(fresh)
-        trial.effective = self.space.canonical(trial.setting.without(*self._inactive))
+        if fresh := self.idle.learn_everywhere(unused_parameters(self.space, self.bench.ledger)):
+            trial.attrs[UNUSED] = sorted(fresh)
+        trial.effective = self.idle.strip(trial.setting)
 
     def _learn_inactive(self, record: RunRecord, trial: Trial) -> None:
-        """A parameter whose component is never opened is never launched again in this study.
-
-        Seen in a layout other than the default's it says something of that layout alone: a single
-        process opens no shared memory.
-        """
-        idle = {n for n, r in record.read_back.items() if r.state == "inactive"}
-        if not idle:
-            return
-        moved = any(self.space.follows(n, trial.effective) for n in self.space.resources)
-        trial.effective = self.space.canonical(trial.effective.without(*idle))
-        if not moved:
-            self._inactive |= idle
-            before = trial.attrs.get("inactive")
-            trial.attrs["inactive"] = sorted(idle | set(before if isinstance(before, list) else ()))
+        """A parameter whose component is not opened is not launched again under the same
+        conditions: under others the component may be opened."""
+        if idle := inactive_in(record, trial.effective):
+            self.idle.learn(idle, trial.effective)
+            trial.attrs[INACTIVE] = sorted(idle)
+            trial.effective = self.idle.strip(trial.effective)

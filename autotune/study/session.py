@@ -31,7 +31,7 @@ class Session:
     """One process's turn at a study.  Use as a context manager: entering waits for the machine.
 
     ``bench`` exists from then on; its ledger holds what earlier turns measured.  The key says
-    whether the guard is on.
+    whether the guard is on.  ``whole``: earlier runs with all that they printed.
     """
 
     def __init__(
@@ -43,8 +43,10 @@ class Session:
         watch: Watcher = silent,
         shared: bool = False,
         budget_s: float | None = None,
+        whole: bool = False,
     ) -> None:
         self.shared = shared
+        self.whole = whole
         self.budget_s = budget_s
         self.store = store
         self.study = store.study(begun_key(store, key, target, watch))
@@ -105,7 +107,7 @@ class Session:
             self.study.id,
             self.target,
             self.space,
-            ledger_of(self.store, self.study.id, self.runner.place),
+            ledger_of(self.store, self.study.id, self.runner.place, brief=not self.whole),
             watch=self.watch,
             waiting_s=waited,
             shared=self.shared,

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from autotune.stats import SLOW, estimate
+from autotune.strategies import INACTIVE, UNUSED
 from autotune.study.confirm import Confirmation
 from autotune.study.ledger import Ledger
 from autotune.study.procedure import Answer, disturbed
@@ -101,11 +102,19 @@ def _rejections(ledger: Ledger) -> list[str]:
 
 
 def _inactive(trials: list[Trial]) -> list[str]:
-    idle: set[str] = set()
-    for trial in trials:
-        found = trial.attrs.get("inactive")
-        if isinstance(found, list):
-            idle.update(str(name) for name in found)
-    if not idle:
-        return []
-    return [f"not in use by this program, so not tuned: {', '.join(sorted(idle))}"]
+    unused, idle = _names(trials, UNUSED), _names(trials, INACTIVE)
+    words = []
+    if unused:
+        words.append(f"not in use by this program, so not tuned: {', '.join(sorted(unused))}")
+    if idle - unused:
+        words.append(
+            "did nothing, so not tried again with the same placement, resources and components: "
+            + ", ".join(sorted(idle - unused))
+        )
+    return words
+
+
+def _names(trials: list[Trial], attribute: str) -> set[str]:
+    """Names of parameters that the trials have under an attribute."""
+    found = [trial.attrs.get(attribute) for trial in trials]
+    return {str(name) for names in found if isinstance(names, list) for name in names}

@@ -26,6 +26,12 @@ RULED = Space(
 )
 """A condition and a rule."""
 
+MAPPED = Space(
+    "mapped",
+    (_SIZE, _WORD, Parameter("map_by", ("node", "slot"), target="placement", default="slot")),
+)
+"""What a mapping shows to do nothing may do something under another."""
+
 FORCED = Space(
     "forced",
     (Parameter("ranks", (1, 2, 4), target="resource", unset=False), _FLAG, _WORD),

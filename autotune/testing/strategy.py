@@ -15,7 +15,7 @@ from autotune.space import DEFAULT, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
 from autotune.strategies import Observation, Strategy
 from autotune.testing.landscapes import Measure, drive, fine, hopeless, keys, observe, rough
-from autotune.testing.spaces import FORCED, MANY, RULED, SINGLE, SMALL
+from autotune.testing.spaces import FORCED, MANY, MAPPED, RULED, SINGLE, SMALL
 
 
 class StrategyContract:
@@ -141,6 +141,32 @@ class StrategyContract:
         assert set(effective) | {"default"} == {
             s.key for s in SMALL.enumerate() if "size" not in s
         } | {"default"}
+
+    def test_what_is_inactive_under_one_mapping_is_tried_under_others(
+        self, kind: type[Strategy]
+    ) -> None:
+        strategy = self.make(kind, MAPPED)
+        told: list[Setting] = []
+        while (proposal := strategy.ask()) is not None:
+            told.append(proposal.setting)
+            estimate, state = fine(proposal.setting)
+            idle = proposal.setting.get("map_by") == "node" and "size" in proposal.setting
+            seen: dict[str, object] = {"inactive": ["size"]} if idle else {}
+            strategy.tell(Observation(len(told), proposal.setting, estimate, state, seen))
+        alone = [s for s in told if s.get("map_by") == "node"]
+        assert sum("size" in s for s in alone) <= 1
+        others = {s.key for s in MAPPED.enumerate() if s and s.get("map_by") != "node"}
+        assert {s.key for s in told if s not in alone} == others
+
+    def test_what_is_unused_is_tried_under_no_mapping(self, kind: type[Strategy]) -> None:
+        strategy = self.make(kind, MAPPED)
+        told: list[Setting] = []
+        while (proposal := strategy.ask()) is not None:
+            told.append(proposal.setting)
+            estimate, state = fine(proposal.setting)
+            seen: dict[str, object] = {"unused": ["size"]}
+            strategy.tell(Observation(len(told), proposal.setting, estimate, state, seen))
+        assert not any("size" in setting for setting in told[1:])
 
     def test_the_seed_alone_decides(self, kind: type[Strategy]) -> None:
         runs = [keys(drive(self.make(kind, MANY, seed), 15, rough)) for seed in (1, 1, 2, -1)]

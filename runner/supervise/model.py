@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from runner.finite import finite
 from runner.guard import CpuTimes, Culprit, Foreign
 
 LINE_LIMIT = 64 * 1024
@@ -91,10 +91,9 @@ def number_in(groups: tuple[str | None, ...]) -> float | None:
     if text is None:
         return None
     try:
-        value = float(text.replace("D", "E").replace("d", "e"))
+        return finite(float(text.replace("D", "E").replace("d", "e")))
     except ValueError:
         return None
-    return value if math.isfinite(value) else None
 
 
 @dataclass(frozen=True)

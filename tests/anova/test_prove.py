@@ -14,7 +14,8 @@ from autotune.anova.pooled import mean_gain
 from autotune.anova.prove import Proof, prove
 from autotune.anova.prune import ALPHA, PURPOSE, prune, prune_plan
 from autotune.anova.result import ProgramEvidence
-from autotune.space import DEFAULT, Setting
+from autotune.space import DEFAULT, Setting, parse_expression
+from autotune.space.space import Constraint
 from autotune.study.budget import BudgetTooSmall
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_on
 from autotune.study.simulated import Model, SimulatedBench
@@ -215,6 +216,19 @@ def test_what_is_neither_shown_to_act_nor_to_be_idle_is_taken_out_and_named() ->
     found = prune(PROPOSED, [program("a", held_out=False)], Terms(machine, prune_looks=(12,)))
     assert found.unclear == found.without
     assert len(found.setting) == 1
+
+
+def test_a_smaller_setting_that_breaks_a_rule_is_not_launched() -> None:
+    machine = Machine({"a": model(0.0)})
+    one = program("a", held_out=False)
+    rule = Constraint(parse_expression("acting == idle"), "both or none")
+    levels = tuple(dataclasses.replace(p, default=1) for p in one.space)
+    space = dataclasses.replace(one.space, parameters=levels, constraints=(rule,))
+    ruled = dataclasses.replace(one, space=space)
+    found = prune(PROPOSED, [ruled], Terms(machine))
+    assert found.setting == PROPOSED
+    assert set(found.unproven) == set(PROPOSED)
+    assert not machine.requests
 
 
 def test_what_the_budget_left_unpruned_is_named() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,34 @@ def test_what_is_said_of_a_name(
     outcome = cli(*RUN, "--mpi", mpi.launcher, "--setting", setting, "--", program)
     assert outcome.code == code, outcome.text
     assert words in " ".join(outcome.text.split())
+
+
+MAPPED_SPACE = """
+description = "a transport that carries nothing on one node, and binding"
+library = "openmpi>=4.1"
+[parameters.btl_tcp_links]
+levels = [2, 4]
+[parameters.bind_to]
+levels = ["none"]
+"""
+
+
+def test_what_is_inactive_is_known_under_its_conditions_alone(
+    cli: Cli, open_mpi: object, work: Path
+) -> None:
+    """Each binding shows for itself that TCP carries nothing, once."""
+    (work / "mapped.toml").write_text(MAPPED_SPACE)
+    done = cli(
+        "search", "--space", "./mapped.toml", "--strategy", "exhaustive", "--min-gain", "40",
+        "--runs", "60", "--no-guard", "-n", "2", "--store", "r.db", "--json", "r.json",
+        "--", sys.executable, "-m", "runner.micro", "allreduce", "--size", "8", "--count", "100",
+    )  # fmt: skip
+    assert done.code == 0, done.text
+    with Store.open("r.db") as store:
+        runs = store.runs(1)
+    tried = {run.setting_key for run in runs if "links" in run.setting_key}
+    assert len(tried) == 2
+    assert sum("bind_to" in key for key in tried) == 1
+    said = " ".join(json.loads((work / "r.json").read_text())["warnings"])
+    assert "did nothing, so not tried again with the same placement" in said
+    assert "btl_tcp_links" in said

@@ -97,7 +97,7 @@ def test_with_the_guard_it_is_a_study_of_its_own(
     result = json.loads(Path("r.json").read_text())
     assert (result["status"], result["guard"]) == ("recommended", True)
     assert result["recommended"]["setting"] == {"btl_sm_eager_limit": 8192}
-    assert "# gain over the default +25" in Path(result["params_file"]).read_text()
+    assert "# gain over the default: +25" in Path(result["params_file"]).read_text()
     told = one_line(cli("status", result["study"], "--store", "r.db").out)
     assert "A better setting is proven." in told
     assert "btl_sm_eager_limit=8192: +25" in told

@@ -12,6 +12,7 @@ from autotune.collectives.candidates import Entry
 from autotune.collectives.find import SIZES
 from autotune.collectives.prove import SizeEvidence, _kept, at, between, fewest_pairs
 from autotune.collectives.result import TABLES, CollectiveResult, Part
+from autotune.collectives.tournament import Tournament
 from autotune.errors import UsageError
 from autotune.rules import Rule
 from autotune.space import DEFAULT, Setting
@@ -147,6 +148,40 @@ def test_a_budget_ends_before_the_first_table(cli: Cli, library: object, work: P
     assert 1 <= study.runs <= 4
 
 
+@pytest.mark.mpi
+def test_a_search_and_its_proof_are_two_studies(
+    cli: Cli,  # noqa: F811
+    library: object,
+    work: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The proof's runs are filed as such, and nothing is measured a second time.
+
+    Whatever the search saw, there is a table to prove.
+    """
+    monkeypatch.setattr(Tournament, "table", lambda self: [Entry(8, self.candidates[0])])
+    words = ("collectives", "--operations", "gather", "--ranks", "2", "--sizes", "8,64")
+    words += ("--pairs", "6", "--min-gain", "0", "--no-guard", "--store", "r.db")
+    done = cli(*words, "--json", "c.json")
+    assert done.code == 0, done.text
+    part = json.loads((work / "c.json").read_text())["parts"][0]
+    with Store.open("r.db") as opened:
+        studies = opened.studies()
+        phases = [[r.phase for r in opened.runs(study.id)] for study in studies]
+    assert len(studies) == 2
+    proof, search = sorted(phases, key=lambda found: "confirm:table" not in found)
+    assert {phase.split(":")[0] for phase in search} == {"warmup", "default", "search"}
+    assert set(proof) <= {"warmup", "confirm:table", "confirm:table:again"}
+    assert proof.count("confirm:table") >= 2 * 6
+    assert [row["size"] for row in part["evidence"]] == [8, 32, 64]
+    assert part["launches"] == len(proof) + len(search)
+    again = cli(*words, "--json", "-")
+    assert again.code == 0, again.text
+    assert json.loads(again.out)["parts"] == [part]
+    with Store.open("r.db") as opened:
+        assert sum(len(opened.runs(s.id)) for s in opened.studies()) == part["launches"]
+
+
 @pytest.mark.slow
 @pytest.mark.mpi
 def test_a_table_from_beginning_to_end(cli: Cli, library: object, work: Path) -> None:  # noqa: F811
@@ -162,6 +197,13 @@ def test_a_table_from_beginning_to_end(cli: Cli, library: object, work: Path) ->
     assert "nothing is proven" in done.out
     assert 0 < part["points"] <= part["grid"]
     assert part["rules"][0]["message"] == 0
+    with Store.open("r.db") as opened:
+        kinds = [{r.phase.split(":")[0] for r in opened.runs(s.id)} for s in opened.studies()]
+    assert {"warmup", "default", "search"} in kinds
+    assert [k for k in kinds if k != {"warmup", "default", "search"}] in (
+        [],
+        [{"warmup", "confirm"}],
+    )
 
     # The same again finds everything stored, and says the same.
     def runs() -> int:

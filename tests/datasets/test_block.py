@@ -12,10 +12,11 @@ from autotune.datasets import Cell
 from autotune.datasets.block import Block, Clock, OutOfTime, Patient, row_of
 from autotune.datasets.plan import Plan
 from autotune.errors import WorkError
-from autotune.space import DEFAULT, Setting
+from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.bench import MachineBusy
 from autotune.study.simulated import Model, SimulatedBench
 from runner.guard import Wait
+from runner.types import RunRecord
 from tests.datasets.conftest import SPACE, planted
 
 SETTINGS = [DEFAULT, *(s for s in SPACE.enumerate() if s != DEFAULT)]
@@ -48,7 +49,7 @@ def block(model: Model = seconds, inactive: frozenset[str] = frozenset()) -> Blo
 def test_the_default_runs_throughout_and_slow_runs_are_stopped() -> None:
     made = block()
     order = list(range(1, len(SETTINGS)))
-    made.run(order, range(len(SETTINGS)))
+    made.run(order)
     indices = [index for index, _, _ in made.runs]
     assert [i for i in indices if i] == order
     assert indices[:3] == [0, 0, 0]
@@ -67,17 +68,40 @@ def test_the_default_runs_throughout_and_slow_runs_are_stopped() -> None:
 
 def test_what_does_nothing_is_measured_once() -> None:
     made = block(lambda setting, rng: 0.5, inactive=frozenset({"high"}))
-    made.run(range(1, len(SETTINGS)), range(len(SETTINGS)))
-    assert made.inactive == {"high"}
+    made.run(range(1, len(SETTINGS)))
+    assert made.idle.under == {"default": ("high",)}
     with_it = [i for i, _, _ in made.runs if "high" in SETTINGS[i]]
     assert len(with_it) == 1
     launched = {entry.key for index, _, entry in made.runs if index}
     assert len(launched) == len([i for i, _, _ in made.runs if i])
 
 
+def test_what_does_nothing_under_one_mapping_is_measured_under_another() -> None:
+    mapping = Parameter("map_by", ("node", "slot"), target="placement", default="slot")
+    space = Space("mapped", (mapping, Parameter("links", (1, 2, 3))))
+    settings = [DEFAULT, *(s for s in space.enumerate() if s != DEFAULT)]
+
+    class OneRankANode(SimulatedBench):
+        def _record(self, setting: Setting, timeout_s: float | None) -> RunRecord:
+            alone = setting.get("map_by") == "node"
+            self.inactive = frozenset({"links"}) if alone else frozenset()
+            return super()._record(setting, timeout_s)
+
+    made = block()
+    made.bench.bench = OneRankANode(lambda setting, rng: 0.5, np.random.default_rng(0))
+    told = Block(PLAN, space, made.cell, 0, settings, made.bench)
+    told.run(range(1, len(settings)))
+    launched = {entry.key for index, _, entry in told.runs if index}
+    assert launched == {"links=1", "links=2", "links=3", "links=1,map_by=node", "map_by=node"}
+    assert told.idle.under == {"map_by=node": ("links",)}
+    # As the card keeps it.
+    cell = made.cell.model_copy(update={"inactive_under": told.idle.under})
+    assert Cell.model_validate(cell.model_dump()).idle(space).under == told.idle.under
+
+
 def test_a_default_that_does_not_run_ends_the_work() -> None:
     with pytest.raises(WorkError, match="cell c: the default does not run: failed"):
-        block(lambda setting, rng: "failed").run([1], range(len(SETTINGS)))
+        block(lambda setting, rng: "failed").run([1])
 
 
 def test_a_busy_machine_is_waited_for_until_the_budget_ends() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from autotune.study.plan import SearchPlan
 from autotune.study.procedure import Answer, carry_out
 from autotune.study.result import judge_status
 from autotune.study.simulated import MemoryBook, SimulatedBench
+from runner.types import RunRecord
 from tests.study.conftest import ListStrategy, bench, parameter
 
 ALL = [Setting({"eager": e, "links": n}) for e in (1, 4, 8) for n in (1, 2, 3, 4)]
@@ -115,8 +118,47 @@ def test_what_is_inactive_in_another_layout_stays_in_the_study() -> None:
     simulated = bench(quick, inactive=frozenset({"links"}))
     _, book = study(simulated, where, settings)
     assert book.trials[0].effective == Setting({"workers": 2})
-    assert "inactive" not in book.trials[0].attrs
-    assert book.trials[1].attrs["inactive"] == ["links"]
+    searched = [e.key for e in simulated.ledger.entries if e.kind == "search"]
+    assert searched == ["links=2,workers=2", "links=3"]
+
+
+class OneRankANode(SimulatedBench):
+    """Shared memory is opened only where a node has several ranks."""
+
+    def _record(self, setting: Setting, timeout_s: float | None) -> RunRecord:
+        alone = setting.get("map_by") == "node"
+        self.inactive = frozenset({"links"}) if alone else frozenset()
+        return super()._record(setting, timeout_s)
+
+
+def test_one_mapping_does_not_ban_a_parameter_from_the_study() -> None:
+    mapping = Parameter(name="map_by", levels=("node", "slot"), target="placement", default="slot")
+    where = Space("mapped", (mapping, parameter("links", 1, 2, 3)))
+    alone = [Setting({"map_by": "node", "links": n}) for n in (2, 3)]
+    simulated = OneRankANode(quick, np.random.default_rng(0))
+    _, book = study(simulated, where, [alone[0], Setting({"links": 3}), alone[1]])
+    seen = [t.effective for t in book.trials]
+    assert seen == [Setting({"map_by": "node"}), Setting({"links": 3}), Setting({"map_by": "node"})]
+    searched = [e.key for e in simulated.ledger.entries if e.kind == "search"]
+    assert searched == ["links=2,map_by=node", "links=3"]
+    # Another process knows it too.
+    study(simulated, where, [*alone, Setting({"map_by": "node", "links": 1})], book)
+    assert [e.key for e in simulated.ledger.entries if e.kind == "search"] == searched
+    assert book.trials[-1].effective == Setting({"map_by": "node"})
+
+
+def test_a_run_that_failed_does_not_say_what_is_inactive(space: Space) -> None:
+    class Failing(SimulatedBench):
+        def _record(self, setting: Setting, timeout_s: float | None) -> RunRecord:
+            record = super()._record(setting, timeout_s)
+            failed = setting.get("eager") == 1
+            return dataclasses.replace(record, state="failed") if failed else record
+
+    settings = [Setting({"eager": 1, "links": 2}), Setting({"links": 2})]
+    failing = Failing(quick, np.random.default_rng(0), inactive=frozenset({"links"}))
+    _, book = study(failing, space, settings)
+    assert book.trials[0].effective == settings[0]
+    assert book.trials[1].effective == DEFAULT
 
 
 def test_what_is_known_is_not_run(space: Space) -> None:

@@ -1,0 +1,95 @@
+"""Parameters that do nothing, each under the conditions under which it was seen to do nothing.
+
+A component is opened or left closed by where the ranks lie, how many there are, what the program is
+told, and which components compete: what is idle under one of these says nothing of another.  With
+one rank a node no shared memory is opened; with two there is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from autotune.space.parameter import Parameter
+from autotune.space.setting import Setting
+from autotune.space.space import Space
+
+_CHOOSES = re.compile(
+    # Frameworks of Open MPI, whose values name components, and what ranks or limits components.
+    r"btl|pml|mtl|bml|coll|osc|smsc|io|fs|fbtl|fcoll|sharedfp|op|topo|rcache|mpool|accelerator"
+    r"|.*_(priority|include|exclude|tls|devices|disqualify)"
+    r"|.*_single_copy_mechanism"
+)
+
+
+def decides(parameter: Parameter) -> bool:
+    """Whether a value of it can decide which components are opened."""
+    return parameter.target != "mca" or _CHOOSES.fullmatch(parameter.name) is not None
+
+
+class IdleParameters:
+    """What is known to do nothing in settings of one space.
+
+    Only parameters that may be left out are ever idle.
+    """
+
+    def __init__(self, space: Space, everywhere: Iterable[str] = ()) -> None:
+        self.space = space
+        self._deciding = {p.name for p in space if decides(p)}
+        for name in space.resources:
+            self._deciding |= space.derived[name].names if name in space.derived else {name}
+        self._everywhere: set[str] = set()
+        self._under: dict[str, set[Setting]] = {}
+        self.learn_everywhere(everywhere)
+
+    def learn(self, names: Iterable[str], setting: Setting) -> frozenset[str]:
+        """``names`` did nothing in a valid run of ``setting``; those of them that are news."""
+        idle = self._optional(names)
+        under = self._conditions(self.strip(setting).without(*idle))
+        fresh = {n for n in idle - self._everywhere if under not in self._under.get(n, ())}
+        for name in fresh:
+            self._under.setdefault(name, set()).add(under)
+        return frozenset(fresh)
+
+    def learn_everywhere(self, names: Iterable[str]) -> frozenset[str]:
+        """``names`` do nothing whatever the conditions; those of them that are news."""
+        fresh = self._optional(names) - self._everywhere
+        self._everywhere |= fresh
+        return frozenset(fresh)
+
+    def strip(self, setting: Setting) -> Setting:
+        """The one form of all settings that do the same: canonical, without what does nothing."""
+        setting = self.space.canonical(setting)
+        while idle := [name for name in setting if self.does_nothing(name, setting)]:
+            setting = self.space.canonical(setting.without(*idle))
+        return setting
+
+    def does_nothing(self, name: str, setting: Setting) -> bool:
+        """Whether a parameter is known to do nothing beside the other values of ``setting``."""
+        if name in self._everywhere:
+            return True
+        known = self._under.get(name)
+        return known is not None and self._conditions(setting.without(name)) in known
+
+    @property
+    def everywhere(self) -> frozenset[str]:
+        return frozenset(self._everywhere)
+
+    @property
+    def under(self) -> dict[str, tuple[str, ...]]:
+        """Conditions, as keys of settings, to the names that are idle under them; sorted."""
+        found: dict[str, set[str]] = {}
+        for name, conditions in self._under.items():
+            for one in conditions:
+                found.setdefault(one.key, set()).add(name)
+        return {key: tuple(sorted(found[key])) for key in sorted(found)}
+
+    def __len__(self) -> int:
+        """Grows with everything that is learned."""
+        return len(self._everywhere) + sum(map(len, self._under.values()))
+
+    def _optional(self, names: Iterable[str]) -> set[str]:
+        return {name for name in names if name in self.space and self.space[name].unset}
+
+    def _conditions(self, setting: Setting) -> Setting:
+        return setting.without(*(name for name in setting if name not in self._deciding))
