@@ -9,20 +9,24 @@ from autotune.cli.outcome import print_result
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, error_console, write_json
 from autotune.study.result import Result
+from autotune.study.search_request import SearchRequest
 
 
-def conduct(search: Search, json_out: str | None, command: bool = True) -> None:
+def watch(asked: SearchRequest, json_out: str | None) -> Progress:
+    """What shows the progress of a search."""
+    return Progress(asked.plan.trials, asked.budget_s, json_out == "-")
+
+
+def conduct(search: Search, progress: Progress, json_out: str | None, command: bool = True) -> None:
     """Measure to the end and print the answer; a stored one is printed as it is.
 
-    ``command``: it is that of a search, which can be said again with other options.
+    ``progress`` is what the search was begun with.  ``command``: it is that of a search, which can
+    be said again with other options.
     """
     stored = search.answer()
     if stored is not None:
         finish(stored, json_out, "this study is finished; its stored result:", command)
         return
-    plan = search.asked.plan
-    progress = Progress(plan.trials, plan.budget_s, json_out == "-")
-    search.request.watch = progress
     try:
         result = search.run(progress)
     except SearchInterrupted as stop:

@@ -10,7 +10,7 @@ import typer
 from autotune.api.jobs import Crew, work
 from autotune.api.search import Search
 from autotune.cli import options as o
-from autotune.cli.conducted import conduct, finish
+from autotune.cli.conducted import conduct, finish, watch
 from autotune.errors import UsageError
 from autotune.files import check_writable
 from autotune.store import Store
@@ -196,9 +196,10 @@ def search(
             check_writable(Path(place))
     with Store.open(store) as opened:
         shared = join or scheduler is not None
-        begun = Search(asked, opened, join=shared)
+        progress = watch(asked, json_out)
+        begun = Search(asked, opened, join=shared, watch=progress)
         if scheduler is None:
-            conduct(begun, json_out)
+            conduct(begun, progress, json_out)
             return
         time_s = None if walltime is None else parse_duration(walltime)
         crew = Crew(scheduler, workers, nodes_per_trial, time_s, tuple(job_option or []))

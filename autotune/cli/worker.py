@@ -10,7 +10,7 @@ import typer
 from autotune.api.search import Search
 from autotune.api.worker import request_of
 from autotune.cli import options as o
-from autotune.cli.conducted import conduct
+from autotune.cli.conducted import conduct, watch
 from autotune.files import check_writable
 from autotune.store import Store
 
@@ -49,4 +49,6 @@ def worker(
         found = opened.find_study(study)
         asked = request_of(opened, found, trust=trust, guard=guard)
     with Store.open(store) as opened:
-        conduct(Search(asked, opened, join=True, of=found.hash), json_out, command=False)
+        progress = watch(asked, json_out)
+        begun = Search(asked, opened, join=True, of=found.hash, watch=progress)
+        conduct(begun, progress, json_out, command=False)

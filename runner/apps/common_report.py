@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
-
-from runner.finite import all_finite
 
 
 def phase_summary(comm: Any, seconds: dict[str, float]) -> dict[str, dict[str, float]]:
@@ -22,4 +21,9 @@ def phase_summary(comm: Any, seconds: dict[str, float]) -> dict[str, dict[str, f
 
 def json_line(result: dict[str, Any]) -> str:
     """One line of JSON; NaN and infinity, which JSON does not have, become null."""
-    return json.dumps(all_finite(result), allow_nan=False)
+    clean = {k: None if _unsayable(v) else v for k, v in result.items()}
+    return json.dumps(clean, allow_nan=False)
+
+
+def _unsayable(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from runner.apps.common_report import json_line
-from runner.finite import finite
 from runner.nas.common_kernel import Check, Facts
 from runner.nas.common_options import Options
 
@@ -65,6 +65,11 @@ def _completed(ranks: int, options: Options, facts: Facts, solved: Solved) -> li
     return [head, *(f" {name:<16}= {value:>24}" for name, value in values)]
 
 
+def _finite(value: float) -> float | None:
+    """JSON has no NaN and no infinity."""
+    return value if math.isfinite(value) else None
+
+
 def _json(ranks: int, options: Options, facts: Facts, solved: Solved) -> dict[str, Any]:
     total = sum(phase["mean"] for phase in solved.phases.values())
     result: dict[str, Any] = {
@@ -77,7 +82,7 @@ def _json(ranks: int, options: Options, facts: Facts, solved: Solved) -> dict[st
         "mops": facts.operations / solved.solver_s / 1e6,
         "verified": solved.verified,
         "checks": [
-            {"name": c.name, "value": finite(c.value), "expected": c.expected}
+            {"name": c.name, "value": _finite(c.value), "expected": c.expected}
             for c in solved.checks
         ],
         "phases": solved.phases,

@@ -30,6 +30,7 @@ class Launches:
     """Stands for launch and store: what is tested is what the bench makes of the records."""
 
     def __init__(self, rejected: Callable[[LaunchSpec], bool]) -> None:
+        self.objective = None
         self.rejected = rejected
         self.stored: list[str] = []
         self.limits: list[float | None] = []
