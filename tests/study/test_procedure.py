@@ -136,13 +136,15 @@ def test_one_mapping_does_not_ban_a_parameter_from_the_study() -> None:
     where = Space("mapped", (mapping, parameter("links", 1, 2, 3)))
     alone = [Setting({"map_by": "node", "links": n}) for n in (2, 3)]
     simulated = OneRankANode(quick, np.random.default_rng(0))
-    _, book = study(simulated, where, [alone[0], Setting({"links": 3}), alone[1]])
+    proposed = [alone[0], Setting({"links": 3}), alone[1]]
+    _, book = study(simulated, where, proposed)
     seen = [t.effective for t in book.trials]
     assert seen == [Setting({"map_by": "node"}), Setting({"links": 3}), Setting({"map_by": "node"})]
     searched = [e.key for e in simulated.ledger.entries if e.kind == "search"]
     assert searched == ["links=2,map_by=node", "links=3"]
     # Another process knows it too.
-    study(simulated, where, [*alone, Setting({"map_by": "node", "links": 1})], book)
+    study(simulated, where, [*proposed, Setting({"map_by": "node", "links": 1})], book)
+    assert len(book.trials) == 4
     assert [e.key for e in simulated.ledger.entries if e.kind == "search"] == searched
     assert book.trials[-1].effective == Setting({"map_by": "node"})
 
