@@ -24,7 +24,7 @@ from autotune.anova.result import RESULTS, ClasswideResult, Status
 from autotune.anova.sources import dataset_table
 from autotune.anova.table import Table
 from autotune.cli import options as o
-from autotune.cli.anova import PRESETS, read_options
+from autotune.cli.anova import PRESETS, SourceOption, one_source, read_options
 from autotune.cli.classwide_words import print_classwide
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, error_console, write_json
@@ -39,9 +39,13 @@ from runner.machine import describe
 
 
 def classwide(
-    dataset: Annotated[
-        str, typer.Argument(metavar="DATASET", help="Recorded runs (autotune explore).")
-    ],
+    argument: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATASET", help="Recorded runs (autotune explore).", show_default=False
+        ),
+    ] = None,
+    from_: SourceOption = None,
     apps: Annotated[
         str | None,
         typer.Option("--apps", metavar="A,B", help="The class.  Default: all its programs."),
@@ -114,6 +118,7 @@ def classwide(
 
     An interrupted proof goes on when the same command is given again.
     """
+    dataset = one_source(argument, from_, "classwide DATASET")
     options = read_options(preset, None, 99.9, None)
     recorded = load(dataset)
     held = [word.split(":") for word in held_out or []]

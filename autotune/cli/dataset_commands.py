@@ -71,6 +71,8 @@ def describe(
         markup=False,
     )
     _print(words)
+    if card.unguarded:
+        out.print(card.unguarded, markup=False)
 
 
 def _print(words: Description) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from autotune.cli import options as o
 from autotune.cli.render import console, error_console, table, write_json, write_text
-from autotune.cli.train import From, Split
+from autotune.cli.train import From, Named, Split
 from autotune.errors import UsageError
 from autotune.words import remaining
 
@@ -27,7 +27,8 @@ def _root() -> None:
 
 @evaluate.command("predict")
 def predict(
-    sources: From = None,
+    datasets: Named = None,
+    from_: From = None,
     leave_out: Annotated[
         str,
         typer.Option(
@@ -51,6 +52,7 @@ def predict(
     from autotune.predict import evaluate as judge
     from autotune.predict.classwide import class_wide
 
+    sources = [*(datasets or []), *(from_ or [])]
     if not sources:
         raise UsageError("what is it checked on? autotune evaluate predict --from DATASET")
     if leave_out not in GROUPS:

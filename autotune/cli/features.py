@@ -11,7 +11,7 @@ from autotune.cli import options as o
 from autotune.cli.render import console, error_console, table, write_json
 from autotune.errors import UsageError
 from autotune.study.target import Target
-from autotune.words import seconds
+from autotune.words import count, seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.machine import describe
@@ -33,6 +33,8 @@ def features(
     ranks: o.Ranks = None,
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
+    metric: o.Metric = None,
+    metric_choice: o.Choice = None,
     verify: o.Verify = None,
     stdin: o.Stdin = None,
     timeout: o.Timeout = None,
@@ -56,8 +58,8 @@ def features(
         _explain(json_out)
         return
     words = o.TargetWords(
-        program, app, input_name, ranks, cluster, mpi, None, verify, timeout, clean_env, "features",
-        stdin=stdin,
+        program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env,
+        "features", metric_choice, stdin,
     )  # fmt: skip
     target = words.resolve()
     o.check_writable(out)
@@ -125,9 +127,11 @@ def features_of(target: Target, traced: Traced) -> Features:
 
 def _print(found: Features, traced: Traced) -> None:
     out = console()
+    figure = traced.record.metric_s
+    told = "" if figure is None else f", metric {seconds(figure)} (traced: rather too long)"
     out.print(
-        f"{found.ranks} ranks on {found.nodes} node(s), {seconds(found.wall_s)} between Init and "
-        f"Finalize, wall {seconds(traced.record.wall_s)}",
+        f"{found.ranks} ranks on {count(found.nodes, 'node')}, {seconds(found.wall_s)} between "
+        f"Init and Finalize, wall {seconds(traced.record.wall_s)}{told}",
         markup=False,
     )
     rows = [

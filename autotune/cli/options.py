@@ -22,7 +22,9 @@ from autotune.config.cluster import Cluster, load_cluster
 from autotune.errors import UsageError
 from autotune.publish.record import published
 from autotune.space import Space, load_space
-from autotune.study.launcher_line import LauncherLine, fixed_parameters, parse
+from autotune.study.duration import parse_duration
+from autotune.study.launcher_line import LauncherLine, chosen_mpi, fixed_parameters, parse
+from autotune.study.linked import linked_words
 from autotune.study.resources import require_room
 from autotune.study.target import Surroundings, Target
 from runner.machine import describe
@@ -114,9 +116,12 @@ Stdin = Annotated[
     ),
 ]
 Timeout = Annotated[
-    float | None,
+    str | None,
     typer.Option(
-        "--timeout", metavar="S", min=0.01, rich_help_panel=TARGET, help="Longest run in seconds."
+        "--timeout",
+        metavar="TIME",
+        rich_help_panel=TARGET,
+        help="Longest run: seconds, or 90s, 10m, 2h.",
     ),
 ]
 CleanEnv = Annotated[
@@ -167,7 +172,7 @@ class TargetWords:
     mpi: str | None
     metric: str | None
     verify: str | None
-    timeout: float | None
+    timeout: str | None
     clean_env: bool = False
     command: str = "search"
     metric_choice: MetricChoice | None = None
@@ -179,7 +184,7 @@ class TargetWords:
         line = parse(tuple(self.program), self.command) if self.program else LauncherLine(())
         app = self._app(line)
         cluster = load_cluster(self.cluster)
-        library = find(self.mpi)
+        library = find(chosen_mpi(self.mpi, line))
         surroundings = self._apart(library)
         given = app.input(self.input)
         target = Target(
@@ -189,12 +194,15 @@ class TargetWords:
             cluster=cluster,
             library=library,
             cores=total_cores(cluster),
-            timeout_s=self.timeout or given.timeout_s or app.timeout_s,
+            timeout_s=self.timeout_s or given.timeout_s or app.timeout_s,
             options=line.options,
             placement=line.placement,
             clean_env=self.clean_env,
             surroundings=surroundings,
         )
+        other = linked_words(target.program, library)
+        if other:
+            error_console().print(other, markup=False)
         for name, (theirs, own) in target.overruled.items():
             error_console().print(
                 f"--mca {name} {own} of your line is used; cluster {cluster.name} has "
@@ -203,6 +211,11 @@ class TargetWords:
                 soft_wrap=True,
             )
         return target
+
+    @property
+    def timeout_s(self) -> float | None:
+        """Longest run in seconds, as this command line says; None: it says nothing."""
+        return None if self.timeout is None else parse_duration(self.timeout, "--timeout ")
 
     def _apart(self, library: Library) -> Surroundings:
         """Files that autotune published are out of force wherever a default is measured."""
@@ -307,8 +320,8 @@ def space_for(target: Target, name: str | None) -> Space:
 
 def _fixed(target: Target) -> dict[str, str]:
     """Parameters that are not searched, each with the reason."""
-    own = dict.fromkeys(fixed_parameters(target.options), "your launcher line sets it")
-    return {**target.cluster.fixed, **own}
+    names = [*fixed_parameters(target.options), *target.placement]
+    return {**target.cluster.fixed, **dict.fromkeys(names, "your launcher line sets it")}
 
 
 def check_writable(path: Path) -> None:

@@ -24,7 +24,9 @@ from autotune.errors import UsageError, WorkError
 from autotune.space import Setting, Space
 from autotune.space.trust import check_config_name, check_values
 from autotune.study.duration import parse_duration
+from autotune.study.launcher_line import LAUNCHERS
 from autotune.words import short_setting
+from runner.mpi.discover import libraries
 
 if TYPE_CHECKING:
     from autotune.predict import Named
@@ -110,7 +112,7 @@ def predict(
     json_out: o.JsonOut = None,
 ) -> None:
     """Predict the setting of a program from one traced run, with what speaks for it."""
-    from autotune.predict import acting, find_model, usable
+    from autotune.predict import acting, find_model, named_there, usable
     from autotune.predict.scaling import described
 
     features = read_features(features_file)
@@ -129,7 +131,7 @@ def predict(
         input_name,
         ranks or features.ranks,
         cluster or _traced_on(features),
-        mpi,
+        mpi or _traced_with(features, program),
         metric,
         verify,
         timeout,
@@ -154,8 +156,12 @@ def predict(
     values = described(features)
     # What acts on nothing that the program does is not proposed, and not sent through a check.
     offered = list(dict.fromkeys(acting(setting, values) for setting in known.settings))
-    candidates = offered if place is None else usable(offered, place.space)
-    named = known.predictor.name(values, candidates)
+    if place is not None:
+        space_here = place.space
+        offered = [named_there(s, space_here, known) for s in usable(offered, space_here)]
+    named = known.predictor.name(values, offered)
+    if place is not None:
+        named = named.renamed(place.space.aliases)
     check_values(named.setting, f"the model {known.place}")
     near = known.predictor.neighbours(values)
     strange = strange_here(known, features, place is None)
@@ -238,3 +244,14 @@ def _traced_on(features: Features) -> str:
         return read_cluster(check_config_name("clusters", name, "the features file")).name
     except UsageError:
         return LOCAL
+
+
+def _traced_with(features: Features, program: list[str] | None) -> str | None:
+    """The launcher of the MPI that the program was traced with, where it is installed; None where
+    the first that is found is meant, or a launcher before ``program`` says which."""
+    if program and Path(program[0]).name in LAUNCHERS:
+        return None
+    for library in libraries():
+        if (library.family, library.version) == (features.mpi_name, features.mpi_version):
+            return library.launcher
+    return None

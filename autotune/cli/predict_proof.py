@@ -106,7 +106,7 @@ def _recorded(wanted: Wanted) -> Target:
         cluster=cluster,
         library=find(words.mpi),
         cores=o.total_cores(cluster),
-        timeout_s=words.timeout or app.timeout_s,
+        timeout_s=words.timeout_s or app.timeout_s,
         clean_env=words.clean_env,
         cwd=features.cwd,
     )

@@ -28,7 +28,13 @@ Split = Annotated[
 ]
 
 
+Named = Annotated[
+    list[str] | None, typer.Argument(metavar="[DATASET]...", help="The same as --from DATASET.")
+]
+
+
 def train(
+    datasets: Named = None,
     sources: From = None,
     store: o.StoreUrl = None,
     features: Annotated[
@@ -67,7 +73,7 @@ def train(
         place.parent.mkdir(parents=True, exist_ok=True)
     o.check_writable(place)
     with ExitStack() as stack:
-        folders: list[str] = list(sources or [])
+        folders = [*(datasets or []), *(sources or [])]
         if not folders:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             folders = [str(_from_store(store, features or [], scratch / "store"))]

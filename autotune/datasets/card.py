@@ -12,6 +12,7 @@ from autotune.config.validated import read_toml
 from autotune.datasets.toml import to_toml
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName, is_plain
+from autotune.words import MAY_BE_OTHERS, UNGUARDED, count
 from runner.bounded import MIB, read_text
 
 SCHEMA = 1
@@ -56,7 +57,8 @@ class Cell(Model):
     ``args`` replace the arguments of the input where not None.  ``facts`` are what rules of the
     space ask about (ranks, cores, nodes, ...).  ``inactive`` are parameters that were seen to do
     nothing here: settings that differ in them alone are one.  ``blocks`` is how many blocks make
-    the cell complete (0: not known), ``rejected`` counts runs that foreign load spoiled.
+    the cell complete (0: not known), ``rejected`` counts runs that foreign load spoiled,
+    ``unguarded`` blocks that were measured without the guard.
     """
 
     key: CellKey
@@ -71,6 +73,7 @@ class Cell(Model):
     inactive: tuple[str, ...] = ()
     blocks: int = Field(default=0, ge=0)
     rejected: int = Field(default=0, ge=0)
+    unguarded: int = Field(default=0, ge=0)
 
 
 class Card(Model):
@@ -104,7 +107,22 @@ class Card(Model):
 
     def text(self) -> str:
         """The card as TOML."""
-        return to_toml(self.model_dump(by_alias=True, exclude_none=True))
+        data = self.model_dump(by_alias=True, exclude_none=True)
+        for cell in data["cells"]:
+            # Versions that do not know the word read datasets that need none.
+            if not cell["unguarded"]:
+                del cell["unguarded"]
+        return to_toml(data)
+
+    @property
+    def unguarded(self) -> str:
+        """Which cells were measured without the guard, in words; "" where none was."""
+        cells = [
+            f"{cell.key} ({cell.unguarded} of {count(cell.blocks, 'block')})"
+            for cell in self.cells
+            if cell.unguarded
+        ]
+        return f"{UNGUARDED}: {', '.join(cells)}; {MAY_BE_OTHERS}" if cells else ""
 
 
 def read_card(folder: Path) -> Card:

@@ -25,7 +25,7 @@ from autotune.datasets.block import (
 from autotune.datasets.card import Card, Cell
 from autotune.datasets.dataset import Dataset, load
 from autotune.datasets.plan import Plan
-from autotune.datasets.prepare import Prepared
+from autotune.datasets.prepare import Prepared, protocol
 from autotune.datasets.schedule import Size, of_block
 from autotune.datasets.shards import Row, shard_path, write_shard
 from autotune.datasets.writer import write_card
@@ -130,11 +130,19 @@ class Campaign:
         """What the block taught goes on the card."""
         card = self.dataset.card
         changed = cell.model_copy(
-            update={"inactive": tuple(sorted(inactive)), "rejected": cell.rejected + rejected}
+            update={
+                "inactive": tuple(sorted(inactive)),
+                "rejected": cell.rejected + rejected,
+                "unguarded": cell.unguarded + (not self.guard),
+            }
         )
         cells = tuple(changed if c.key == cell.key else c for c in card.cells)
         fresh: Card = card.model_copy(
-            update={"cells": cells, "measured_s": round(card.measured_s + spent, 1)}
+            update={
+                "cells": cells,
+                "measured_s": round(card.measured_s + spent, 1),
+                "protocol": protocol(self.plan, any(c.unguarded for c in cells)),
+            }
         )
         write_card(self.dataset.folder, fresh)
         self.dataset = load(self.dataset.folder)

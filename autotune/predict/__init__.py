@@ -13,7 +13,7 @@ from autotune.predict.files import (
 )
 from autotune.predict.kinds import CHOICES, KINDS, THESIS
 from autotune.predict.predictor import Named, Neighbour, Predictor
-from autotune.predict.priors import priors_for, usable
+from autotune.predict.priors import named_there, priors_for, usable
 from autotune.predict.sources import features_of, training_set
 from autotune.predict.training import Trained, train
 
@@ -38,6 +38,7 @@ __all__ = [
     "load_model",
     "model_from_text",
     "model_of",
+    "named_there",
     "priors_for",
     "train",
     "training_set",
