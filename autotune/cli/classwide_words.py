@@ -44,7 +44,7 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None
     out.print(f"chosen: {choice.method} ({choice.why})", markup=False)
     out.print(f"  {choice.setting.key.replace(',', ' ')}", markup=False)
     if proof is not None:
-        _print_proof(proof, result.status != "unguarded")
+        print_proof(proof, result.status != "unguarded")
     out.print()
     out.print(HEADLINES[result.status], style="bold", markup=False)
     out.print(f"{result.why}", markup=False)
@@ -82,7 +82,8 @@ def _interval(row: ProgramEvidence) -> str:
     )
 
 
-def _print_proof(proof: Proof, guarded: bool) -> None:
+def print_proof(proof: Proof, guarded: bool) -> None:
+    """What was taken out of the setting, and the pairs of every program."""
     out = console()
     margin = f"{100 * proof.margin:g} %"
     pruned = proof.pruned

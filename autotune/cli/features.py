@@ -10,6 +10,7 @@ import typer
 from autotune.cli import options as o
 from autotune.cli.render import console, error_console, table, write_json
 from autotune.errors import UsageError
+from autotune.study.failure import failure_lines
 from autotune.study.target import Target
 from autotune.words import count, seconds
 from runner.launch import Runner
@@ -67,6 +68,9 @@ def features(
     found.save(out)
     if json_out:
         write_json(found.to_json(), json_out)
+    if metric and traced.record.state == "no_metric":
+        for line in (f"note: {traced.record.reason}", *failure_lines(traced.record)):
+            error_console().print(line, markup=False)
     if json_out != "-":
         _print(found, traced)
         console().print(f"features written to {out}", markup=False, soft_wrap=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -117,7 +118,7 @@ class _Table:
             for width, right in zip(widths, self.right[1:], strict=True):
                 rest.add_column(width=width, justify="right" if right else "left", overflow="fold")
             rest.add_row(*(Text(shown(cell), style) for cell in row[1:]))
-            yield rest
+            yield Padding(rest, (0, 0, 0, 2), expand=False)
 
 
 def write_json(data: Any, target: str) -> None:

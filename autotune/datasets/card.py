@@ -58,7 +58,7 @@ class Cell(Model):
     space ask about (ranks, cores, nodes, ...).  ``inactive`` are parameters that were seen to do
     nothing here: settings that differ in them alone are one.  ``blocks`` is how many blocks make
     the cell complete (0: not known), ``rejected`` counts runs that foreign load spoiled,
-    ``unguarded`` blocks that were measured without the guard.
+    ``unguarded`` are the blocks that were measured without the guard.
     """
 
     key: CellKey
@@ -73,7 +73,7 @@ class Cell(Model):
     inactive: tuple[str, ...] = ()
     blocks: int = Field(default=0, ge=0)
     rejected: int = Field(default=0, ge=0)
-    unguarded: int = Field(default=0, ge=0)
+    unguarded: tuple[int, ...] = ()
 
 
 class Card(Model):
@@ -118,7 +118,7 @@ class Card(Model):
     def unguarded(self) -> str:
         """Which cells were measured without the guard, in words; "" where none was."""
         cells = [
-            f"{cell.key} ({cell.unguarded} of {count(cell.blocks, 'block')})"
+            f"{cell.key} ({len(cell.unguarded)} of {count(cell.blocks, 'block')})"
             for cell in self.cells
             if cell.unguarded
         ]

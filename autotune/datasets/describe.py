@@ -101,7 +101,7 @@ def _cell(dataset: Dataset, cell: Cell) -> CellWords:
         worst_ratio=float(finite["ratio_median"].max()) if len(finite) else None,
         gain=judged.best.gain if judged else None,
         null=judged.null if judged else None,
-        unguarded=cell.unguarded,
+        unguarded=len(cell.unguarded),
     )
 
 

@@ -113,7 +113,7 @@ class Campaign:
         self.clock.done(_per_block(prepared), spent)
         write_shard(self.dataset.folder, rows)
         rejected = bench.bench.ledger.rejected - rejected
-        self._update(cell, block.inactive, rejected, spent)
+        self._update(cell, number, block.inactive, rejected, spent)
         bad = sum(row.state != "ok" for row in rows)
         self.watch(BlockEnded(key, number, cell.blocks, len(rows), bad, self.left_s()))
 
@@ -126,14 +126,21 @@ class Campaign:
             for run in block.runs
         ]
 
-    def _update(self, cell: Cell, inactive: set[str], rejected: int, spent: float) -> None:
+    def _unguarded(self, cell: Cell, number: int) -> set[int]:
+        """The cell's blocks without the guard, after this one was measured."""
+        before = set(cell.unguarded)
+        return before - {number} if self.guard else before | {number}
+
+    def _update(
+        self, cell: Cell, number: int, inactive: set[str], rejected: int, spent: float
+    ) -> None:
         """What the block taught goes on the card."""
         card = self.dataset.card
         changed = cell.model_copy(
             update={
                 "inactive": tuple(sorted(inactive)),
                 "rejected": cell.rejected + rejected,
-                "unguarded": cell.unguarded + (not self.guard),
+                "unguarded": tuple(sorted(self._unguarded(cell, number))),
             }
         )
         cells = tuple(changed if c.key == cell.key else c for c in card.cells)

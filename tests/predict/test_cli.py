@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from autotune.predict import find_model, priors_for
+from autotune.space import load_space
 from runner.errors import RunnerError
 from runner.mpi.discover import find
+from runner.trace import load_features
 from tests.cli.conftest import Cli
+from tests.mpis import library_named
 from tests.predict.conftest import Recorded
 from tests.predict.family import LIMIT, traced
 
@@ -106,7 +110,7 @@ def test_a_check_that_is_too_short_proves_nothing_and_writes_nothing(
 
 
 def test_training_writes_what_predict_finds(cli: Cli, recorded: Recorded) -> None:
-    outcome = cli("train", "--from", recorded.dataset, "--model", "knn", "--json", "-")
+    outcome = cli("train", recorded.dataset, "--model", "knn", "--json", "-")
     assert outcome.code == 0, outcome.text
     told = json.loads(outcome.out)
     assert told["kind"] == "knn"
@@ -119,7 +123,7 @@ def test_training_writes_what_predict_finds(cli: Cli, recorded: Recorded) -> Non
 def test_evaluation_as_table_picture_and_json(cli: Cli, recorded: Recorded) -> None:
     picture, data = recorded.home.parent / "e.svg", recorded.home.parent / "e.json"
     outcome = cli(
-        *("evaluate", "predict", "--from", recorded.dataset, "--model", "knn-thesis"),
+        *("evaluate", "predict", recorded.dataset, "--model", "knn-thesis"),
         *("--picture", picture, "--json", data),
     )
     assert outcome.code == 0, outcome.text
@@ -196,3 +200,24 @@ def test_features_of_another_mpi_are_said_in_one_line(
     recorded.features.write_text(json.dumps(data | {"mpi": {"name": "mpich", "version": "4.2"}}))
     found = predicted(cli, recorded.features, "--model", recorded.model)
     assert any("traced with mpich 4.2" in line for line in found["foreign"])
+
+
+@pytest.mark.mpi
+def test_names_are_those_of_the_mpi_that_was_traced(cli: Cli, recorded: Recorded) -> None:
+    """btl_sm_* of Open MPI 5 is btl_vader_* in 4.1, which is asked where it is installed."""
+    library = library_named("openmpi-4.1")
+    data = json.loads(recorded.features.read_text())
+    traced_with = {"mpi": {"name": library.family, "version": library.version}}
+    recorded.features.write_text(json.dumps(data | traced_with))
+    new = LIMIT.replace("_sm_", "_vader_")
+    found = predicted(cli, recorded.features, "--model", recorded.model)
+    assert found["setting"][new] == 512
+    assert LIMIT not in found["setting"]
+    assert set(found["best_scored"]) == set(found["setting"])
+    five = library_named("openmpi-5").launcher
+    found = predicted(cli, recorded.features, "--model", recorded.model, "--mpi", five)
+    assert found["setting"][LIMIT] == 512
+    # What a search tries first has the names of its space, and the same scores.
+    features, model = load_features(recorded.features), find_model(str(recorded.model))
+    space = load_space("openmpi", library=library, facts={"ranks": 4, "cores": 4, "nodes": 1})
+    assert priors_for(features, space, model)[0].get(new) == 512
