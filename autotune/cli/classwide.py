@@ -207,7 +207,7 @@ def _member(cell: Cell, cluster: str, mpi: str | None, space: str | None) -> Pro
     if cell.args is not None:
         for word in cell.args:
             check_value("args", word, origin)
-        app = with_args(target.app, cell.input or target.app.default_input, cell.args)
+        app = with_args(target.app, cell.input or target.app.usual_input, cell.args)
         target = dataclasses.replace(target, app=app)
     return Program(target, o.space_for(target, space), held_out=False)
 

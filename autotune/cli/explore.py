@@ -99,7 +99,7 @@ def _target(cell: PlanCell, mpi: str | None) -> Target:
     given = app.input(cell.input or None)
     target = Target(
         app=app,
-        input=cell.input or app.default_input or None,
+        input=cell.input or app.usual_input or None,
         ranks=cell.ranks,
         cluster=cluster,
         library=find(mpi),

@@ -189,7 +189,7 @@ class TargetWords:
         given = app.input(self.input)
         target = Target(
             app=app,
-            input=self.input or app.default_input or None,
+            input=self.input or app.usual_input or None,
             ranks=self._ranks(line, app),
             cluster=cluster,
             library=library,

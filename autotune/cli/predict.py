@@ -26,7 +26,7 @@ from autotune.space.trust import check_config_name, check_values
 from autotune.study.duration import parse_duration
 from autotune.study.launcher_line import LAUNCHERS
 from autotune.words import short_setting
-from runner.mpi.discover import libraries
+from runner.mpi.discover import launcher_of
 
 if TYPE_CHECKING:
     from autotune.predict import Named
@@ -247,11 +247,8 @@ def _traced_on(features: Features) -> str:
 
 
 def _traced_with(features: Features, program: list[str] | None) -> str | None:
-    """The launcher of the MPI that the program was traced with, where it is installed; None where
-    the first that is found is meant, or a launcher before ``program`` says which."""
+    """The MPI that the program was traced with, where it is installed; None where the first that is
+    found is meant, or a launcher before ``program`` says which."""
     if program and Path(program[0]).name in LAUNCHERS:
         return None
-    for library in libraries():
-        if (library.family, library.version) == (features.mpi_name, features.mpi_version):
-            return library.launcher
-    return None
+    return launcher_of(features.mpi_name, features.mpi_version)

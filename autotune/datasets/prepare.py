@@ -47,7 +47,7 @@ def with_args(app: App, input_name: str | None, args: Sequence[str] | None) -> A
     """The application whose input has these arguments instead of its own."""
     if args is None:
         return app
-    name = input_name or app.default_input
+    name = input_name or app.usual_input
     changed = app.input(input_name).model_copy(update={"args": tuple(args)})
     return app.model_copy(update={"inputs": {**app.inputs, name: changed}})
 

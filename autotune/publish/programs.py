@@ -86,7 +86,7 @@ def program_of(
     given = app.input(chosen)
     target = Target(
         app=app,
-        input=chosen or app.default_input or None,
+        input=chosen or app.usual_input or None,
         ranks=ranks,
         cluster=cluster,
         library=library,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.mpi.discover import libraries
+from runner.mpi.discover import launcher_of
 from runner.mpi.library import Library
 from runner.mpi.linked import linked_with
 
@@ -22,13 +22,5 @@ def linked_words(program: Sequence[str], library: Library) -> str | None:
         f"{Path(program[0]).name} was linked with {linked.family} {linked.version} "
         f"({linked.place}) and is started by {library.family} {library.version} ({library.bin})"
     )
-    for other in libraries():
-        if (other.family, other.version) == (linked.family, linked.version):
-            return f"{said}; --mpi {_words_for(other)} takes its own"
-    return said
-
-
-def _words_for(library: Library) -> str:
-    """The directory; where another MPI is the usual one there, the launcher."""
-    usual = Path(library.launcher).name in ("mpirun", "mpiexec")
-    return library.bin if usual else library.launcher
+    own = launcher_of(linked.family, linked.version)
+    return said if own is None else f"{said}; --mpi {own} takes its own"

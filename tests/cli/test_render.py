@@ -30,7 +30,7 @@ def test_words_are_whole_as_long_as_one_space_leaves_them_room(width: int, gap: 
 
 
 def test_what_is_too_wide_even_below_its_first_cell_is_folded() -> None:
-    rows = [["r" * 40, "2.29", "one=1, " + "two=2, " * 12 + "last=3", "+253.9 %"]]
+    rows = [["r" * 60, "2.29", "one=1, " + "two=2, " * 12 + "last=3", "+253.9 %"]]
     out = StringIO()
     columns = ["nearest program", ">distance", "its best setting", ">gain"]
     Console(file=out, width=WIDTH).print(table("", columns, rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -10,10 +11,13 @@ import pytest
 
 from autotune.predict import find_model, priors_for
 from autotune.space import load_space
+from autotune.store import Store
+from autotune.store.keys import AppInfo
 from runner.errors import RunnerError
 from runner.mpi.discover import find
 from runner.trace import load_features
 from tests.cli.conftest import Cli
+from tests.contract.store_samples import key
 from tests.mpis import library_named
 from tests.predict.conftest import Recorded
 from tests.predict.family import LIMIT, traced
@@ -221,3 +225,28 @@ def test_names_are_those_of_the_mpi_that_was_traced(cli: Cli, recorded: Recorded
     features, model = load_features(recorded.features), find_model(str(recorded.model))
     space = load_space("openmpi", library=library, facts={"ranks": 4, "cores": 4, "nodes": 1})
     assert priors_for(features, space, model)[0].get(new) == 512
+
+
+def test_a_traced_command_line_is_found_among_the_studies(
+    cli: Cli, recorded: Recorded, work: Path
+) -> None:
+    """A program without a name has the words of its command line, and the MPI of its trace."""
+    app = AppInfo(name="solve", program="/opt/solve", program_hash="1", argv=("-n", "7"))
+    study = dataclasses.replace(key(), app=app, ranks=4, space_name="gone")
+    features = dataclasses.replace(
+        traced(150.0), app=None, input=None, argv=("/opt/solve", "-n", "7"),
+        mpi_name=study.mpi.family, mpi_version=study.mpi.version,
+    )  # fmt: skip
+    features.save(work / "f.json")
+    with Store.open("r.db") as store:
+        store.study(study)
+    words = ("train", "--store", "r.db", "--features", "f.json", "-o", "m.json")
+    found = cli(*words)
+    assert found.code == 2
+    # The study is found; it is its space that is not known any more.
+    assert "names the space 'gone'" in found.err
+    dataclasses.replace(features, argv=("/opt/solve", "-n", "8")).save(work / "f.json")
+    other = cli(*words)
+    assert other.code == 2
+    assert "no search of a program with these features (/opt/solve -n 8 on 4 ranks" in other.err
+    assert "gone" not in other.err
