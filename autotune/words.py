@@ -19,6 +19,7 @@ SHORT = 70
 
 
 UNGUARDED = "measured without the guard"
+MAY_BE_OTHERS = "differences may be the work of other programs"
 WHY_UNGUARDED = (
     "Without the guard (--no-guard) the runs beside which other programs were busy count too, so a "
     "difference may be theirs.  The same command without --no-guard can prove it."

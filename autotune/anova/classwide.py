@@ -102,7 +102,8 @@ def choose(table: Table, options: Options, seed: int = 0) -> Choice:
         _hindsight(table, worth),
     ]
     method, setting, why = _decide(rows, apps, worth)
-    return Choice(method, setting, why, tuple(every), tuple(_warnings(table, rows, apps, method)))
+    warnings = [*_warnings(table, rows, apps, method), *filter(None, [table.unguarded])]
+    return Choice(method, setting, why, tuple(every), tuple(warnings))
 
 
 def anova_setting(table: Table, options: Options) -> Setting:

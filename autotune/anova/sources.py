@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +15,7 @@ from autotune.errors import UsageError
 from autotune.space import Setting, Value
 from autotune.store import Store, Study
 from autotune.study.book import ledger_of
+from autotune.words import MAY_BE_OTHERS, UNGUARDED
 
 STUDY = "study:"
 WHOLE = ("ok",)
@@ -53,7 +55,8 @@ def dataset_table(
         measured.append(
             Measured(_place(cell), _runs(dataset.runs(cell), listed), _same(dataset, cell, listed))
         )
-    return build(f"dataset {dataset.name}", measured, settings, defaults)
+    made = build(f"dataset {dataset.name}", measured, settings, defaults)
+    return replace(made, unguarded=dataset.card.unguarded)
 
 
 def _place(cell: Cell) -> Place:
@@ -99,4 +102,5 @@ def study_table(store: Store, study: Study) -> Table:
     key = study.key
     place = Place(study.hash[:12], key.app.name, key.app.input, key.ranks, key.cluster)
     frame = pd.DataFrame(rows, columns=["key", "ratio", "ok"])
-    return build(f"study {study.hash[:12]}", [Measured(place, frame)], settings, {})
+    made = build(f"study {study.hash[:12]}", [Measured(place, frame)], settings, {})
+    return replace(made, unguarded="" if key.guarded else f"{UNGUARDED}: {MAY_BE_OTHERS}")

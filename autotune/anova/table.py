@@ -42,6 +42,7 @@ class Table:
     ``factors``: shape (rows, parameters), the position of the row's level in ``levels`` of the
     parameter, whose keys are the levels as text, ``UNSET`` (no value) first.  ``defaults``: what
     unset means, where that is known.  ``best``: per cell what the best setting is worth.
+    ``unguarded``: words for runs without the guard, "" where there are none.
     """
 
     origin: str
@@ -53,6 +54,7 @@ class Table:
     settings: Mapping[str, Setting]
     best: Mapping[str, Opub]
     same: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    unguarded: str = ""
 
     @cached_property
     def names(self) -> list[str]:

@@ -32,8 +32,8 @@ class TargetOptions(TypedDict, total=False):
 
     ``app`` and ``input`` name a known application in place of a program; ``ranks`` are MPI
     processes; ``cluster`` and ``mpi`` are names (``mpi`` also a directory); ``metric`` and
-    ``verify`` are regular expressions or ``json:KEY``; ``timeout`` is the longest run in seconds;
-    ``stdin`` is the path of rank 0's standard input.
+    ``verify`` are regular expressions or ``json:KEY``; ``timeout`` is the longest run
+    (seconds, or "10m"); ``stdin`` is the path of rank 0's standard input.
     """
 
     app: str
@@ -44,7 +44,7 @@ class TargetOptions(TypedDict, total=False):
     metric: str
     metric_choice: MetricChoice
     verify: str
-    timeout: float
+    timeout: float | str
     clean_env: bool
     stdin: str
 

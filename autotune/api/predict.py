@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,12 @@ from autotune.config.cluster import load_cluster, read_cluster
 from autotune.errors import UsageError
 from autotune.space import Setting, Space, load_space
 from autotune.space.trust import check_config_name, check_values
+from autotune.study.launcher_line import LAUNCHERS
 from autotune.study.target import Target
 from autotune.study.target_request import TargetRequest
 from runner.errors import RunnerError
 from runner.machine import describe
-from runner.mpi.discover import find
+from runner.mpi.discover import find, launcher_of
 from runner.mpi.library import Library
 
 if TYPE_CHECKING:
@@ -118,7 +120,7 @@ def predict(
     Raises UsageError for a file that holds no features, an unknown model, space, cluster or MPI.
     Source: Pellegrini 1.9, docs/prediction.md.
     """
-    from autotune.prediction import acting, find_model, usable
+    from autotune.prediction import acting, find_model, named_there, usable
     from autotune.prediction.scaling import described
 
     known_features = read_features(Path(features)) if isinstance(features, str | Path) else features
@@ -126,12 +128,17 @@ def predict(
     if target is not None:
         place: Place | None = Place(target.library, target.space(space), target)
     else:
+        mpi = mpi or traced_with(known_features)
         place = _place(known_features, space, cluster or traced_on(known_features), mpi)
     values = described(known_features)
     # What acts on nothing that the program does is not proposed, and not sent through a check.
     offered = list(dict.fromkeys(acting(setting, values) for setting in known.settings))
-    candidates = offered if place is None else usable(offered, place.space)
-    named = known.predictor.name(values, candidates)
+    if place is not None:
+        here = place.space
+        offered = [named_there(s, here, known) for s in usable(offered, here)]
+    named = known.predictor.name(values, offered)
+    if place is not None:
+        named = named.renamed(place.space.aliases)
     check_values(named.setting, f"the model {known.place}")
     near = known.predictor.neighbours(values)
     strange = _strange_here(known, known_features, place is None)
@@ -167,6 +174,14 @@ def traced_on(features: Features) -> str:
         return LOCAL
 
 
+def traced_with(features: Features, program: Sequence[str] | None = None) -> str | None:
+    """The MPI that the program was traced with, where it is installed; None where the first that is
+    found is meant, or a launcher before ``program`` says which."""
+    if program and Path(program[0]).name in LAUNCHERS:
+        return None
+    return launcher_of(features.mpi_name, features.mpi_version)
+
+
 def recorded_target(features: Features, asked: TargetRequest) -> Target:
     """The launch that was traced, as the features have it; the rest is as asked.
 
@@ -184,7 +199,7 @@ def recorded_target(features: Features, asked: TargetRequest) -> Target:
         features.ranks,
         load_cluster(asked.cluster),
         find(asked.mpi),
-        timeout_s=asked.timeout,
+        timeout_s=asked.timeout_s,
         clean_env=asked.clean_env,
         cwd=features.cwd,
     )

@@ -38,10 +38,17 @@ SIGN = 0.5
 """Corrected p from which a parameter is only named among those without an effect."""
 SHOWN_PAIRS = 5
 SOURCE = "Dataset (name or folder) or study:ID."
+SourceArgument = Annotated[
+    str | None, typer.Argument(metavar="DATASET|study:ID", help=SOURCE, show_default=False)
+]
+SourceOption = Annotated[
+    str | None, typer.Option("--from", metavar="DATASET", help="The same, as train takes it.")
+]
 
 
 def anova(
-    source: Annotated[str, typer.Argument(metavar="DATASET|study:ID", help=SOURCE)],
+    argument: SourceArgument = None,
+    from_: SourceOption = None,
     preset: Annotated[
         str,
         typer.Option(
@@ -87,6 +94,7 @@ def anova(
     json_out: JsonOut = None,
 ) -> None:
     """Say which parameters matter over all programs of a dataset, and the best level of each."""
+    source = one_source(argument, from_, "anova DATASET")
     options = read_options(preset, model, level, correction)
     kind = cast(Response, one_of("--response", response, RESPONSES))
     way = None if by is None else cast(By, one_of("--by", by, WAYS))
@@ -97,7 +105,7 @@ def anova(
     strong = [f.name for f in factors if f.significant]
     crossed = interactions(values, found.names, level=options.level) if pairs else []
     fitted = fit(values, strong) if joint and strong else None
-    notes = diagnose(values, options.model)
+    notes = [*diagnose(values, options.model), *filter(None, [found.unguarded])]
     setting = recommended(factors)
     if picture is not None:
         words = [*_headline(values, options, setting), *notes]
@@ -129,6 +137,16 @@ def anova(
             console().print(f"note: {note}", markup=False)
         if picture is not None:
             console().print(f"wrote {picture}", markup=False)
+
+
+def one_source(argument: str | None, option: str | None, example: str) -> str:
+    """The source that was given as argument or as ``--from``; raises UsageError for none or two."""
+    if argument is not None and option is not None and argument != option:
+        raise UsageError(f"{argument} and --from {option}: give one of them")
+    source = argument if argument is not None else option
+    if source is None:
+        raise UsageError(f"which recorded runs?  autotune {example} (autotune dataset list)")
+    return source
 
 
 def one_of(option: str, given: str, known: tuple[str, ...]) -> str:

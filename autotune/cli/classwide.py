@@ -25,7 +25,7 @@ from autotune.anova.sources import dataset_table
 from autotune.anova.table import Table
 from autotune.api.target import find_target
 from autotune.cli import options as o
-from autotune.cli.anova import PRESETS, read_options
+from autotune.cli.anova import PRESETS, SourceOption, one_source, read_options
 from autotune.cli.classwide_words import print_classwide
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, error_console, write_json
@@ -41,9 +41,13 @@ from runner.machine import describe
 
 
 def classwide(
-    dataset: Annotated[
-        str, typer.Argument(metavar="DATASET", help="Recorded runs (autotune explore).")
-    ],
+    argument: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATASET", help="Recorded runs (autotune explore).", show_default=False
+        ),
+    ] = None,
+    from_: SourceOption = None,
     apps: Annotated[
         str | None,
         typer.Option("--apps", metavar="A,B", help="The class.  Default: all its programs."),
@@ -116,6 +120,7 @@ def classwide(
 
     An interrupted proof goes on when the same command is given again.
     """
+    dataset = one_source(argument, from_, "classwide DATASET")
     options = read_options(preset, None, 99.9, None)
     recorded = load(dataset)
     held = [word.split(":") for word in held_out or []]
@@ -204,7 +209,7 @@ def _member(cell: Cell, cluster: str, mpi: str | None, space: str | None) -> Pro
     if cell.args is not None:
         for word in cell.args:
             check_value("args", word, origin)
-        app = with_args(target.app, cell.input or target.app.default_input, cell.args)
+        app = with_args(target.app, cell.input or target.app.usual_input, cell.args)
         target = dataclasses.replace(target, app=app)
     return Program(target, target.space(space), held_out=False)
 

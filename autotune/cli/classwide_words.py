@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from autotune.anova.classwide import Choice
 from autotune.anova.prove import Proof
-from autotune.anova.result import ClasswideResult
+from autotune.anova.result import ClasswideResult, ProgramEvidence
 from autotune.cli.render import console, table
-from autotune.words import interval, percent
+from autotune.words import percent
 
 HEADLINES = {
     "recommended": "A better setting for the class is proven.",
@@ -44,7 +44,7 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None
     out.print(f"chosen: {choice.method} ({choice.why})", markup=False)
     out.print(f"  {choice.setting.key.replace(',', ' ')}", markup=False)
     if proof is not None:
-        _print_proof(proof, result.status != "unguarded")
+        print_proof(proof, result.status != "unguarded")
     out.print()
     out.print(HEADLINES[result.status], style="bold", markup=False)
     out.print(f"{result.why}", markup=False)
@@ -69,7 +69,21 @@ def _count(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 
 
-def _print_proof(proof: Proof, guarded: bool) -> None:
+def _interval(row: ProgramEvidence) -> str:
+    """Both ends, or the one there is; what is said below the table where there is none."""
+    if row.lo is None and row.hi is None:
+        return "none: see below"
+    if row.hi is None:
+        return f"{percent(row.lo)} or more"
+    return (
+        f"{percent(row.hi)} or less"
+        if row.lo is None
+        else f"{percent(row.lo)} .. {percent(row.hi)}"
+    )
+
+
+def print_proof(proof: Proof, guarded: bool) -> None:
+    """What was taken out of the setting, and the pairs of every program."""
     out = console()
     margin = f"{100 * proof.margin:g} %"
     pruned = proof.pruned
@@ -87,7 +101,7 @@ def _print_proof(proof: Proof, guarded: bool) -> None:
             f"{row.app} {row.input or ''}".strip() + (" (held out)" if row.held_out else ""),
             str(row.ranks),
             percent(row.gain),
-            interval((row.lo, row.hi)) or "-",
+            _interval(row),
             str(row.pairs),
             row.verdict,
         ]
@@ -96,6 +110,10 @@ def _print_proof(proof: Proof, guarded: bool) -> None:
     columns = ["program", ">ranks", ">gain", ">95 % interval", ">pairs", "verdict"]
     if rows:
         out.print(table("measured now, against the default", columns, rows))
+        for row in proof.evidence:
+            if row.lo is None and row.hi is None:
+                name = f"{row.app} {row.input or ''}".strip()
+                out.print(f"{name}: no interval: {row.words}", markup=False)
         if guarded:
             out.print(f"passed: shown not to be more than {margin} slower (--margin)", markup=False)
     for row in proof.evidence:

@@ -59,7 +59,7 @@ def _one(app: App) -> None:
     out.print(f"  metric   {app.metric or 'wall time'}{several}", markup=False)
     out.print(f"  verify   {app.verify or 'exit code'}", markup=False)
     rows = [
-        [f"{key}{' *' if key == app.default_input else ''}", given.description]
+        [f"{key}{' *' if key == app.usual_input else ''}", given.description]
         for key, given in app.inputs.items()
     ]
     out.print(table("", ["input (* default)", "what it is"], rows))

@@ -27,8 +27,8 @@ from autotune.space import load_space
 from autotune.space.trust import check_config_name
 from autotune.store import Store, Study
 from autotune.study.target_request import TargetRequest
-from autotune.words import beginning, percent, seconds
-from runner.mpi.discover import find
+from autotune.words import beginning, count, percent, seconds
+from runner.mpi.discover import find, launcher_of
 
 dataset = typer.Typer(help="Measured runs as files (docs/datasets.md).", no_args_is_help=True)
 MIB = 1 << 20
@@ -67,12 +67,15 @@ def describe(
     card = found.card
     out = console()
     out.print(f"{card.name} ({card.kind}) of {card.date}: {card.title}", markup=False)
+    planned = f"; planned {seconds(card.planned_s)}" if card.planned_s else ""
     out.print(
-        f"{card.machine.cpu_model}, {card.machine.cores} cores; {card.mpi}; measured "
-        f"{seconds(card.measured_s)} of {seconds(card.planned_s)} planned",
+        f"{card.machine.cpu_model}, {card.machine.cores} cores; {card.mpi}; it took "
+        f"{seconds(card.measured_s)}{planned}",
         markup=False,
     )
     _print(words)
+    if card.unguarded:
+        out.print(card.unguarded, markup=False)
 
 
 def _print(words: Description) -> None:
@@ -155,7 +158,7 @@ def trace(
         )
         target = find_target(words)
         if cell.args is not None:
-            app = with_args(target.app, cell.input or target.app.default_input, cell.args)
+            app = with_args(target.app, cell.input or target.app.usual_input, cell.args)
             target = dataclasses.replace(target, app=app)
         features, _ = traced_features(target, guard=guard)
         place.mkdir(exist_ok=True)
@@ -163,7 +166,7 @@ def trace(
         done += 1
     have = sum((place / f"{cell.key}.json").is_file() for cell in found.cells)
     console().print(
-        f"{done} cells traced; {have} of {len(found.cells)} have features", markup=False
+        f"{count(done, 'cell')} traced; {have} of {len(found.cells)} have features", markup=False
     )
 
 
@@ -183,7 +186,7 @@ def classes(
     name: Annotated[
         str, typer.Argument(metavar="DATASET", help="A name (autotune dataset list), or a folder.")
     ],
-    count: Annotated[
+    number: Annotated[
         int | None,
         typer.Option("--classes", metavar="K", min=1, help="Default: as many as stand apart."),
     ] = None,
@@ -197,7 +200,7 @@ def classes(
     from autotune.prediction.classes import find_classes, words_of
     from autotune.prediction.sources import training_set
 
-    found = find_classes(training_set([name]).examples, count)
+    found = find_classes(training_set([name]).examples, number)
     if json_out:
         data = {
             "schema": "autotune-classes-1",
@@ -237,8 +240,9 @@ def export(
 
 
 def source_of(study: Study, mpi: str | None) -> Source:
-    """The study's space as it is here; refused where it is another one by now."""
+    """The study's space as it is here, under its own MPI; refused where it is another by now."""
     key = study.key
+    mpi = mpi or launcher_of(key.mpi.family, key.mpi.version)
     origin = f"study {study.hash[:12]}"
     cluster = load_cluster(check_config_name("clusters", key.cluster, origin))
     facts = {"ranks": key.ranks, "cores": cluster.total_cores, "nodes": cluster.nodes}

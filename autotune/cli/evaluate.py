@@ -10,7 +10,7 @@ import typer
 
 from autotune.cli import options as o
 from autotune.cli.render import console, error_console, table, write_json
-from autotune.cli.train import From, Split
+from autotune.cli.train import From, Named, Split
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
 from autotune.words import remaining
@@ -28,7 +28,8 @@ def _root() -> None:
 
 @evaluate.command("predict")
 def predict(
-    sources: From = None,
+    datasets: Named = None,
+    from_: From = None,
     leave_out: Annotated[
         str,
         typer.Option(
@@ -52,6 +53,7 @@ def predict(
     from autotune.prediction import evaluate as judge
     from autotune.prediction.classwide import class_wide
 
+    sources = [*(datasets or []), *(from_ or [])]
     if not sources:
         raise UsageError("what is it checked on? autotune evaluate predict --from DATASET")
     if leave_out not in GROUPS:

@@ -12,9 +12,10 @@ from autotune.cli import options as o
 from autotune.cli.render import console, error_console, table, write_json
 from autotune.errors import UsageError
 from autotune.files import check_writable
+from autotune.study.failure import failure_lines
 from autotune.study.target import Target
 from autotune.study.target_request import TargetRequest
-from autotune.words import seconds
+from autotune.words import count, seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.machine import describe
@@ -36,6 +37,8 @@ def features(
     ranks: o.Ranks = None,
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
+    metric: o.Metric = None,
+    metric_choice: o.Choice = None,
     verify: o.Verify = None,
     stdin: o.Stdin = None,
     timeout: o.Timeout = None,
@@ -59,8 +62,8 @@ def features(
         _explain(json_out)
         return
     words = TargetRequest(
-        program, app, input_name, ranks, cluster, mpi, None, verify, timeout, clean_env, "features",
-        stdin=stdin,
+        program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env,
+        "features", metric_choice, stdin,
     )  # fmt: skip
     target = find_target(words)
     check_writable(out)
@@ -68,6 +71,9 @@ def features(
     found.save(out)
     if json_out:
         write_json(found.to_json(), json_out)
+    if metric and traced.record.state == "no_metric":
+        for line in (f"note: {traced.record.reason}", *failure_lines(traced.record)):
+            error_console().print(line, markup=False)
     if json_out != "-":
         _print(found, traced)
         console().print(f"features written to {out}", markup=False, soft_wrap=True)
@@ -128,9 +134,11 @@ def features_of(target: Target, traced: Traced) -> Features:
 
 def _print(found: Features, traced: Traced) -> None:
     out = console()
+    figure = traced.record.metric_s
+    told = "" if figure is None else f", metric {seconds(figure)} (traced: rather too long)"
     out.print(
-        f"{found.ranks} ranks on {found.nodes} node(s), {seconds(found.wall_s)} between Init and "
-        f"Finalize, wall {seconds(traced.record.wall_s)}",
+        f"{found.ranks} ranks on {count(found.nodes, 'node')}, {seconds(found.wall_s)} between "
+        f"Init and Finalize, wall {seconds(traced.record.wall_s)}{told}",
         markup=False,
     )
     rows = [

@@ -21,6 +21,7 @@ from autotune.anova.importance import (
 from autotune.anova.sources import STUDY, read_table
 from autotune.anova.table import Table
 from autotune.api.features import read_features
+from autotune.cli.anova import SourceOption, one_source
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.render import console, table, write_json
 from autotune.datasets import load
@@ -30,7 +31,7 @@ from autotune.files import write_text
 from autotune.report.figures import Mark, bars, dots
 from autotune.report.page import drawn_page
 from autotune.store import Store
-from autotune.words import percent
+from autotune.words import count, percent
 from runner.finite import finite
 
 SHOWN_PAIRS = 5
@@ -39,9 +40,13 @@ DRAWN = 4
 
 
 def importance_of(
-    source: Annotated[
-        str, typer.Argument(metavar="STUDY|DATASET", help="A study, or recorded runs.")
-    ],
+    argument: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="STUDY|DATASET", help="A study, or recorded runs.", show_default=False
+        ),
+    ] = None,
+    from_: SourceOption = None,
     cell: Annotated[
         str | None, typer.Option("--cell", metavar="KEY", help="One cell of a dataset only.")
     ] = None,
@@ -65,7 +70,7 @@ def importance_of(
     json_out: JsonOut = None,
 ) -> None:
     """Say which parameters mattered, with intervals, and how the best setting's neighbours do."""
-    wanted = _source(source)
+    wanted = _source(one_source(argument, from_, "importance STUDY|DATASET"))
     found = read_table(wanted, store)
     if cell is not None:
         found = _only(found, cell)
@@ -79,6 +84,7 @@ def importance_of(
         if not known.proven:
             raise
         raise WorkError(f"{problem}.\n{_proof_words(known)}") from None
+    notes = [note for note in (*result.notes, found.unguarded) if note]
     names = [m.name for m in result.parameters[:DRAWN]]
     near = {key: around_best(found, key, names, seed) for key in best_cells(found, LANDSCAPES)}
     if picture is not None:
@@ -99,7 +105,7 @@ def importance_of(
                 key: [{**vars(n), "ratio": finite(n.ratio)} for n in steps]
                 for key, steps in near.items()
             },
-            "notes": list(result.notes),
+            "notes": notes,
         }
         write_json(data, json_out)
     if json_out != "-":
@@ -166,11 +172,11 @@ def _print(
 ) -> None:
     out = console()
     out.print(
-        f"{found.origin}: {result.rows} rows (setting x cell), {len(found.cells)} cells; the "
-        f"forest explains {max(result.r2, 0):.0%} of settings it has not seen",
+        f"{found.origin}: {result.rows} rows (setting x cell), {count(len(found.cells), 'cell')}; "
+        f"the forest explains {max(result.r2, 0):.0%} of the variance of settings it has not seen",
         markup=False,
     )
-    for note in result.notes:
+    for note in filter(None, [*result.notes, found.unguarded]):
         out.print(f"note: {note}", markup=False)
     # A search does not draw at random: what came along with a good parameter looks good as well.
     chosen = found.origin.startswith("study")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -64,21 +65,28 @@ def noise(
 def _print(report: NoiseReport) -> None:
     out = console()
     out.print(f"default: {estimate_words(report.seconds)}", style="bold", markup=False)
+    print_noise(report.to_json())
+
+
+def print_noise(data: Mapping[str, Any]) -> None:
+    """What ``NoiseReport.to_json()`` gives, in words; raises LookupError or TypeError for anything
+    else."""
+    out = console()
     out.print(
-        f"neighbouring runs scatter by {report.spread * 100:.1f} %; one run takes "
-        f"{seconds(report.run_wall_s)} of wall time; {report.rejected} of "
-        f"{report.runs + report.rejected} runs were rejected for foreign load",
+        f"neighbouring runs scatter by {data['spread'] * 100:.1f} %; one run takes "
+        f"{seconds(data['run_wall_s'])} of wall time; {data['runs_rejected']} of "
+        f"{data['runs'] + data['runs_rejected']} runs were rejected for foreign load",
         markup=False,
     )
-    if not report.guard:
+    if not data["guard"]:
         out.print(f"{UNGUARDED}: other programs may have made part of it", markup=False)
-    if report.resolution:
-        out.print(f"the figure has steps of {seconds(report.resolution)}", markup=False)
+    if data["resolution_s"]:
+        out.print(f"the figure has steps of {seconds(data['resolution_s'])}", markup=False)
     rows = [
-        [f"{r.gain * 100:.1f} %", str(r.blocks), str(r.runs), seconds(r.seconds)]
-        for r in report.rows
+        [f"{r['gain'] * 100:.1f} %", str(r["blocks"]), str(r["runs"]), seconds(r["seconds"])]
+        for r in data["resolvable"]
     ]
     title = "smallest gain found with 80 % chance, one setting against the default"
     out.print(table(title, [">gain", ">pairs", ">runs", ">time"], rows))
-    for warning in report.seconds.warnings:
+    for warning in data["warnings"]:
         out.print(f"note: {warning}", markup=False)

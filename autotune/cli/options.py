@@ -92,9 +92,12 @@ Stdin = Annotated[
     ),
 ]
 Timeout = Annotated[
-    float | None,
+    str | None,
     typer.Option(
-        "--timeout", metavar="S", min=0.01, rich_help_panel=TARGET, help="Longest run in seconds."
+        "--timeout",
+        metavar="TIME",
+        rich_help_panel=TARGET,
+        help="Longest run: seconds, or 90s, 10m, 2h.",
     ),
 ]
 CleanEnv = Annotated[

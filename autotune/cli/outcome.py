@@ -91,7 +91,9 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     guarded = data.get("guard", True)
     if data["outcome"] != "failed":
         said = verdict(data.get("seen", data["outcome"]), data["why"], guarded)
-        out.print(f"{said} ({data['why']})", markup=False)
+        # "no gain of 2 % (a gain of 2 % is ruled out)" would say the same twice.
+        why = "" if said.startswith("no gain") else f" ({data['why']})"
+        out.print(f"{said}{why}", markup=False)
     if not guarded:
         out.print(WHY_UNGUARDED, markup=False)
     rows = [

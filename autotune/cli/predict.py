@@ -11,7 +11,7 @@ import typer
 from autotune.api.check import Proof, check_prediction, refusal, write_params
 from autotune.api.features import read_features
 from autotune.api.predict import predict as predicted
-from autotune.api.predict import recorded_target, traced_on
+from autotune.api.predict import recorded_target, traced_on, traced_with
 from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.outcome import print_comparison
@@ -123,7 +123,7 @@ def predict(
         input_name,
         ranks or features.ranks,
         cluster or traced_on(features),
-        mpi,
+        mpi or traced_with(features, program),
         metric,
         verify,
         timeout,

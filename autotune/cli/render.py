@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -99,7 +100,7 @@ class _Table:
             )
         ]
         if gaps and sum(least) + gaps > options.max_width:
-            yield from self._stacked()
+            yield from self._stacked(options.max_width)
         else:
             yield self._drawn(narrow=sum(self._widths) + 2 * gaps > options.max_width)
 
@@ -111,14 +112,21 @@ class _Table:
             drawn.add_row(*(Text(shown(cell)) for cell in row))
         return drawn
 
-    def _stacked(self) -> RenderResult:
-        """Every first cell above the rest of its row."""
+    def _stacked(self, room: int) -> RenderResult:
+        """Every first cell above the rest of its row; of the rest the widest column gives way."""
+        widths = self._widths[1:]
+        over = 2 * len(widths) + sum(widths) - room
+        if over > 0:
+            widest = max(range(len(widths)), key=lambda at: (not self.right[1 + at], widths[at]))
+            cells = [self.titles[1 + widest], *(row[1 + widest] for row in self.rows)]
+            widths[widest] = max(widths[widest] - over, *map(_longest_word, cells))
         for row, style in ((self.titles, "bold"), *((row, "") for row in self.rows)):
-            cells = [Text(shown(cell)) for cell in row[1:]]
-            for cell, wide, right in zip(cells, self._widths[1:], self.right[1:], strict=True):
-                cell.align("right" if right else "left", wide)
             yield Text(shown(row[0]), style, overflow="fold")
-            yield Text("  ", style).append_text(Text("  ").join(cells))
+            rest = Table(box=None, pad_edge=False, show_header=False, padding=(0, 0, 0, 2))
+            for width, right in zip(widths, self.right[1:], strict=True):
+                rest.add_column(width=width, justify="right" if right else "left", overflow="fold")
+            rest.add_row(*(Text(shown(cell), style) for cell in row[1:]))
+            yield Padding(rest, (0, 0, 0, 2), expand=False)
 
 
 def write_json(data: Any, target: str) -> None:

@@ -14,6 +14,7 @@ from autotune.files import write_text
 from autotune.report.build import cluster_page, study_page
 from autotune.report.page import render
 from autotune.store import Store
+from autotune.words import count
 
 
 def report(
@@ -66,5 +67,6 @@ def report(
     if json_out != "-":
         figures = sum(len(section.figures) for section in page.sections)
         console().print(
-            f"wrote {out}: {len(page.sections)} sections, {figures} figures", markup=False
+            f"wrote {out}: {count(len(page.sections), 'section')}, {count(figures, 'figure')}",
+            markup=False,
         )

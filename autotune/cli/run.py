@@ -16,7 +16,7 @@ from autotune.cli.render import console, error_console, table, write_json
 from autotune.errors import WorkError
 from autotune.stats import LOOKS
 from autotune.store import Store
-from autotune.study.choice import several_words
+from autotune.study.choice import several_words, too_long_words
 from autotune.study.compare import compare_settings
 from autotune.study.duration import parse_duration
 from autotune.study.effect import idle_words
@@ -111,6 +111,8 @@ def run(
         _print_effects(record, known.launched(chosen))
         if (record.metric_count or 0) > 1 and target.app.metric_choice is None:
             _say(several_words(record.metric_count or 0))
+        if too_long := too_long_words(record, target.metric_choice):
+            _say(too_long)
     if not record.valid:
         raise typer.Exit(1)
 
@@ -148,7 +150,7 @@ def _print(record: RunRecord, guard: bool) -> None:
         names = ", ".join(f"{k}={v}" for k, v in sorted(record.inherited.items()))
         out.print(f"inherited settings in force: {names}", markup=False)
     for line in failure_lines(record):
-        out.print(line, markup=False, soft_wrap="--metric" in line)
+        out.print(line, markup=False, soft_wrap=line.startswith(" "))
 
 
 _TOLD = NOT_PARAMETERS - {"env"} | {LIBRARY}

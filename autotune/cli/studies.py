@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from autotune.cli.noise import print_noise
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.outcome import print_comparison, print_result
 from autotune.cli.render import console, table, write_json
@@ -16,6 +17,7 @@ from autotune.store import Store, Study
 from autotune.study.compare import COMPARE
 from autotune.study.conduct import FINISHED
 from autotune.study.ledger import DEFAULT_KEY
+from autotune.study.noise import NOISE
 from autotune.study.result import Result, damaged
 from autotune.words import UNGUARDED, beginning, percent, seconds
 
@@ -91,6 +93,8 @@ def show(
     _print_key(found)
     if found.result is not None and found.key.strategy == COMPARE:
         _print_comparison(found)
+    elif found.result is not None and found.key.strategy == NOISE:
+        _print_noise(found)
     elif found.result is not None and found.status in FINISHED:
         print_result(Result.from_json(found.result))
     out = console()
@@ -105,7 +109,8 @@ def show(
         ]
         for b in best[:limit]
     ]
-    title = "fastest settings by median of all their runs (not a comparison: see gain above)"
+    above = ": see gain above" if found.result is not None and found.key.strategy != NOISE else ""
+    title = f"fastest settings by median of all their runs (not a comparison{above})"
     if not whole and any(row[0].endswith(" more") for row in rows):
         title += "; in full: --whole"
     out.print(table(title, ["setting", ">median", ">raw", ">runs"], rows))
@@ -117,6 +122,14 @@ def _print_comparison(study: Study) -> None:
     try:
         options = study.key.strategy_options
         print_comparison(options["a"], options["b"], study.result or {})
+    except (LookupError, TypeError, ValueError, AttributeError) as problem:
+        raise damaged(problem) from None
+
+
+def _print_noise(study: Study) -> None:
+    try:
+        console().print()
+        print_noise(study.result or {})
     except (LookupError, TypeError, ValueError, AttributeError) as problem:
         raise damaged(problem) from None
 

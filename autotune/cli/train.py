@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from autotune.api.features import read_features
 from autotune.cli import options as o
 from autotune.cli.progress import Status
-from autotune.cli.render import console, table, write_json
+from autotune.cli.render import console, error_console, table, write_json
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
 
+if TYPE_CHECKING:
+    from autotune.store import Study
+    from runner.trace import Features
+
+_NO_SEARCH = ("run", "noise", "compare")
+"""Studies of single settings: nothing to learn from."""
+Launch = tuple[str | tuple[str, ...], str | None, int, str]
+"""A name or a command line, the input, the ranks, and the MPI."""
 From = Annotated[
     list[str] | None,
     typer.Option(
@@ -29,7 +38,13 @@ Split = Annotated[
 ]
 
 
+Named = Annotated[
+    list[str] | None, typer.Argument(metavar="[DATASET]...", help="The same as --from DATASET.")
+]
+
+
 def train(
+    datasets: Named = None,
     sources: From = None,
     store: o.StoreUrl = None,
     features: Annotated[
@@ -68,7 +83,7 @@ def train(
         place.parent.mkdir(parents=True, exist_ok=True)
     check_writable(place)
     with ExitStack() as stack:
-        folders: list[str] = list(sources or [])
+        folders = [*(datasets or []), *(sources or [])]
         if not folders:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             folders = [str(_from_store(store, features or [], scratch / "store"))]
@@ -134,29 +149,60 @@ def _from_store(store: str | None, files: Sequence[Path], folder: Path) -> Path:
     from autotune.cli.dataset_commands import source_of
     from autotune.datasets.exchange import export
     from autotune.store import Store
-    from runner.trace import Features
 
     if not files:
         raise UsageError(
             "nothing to learn from: autotune train --from DATASET, or\n"
             "autotune train --store URL --features FILE --features FILE ..."
         )
-    traced: dict[tuple[str | None, str | None, int], tuple[Path, Features]] = {}
-    for path in files:
-        found = read_features(path)
-        traced[(found.app, found.input, found.ranks)] = (path, found)
+    traced = {_launch_of(found): found for found in map(read_features, files)}
     with Store.open_existing(store) as opened:
         listed = [opened.get_study(line.id) for line in opened.studies()]
-        studies = [s for s in listed if (s.key.app.name, s.key.app.input, s.key.ranks) in traced]
-        if not studies:
-            raise UsageError(
-                "the results database has no study of a program with these features "
-                f"({', '.join(str(app) for app, _, _ in traced)}); see: autotune studies"
+        # A name is that of a known application only where the features have it: a program of the
+        # command line is told by its words.
+        of_study = {s.hash: next((k for k in _launches_of(s) if k in traced), None) for s in listed}
+        studies = [s for s in listed if of_study[s.hash] and s.key.strategy not in _NO_SEARCH]
+        sources, problems = [], []
+        for study in studies:
+            try:
+                sources.append(source_of(study, None))
+            except UsageError as problem:
+                problems.append(str(problem))
+        if not sources:
+            names = ", ".join(
+                f"{_what(found)} on {found.ranks} ranks with {found.mpi_name}"
+                for found in traced.values()
             )
-        made = export([source_of(study, None) for study in studies], opened, folder)
-    for cell in made.cells:
-        found = traced[(cell.app, cell.input or None, cell.ranks)][1]
+            raise UsageError(
+                "the results database has no search of a program with these features "
+                f"({names}); see: autotune studies" + "".join(f"\n{said}" for said in problems)
+            )
+        for said in problems:
+            error_console().print(f"left out: {said}", markup=False)
+        made = export(sources, opened, folder)
+    for cell, source in zip(made.cells, sources, strict=True):
+        launch = of_study[source.study.hash]
+        assert launch is not None
         place = folder / "features" / f"{cell.key}.json"
         place.parent.mkdir(exist_ok=True)
-        found.save(place)
+        traced[launch].save(place)
     return folder
+
+
+def _launch_of(found: Features) -> Launch:
+    """What was traced: an application's name and input, or a command line; its ranks and MPI."""
+    mpi = f"{found.mpi_name} {found.mpi_version}"
+    if found.app is None:
+        return (tuple(found.argv), None, found.ranks, mpi)
+    return (found.app, found.input, found.ranks, mpi)
+
+
+def _launches_of(study: Study) -> tuple[Launch, Launch]:
+    app, ranks, mpi = study.key.app, study.key.ranks, study.key.mpi
+    library = f"{mpi.family} {mpi.version}"
+    line = (app.program, *app.argv)
+    return (app.name, app.input, ranks, library), (line, None, ranks, library)
+
+
+def _what(found: Features) -> str:
+    return found.app or shlex.join(found.argv)

@@ -80,7 +80,7 @@ class App(BaseModel):
 
         Raises UsageError for an unknown input, and where the program is not found.
         """
-        name = input_name or self.default_input
+        name = input_name or self.usual_input
         chosen = self.input(input_name)
         if self.literal:
             return (*self.command, *chosen.args)
@@ -100,19 +100,27 @@ class App(BaseModel):
         word = self.input(input_name).stdin or self.stdin
         if word is None:
             return None
-        values = {"input": input_name or self.default_input, "ranks": f"{ranks}"}
+        values = {"input": input_name or self.usual_input, "ranks": f"{ranks}"}
         values |= self.input(input_name).values
         place = word if self.literal else fill(word, values, self.name, self.howto)
         return readable(place, f"stdin of app {self.name!r}")
 
+    @property
+    def usual_input(self) -> str:
+        """The input where none is named: ``default_input``, or the only one there is."""
+        if self.default_input not in self.inputs and len(self.inputs) == 1:
+            return next(iter(self.inputs))
+        return self.default_input
+
     def input(self, input_name: str | None) -> Input:
         """The input of that name (None: the default one)."""
-        name = input_name or self.default_input
+        name = input_name or self.usual_input
         if not self.inputs and input_name in (None, self.default_input):
             return Input()
         if name not in self.inputs:
             have = ", ".join(self.inputs) or "none"
-            raise UsageError(f"app {self.name!r} has no input {name!r}; its inputs: {have}")
+            said = "" if input_name else " (default_input of its file, where none is named)"
+            raise UsageError(f"app {self.name!r} has no input {name!r}{said}; its inputs: {have}")
         return self.inputs[name]
 
 

@@ -13,6 +13,7 @@ from autotune.datasets.toml import to_toml
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName, is_plain
 from autotune.space import IdleParameters, Setting, Space
+from autotune.words import MAY_BE_OTHERS, UNGUARDED, count
 from runner.bounded import MIB, read_text
 
 SCHEMA = 1
@@ -67,7 +68,8 @@ class Cell(Model):
     setting, to parameters that were seen to do nothing under them: settings that differ in those
     alone are one.  ``inactive`` are parameters of which earlier versions held that everywhere in
     the cell.  ``blocks`` is how many blocks make the cell complete (0: not known), ``rejected``
-    counts runs that foreign load spoiled.
+    counts runs that foreign load spoiled, ``unguarded`` are the blocks
+    that were measured without the guard.
     """
 
     key: CellKey
@@ -83,6 +85,7 @@ class Cell(Model):
     inactive_under: dict[Conditions, tuple[str, ...]] | None = None
     blocks: int = Field(default=0, ge=0)
     rejected: int = Field(default=0, ge=0)
+    unguarded: tuple[int, ...] = ()
 
     def idle(self, space: Space) -> IdleParameters:
         """What is known to do nothing in this cell of that space."""
@@ -123,7 +126,22 @@ class Card(Model):
 
     def text(self) -> str:
         """The card as TOML."""
-        return to_toml(self.model_dump(by_alias=True, exclude_none=True))
+        data = self.model_dump(by_alias=True, exclude_none=True)
+        for cell in data["cells"]:
+            # Versions that do not know the word read datasets that need none.
+            if not cell["unguarded"]:
+                del cell["unguarded"]
+        return to_toml(data)
+
+    @property
+    def unguarded(self) -> str:
+        """Which cells were measured without the guard, in words; "" where none was."""
+        cells = [
+            f"{cell.key} ({len(cell.unguarded)} of {count(cell.blocks, 'block')})"
+            for cell in self.cells
+            if cell.unguarded
+        ]
+        return f"{UNGUARDED}: {', '.join(cells)}; {MAY_BE_OTHERS}" if cells else ""
 
 
 def read_card(folder: Path) -> Card:

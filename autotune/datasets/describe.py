@@ -19,7 +19,8 @@ class CellWords:
     """One cell.  ``gain`` is held out (OPUB) and ``null`` told for grids only, else None.
 
     ``best`` is the setting with the smallest median ratio ``best_ratio``, luck included; ``noise``
-    the robust relative scatter of one default run within its block; ``share_ok`` of the runs.
+    the robust relative scatter of one default run within its block; ``share_ok`` of the runs;
+    ``unguarded``: blocks that were measured without the guard.
     """
 
     key: str
@@ -42,6 +43,7 @@ class CellWords:
     worst_ratio: float | None
     gain: float | None
     null: bool | None
+    unguarded: int = 0
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ def _cell(dataset: Dataset, cell: Cell) -> CellWords:
         worst_ratio=float(finite["ratio_median"].max()) if len(finite) else None,
         gain=judged.best.gain if judged else None,
         null=judged.null if judged else None,
+        unguarded=len(cell.unguarded),
     )
 
 

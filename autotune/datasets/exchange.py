@@ -88,6 +88,7 @@ def export(sources: Sequence[Source], store: Store, folder: Path) -> Dataset:
                 note=f"study {source.study.hash[:12]}, strategy {key.strategy}, seed {key.seed}",
                 facts=dict(source.space.facts),
                 blocks=len(blocks),
+                unguarded=() if key.guarded else tuple(range(len(blocks))),
             )
         )
     card = Card(

@@ -25,7 +25,7 @@ from autotune.datasets.block import (
 from autotune.datasets.card import Card, Cell
 from autotune.datasets.dataset import Dataset, load
 from autotune.datasets.plan import Plan
-from autotune.datasets.prepare import Prepared
+from autotune.datasets.prepare import Prepared, protocol
 from autotune.datasets.schedule import Size, of_block
 from autotune.datasets.shards import Row, shard_path, write_shard
 from autotune.datasets.writer import write_card
@@ -110,7 +110,7 @@ class Campaign:
         self.clock.done(_per_block(prepared), spent)
         write_shard(self.dataset.folder, rows)
         rejected = bench.bench.ledger.rejected - rejected
-        self._update(cell, block.idle, rejected, spent)
+        self._update(cell, number, block.idle, rejected, spent)
         bad = sum(row.state != "ok" for row in rows)
         self.watch(BlockEnded(key, number, cell.blocks, len(rows), bad, self.left_s()))
 
@@ -123,15 +123,30 @@ class Campaign:
             for run in block.runs
         ]
 
-    def _update(self, cell: Cell, idle: IdleParameters, rejected: int, spent: float) -> None:
+    def _unguarded(self, cell: Cell, number: int) -> set[int]:
+        """The cell's blocks without the guard, after this one was measured."""
+        before = set(cell.unguarded)
+        return before - {number} if self.guard else before | {number}
+
+    def _update(
+        self, cell: Cell, number: int, idle: IdleParameters, rejected: int, spent: float
+    ) -> None:
         """What the block taught goes on the card."""
         card = self.dataset.card
         changed = cell.model_copy(
-            update={"inactive_under": idle.under or None, "rejected": cell.rejected + rejected}
+            update={
+                "inactive_under": idle.under or None,
+                "rejected": cell.rejected + rejected,
+                "unguarded": tuple(sorted(self._unguarded(cell, number))),
+            }
         )
         cells = tuple(changed if c.key == cell.key else c for c in card.cells)
         fresh: Card = card.model_copy(
-            update={"cells": cells, "measured_s": round(card.measured_s + spent, 1)}
+            update={
+                "cells": cells,
+                "measured_s": round(card.measured_s + spent, 1),
+                "protocol": protocol(self.plan, any(c.unguarded for c in cells)),
+            }
         )
         write_card(self.dataset.folder, fresh)
         self.dataset = load(self.dataset.folder)

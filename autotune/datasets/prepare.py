@@ -49,7 +49,7 @@ def with_args(app: App, input_name: str | None, args: Sequence[str] | None) -> A
     """The application whose input has these arguments instead of its own."""
     if args is None:
         return app
-    name = input_name or app.default_input
+    name = input_name or app.usual_input
     changed = app.input(input_name).model_copy(update={"args": tuple(args)})
     return app.model_copy(update={"inputs": {**app.inputs, name: changed}})
 
@@ -157,7 +157,7 @@ def start(
             virtualised=machine.virtualised,
         ),
         mpi=mpi,
-        protocol=protocol(plan),
+        protocol=protocol(plan, any(cell.unguarded for cell in known.values())),
         planned_s=round(planned + (before.card.planned_s if before else 0.0), 1),
         measured_s=before.card.measured_s if before else 0.0,
         regenerate=regenerate,
@@ -218,8 +218,11 @@ def _times(plan: Plan) -> str:
     return " or ".join(map(str, counts))
 
 
-def protocol(plan: Plan) -> tuple[str, ...]:
-    """How the runs are made, in words for the card."""
+def protocol(plan: Plan, unguarded: bool = False) -> tuple[str, ...]:
+    """How the runs are made, in words for the card.
+
+    ``unguarded``: some blocks were measured without the guard.
+    """
     how = (
         f"every setting of a grid {_times(plan)} times, once in each pass, in random order"
         if plan.kind == "grid"
@@ -232,5 +235,6 @@ def protocol(plan: Plan) -> tuple[str, ...]:
         f"the default at a block's beginning, end and after every {plan.default_every} others",
         f"a run slower than {plan.slowest:g} times its block's default is stopped: censored",
         "a setting that ended badly twice is not run again",
-        "runs beside foreign load are repeated and not kept here",
+        "runs beside foreign load are repeated and not kept here"
+        + (", but in blocks that were measured without the guard" if unguarded else ""),
     )

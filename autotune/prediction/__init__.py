@@ -13,7 +13,7 @@ from autotune.prediction.files import (
 )
 from autotune.prediction.kinds import CHOICES, KINDS, THESIS
 from autotune.prediction.predictor import Named, Neighbour, Predictor
-from autotune.prediction.priors import priors_for, usable
+from autotune.prediction.priors import named_there, priors_for, usable
 from autotune.prediction.sources import features_of, training_set
 from autotune.prediction.training import Trained, train
 
@@ -38,6 +38,7 @@ __all__ = [
     "load_model",
     "model_from_text",
     "model_of",
+    "named_there",
     "priors_for",
     "train",
     "training_set",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Value
+from autotune.words import count
 from runner.trace import Features
 
 Floats = NDArray[np.float64]
@@ -94,11 +95,11 @@ class TrainingSet:
 
     def __post_init__(self) -> None:
         if len(self.apps) < 3:
+            place = ", ".join(self.sources) or "the training data"
             raise UsageError(
-                f"{', '.join(self.sources) or 'the training data'}: {len(self.apps)} program(s) "
-                f"with features and runs ({', '.join(self.apps) or 'none'}); prediction needs at "
-                "least 3, one of them left out in turn to check the others.\n"
-                + "\n".join(self.notes)
+                f"{place}: {count(len(self.apps), 'program')} with features and runs "
+                f"({', '.join(self.apps) or 'none'}); prediction needs at least 3, "
+                "one of them left out in turn to check the others.\n" + "\n".join(self.notes)
             )
 
     @property

@@ -123,12 +123,12 @@ class Exposure:
 
 def acting(setting: Setting, values: Mapping[str, float]) -> Setting:
     """The setting less the parameters that act on nothing that the program was seen to do."""
-    exposure = Exposure(values)
-    return setting.without(*(name for name in setting if sum(exposure.to(name)) < UNUSED))
+    return setting.without(*unused(setting, [values]))
 
 
 def unused(parameters: Iterable[str], traced: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
-    """Parameters that could act on nothing in any of the traced launches: a barrier's algorithm
-    where there was no barrier.  ``traced``: values by feature of each launch, at least one."""
+    """Parameters that act on less than :data:`UNUSED` of the run time in each of the traced
+    launches: a barrier's algorithm where there was no barrier.  ``traced``: values by feature of
+    each launch, at least one."""
     known = [Exposure(values) for values in traced]
-    return tuple(p for p in parameters if not any(sum(seen.to(p)) for seen in known))
+    return tuple(p for p in parameters if all(sum(seen.to(p)) < UNUSED for seen in known))

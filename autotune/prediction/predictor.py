@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,15 @@ class Named:
     far: bool
     unsure: str
     why: Mapping[str, Effect] = field(default_factory=dict)
+
+    def renamed(self, names: Mapping[str, str]) -> Named:
+        """The same answer under other names of its parameters; what is not in ``names`` stays."""
+
+        def under(setting: Setting) -> Setting:
+            return Setting({names.get(name, name): value for name, value in setting.items()})
+
+        why = {names.get(name, name): effect for name, effect in self.why.items()}
+        return replace(self, setting=under(self.setting), best=under(self.best), why=why)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ def training_set(places: Sequence[str | Path], split: str | None = None) -> Trai
     defaults: dict[str, Value] = {}
     for place in places:
         dataset = load(place)
+        if dataset.card.unguarded:
+            notes.append(f"{dataset.name}: {dataset.card.unguarded}")
         for cell in dataset.cells:
             if split is not None and cell.split != split:
                 continue

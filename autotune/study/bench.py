@@ -16,7 +16,7 @@ from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store
 from autotune.study.budget import Budget
-from autotune.study.choice import several_words
+from autotune.study.choice import several_words, too_long_words
 from autotune.study.events import Note, RunEnded, RunStarted, Waiting, Watcher, silent
 from autotune.study.ledger import (
     ALWAYS_REJECTED,
@@ -109,6 +109,7 @@ class MachineBench:
     none of them."""
     _waited_in_vain: int = field(default=0, init=False)
     _told_of_several: bool = field(default=False, init=False)
+    _told_of_length: bool = field(default=False, init=False)
 
     def run(
         self,
@@ -187,7 +188,7 @@ class MachineBench:
         if held.count:
             raise KeyboardInterrupt
         self.watch(RunEnded(entry, setting, self.ledger.ratio(entry)))
-        self._tell_of_several(record)
+        self._tell_of_figure(record)
         return entry
 
     def _run(self, spec: LaunchSpec, setting: Setting, phase: str) -> RunRecord:
@@ -200,12 +201,17 @@ class MachineBench:
             record.extra = {**record.extra, CALLS: calls}
         return record
 
-    def _tell_of_several(self, record: RunRecord) -> None:
-        """Once: that the program prints its figure several times, and which of them counts."""
+    def _tell_of_figure(self, record: RunRecord) -> None:
+        """Once each: that the program prints its figure several times, and which of them counts;
+        that it cannot be a time in seconds."""
         several = (record.metric_count or 0) > 1 and self.target.app.metric_choice is None
         if several and not self._told_of_several:
             self._told_of_several = True
             self.watch(Note(several_words(record.metric_count or 0)))
+        too_long = too_long_words(record, self.target.metric_choice)
+        if too_long and not self._told_of_length:
+            self._told_of_length = True
+            self.watch(Note(too_long))
 
     def _wait(self, record: RunRecord, quiet_s: float) -> None:
         self.watch(Waiting(f"run rejected: {record.reason}; waiting for a quiet machine"))

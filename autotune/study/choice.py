@@ -1,4 +1,4 @@
-"""Which of several figures of one run counts, in studies of before there was a choice."""
+"""Which of several figures of one run counts, and what to say where it is no time in seconds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from autotune.store import Store, StudyKey
 from autotune.study.events import Note, Watcher
 from autotune.study.former_programs import has_study
 from autotune.study.target import Target
+from autotune.words import seconds
+from runner.types import MetricChoice, RunRecord
 
 
 def as_begun(
@@ -38,4 +40,19 @@ def several_words(count: int) -> str:
     return (
         f"--metric was found {count} times in one run (every rank prints it, or every step): the "
         "largest counts; --metric-choice last, first, sum or mean counts another"
+    )
+
+
+def too_long_words(record: RunRecord, choice: MetricChoice) -> str:
+    """What to say of a figure that is longer than its run, so no time in seconds; "" otherwise.
+
+    A sum over ranks may be.
+    """
+    figure, wall = record.metric_s, record.wall_s
+    if figure is None or choice == "sum" or figure <= 1.5 * wall:
+        return ""
+    return (
+        f"--metric found {figure:g} in a run of {seconds(wall)}: it is read as seconds, and the "
+        "smaller is the better.  Of ms or us gains are right and times are not; a rate (Gflop/s) "
+        "cannot be used"
     )

@@ -11,8 +11,9 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min|h)?\s*")
 _UNIT = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, None: 1.0}
 
 
-def parse_duration(text: str) -> float:
-    """Seconds; raises UsageError for anything that is not a positive time."""
+def parse_duration(text: str, where: str = "") -> float:
+    """Seconds; raises UsageError for anything that is not a positive time, behind ``where`` (the
+    option that said it)."""
     rest, total = text.strip().lower(), 0.0
     while rest:
         match = _PART.match(rest)
@@ -21,5 +22,5 @@ def parse_duration(text: str) -> float:
         total += float(match[1]) * _UNIT[match[2]]
         rest = rest[match.end() :]
     if rest or not 0 < total < math.inf:
-        raise UsageError(f"{text!r} is not a time; expected something like 90s, 10m, 1h30m")
+        raise UsageError(f"{where}{text!r} is not a time; expected something like 90s, 10m, 1h30m")
     return total

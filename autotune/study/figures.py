@@ -96,13 +96,18 @@ def _pattern(line: str, match: re.Match[str]) -> str | None:
 
 
 def _words(text: str) -> str:
-    """Text as a pattern: any number of blanks for blanks, any digits for digits (ranks, steps)."""
-    parts = re.split(r"(\s+|\d+)", text)
-    return "".join(
-        " *" if part.isspace() else "[0-9]+" if part.isdigit() else _escaped(part)
-        for part in parts
-        if part
-    )
+    """Text as a pattern: any number of blanks for blanks, any digits for digits (ranks, steps), any
+    number for one with an exponent."""
+    parts = re.split(r"(\s+|\d+(?:\.\d*)?[eEdD][+-]?\d+|\d+)", text)
+    return "".join(_part(part) for part in parts if part)
+
+
+def _part(text: str) -> str:
+    if text.isspace():
+        return " *"
+    if text.isdigit():
+        return "[0-9]+"
+    return "[0-9.eEdD+-]+" if text[0].isdigit() else _escaped(text)
 
 
 def _escaped(text: str) -> str:

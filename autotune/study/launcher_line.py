@@ -6,14 +6,20 @@ with the line that would be right, because an option dropped in silence measures
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.errors import UsageError
+from runner.mpi.discover import find
+from runner.mpi.library import Library
 
-LAUNCHERS = {"mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "srun"}
+_OF_ONE_MPI = {"mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"}
+"""What a distribution calls them where it has several."""
+LAUNCHERS = {"mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "srun"} | _OF_ONE_MPI
 _RANKS = {"-n", "-np", "--n", "--np", "-c", "--ntasks"}
 _PLACEMENT = {
     "--map-by": "map_by",
@@ -52,6 +58,7 @@ class LauncherLine:
     options: tuple[str, ...] = ()
     placement: dict[str, str] = field(default_factory=dict)
     launcher: str | None = None
+    """As it was typed: a name, or a path."""
 
 
 def parse(words: tuple[str, ...], command: str = "search") -> LauncherLine:
@@ -65,6 +72,30 @@ def parse(words: tuple[str, ...], command: str = "search") -> LauncherLine:
     if name not in LAUNCHERS:
         return LauncherLine(words)
     return _Parser(words, command).parse()
+
+
+def chosen_mpi(said: str | None, line: LauncherLine) -> str | None:
+    """Which MPI a command line means: ``--mpi``, else the launcher that was typed with its path or
+    by a name that only one MPI has.
+
+    Raises UsageError where both are given and are not the same.
+    """
+    typed = line.launcher
+    if typed in _OF_ONE_MPI:
+        typed = shutil.which(typed) or typed
+    if typed is None or os.sep not in typed or Path(typed).name == "srun":
+        return said
+    if said is not None and not _same(find(said), find(typed)):
+        raise UsageError(
+            f"--mpi {said} and the launcher {line.launcher} are different MPIs; give one of them"
+        )
+    return said or typed
+
+
+def _same(one: Library, other: Library) -> bool:
+    return (one.family, one.version) == (other.family, other.version) and (
+        Path(one.bin).resolve() == Path(other.bin).resolve()
+    )
 
 
 def fixed_parameters(options: Sequence[str]) -> dict[str, str]:
@@ -116,9 +147,7 @@ class _Parser:
                 "several programs in one launch (':' on the mpirun line) cannot be tuned; "
                 "give one program"
             )
-        return LauncherLine(
-            program, self.ranks, tuple(self.options), self.placement, Path(self.words[0]).name
-        )
+        return LauncherLine(program, self.ranks, tuple(self.options), self.placement, self.words[0])
 
     def _option(self) -> None:
         word = self.words[self.at]

@@ -100,7 +100,7 @@ class Target:
         given = app.input(input_name)
         return cls(
             app=app,
-            input=input_name or app.default_input or None,
+            input=input_name or app.usual_input or None,
             ranks=ranks,
             cluster=cluster,
             library=library,
@@ -128,8 +128,8 @@ class Target:
     @property
     def _fixed(self) -> dict[str, str]:
         """Parameters that are not searched, each with the reason."""
-        own = dict.fromkeys(fixed_parameters(self.options), "your launcher line sets it")
-        return {**self.cluster.fixed, **own}
+        names = [*fixed_parameters(self.options), *self.placement]
+        return {**self.cluster.fixed, **dict.fromkeys(names, "your launcher line sets it")}
 
     @property
     def oversubscribed(self) -> bool:

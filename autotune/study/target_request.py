@@ -12,7 +12,9 @@ from pydantic import ConfigDict
 from autotune.config.app import App, app_from_command, check_pattern, load_app, readable
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
-from autotune.study.launcher_line import LauncherLine, parse
+from autotune.study.duration import parse_duration
+from autotune.study.launcher_line import LauncherLine, chosen_mpi, parse
+from autotune.study.linked import linked_words
 from autotune.study.target import Surroundings, Target
 from runner.mpi.discover import find
 from runner.mpi.library import Library
@@ -31,7 +33,8 @@ class TargetRequest:
     Either ``program`` (words; a launcher line is understood) or ``app`` (the name of a known
     application, with ``input``).  ``ranks`` are MPI processes; ``mpi`` and ``cluster`` are names as
     on the command line; ``metric`` and ``verify`` are regular expressions or ``json:KEY``;
-    ``timeout`` is the longest run in seconds; ``stdin`` the path of rank 0's standard input.
+    ``timeout`` is the longest run, in seconds or a text such as "10m"; ``stdin`` is the path of
+    rank 0's standard input.
     ``command`` is the command that asks, for its messages; empty where Python asks.
     """
 
@@ -45,7 +48,7 @@ class TargetRequest:
     mpi: str | None = None
     metric: str | None = None
     verify: str | None = None
-    timeout: float | None = None
+    timeout: float | str | None = None
     clean_env: bool = False
     command: str = ""
     metric_choice: MetricChoice | None = None
@@ -60,7 +63,7 @@ class TargetRequest:
         line = parse(tuple(self.program), self.command) if self.program else LauncherLine(())
         app = self._app(line)
         cluster = load_cluster(self.cluster)
-        library = find(self.mpi)
+        library = find(chosen_mpi(self.mpi, line))
         surroundings = Surroundings() if self.clean_env else apart(library)
         app.input(self.input)  # Before the ranks: an unknown input is the plainer mistake.
         target = Target.of(
@@ -69,18 +72,27 @@ class TargetRequest:
             self._ranks(line, app),
             cluster,
             library,
-            timeout_s=self.timeout,
+            timeout_s=self.timeout_s,
             options=line.options,
             placement=line.placement,
             clean_env=self.clean_env,
             surroundings=surroundings,
         )
+        if other := linked_words(target.program, library):
+            say(other)
         for name, (theirs, own) in target.overruled.items():
             say(
                 f"--mca {name} {own} of your line is used; cluster {cluster.name} has "
                 f"--mca {name} {theirs}"
             )
         return target
+
+    @property
+    def timeout_s(self) -> float | None:
+        """Longest run in seconds; None where nothing was said.  Raises UsageError for no time."""
+        if isinstance(self.timeout, str):
+            return parse_duration(self.timeout, f"{self._named('timeout')} ")
+        return self.timeout
 
     def _app(self, line: LauncherLine) -> App:
         app, program = self._named("app"), self._named("program")

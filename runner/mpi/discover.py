@@ -67,6 +67,16 @@ def libraries() -> list[Library]:
     return [library for c in candidates() if (library := identify(c)) is not None]
 
 
+def launcher_of(family: str, version: str) -> str | None:
+    """What ``--mpi`` has to say for exactly this MPI: its directory, or its launcher where another
+    one is the usual one there; None where it is not found."""
+    for library in libraries():
+        if (library.family, library.version) == (family, version):
+            usual = Path(library.launcher).name in LAUNCHERS
+            return library.bin if usual else library.launcher
+    return None
+
+
 @lru_cache(maxsize=8)
 def find(wanted: str | None = None) -> Library:
     """The MPI to use, with its parameters.

@@ -20,7 +20,7 @@ from runner.mpi.base import Adapter, Probe
 from runner.mpi.library import Library
 from runner.mpi.ompi_info import read_parameters
 from runner.mpi.openmpi_files import PARAM_FILES, parameter_files, read_parameter_file
-from runner.mpi.openmpi_traffic import not_registered, without_traffic
+from runner.mpi.openmpi_traffic import deselected, not_registered, without_traffic
 from runner.mpi.policies import POLICIES, placement_of
 from runner.mpi.values import same_value
 from runner.scheduler import allocation
@@ -269,7 +269,7 @@ class OpenMPI(Adapter):
         options = (*_yielding(spec), *spec.launch_options)
         ours = _values_of(options) | spec.of(LIBRARY) | spec.expected
         inherited = {
-            name: f"{value} ({source})"
+            name: f"{value} ({_place(source)})"
             for name, (value, source) in shown.items()
             if source != "default" and name not in ours and not _LAUNCHER_OWN.match(name)
         }
@@ -306,7 +306,11 @@ class OpenMPI(Adapter):
             state = "in force" if same_value(value, effective, info) else "altered"
             return ReadBack(state, value, effective, source)  # type: ignore[arg-type]
         # Known to the library, but its component was not opened in this run.
-        return ReadBack("inactive" if info or not_registered(name, shown) else "unknown", value)
+        if info or not_registered(name, shown):
+            return ReadBack("inactive", value)
+        selections = {n: p.default for n, p in self.library.params.items() if "_" not in n}
+        why = deselected(name, shown, selections)
+        return ReadBack("inactive", value, source=why) if why else ReadBack("unknown", value)
 
     def _mismatch(self, shown: dict[str, tuple[str, str]], spec: LaunchSpec) -> str | None:
         """The ranks' library, where its system parameter file is not that of the launcher's."""
@@ -328,6 +332,11 @@ class OpenMPI(Adapter):
             for name, value in read_parameter_file(path).items():
                 found[f"{path}:{name}"] = value
         return found
+
+
+def _place(source: str) -> str:
+    """``file PATH:LINE`` for ``file (PATH:LINE)``, which stands in parentheses itself."""
+    return re.sub(r"^file \((.*)\)$", r"file \1", source)
 
 
 def _one_node(spec: LaunchSpec) -> bool:

@@ -29,6 +29,30 @@ def not_registered(name: str, shown: Shown) -> bool:
     return part is not None and not any(other.startswith(part[0]) for other in shown)
 
 
+def deselected(name: str, shown: Shown, listed: Mapping[str, str]) -> str:
+    """Why the component of ``name`` is not opened, by the selection in force; "" otherwise.
+
+    A selection that leaves components out names them (``pml=^ucx``); ``listed`` are the selections
+    of the library's own list, which then does not have the parameters of those components.
+    """
+    framework = name.partition("_")[0]
+    value = shown.get(framework, ("", ""))[0]
+    for selection in filter(None, (value, listed.get(framework, ""))):
+        if not selection.startswith("^"):
+            continue
+        for component in selection[1:].split(","):
+            mine = component and name.startswith(f"{framework}_{component}_")
+            if mine and not _selects(value, component):
+                return f"{framework}={value} leaves its component {component} out"
+    return ""
+
+
+def _selects(selection: str, component: str) -> bool:
+    """Whether a framework's selection (``a,b``, ``^a,b`` or nothing: all) has the component."""
+    named = component in selection.removeprefix("^").split(",")
+    return not named if selection.startswith("^") else named or not selection
+
+
 def without_traffic(read_back: Mapping[str, ReadBack], shown: Shown) -> dict[str, ReadBack]:
     """Parameters of transports that carry nothing between ranks of one node, as ``inactive``."""
     shared = [n for n in _SHARED_MEMORY if _exclusivity(n, shown) is not None]

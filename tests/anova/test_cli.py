@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from autotune.anova.result import RESULTS
+from autotune.anova.prove import Proof
+from autotune.anova.prune import Pruned
+from autotune.anova.result import RESULTS, ProgramEvidence
 from autotune.anova.table import Place
 from autotune.api.target import find_target
+from autotune.cli.classwide_words import print_proof
+from autotune.space import DEFAULT
 from autotune.study.target_request import TargetRequest
 from tests.anova.conftest import TRUTH, write
 from tests.cli.conftest import Cli, cli
@@ -36,7 +41,7 @@ def test_anova_prints_a_value_or_a_dash(cli: Cli, recorded: Path) -> None:
 
 
 def test_importance_of_a_dataset(cli: Cli, recorded: Path) -> None:
-    outcome = cli("importance", "three", "--picture", "i.html", "--json", "-")
+    outcome = cli("importance", "--from", "three", "--picture", "i.html", "--json", "-")
     assert outcome.code == 0, outcome.text
     data = json.loads(outcome.out)
     assert data["parameters"][0]["name"] == "eager"
@@ -44,12 +49,32 @@ def test_importance_of_a_dataset(cli: Cli, recorded: Path) -> None:
 
 
 def test_classwide_without_runs_is_stored_as_unproven(cli: Cli, recorded: Path) -> None:
-    outcome = cli("classwide", "three", "--no-measure", "--json", "c.json")
+    outcome = cli("classwide", "--from", "three", "--no-measure", "--json", "c.json")
     assert outcome.code == 0, outcome.text
+    assert "give one of them" in cli("classwide", "three", "--from", "two").err
+    assert "which recorded runs?" in cli("anova").err
     data = json.loads(Path("c.json").read_text())
     assert data["status"] == "unproven"
     assert data["setting"]["eager"] == 4
     assert not RESULTS.find(data["id"]).proven
+
+
+def test_why_there_is_no_interval_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    given: dict[str, Any] = {"ranks": 2, "cluster": "local", "held_out": False, "study": ""}
+    open_end = {"gain": 0.1, "lo": 0.03, "hi": None, "pairs": 9, "verdict": "passed", "words": ""}
+    none = {"gain": None, "lo": None, "hi": None, "pairs": 0, "verdict": "open"}
+    rows = (
+        ProgramEvidence(app="one", input="small", **given, **open_end),
+        ProgramEvidence(app="two", input=None, **given, **none, words="the budget was spent"),
+    )
+    proof = Proof(
+        False, DEFAULT, "", 0.02, None, None, None, rows, Pruned(DEFAULT), "", cut_short=True
+    )
+    print_proof(proof, guarded=True)
+    said = capsys.readouterr().out
+    assert "+3.0 % or more" in said
+    assert "two: no interval: the budget was spent" in said
+    assert " - " not in said.partition("two")[2].partition("\n")[2]
 
 
 def test_what_slows_a_program_left_out_is_not_chosen(cli: Cli) -> None:

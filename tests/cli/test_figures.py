@@ -44,6 +44,16 @@ def test_the_largest_counts_and_that_is_said(
     assert "found 4 times in one run" in said.replace("\n", " ")
 
 
+def test_a_figure_that_is_longer_than_its_run_is_told(
+    cli: Cli, library: Library, work: Path
+) -> None:
+    (work / "p.py").write_text("from mpi4py import MPI\nprint('elapsed 98765 ms')\n")
+    metric = ("--metric", "elapsed ([0-9]+) ms")
+    found, said = run(cli, *metric, "--", sys.executable, "p.py")
+    assert found["metric_s"] == 98765
+    assert "--metric found 98765 in a run of" in said
+
+
 @pytest.mark.parametrize(("choice", "figure"), [("sum", 1.42), ("mean", 0.355), ("max", 0.46)])
 def test_a_stated_choice(
     cli: Cli, library: Library, program: list[str], choice: str, figure: float

@@ -132,6 +132,10 @@ def test_noise(cli: Cli, library: object) -> None:
     gains = [row["gain"] for row in data["resolvable"]]
     assert gains == sorted(gains, reverse=True)
     assert len(gains) >= 3
+    shown = cli("show", data["study"], "--store", "r.db").out
+    assert "smallest gain found with 80 % chance" in shown
+    assert f"{gains[0] * 100:.1f} %" in shown
+    assert "see gain above" not in shown
 
 
 @pytest.mark.slow

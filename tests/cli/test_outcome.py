@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from autotune.cli.outcome import print_result
+from autotune.cli.outcome import print_comparison, print_result
 from autotune.cli.render import console, table
 from autotune.space import Setting
 from autotune.study.result import Finalist, Result
@@ -74,6 +74,25 @@ def test_the_answer_is_not_spelled_out_above_itself(capsys: pytest.CaptureFixtur
     assert "candidate 2: see Setting below" in said
     assert "btl_sm_fbox_max=4" not in said
     assert "btl_sm_fbox_max = 4" in said
+
+
+def test_a_gain_that_is_ruled_out_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    data = {
+        "words": "no gain of 2.0 % or more: gain -0.5 %, 95 % interval -7.4 to +0.7 %, 8 blocks",
+        "outcome": "futile",
+        "why": "a gain of 2 % is ruled out",
+        "a_median_s": 0.6,
+        "b_median_s": 0.6,
+        "runs": 16,
+        "runs_rejected": 0,
+        "rejections": [],
+        "budget_ended_it": False,
+        "warnings": [],
+    }
+    print_comparison("default", "bind_to=none", data)
+    said = capsys.readouterr().out
+    assert said.count("no gain of 2") == 2
+    assert "ruled out" not in said
 
 
 def test_names_of_parameters_are_never_broken(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,18 @@ def test_words_are_whole_as_long_as_one_space_leaves_them_room(width: int, gap: 
     assert out.getvalue().splitlines()[1].rstrip() == (" " * gap).join(words)
 
 
+def test_what_is_too_wide_even_below_its_first_cell_is_folded() -> None:
+    rows = [["r" * 60, "2.29", "one=1, " + "two=2, " * 12 + "last=3", "+253.9 %"]]
+    out = StringIO()
+    columns = ["nearest program", ">distance", "its best setting", ">gain"]
+    Console(file=out, width=WIDTH).print(table("", columns, rows))
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert max(map(len, lines)) <= WIDTH
+    (second,) = [line for line in lines if "2.29" in line]
+    assert second.endswith("+253.9 %")
+    assert "one=1," in second
+
+
 EVIL = "a\x1b]0;owned\x07b\x9b2Jc\u202ed\ne"
 
 

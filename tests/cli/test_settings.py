@@ -82,6 +82,17 @@ def test_what_is_listed_late_is_tried(cli: Cli, work: Path) -> None:
     assert state(work, "opal_common_ucx_tls") == "inactive"
 
 
+def test_a_deselected_component_is_inactive(
+    cli: Cli, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mpi = library_named("openmpi-4.1")
+    monkeypatch.setenv("OMPI_MCA_pml", "^ucx")
+    words = (*RUN, "--mpi", mpi.launcher, "--json", "run.json", "--setting", "pml_ucx_priority=3")
+    done = cli(*words, "--", built(mpi, work))
+    assert done.code == 0, done.text
+    assert state(work, "pml_ucx_priority") == "inactive"
+
+
 def test_what_starts_at_once_and_fails_is_told(cli: Cli, work: Path) -> None:
     mpi = library_named("openmpi-4.1")
     program = built(mpi, work)

@@ -64,6 +64,15 @@ def test_measures_continues_and_exports(
     result = json.loads(capfd.readouterr().out)
     assert result["finished"] is True
     assert result["runs"] == 10
+    # A block that was measured twice counts once.
+    assert result["cells"][0]["unguarded"] == 2
+    assert main(["dataset", "describe", "tiny"]) == 0
+    said = " ".join(capfd.readouterr().out.split())
+    assert "measured without the guard: pp (2 of 2 blocks)" in said
+    assert "but in blocks that were measured without the guard" in load("tiny").card.protocol[-1]
+    assert main(["anova", "--from", "tiny", "--response", "log", "--json", "-"]) == 0
+    notes = json.loads(capfd.readouterr().out)["notes"]
+    assert any("measured without the guard" in note for note in notes)
 
 
 @pytest.mark.slow

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
 
 import pytest
 
+from autotune.prediction import find_model, priors_for
+from autotune.space import load_space
+from autotune.store import Store
+from autotune.store.keys import AppInfo
 from runner.errors import RunnerError
 from runner.mpi.discover import find
+from runner.trace import load_features
 from tests.cli.conftest import Cli
+from tests.contract.store_samples import key
+from tests.mpis import library_named
 from tests.predict.conftest import Recorded
 from tests.predict.family import LIMIT, traced
 
@@ -106,7 +114,7 @@ def test_a_check_that_is_too_short_proves_nothing_and_writes_nothing(
 
 
 def test_training_writes_what_predict_finds(cli: Cli, recorded: Recorded) -> None:
-    outcome = cli("train", "--from", recorded.dataset, "--model", "knn", "--json", "-")
+    outcome = cli("train", recorded.dataset, "--model", "knn", "--json", "-")
     assert outcome.code == 0, outcome.text
     told = json.loads(outcome.out)
     assert told["kind"] == "knn"
@@ -119,7 +127,7 @@ def test_training_writes_what_predict_finds(cli: Cli, recorded: Recorded) -> Non
 def test_evaluation_as_table_picture_and_json(cli: Cli, recorded: Recorded) -> None:
     picture, data = recorded.home.parent / "e.svg", recorded.home.parent / "e.json"
     outcome = cli(
-        *("evaluate", "predict", "--from", recorded.dataset, "--model", "knn-thesis"),
+        *("evaluate", "predict", recorded.dataset, "--model", "knn-thesis"),
         *("--picture", picture, "--json", data),
     )
     assert outcome.code == 0, outcome.text
@@ -196,3 +204,49 @@ def test_features_of_another_mpi_are_said_in_one_line(
     recorded.features.write_text(json.dumps(data | {"mpi": {"name": "mpich", "version": "4.2"}}))
     found = predicted(cli, recorded.features, "--model", recorded.model)
     assert any("traced with mpich 4.2" in line for line in found["foreign"])
+
+
+@pytest.mark.mpi
+def test_names_are_those_of_the_mpi_that_was_traced(cli: Cli, recorded: Recorded) -> None:
+    """btl_sm_* of Open MPI 5 is btl_vader_* in 4.1, which is asked where it is installed."""
+    library = library_named("openmpi-4.1")
+    data = json.loads(recorded.features.read_text())
+    traced_with = {"mpi": {"name": library.family, "version": library.version}}
+    recorded.features.write_text(json.dumps(data | traced_with))
+    new = LIMIT.replace("_sm_", "_vader_")
+    found = predicted(cli, recorded.features, "--model", recorded.model)
+    assert found["setting"][new] == 512
+    assert LIMIT not in found["setting"]
+    assert set(found["best_scored"]) == set(found["setting"])
+    five = library_named("openmpi-5").launcher
+    found = predicted(cli, recorded.features, "--model", recorded.model, "--mpi", five)
+    assert found["setting"][LIMIT] == 512
+    # What a search tries first has the names of its space, and the same scores.
+    features, model = load_features(recorded.features), find_model(str(recorded.model))
+    space = load_space("openmpi", library=library, facts={"ranks": 4, "cores": 4, "nodes": 1})
+    assert priors_for(features, space, model)[0].get(new) == 512
+
+
+def test_a_traced_command_line_is_found_among_the_studies(
+    cli: Cli, recorded: Recorded, work: Path
+) -> None:
+    """A program without a name has the words of its command line, and the MPI of its trace."""
+    app = AppInfo(name="solve", program="/opt/solve", program_hash="1", argv=("-n", "7"))
+    study = dataclasses.replace(key(), app=app, ranks=4, space_name="gone")
+    features = dataclasses.replace(
+        traced(150.0), app=None, input=None, argv=("/opt/solve", "-n", "7"),
+        mpi_name=study.mpi.family, mpi_version=study.mpi.version,
+    )  # fmt: skip
+    features.save(work / "f.json")
+    with Store.open("r.db") as store:
+        store.study(study)
+    words = ("train", "--store", "r.db", "--features", "f.json", "-o", "m.json")
+    found = cli(*words)
+    assert found.code == 2
+    # The study is found; it is its space that is not known any more.
+    assert "names the space 'gone'" in found.err
+    dataclasses.replace(features, argv=("/opt/solve", "-n", "8")).save(work / "f.json")
+    other = cli(*words)
+    assert other.code == 2
+    assert "no search of a program with these features (/opt/solve -n 8 on 4 ranks" in other.err
+    assert "gone" not in other.err

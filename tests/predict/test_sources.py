@@ -43,7 +43,7 @@ def test_cells_without_features_are_left_out_and_named(tmp_path: Path) -> None:
 
 def test_too_few_programs_are_refused(tmp_path: Path) -> None:
     record(tmp_path / "toy", traced_cells=2)
-    with pytest.raises(UsageError, match=r"2 program\(s\).*at least 3"):
+    with pytest.raises(UsageError, match=r"2 programs .*at least 3"):
         training_set([tmp_path / "toy"])
 
 

@@ -177,12 +177,38 @@ def test_the_four_states_of_a_parameter(tmp_path: Path) -> None:
     assert probe.library_mismatch is None
 
 
+@pytest.mark.parametrize(
+    ("selected", "listed", "state"),
+    [
+        ("^ucx,cm", "", "inactive"),
+        ("^cm", "", "unknown"),
+        # The library's own list was made with ^ucx; the run selected otherwise.
+        ("ob1", "^ucx", "inactive"),
+        ("ucx", "^ucx", "unknown"),
+        ("ob1", "", "unknown"),
+    ],
+)
+def test_parameters_of_a_deselected_component_do_nothing(
+    tmp_path: Path, selected: str, listed: str, state: str
+) -> None:
+    (tmp_path / SHOW_FILE).write_text(f"{SHOWN}pml={selected} (environment)\n")
+    library = openmpi("4.1.4").library
+    params = library.params | {"pml": ParamInfo("pml", "string", listed)}
+    adapter = OpenMPI(dataclasses.replace(library, params=params))
+    back = adapter.probe(spec(parameters={"mca": {"pml_ucx_priority": "3"}}), tmp_path).read_back
+    found = back["pml_ucx_priority"]
+    assert found.state == state
+    said = f"pml={selected} leaves its component ucx out"
+    assert found.source == (said if state == "inactive" else None)
+
+
 def test_what_was_not_asked_for_is_listed_as_inherited(tmp_path: Path) -> None:
     (tmp_path / SHOW_FILE).write_text(SHOWN)
     probe = openmpi("5.0.11").probe(
         spec(parameters={"mca": {"btl_sm_eager_limit": "16384"}}), tmp_path
     )
-    assert list(probe.inherited) == ["mpi_yield_when_idle"]
+    where = "file /home/u/.openmpi/mca-params.conf:2"
+    assert probe.inherited == {"mpi_yield_when_idle": f"true ({where})"}
 
 
 def test_another_library_inside_the_ranks_is_noticed(tmp_path: Path) -> None:

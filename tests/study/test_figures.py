@@ -47,6 +47,13 @@ def test_the_likeliest_first_and_each_pattern_reads_its_line() -> None:
         assert float(match[1]) > 0
 
 
+def test_lines_that_differ_in_an_exponent_have_one_pattern() -> None:
+    printed = "step 10 residual 2.1e+00 time 0.21 s\nstep 20 residual 3.7e-02 time 0.22 s\n"
+    (found,) = figures(printed)
+    assert found.line.endswith("0.22 s")
+    assert len(re.findall(found.metric, printed)) == 2
+
+
 def test_figures_of_a_json_line() -> None:
     (found,) = figures('{"solver_time": 0.5, "cells": 7}\n', {"solver_time": 0.5, "cells": 7})
     assert found.metric == "json:solver_time"

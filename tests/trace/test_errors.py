@@ -30,8 +30,13 @@ def test_features_are_written_and_printed(
     mpicc: str,
     work: Path,
 ) -> None:
-    done = cli("features", *QUICK, "--json", "-", "-o", "f.json", "--", *program(HELLO))
+    metric = ("--metric", "took ([0-9.]+)")
+    says = f"{HELLO}; print('time 0.25 s')"
+    done = cli("features", *QUICK, *metric, "--json", "-", "-o", "f.json", "--", *program(says))
     assert done.code == 0, done.err
+    # Features need no figure; that it was not found is said, with what would read one.
+    assert "no positive figure for 'took ([0-9.]+)'" in done.err
+    assert "--metric 'time *([0-9.]+)'" in done.err
     found = load_features(work / "f.json")
     assert json.loads(done.out) == found.to_json()
     assert found.values["barriers"] == 1

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from runner.mate.translate.errors import Fail
-from runner.mate.translate.names import BLOCKING, CONTAINER_METHODS, OBJECTS, UNSUPPORTED
+from runner.mate.translate.names import (
+    BLOCKING,
+    CONTAINER_METHODS,
+    OBJECTS,
+    UNSUPPORTED,
+    unsupported_words,
+)
 from runner.mate.translate.pragmas import GraphPragma, directive
 
 
@@ -150,12 +156,14 @@ class Finder(cst.CSTVisitor):
         if base is not None and self._of_a_module(base, name):
             return
         if base is not None and name in UNSUPPORTED:
-            raise self.fail(node, f"{name} is not supported by the runtime")
+            raise self.fail(node, unsupported_words(name))
         known = isinstance(base, cst.Name) and base.value in self.communicators
         if (known or (base is not None and is_world(base))) and name in OBJECTS:
-            raise self.fail(
-                node, f"{name} sends pickled objects; use {name.capitalize()} with a buffer"
+            upper = name.capitalize()
+            advice = (
+                unsupported_words(upper) if upper in UNSUPPORTED else f"use {upper} with a buffer"
             )
+            raise self.fail(node, f"{name} sends pickled objects; {advice}")
         self._stack[-1].calls.append(Call(node, name, base, self._inside[-1]))
 
     def _of_a_module(self, base: cst.BaseExpression, name: str) -> bool:

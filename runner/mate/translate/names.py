@@ -40,6 +40,27 @@ OBJECTS = frozenset(
 """Methods for pickled objects; refused on what is known to be a communicator."""
 
 _NOT_SUPPORTED = "is not supported by the runtime"
+_INSTEAD = {
+    "Sendrecv": "Irecv, Send and Wait",
+    "Sendrecv_replace": "Irecv into another buffer, Send and Wait",
+    **dict.fromkeys(("Ssend", "Bsend", "Rsend"), "Send"),
+    **dict.fromkeys(("Issend", "Ibsend", "Irsend"), "Isend"),
+    **dict.fromkeys(("Test", "Waitany", "Waitsome", "Testany", "Testsome", "Testall"), "Waitall"),
+    **dict.fromkeys(("Alltoall", "Alltoallv", "Alltoallw"), "Isend, Irecv and Waitall"),
+    **dict.fromkeys(("Gatherv", "Scatterv"), "Isend, Irecv and Waitall"),
+    **dict.fromkeys(("Reduce_scatter", "Reduce_scatter_block"), "Allreduce"),
+    **{f"I{name.lower()}": name for name in ("Barrier", "Bcast", "Reduce", "Allreduce")},
+    **{f"I{name.lower()}": name for name in ("Gather", "Scatter", "Allgather", "Allgatherv")},
+}
+
+
+def unsupported_words(name: str) -> str:
+    """That the runtime has no such method, and what to use for it."""
+    known = sorted(n for n in STARTS | BLOCKING if not n.startswith("local_"))
+    advice = f"use {_INSTEAD[name]}" if name in _INSTEAD else f"it has {', '.join(known)}"
+    return f"{name} {_NOT_SUPPORTED}; {advice}"
+
+
 NOT_IN_MPI = {
     **dict.fromkeys(("ANY_SOURCE", "ANY_TAG", "PROC_NULL", "IN_PLACE"), _NOT_SUPPORTED),
     "COMM_SELF": _NOT_SUPPORTED,

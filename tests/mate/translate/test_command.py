@@ -54,6 +54,14 @@ def test_a_wrong_program_is_one_message(
     Path("app.py").write_text(WRONG)
     assert main(["mate", "translate", "app.py"]) == 2
     captured = capfd.readouterr()
-    assert captured.err == "autotune: app.py:4: Split is not supported by the runtime\n"
+    said = "autotune: app.py:4: Split is not supported by the runtime; it has Allgather, "
+    assert captured.err.startswith(said)
     assert captured.out == ""
     assert [place.name for place in tmp_path.iterdir()] == ["app.py"]
+    for call, advice in (
+        ("Sendrecv", "use Irecv, Send and Wait"),
+        ("alltoall", "use Isend, Irecv"),
+    ):
+        Path("app.py").write_text(WRONG.replace("Split", call))
+        assert main(["mate", "translate", "app.py"]) == 2
+        assert advice in capfd.readouterr().err

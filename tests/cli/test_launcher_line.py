@@ -1,0 +1,62 @@
+"""A line that begins with a launcher says which MPI is meant, and what is not searched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.api.target import find_target
+from autotune.store import Store
+from autotune.study.target_request import TargetRequest
+from tests.cli.conftest import Cli
+from tests.mpis import built, library_named
+
+pytestmark = pytest.mark.mpi
+
+
+def test_the_launcher_that_was_typed_with_its_path_is_used(cli: Cli, work: Path) -> None:
+    library = library_named("openmpi-4.1")
+    program = built(library, work)
+    line = ("--", library.launcher, "-np", "2", "--bind-to", "none", program)
+    run = ("run", "--no-guard", "--store", "r.db")
+    done = cli(*run, "--timeout", "5m", *line)
+    assert done.code == 0, done.text
+    assert "linked with" not in done.err
+    with Store.open("r.db") as store:
+        key = store.get_study(1).key
+    assert (key.mpi.family, key.mpi.version) == (library.family, library.version)
+    # What follows starts nothing.
+    other = cli(*run, "--mpi", library_named("openmpi-5").launcher, *line)
+    assert other.code == 2
+    assert "different MPIs; give one of them" in other.err
+    bound = cli(*run, "--setting", "bind_to=core", *line)
+    assert bound.code == 2
+    assert "bind_to cannot be used here: your launcher line sets it" in bound.err
+    late = cli(*run, "--timeout", "5x", *line)
+    assert late.code == 2
+    assert "--timeout '5x' is not a time" in late.err
+
+
+def test_what_the_line_says_of_placement_is_not_searched(
+    work: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    library = library_named("openmpi")
+    line = ["mpirun", "-np", "2", "--bind-to", "none", "true"]
+    words = TargetRequest(line, None, None, None, "local", library.launcher, None, None, None)
+    space = find_target(words).space()
+    assert "map_by" in space
+    assert "bind_to" not in space
+    assert not any("bind_to" in start for start in space.starts)
+
+
+def test_a_program_of_another_mpi_is_told(cli: Cli, work: Path) -> None:
+    library, other = library_named("openmpi-4.1"), library_named("openmpi-5")
+    program = built(library, work)
+    # Nothing is started: the setting is refused.
+    done = cli("run", "-n", "2", "--mpi", other.launcher, "--setting", "x=", "--", program)
+    assert done.code == 2
+    said = " ".join(done.err.split())
+    assert f"was linked with openmpi {library.version}" in said
+    assert f"is started by openmpi {other.version}" in said
+    assert "takes its own" in said
