@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -35,17 +35,31 @@ MIB = 1 << 20
 
 
 @dataset.command("list")
-def list_() -> None:
+def list_(json_out: JsonOut = None) -> None:
     """The datasets here, in the user's own folder, and those that are shipped."""
-    rows = []
+    found = []
     for folder in listing():
+        entry: dict[str, Any] = {"name": folder.name, "kind": "damaged", "folder": f"{folder}"}
         try:
             card = read_card(folder)
-            words = [card.kind, str(len(card.cells)), card.date]
+            entry |= {"kind": card.kind, "cells": len(card.cells), "date": card.date}
         except UsageError:
-            words = ["damaged", "-", "-"]
-        where = "autotune itself" if is_shipped(folder) else f"{folder.parent}"
-        rows.append([folder.name, *words, where])
+            pass
+        found.append(entry | {"shipped": is_shipped(folder)})
+    if json_out:
+        write_json(found, json_out)
+    if json_out == "-":
+        return
+    rows = [
+        [
+            entry["name"],
+            entry["kind"],
+            str(entry.get("cells", "-")),
+            entry.get("date", "-"),
+            "autotune itself" if entry["shipped"] else f"{Path(entry['folder']).parent}",
+        ]
+        for entry in found
+    ]
     columns = ["dataset", "kind", ">cells", "date", "in"]
     console().print(table("", columns, rows))
 

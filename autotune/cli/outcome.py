@@ -101,6 +101,13 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
         for name, key in (("A", a), ("B", b))
     ]
     out.print(table("", ["", "setting", ">median"], rows))
+    gain, first, second = (data.get(name) for name in ("gain", "a_median_s", "b_median_s"))
+    if gain and first and second and gain * (first - second) < 0:
+        out.print(
+            "the medians point the other way: the gain is that of pairs, which ran one after the "
+            "other; the machine's speed changed between them",
+            markup=False,
+        )
     out.print(
         f"{data['runs']} runs, {data['runs_rejected']} rejected for foreign load", markup=False
     )

@@ -8,7 +8,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
@@ -107,7 +107,9 @@ class _Table:
     def _drawn(self, narrow: bool) -> Table:
         drawn = Table(box=None, pad_edge=False, collapse_padding=narrow)
         for heading, right in zip(self.titles, self.right, strict=True):
-            drawn.add_column(heading, justify="right" if right else "left", overflow="fold")
+            # Figures are never broken: words give way.
+            justify: Literal["left", "right"] = "right" if right else "left"
+            drawn.add_column(heading, justify=justify, overflow="fold", no_wrap=right)
         for row in self.rows:
             drawn.add_row(*(Text(shown(cell)) for cell in row))
         return drawn

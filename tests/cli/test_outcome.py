@@ -93,6 +93,9 @@ def test_a_gain_that_is_ruled_out_is_said_once(capsys: pytest.CaptureFixture[str
     said = capsys.readouterr().out
     assert said.count("no gain of 2") == 2
     assert "ruled out" not in said
+    assert "point the other way" not in said
+    print_comparison("default", "bind_to=none", data | {"gain": 0.03, "b_median_s": 0.7})
+    assert "the medians point the other way" in capsys.readouterr().out
 
 
 def test_names_of_parameters_are_never_broken(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,16 @@ def test_words_are_whole_as_long_as_one_space_leaves_them_room(width: int, gap: 
     assert out.getvalue().splitlines()[1].rstrip() == (" " * gap).join(words)
 
 
+def test_figures_are_not_broken_where_words_can_be() -> None:
+    row = ["a=1, btl_sm_eager_limit=65536", "+332948.0 %", "+142600.0 % .. +729466.7 %", "12"]
+    out = StringIO()
+    columns = ["setting", ">gain", ">95 % interval", ">pairs", "verdict"]
+    Console(file=out, width=WIDTH).print(table("", columns, [[*row, "looks better"]]))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    assert any(row[2] in line and row[1] in line for line in lines)
+
+
 def test_what_is_too_wide_even_below_its_first_cell_is_folded() -> None:
     rows = [["r" * 60, "2.29", "one=1, " + "two=2, " * 12 + "last=3", "+253.9 %"]]
     out = StringIO()

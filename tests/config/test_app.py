@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.config.app import app_from_command, program_name
+from autotune.config.app import App, Input, app_from_command, program_name
 from autotune.errors import UsageError
 
 
@@ -38,3 +38,14 @@ def test_the_remedy_names_what_to_type(work: object) -> None:
     ):
         with pytest.raises(UsageError, match=remedy):
             app_from_command((first,), None, None)
+
+
+def test_the_only_input_is_meant_where_none_is_named() -> None:
+    app = App(name="a", command=("x", "{input}"), inputs={"big": Input(args=("7",))})
+    assert app.usual_input == "big"
+    assert app.program(None) == ("x", "big", "7")
+    two = app.model_copy(update={"inputs": {"big": Input(), "small": Input()}})
+    with pytest.raises(UsageError, match=r"no input 'default'.*its file"):
+        two.input(None)
+    with pytest.raises(UsageError, match="no input 'default'; its inputs: big, small"):
+        two.input("default")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,9 @@ def test_shipped_ones_from_anywhere(elsewhere: Path, capfd: pytest.CaptureFixtur
     said = capfd.readouterr().out
     listed = [line for line in said.splitlines() if "autotune itself" in line]
     assert any(line.startswith("grid-node ") for line in listed)
+    assert main(["dataset", "list", "--json", "-"]) == 0
+    (entry,) = (e for e in json.loads(capfd.readouterr().out) if e["name"] == "grid-node")
+    assert (entry["kind"], entry["cells"], entry["shipped"]) == ("grid", 10, True)
     assert main(["importance", "grid-node", "--cell", "is-A"]) == 0
     assert main(["dataset", "describe", "grid-nod"]) == 2
     said = capfd.readouterr().err
