@@ -13,6 +13,7 @@ from autotune.errors import UsageError
 from autotune.report.build import cluster_page, study_page
 from autotune.report.page import render
 from autotune.store import Store
+from autotune.words import count
 
 
 def report(
@@ -45,7 +46,7 @@ def report(
         raise UsageError("--dataset goes with --cluster NAME")
     if out.exists() and not force:
         raise UsageError(f"{out} exists; --force replaces it")
-    with Store.open_existing(store) as opened:
+    with Store.open_to_read(store) as opened:
         if study is not None:
             page = study_page(opened, opened.find_study(study))
         else:
@@ -65,5 +66,6 @@ def report(
     if json_out != "-":
         figures = sum(len(section.figures) for section in page.sections)
         console().print(
-            f"wrote {out}: {len(page.sections)} sections, {figures} figures", markup=False
+            f"wrote {out}: {count(len(page.sections), 'section')}, {count(figures, 'figure')}",
+            markup=False,
         )

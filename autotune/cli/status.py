@@ -30,7 +30,7 @@ def status(
     json_out: JsonOut = None,
 ) -> None:
     """Show a study's workers, the trials that run, and how far it is."""
-    with Store.open_existing(store) as opened:
+    with (Store.open_existing if live else Store.open_to_read)(store) as opened:
         newest = opened.studies()[:1]
         if study is None and not newest:
             console().print(f"no studies in {opened.shown}", markup=False)

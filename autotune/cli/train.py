@@ -64,7 +64,13 @@ def train(
     kinds = _kinds(model, preset)
     place = out or default_place()
     if out is None:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise UsageError(
+                f"cannot write {place}: {problem.strerror}: {problem.filename}; name another place "
+                "(-o FILE)"
+            ) from None
     o.check_writable(place)
     with ExitStack() as stack:
         folders: list[str] = list(sources or [])
@@ -144,7 +150,7 @@ def _from_store(store: str | None, files: Sequence[Path], folder: Path) -> Path:
     for path in files:
         found = read_features(path)
         traced[(found.app, found.input, found.ranks)] = (path, found)
-    with Store.open_existing(store) as opened:
+    with Store.open_to_read(store) as opened:
         listed = [opened.get_study(line.id) for line in opened.studies()]
         studies = [s for s in listed if (s.key.app.name, s.key.app.input, s.key.ranks) in traced]
         if not studies:
