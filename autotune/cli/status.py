@@ -15,7 +15,15 @@ from autotune.store.leases import LEASE_S
 from autotune.study.conduct import FINISHED
 from autotune.study.moved import follow
 from autotune.study.result import Result
-from autotune.words import HEADLINES, UNGUARDED, interval, percent, seconds, short_setting
+from autotune.words import (
+    HEADLINES,
+    UNGUARDED,
+    count,
+    interval,
+    percent,
+    seconds,
+    short_setting,
+)
 
 EVERY_S = 2.0
 
@@ -161,8 +169,8 @@ def _print(data: dict[str, Any]) -> None:
             f"{short_setting(data['best']['setting'])}",
             markup=False,
         )
-    for place, count in data["runs_by_place"].items():
-        out.print(f"{count} runs on {place}", markup=False)
+    for place, number in data["runs_by_place"].items():
+        out.print(f"{count(number, 'run')} on {place}", markup=False)
 
 
 def _print_answer(answer: dict[str, Any]) -> None:

@@ -65,7 +65,9 @@ def test_what_only_reads_needs_no_right_to_write(
         ["export", study, "--to", "csv"],
     ):
         assert main([*words, *given]) == 0, capfd.readouterr().err
-    assert study[:8] in capfd.readouterr().out
+    said = capfd.readouterr().out
+    assert study[:8] in said
+    assert "1 run on " in said
     assert not list(work.glob("autotune-store-*")), "the copies are removed"
     with pytest.raises(UsageError, match="cannot be opened for writing: Read-only file system"):
         Store.open(place / "results.db")
