@@ -25,7 +25,7 @@ def read_table(wanted: str, store: str | Path | None = None) -> Table:
     """The table of a dataset (name or folder) or of ``study:ID``; raises UsageError for neither."""
     if not wanted.startswith(STUDY):
         return dataset_table(load(wanted))
-    with Store.open_existing(store) as opened:
+    with Store.open_to_read(store) as opened:
         return study_table(opened, opened.find_study(wanted.removeprefix(STUDY)))
 
 

@@ -148,6 +148,13 @@ def init(
     path = Path("configs") / "clusters" / f"{name}.toml"
     if path.exists() and not force:
         raise UsageError(f"{path} exists; --force replaces it")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise UsageError(
+            f"cannot write {path}: {problem.strerror}: {problem.filename}; change to a directory "
+            "of your own"
+        ) from None
     library = find(mpi)
     machine = describe()
     out = console()
@@ -181,7 +188,6 @@ def init(
             "",
         ]
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, text)
     load_cluster(str(path))
     out.print(f"wrote {path}; use it:  autotune search --cluster {name} ...", markup=False)

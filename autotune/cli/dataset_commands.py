@@ -247,7 +247,7 @@ def export(
     store: StoreUrl = None,
 ) -> None:
     """Write the runs of studies as a dataset, one cell a study."""
-    with Store.open_existing(store) as opened:
+    with Store.open_to_read(store) as opened:
         sources = [source_of(opened.find_study(study), mpi) for study in studies]
         made = exported(sources, opened, out)
     console().print(f"wrote {out}: {len(made.runs())} runs", markup=False)

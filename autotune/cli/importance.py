@@ -127,7 +127,7 @@ def _evidence(wanted: str, store: str | None) -> Evidence:
     """What the proof and the read-back of a study showed; nothing for a dataset."""
     if not wanted.startswith(STUDY):
         return Evidence()
-    with Store.open_existing(store) as opened:
+    with Store.open_to_read(store) as opened:
         return study_evidence(opened, opened.find_study(wanted.removeprefix(STUDY)))
 
 

@@ -47,7 +47,7 @@ def report(
         raise UsageError("--dataset goes with --cluster NAME")
     if out.exists() and not force:
         raise UsageError(f"{out} exists; --force replaces it")
-    with Store.open_existing(store) as opened:
+    with Store.open_to_read(store) as opened:
         if study is not None:
             page = study_page(opened, opened.find_study(study))
         else:

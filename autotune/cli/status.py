@@ -13,7 +13,15 @@ from autotune.cli.render import console, table, write_json
 from autotune.store import Store
 from autotune.study.conduct import FINISHED
 from autotune.study.moved import follow
-from autotune.words import HEADLINES, UNGUARDED, interval, percent, seconds, short_setting
+from autotune.words import (
+    HEADLINES,
+    UNGUARDED,
+    count,
+    interval,
+    percent,
+    seconds,
+    short_setting,
+)
 
 EVERY_S = 2.0
 
@@ -28,7 +36,7 @@ def status(
     json_out: JsonOut = None,
 ) -> None:
     """Show a study's workers, the trials that run, and how far it is."""
-    with Store.open_existing(store) as opened:
+    with (Store.open_existing if live else Store.open_to_read)(store) as opened:
         newest = opened.studies()[:1]
         if study is None and not newest:
             console().print(f"no studies in {opened.shown}", markup=False)
@@ -84,8 +92,8 @@ def _print(data: dict[str, Any]) -> None:
             f"{short_setting(data['best']['setting'])}",
             markup=False,
         )
-    for place, count in data["runs_by_place"].items():
-        out.print(f"{count} runs on {place}", markup=False)
+    for place, number in data["runs_by_place"].items():
+        out.print(f"{count(number, 'run')} on {place}", markup=False)
 
 
 def _print_answer(answer: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ StudyName = Annotated[
 
 def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """List the studies, the newest first."""
-    with Store.open_existing(store) as opened:
+    with Store.open_to_read(store) as opened:
         found = opened.studies()
         shown = opened.shown
     if json_out:
@@ -65,7 +65,7 @@ def show(
     json_out: JsonOut = None,
 ) -> None:
     """Show one study: its result, the best settings seen, and how runs ended."""
-    with Store.open_existing(store) as opened:
+    with Store.open_to_read(store) as opened:
         found = opened.find_study(study)
         best = opened.best(found.id, sys.maxsize)
         states = opened.run_counts(found.id, "state")
@@ -166,7 +166,7 @@ def export(
     endings = {"csv": "csv", "parquet": "parquet", "optuna": "optuna.db"}
     if to not in endings:
         raise UsageError(f"--to {to!r} is not a format; expected {', '.join(endings)}")
-    with Store.open_existing(store) as opened:
+    with Store.open_to_read(store) as opened:
         found = opened.find_study(study)
         path = out or Path(f"autotune-{found.hash[:8]}.{endings[to]}")
         written = opened.export(found.id, to, path, force, output)

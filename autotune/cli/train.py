@@ -80,7 +80,13 @@ def train(
     kinds = _kinds(model, preset)
     place = out or default_place()
     if out is None:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise UsageError(
+                f"cannot write {place}: {problem.strerror}: {problem.filename}; name another place "
+                "(-o FILE)"
+            ) from None
     check_writable(place)
     with ExitStack() as stack:
         folders = [*(datasets or []), *(sources or [])]
@@ -156,7 +162,7 @@ def _from_store(store: str | None, files: Sequence[Path], folder: Path) -> Path:
             "autotune train --store URL --features FILE --features FILE ..."
         )
     traced = {_launch_of(found): found for found in map(read_features, files)}
-    with Store.open_existing(store) as opened:
+    with Store.open_to_read(store) as opened:
         listed = [opened.get_study(line.id) for line in opened.studies()]
         # A name is that of a known application only where the features have it: a program of the
         # command line is told by its words.

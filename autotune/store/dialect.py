@@ -165,10 +165,11 @@ class Postgresql:
         return f"""to_char({utc}, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"""
 
     def explain(self, message: str) -> AutotuneError | None:
-        if "permission denied" in message:
+        if "permission denied" in message or "no schema has been selected" in message:
             return UsageError(
-                f"PostgreSQL does not permit it: {message}; the user needs CREATE and USAGE on the "
-                "schema, and SELECT, INSERT and UPDATE on the tables"
+                f"PostgreSQL does not permit it: {message}; the user needs USAGE on the schema and "
+                "SELECT on the tables to read, INSERT and UPDATE on them and USAGE on the "
+                "sequences to write, CREATE on the schema to make or move the tables"
             )
         if "connection" in message or "could not translate host" in message:
             return UsageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +19,7 @@ from autotune.store.keys import StudyKey
 from autotune.store.location import VARIABLE, locate
 from autotune.store.model import Best, StoredRun, Study, StudySummary, Trial, Value
 from autotune.store.shared import Shared
+from autotune.store.snapshot import only_readable, snapshot
 from runner.types import RunRecord
 
 
@@ -31,6 +33,7 @@ class Store(Shared):
 
     def __init__(self, database: Database, backup: Path | None = None) -> None:
         super().__init__(database)
+        self._copy: Path | None = None
         self.backup = backup
         """Copy of the file made because opening moved it to a newer schema, else None."""
 
@@ -63,6 +66,25 @@ class Store(Shared):
             )
         return cls.open(place)
 
+    @classmethod
+    def open_to_read(cls, place: str | Path | None = None) -> Store:
+        """As :meth:`open_existing`; of a file that cannot be written a copy is read, as it is now.
+
+        What is written to such a store is lost.
+        """
+        path = locate(None if place is None else str(place)).path
+        if path is None or not only_readable(path):
+            return cls.open_existing(place)
+        copy = snapshot(path)
+        try:
+            opened = cls.open(copy)
+        except BaseException:
+            shutil.rmtree(copy.parent, ignore_errors=True)
+            raise
+        opened._copy = copy.parent
+        opened._database.shown = str(path)
+        return opened
+
     @property
     def shown(self) -> str:
         """Where the database is, for messages: a path, or a URL without its password."""
@@ -76,6 +98,8 @@ class Store(Shared):
     def close(self) -> None:
         """Close the database; using the store again raises."""
         self._database.close()
+        if self._copy is not None:
+            shutil.rmtree(self._copy, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self

@@ -204,7 +204,9 @@ def find(connection: Connection, text: str) -> Study:
     ids = {row.id for row in found}
     listed = [summary for summary in summaries(connection) if not ids or summary.id in ids]
     problem = f"{clean(text)!r} fits {len(ids)} studies" if ids else f"no study {clean(text)!r}"
-    raise UsageError(f"{problem}; expected an id or the first characters of a hash.{_list(listed)}")
+    raise UsageError(
+        f"{problem}; expected an id or at least 4 characters of a hash.{_list(listed)}"
+    )
 
 
 def _list(studies: list[StudySummary]) -> str:

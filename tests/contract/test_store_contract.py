@@ -7,15 +7,21 @@ of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
+
+from autotune.errors import UsageError
+from autotune.store import Store
 
 pytest.register_assert_rewrite("tests.contract.store", "tests.contract.leases")
 
 from tests.contract.leases import LeaseContract  # noqa: E402
 from tests.contract.store import StoreContract  # noqa: E402
+from tests.contract.store_samples import key, ok  # noqa: E402
 from tests.servers import missing_for_postgres, new_schema, postgres_server  # noqa: E402
 
 WHY = missing_for_postgres()
@@ -39,3 +45,49 @@ class TestPostgresql(StoreContract, LeaseContract):
     def place(self, server: str) -> Iterator[str]:
         with new_schema(server) as url:
             yield url
+
+    def test_another_role_reads_and_writes_with_the_grants_that_are_asked_for(
+        self, place: str
+    ) -> None:
+        with Store.open(place) as store:
+            store.add_run(store.study(key()).id, None, "default", 0, 0, ok(1.0))
+        with _other_role(place) as (other, grant):
+            with pytest.raises(UsageError, match="USAGE on the schema and SELECT on the tables"):
+                Store.open(other)
+            grant("USAGE ON SCHEMA {schema}", "SELECT ON ALL TABLES IN SCHEMA {schema}")
+            with Store.open(other) as store:
+                assert [found.runs for found in store.studies()] == [1]
+            grant("INSERT, UPDATE ON ALL TABLES IN SCHEMA {schema}")
+            with (
+                Store.open(other) as store,
+                pytest.raises(UsageError, match=r"denied for sequence .*USAGE on the sequences"),
+            ):
+                store.study(key(seed=2))
+            grant("USAGE ON ALL SEQUENCES IN SCHEMA {schema}")
+            with Store.open(other) as store:
+                store.add_run(store.study(key(seed=2)).id, None, "default", 0, 0, ok(1.0))
+                assert [found.runs for found in store.studies()] == [1, 1]
+
+
+@contextmanager
+def _other_role(place: str) -> Iterator[tuple[str, Callable[..., None]]]:
+    """The database as a new role sees it, and what grants it something."""
+    import psycopg
+
+    url = make_url(place)
+    schema = str(url.query["options"]).partition("search_path=")[2]
+    role = f"{schema}_other"
+    plain = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role}")
+
+        def grant(*rights: str) -> None:
+            for right in rights:
+                connection.execute(f"GRANT {right.format(schema=schema)} TO {role}")
+
+        try:
+            options = f"-csearch_path={schema} -crole={role}"
+            yield url.update_query_dict({"options": options}).render_as_string(False), grant
+        finally:
+            connection.execute(f"DROP OWNED BY {role}")
+            connection.execute(f"DROP ROLE {role}")
