@@ -94,6 +94,11 @@ def opened(store: StoreLike) -> AbstractContextManager[Store]:
     return nullcontext(store) if isinstance(store, Store) else Store.open(store)
 
 
+def read(store: StoreLike) -> AbstractContextManager[Store]:
+    """As :func:`opened`, to read alone; raises UsageError where there is no database."""
+    return nullcontext(store) if isinstance(store, Store) else Store.open_to_read(store)
+
+
 def seconds_of(budget: Budget) -> float | None:
     """Seconds; raises UsageError for what is no time."""
     return parse_duration(budget) if isinstance(budget, str) else budget

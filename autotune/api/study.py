@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from autotune.api.options import StoreLike, opened
+from autotune.api.options import StoreLike, read
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
 from autotune.store.frame import runs_frame
@@ -39,7 +39,7 @@ class Study:
 
     def __init__(self, id: str, store: StoreLike = None) -> None:
         self._store = store
-        with opened(store) as known:
+        with read(store) as known:
             found = follow(known, known.find_study(id))
         self.hash = found.hash
         self._number = found.id
@@ -52,13 +52,13 @@ class Study:
     @property
     def status(self) -> str:
         """``new``, the result's status, or how the last turn ended."""
-        with opened(self._store) as known:
+        with read(self._store) as known:
             return known.get_study(self._number).status
 
     @property
     def result(self) -> Result:
         """The answer.  Raises WorkError where there is none yet."""
-        with opened(self._store) as known:
+        with read(self._store) as known:
             found = known.get_study(self._number)
         if found.result is None:
             raise WorkError(
@@ -83,12 +83,12 @@ class Study:
 
         ``output``: with what the programs printed.  Raises UsageError for a study without runs.
         """
-        with opened(self._store) as known:
+        with read(self._store) as known:
             return runs_frame(known, self._number, output)
 
     def trials(self) -> pd.DataFrame:
         """One row per setting that was tried: ``state``, ``estimate`` (T / T_default), its key."""
-        with opened(self._store) as known:
+        with read(self._store) as known:
             found = known.trials(self._number)
         rows: list[dict[str, Any]] = [
             {"trial": t.number, "setting": t.key, "state": t.state, "estimate": t.estimate}
@@ -97,7 +97,7 @@ class Study:
         return pd.DataFrame(rows, columns=["trial", "setting", "state", "estimate"])
 
     def __repr__(self) -> str:
-        with opened(self._store) as known:
+        with read(self._store) as known:
             found = known.get_study(self._number)
         if found.result is None or "finalists" not in found.result:
             return f"<Study {self.id}: {found.status}>"

@@ -135,7 +135,7 @@ def test_two_settings_and_the_noise(open_mpi: Library, program: list[str]) -> No
         (lambda: autotune.tune(["true"], ranks=1, runs=3), "runs=3 leaves nothing"),
         (lambda: autotune.compare("default", {}, ["true"], ranks=1), "the same setting"),
         (lambda: autotune.predict("nothing.json"), "nothing.json"),
-        (lambda: autotune.Study("abcdef", "none.db"), "no study"),
+        (lambda: autotune.Study("abcdef", "none.db"), "no results database"),
     ],
 )
 def test_what_is_wrong_is_a_usage_error(
