@@ -24,7 +24,7 @@ from autotune.anova.mixed import Fit, fit
 from autotune.anova.response import RESPONSES, Response, Values, respond
 from autotune.anova.sources import read_table
 from autotune.anova.stability import WAYS, By, Part, shown_level, stability, unstable
-from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError
 from autotune.files import write_text
@@ -41,9 +41,7 @@ SOURCE = "Dataset (name or folder) or study:ID."
 SourceArgument = Annotated[
     str | None, typer.Argument(metavar="DATASET|study:ID", help=SOURCE, show_default=False)
 ]
-SourceOption = Annotated[
-    str | None, typer.Option("--from", metavar="DATASET", help="The same, as train takes it.")
-]
+SourceOption = Annotated[str | None, opt("--from DATASET", "The same, as train takes it.")]
 
 
 def anova(
@@ -51,45 +49,31 @@ def anova(
     from_: SourceOption = None,
     preset: Annotated[
         str,
-        typer.Option(
-            "--preset",
-            metavar="P",
-            help="careful: mixed model, corrected for many parameters, better than the default. "
+        opt(
+            "--preset P",
+            "careful: mixed model, corrected for many parameters, better than the default. "
             "thesis: one-way, 99.9 %, highest mean.",
         ),
     ] = "careful",
     response: Annotated[
         str,
-        typer.Option(
-            "--response",
-            metavar="R",
-            help="gain: share of the best known gain, null cells left out.  log: log of the "
+        opt(
+            "--response R",
+            "gain: share of the best known gain, null cells left out.  log: log of the "
             "ratio to the default, winsorised, all cells.",
         ),
     ] = "gain",
     model: Annotated[
-        str | None,
-        typer.Option("--model", metavar="M", help=f"{', '.join(MODELS)} (default: the preset's)."),
+        str | None, opt("--model M", f"{', '.join(MODELS)} (default: the preset's).")
     ] = None,
-    level: Annotated[
-        float, typer.Option("--level", metavar="PERCENT", help="Confidence for one parameter.")
-    ] = 99.9,
-    correction: Annotated[
-        str | None,
-        typer.Option("--correction", metavar="C", help=f"{', '.join(CORRECTIONS)}."),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option("--by", metavar="WAY", help=f"Stability over parts: {', '.join(WAYS)}."),
-    ] = None,
-    pairs: Annotated[bool, typer.Option("--pairs/--no-pairs", help="Two-way interactions.")] = True,
+    level: Annotated[float, opt("--level PERCENT", "Confidence for one parameter.")] = 99.9,
+    correction: Annotated[str | None, opt("--correction C", f"{', '.join(CORRECTIONS)}.")] = None,
+    by: Annotated[str | None, opt("--by WAY", f"Stability over parts: {', '.join(WAYS)}.")] = None,
+    pairs: Annotated[bool, opt("--pairs/--no-pairs", "Two-way interactions.")] = True,
     joint: Annotated[
-        bool, typer.Option("--joint", help="All parameters that matter in one mixed model.")
+        bool, opt("--joint", "All parameters that matter in one mixed model.")
     ] = False,
-    picture: Annotated[
-        Path | None,
-        typer.Option("--picture", metavar="FILE.html", help="Means of levels, drawn."),
-    ] = None,
+    picture: Annotated[Path | None, opt("--picture FILE.html", "Means of levels, drawn.")] = None,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:

@@ -27,6 +27,7 @@ from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.anova import PRESETS, SourceOption, one_source, read_options
 from autotune.cli.classwide_words import print_classwide
+from autotune.cli.options import opt
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, error_console, write_json
 from autotune.datasets import Cell, Dataset, load
@@ -48,67 +49,47 @@ def classwide(
         ),
     ] = None,
     from_: SourceOption = None,
-    apps: Annotated[
-        str | None,
-        typer.Option("--apps", metavar="A,B", help="The class.  Default: all its programs."),
-    ] = None,
+    apps: Annotated[str | None, opt("--apps A,B", "The class.  Default: all its programs.")] = None,
     number: Annotated[
         int | None,
-        typer.Option(
-            "--class",
-            metavar="N",
+        opt(
+            "--class N",
+            "The class found by features (autotune dataset classes), instead of --apps.",
             min=1,
-            help="The class found by features (autotune dataset classes), instead of --apps.",
         ),
     ] = None,
     count: Annotated[
-        int | None,
-        typer.Option("--classes", metavar="K", min=1, help="With --class: of so many classes."),
+        int | None, opt("--classes K", "With --class: of so many classes.", min=1)
     ] = None,
     held_out: Annotated[
         list[str] | None,
-        typer.Option(
-            "--held-out",
-            metavar="APP[:INPUT[:RANKS]]",
-            help="A program that only proves the setting; may be repeated.",
+        opt(
+            "--held-out APP[:INPUT[:RANKS]]",
+            "A program that only proves the setting; may be repeated.",
         ),
     ] = None,
-    preset: Annotated[
-        str, typer.Option("--preset", metavar="P", help=f"For the ANOVA: {', '.join(PRESETS)}.")
-    ] = "careful",
+    preset: Annotated[str, opt("--preset P", f"For the ANOVA: {', '.join(PRESETS)}.")] = "careful",
     measure: Annotated[
-        bool, typer.Option("--measure/--no-measure", help="Prove the choice by running it.")
+        bool, opt("--measure/--no-measure", "Prove the choice by running it.")
     ] = True,
-    do_prune: Annotated[
-        bool, typer.Option("--prune/--no-prune", help="Take out what changes nothing.")
-    ] = True,
+    do_prune: Annotated[bool, opt("--prune/--no-prune", "Take out what changes nothing.")] = True,
     pairs: Annotated[
-        int | None,
-        typer.Option(
-            "--pairs", metavar="N", min=6, help="Exactly N pairs a program.  Default: looks."
-        ),
+        int | None, opt("--pairs N", "Exactly N pairs a program.  Default: looks.", min=6)
     ] = None,
-    budget: Annotated[
-        str | None, typer.Option("--budget", metavar="TIME", help="For all runs: 30m, 2h.")
-    ] = None,
-    min_gain: Annotated[
-        float,
-        typer.Option("--min-gain", metavar="PERCENT", min=0, max=50, help="Least mean gain."),
-    ] = 2.0,
+    budget: Annotated[str | None, opt("--budget TIME", "For all runs: 30m, 2h.")] = None,
+    min_gain: Annotated[float, opt("--min-gain PERCENT", "Least mean gain.", min=0, max=50)] = 2.0,
     margin: Annotated[
         float,
-        typer.Option(
-            "--margin",
-            metavar="PERCENT",
+        opt(
+            "--margin PERCENT",
+            "No program may be slower than the default by more; shown of each.",
             min=0.1,
             max=20,
-            help="No program may be slower than the default by more; shown of each.",
         ),
     ] = 100 * MARGIN,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
+    seed: Annotated[int, opt("--seed N", "Seed of every random choice.", min=0)] = 0,
     space: Annotated[
-        str | None,
-        typer.Option("--space", metavar="NAME|FILE", help="Which parameters the MPI here has."),
+        str | None, opt("--space NAME|FILE", "Which parameters the MPI here has.")
     ] = None,
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.options import JsonOut, Mpi
+from autotune.cli.options import JsonOut, Mpi, opt
 from autotune.cli.render import console, hanging, table, write_json
 from autotune.config.app import App, load_app
 from autotune.config.cluster import (
@@ -141,7 +141,7 @@ def _row(name: str, known: Cluster) -> list[str]:
 def init(
     name: Annotated[str, typer.Argument(help="The new definition: configs/clusters/NAME.toml")],
     mpi: Mpi = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Annotated[bool, opt("--force", "Replace an existing file.")] = False,
 ) -> None:
     """Write the definition of this machine, its launch options measured."""
     config_name(name, "the name of a cluster")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from autotune.api.target import find_target
 from autotune.cli import options as o
+from autotune.cli.options import opt
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, error_console, table, write_json
 from autotune.collectives.candidates import OPERATIONS
@@ -24,24 +23,15 @@ USUAL = "bcast,allreduce,reduce,allgather,alltoall"
 
 
 def collectives(
-    operations: Annotated[
-        str, typer.Option("--operations", metavar="A,B", help=f"Of {', '.join(OPERATIONS)}.")
-    ] = USUAL,
-    ranks: Annotated[
-        str, typer.Option("--ranks", metavar="N,M", help="Communicator sizes, each measured.")
-    ] = "2,4",
+    operations: Annotated[str, opt("--operations A,B", f"Of {', '.join(OPERATIONS)}.")] = USUAL,
+    ranks: Annotated[str, opt("--ranks N,M", "Communicator sizes, each measured.")] = "2,4",
     sizes: Annotated[
-        str | None,
-        typer.Option("--sizes", metavar="BYTES", help="8,64,1k or 8:1m. Default: 8 to 1M by 2."),
+        str | None, opt("--sizes BYTES", "8,64,1k or 8:1m. Default: 8 to 1M by 2.")
     ] = None,
-    pairs: Annotated[
-        int, typer.Option("--pairs", metavar="N", min=6, help="Pairs of the proof.")
-    ] = 12,
-    min_gain: Annotated[
-        float, typer.Option("--min-gain", metavar="PERCENT", min=0, max=50, help="Of an entry.")
-    ] = 5.0,
+    pairs: Annotated[int, opt("--pairs N", "Pairs of the proof.", min=6)] = 12,
+    min_gain: Annotated[float, opt("--min-gain PERCENT", "Of an entry.", min=0, max=50)] = 5.0,
     budget: o.Budget = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
+    seed: Annotated[int, opt("--seed N", "Seed of every random choice.", min=0)] = 0,
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
     guard: o.Guard = True,

@@ -16,6 +16,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from autotune.cli.options import opt
+
 HELP = "Find out how an MPI program should be started on this machine, honestly and in few runs."
 
 COMMANDS = {
@@ -141,8 +143,7 @@ def _version(wanted: bool) -> None:
 
 def _root(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        bool, opt("--version", "Print the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """Nothing to do before a command."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from autotune.api.target import find_target
-from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl
+from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.cli.render import WIDTH, console, table, write_json
 from autotune.config.app import load_app
 from autotune.config.cluster import load_cluster
@@ -133,9 +133,9 @@ def trace(
     ],
     mpi: Mpi = None,
     guard: Guard = True,
-    force: Annotated[bool, typer.Option("--force", help="Those that are there too.")] = False,
+    force: Annotated[bool, opt("--force", "Those that are there too.")] = False,
     run_recorded: Annotated[
-        bool, typer.Option("--run-recorded", help="With the arguments that the dataset's card has.")
+        bool, opt("--run-recorded", "With the arguments that the dataset's card has.")
     ] = False,
 ) -> None:
     """Trace one run of every cell: the features that prediction and classes need.
@@ -201,8 +201,7 @@ def classes(
         str, typer.Argument(metavar="DATASET", help="A name (autotune dataset list), or a folder.")
     ],
     number: Annotated[
-        int | None,
-        typer.Option("--classes", metavar="K", min=1, help="Default: as many as stand apart."),
+        int | None, opt("--classes K", "Default: as many as stand apart.", min=1)
     ] = None,
     json_out: JsonOut = None,
 ) -> None:
@@ -242,7 +241,7 @@ def export(
     studies: Annotated[
         list[str], typer.Argument(metavar="STUDY...", help="Numbers, or beginnings of hashes.")
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="A new folder.")],
+    out: Annotated[Path, opt("-o --out FOLDER", "A new folder.")],
     mpi: Mpi = None,
     store: StoreUrl = None,
 ) -> None:
@@ -278,11 +277,9 @@ def source_of(study: Study, mpi: str | None) -> Source:
 @dataset.command("import")
 def import_(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A dataset from elsewhere.")],
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Default: the card's name.")
-    ] = None,
+    name: Annotated[str | None, opt("--name NAME", "Default: the card's name.")] = None,
     user: Annotated[
-        bool, typer.Option("--user", help="Into your own datasets, found from every directory.")
+        bool, opt("--user", "Into your own datasets, found from every directory.")
     ] = False,
 ) -> None:
     """Check a dataset of another machine and copy it to datasets/NAME."""

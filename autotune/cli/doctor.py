@@ -12,7 +12,7 @@ import typer
 
 from autotune.cli.doctor_needs import needs
 from autotune.cli.finding import BAD, GOOD, NOTE, Finding
-from autotune.cli.options import ClusterName, JsonOut, Mpi
+from autotune.cli.options import ClusterName, JsonOut, Mpi, opt
 from autotune.cli.render import console, hanging, write_json
 from autotune.config.cluster import load_cluster
 from autotune.errors import AutotuneError
@@ -27,7 +27,7 @@ from runner.mpi.library import Library
 def doctor(
     cluster: ClusterName = "local",
     mpi: Mpi = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Start nothing.")] = False,
+    quick: Annotated[bool, opt("--quick", "Start nothing.")] = False,
     json_out: JsonOut = None,
 ) -> None:
     """Check this machine: MPI, start-up time, noise, foreign load, inherited settings.

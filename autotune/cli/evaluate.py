@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli import options as o
+from autotune.cli.options import opt
 from autotune.cli.render import console, error_console, table, write_json
 from autotune.cli.train import From, Named, Split
 from autotune.errors import UsageError
@@ -31,21 +32,13 @@ def predict(
     datasets: Named = None,
     from_: From = None,
     leave_out: Annotated[
-        str,
-        typer.Option(
-            "--leave-out",
-            metavar="WHAT",
-            help="program, or (does it carry over?) cluster, ranks or machine.",
-        ),
+        str, opt("--leave-out WHAT", "program, or (does it carry over?) cluster, ranks or machine.")
     ] = "program",
     models: Annotated[
-        list[str] | None,
-        typer.Option("--model", metavar="M", help="Only this model; may be repeated."),
+        list[str] | None, opt("--model M", "Only this model; may be repeated.")
     ] = None,
     split: Split = None,
-    picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE", help="The table as an SVG picture.")
-    ] = None,
+    picture: Annotated[Path | None, opt("--picture FILE", "The table as an SVG picture.")] = None,
     json_out: o.JsonOut = None,
 ) -> None:
     """Leave every program out in turn, predict its setting, and judge it by its recorded runs."""

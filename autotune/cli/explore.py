@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli import options as o
+from autotune.cli.options import opt
 from autotune.cli.progress import LiveLine
 from autotune.cli.render import (
     console,
@@ -36,19 +37,14 @@ def explore(
         str, typer.Argument(metavar="PLAN", help="A plan's name, or the path of its TOML file.")
     ],
     out: Annotated[
-        Path | None,
-        typer.Option("-o", "--out", metavar="FOLDER", help="Default: datasets/NAME of the plan."),
+        Path | None, opt("-o --out FOLDER", "Default: datasets/NAME of the plan.")
     ] = None,
-    cells: Annotated[
-        str | None,
-        typer.Option("--cells", metavar="KEY,KEY", help="Only these cells; default: all."),
-    ] = None,
+    cells: Annotated[str | None, opt("--cells KEY,KEY", "Only these cells; default: all.")] = None,
     budget: Annotated[
-        str | None,
-        typer.Option("--budget", metavar="TIME", help="Begin no block that would end later (30m)."),
+        str | None, opt("--budget TIME", "Begin no block that would end later (30m).")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show cells, settings and planned time.")
+        bool, opt("--dry-run", "Only show cells, settings and planned time.")
     ] = False,
     mpi: o.Mpi = None,
     guard: o.Guard = True,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
 from autotune.api.target import find_target
 from autotune.cli import options as o
+from autotune.cli.options import opt
 from autotune.cli.render import console, error_console, table, write_json
 from autotune.errors import UsageError
 from autotune.files import check_writable
@@ -29,9 +28,9 @@ _PRINTED_GROUPS = ("thesis", "extra")
 
 def features(
     program: o.Program = None,
-    out: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the features go.")
-    ] = Path("app_features.json"),
+    out: Annotated[Path, opt("--output -o FILE", "Where the features go.")] = Path(
+        "app_features.json"
+    ),
     app: o.AppName = None,
     input_name: o.InputName = None,
     ranks: o.Ranks = None,
@@ -45,14 +44,14 @@ def features(
     clean_env: o.CleanEnv = False,
     method: Annotated[
         Literal["auto", "pmpi", "mpi4py"],
-        typer.Option(
+        opt(
             "--method",
-            help="pmpi: the compiled profiling library, for any program; mpi4py: counting in "
+            "pmpi: the compiled profiling library, for any program; mpi4py: counting in "
             "Python; auto: the first that works.",
         ),
     ] = "auto",
     explain: Annotated[
-        bool, typer.Option("--list", help="Name, unit and definition of every feature; no run.")
+        bool, opt("--list", "Name, unit and definition of every feature; no run.")
     ] = False,
     guard: o.Guard = True,
     json_out: o.JsonOut = None,

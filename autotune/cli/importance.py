@@ -22,7 +22,7 @@ from autotune.anova.sources import STUDY, read_table
 from autotune.anova.table import Table
 from autotune.api.features import read_features
 from autotune.cli.anova import SourceOption, one_source
-from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.render import console, table, write_json
 from autotune.datasets import load
 from autotune.datasets.place import is_known
@@ -47,25 +47,19 @@ def importance_of(
         ),
     ] = None,
     from_: SourceOption = None,
-    cell: Annotated[
-        str | None, typer.Option("--cell", metavar="KEY", help="One cell of a dataset only.")
-    ] = None,
+    cell: Annotated[str | None, opt("--cell KEY", "One cell of a dataset only.")] = None,
     picture: Annotated[
-        Path | None,
-        typer.Option("--picture", metavar="FILE.html", help="Shares and landscapes, drawn."),
+        Path | None, opt("--picture FILE.html", "Shares and landscapes, drawn.")
     ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", metavar="N", min=1, help="Parameters to list.")
-    ] = 15,
+    limit: Annotated[int, opt("--limit N", "Parameters to list.", min=1)] = 15,
     features: Annotated[
         Path | None,
-        typer.Option(
-            "--features",
-            metavar="FILE",
-            help="From autotune features: parameters that the program does not use are left out.",
+        opt(
+            "--features FILE",
+            "From autotune features: parameters that the program does not use are left out.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
+    seed: Annotated[int, opt("--seed N", "Seed of every random choice.", min=0)] = 0,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:

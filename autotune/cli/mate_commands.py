@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from autotune.cli.options import opt
 from autotune.cli.render import console
 from autotune.errors import UsageError
 from autotune.files import write_text
@@ -21,11 +22,8 @@ def translate(
     program: Annotated[
         Path, typer.Argument(metavar="APP.py", help="An mpi4py program with #pragma mate lines.")
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="Default: APP_mate.py beside it."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    out: Annotated[Path | None, opt("-o --out FILE", "Default: APP_mate.py beside it.")] = None,
+    force: Annotated[bool, opt("--force", "Replace an existing file.")] = False,
 ) -> None:
     """Turn an annotated mpi4py program into one of the runtime.
 

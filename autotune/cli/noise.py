@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import typer
-
 from autotune.api.target import find_target
 from autotune.cli import options as o
+from autotune.cli.options import opt
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, table, write_json
 from autotune.stats import estimate_words
@@ -24,9 +23,7 @@ def noise(
     app: o.AppName = None,
     input_name: o.InputName = None,
     ranks: o.Ranks = None,
-    runs: Annotated[
-        int, typer.Option("--runs", metavar="N", min=FEWEST, help="Runs of the default.")
-    ] = 20,
+    runs: Annotated[int, opt("--runs N", "Runs of the default.", min=FEWEST)] = 20,
     budget: o.Budget = None,
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,

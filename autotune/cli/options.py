@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from runner.types import MetricChoice
+
+
+def opt(said: str, help: str, panel: str | None = None, **more: Any) -> Any:
+    """One option as its help shows it: ``"--budget TIME"``, ``"--ranks -n N"``, ``"--join"``.
+
+    ``panel`` is the heading under which the help lists it; ``more`` goes to :class:`typer.Option`.
+    """
+    words = said.split()
+    names = [word for word in words if word.startswith("-")]
+    value = " ".join(words[len(names) :]) or None
+    return typer.Option(*names, metavar=value, help=help, rich_help_panel=panel, **more)
+
 
 TARGET = "Target"
 Program = Annotated[
@@ -15,122 +27,65 @@ Program = Annotated[
         metavar="[-- PROGRAM ARGS]", help="Any MPI program, instead of --app.", show_default=False
     ),
 ]
-AppName = Annotated[
-    str | None,
-    typer.Option(
-        "--app", metavar="NAME", help="A known application (autotune apps).", rich_help_panel=TARGET
-    ),
-]
-InputName = Annotated[
-    str | None,
-    typer.Option(
-        "--input", metavar="I", help="Which input of the application.", rich_help_panel=TARGET
-    ),
-]
+AppName = Annotated[str | None, opt("--app NAME", "A known application (autotune apps).", TARGET)]
+InputName = Annotated[str | None, opt("--input I", "Which input of the application.", TARGET)]
 Ranks = Annotated[
     int | None,
-    typer.Option(
-        "--ranks",
-        "-n",
-        metavar="N",
-        min=1,
-        help="MPI processes; with workers in the space: cores in all.",
-        rich_help_panel=TARGET,
-    ),
+    opt("--ranks -n N", "MPI processes; with workers in the space: cores in all.", TARGET, min=1),
 ]
-ClusterName = Annotated[
-    str,
-    typer.Option(
-        "--cluster",
-        metavar="C",
-        help="Where it runs (autotune cluster list).",
-        rich_help_panel=TARGET,
-    ),
-]
+ClusterName = Annotated[str, opt("--cluster C", "Where it runs (autotune cluster list).", TARGET)]
 Mpi = Annotated[
     str | None,
-    typer.Option(
-        "--mpi",
-        metavar="P",
-        rich_help_panel=TARGET,
-        help="Which MPI: openmpi-5.0, mpich, or a directory. Default: the first found.",
+    opt(
+        "--mpi P",
+        "Which MPI: openmpi-5.0, mpich, or a directory. Default: the first found.",
+        TARGET,
     ),
 ]
 Metric = Annotated[
     str | None,
-    typer.Option(
-        "--metric",
-        metavar="RE",
-        rich_help_panel=TARGET,
-        help="Regular expression with one group (seconds), or json:KEY. Default: wall time.",
+    opt(
+        "--metric RE",
+        "Regular expression with one group (seconds), or json:KEY. Default: wall time.",
+        TARGET,
     ),
 ]
 Verify = Annotated[
     str | None,
-    typer.Option(
-        "--verify",
-        metavar="RE",
-        rich_help_panel=TARGET,
-        help="Regular expression that the output of a right run contains, or json:KEY.",
+    opt(
+        "--verify RE",
+        "Regular expression that the output of a right run contains, or json:KEY.",
+        TARGET,
     ),
 ]
 Choice = Annotated[
     MetricChoice | None,
-    typer.Option(
+    opt(
         "--metric-choice",
-        rich_help_panel=TARGET,
-        help="Which figure counts where --metric is found several times in one run. Default: max.",
+        "Which figure counts where --metric is found several times in one run. Default: max.",
+        TARGET,
     ),
 ]
 Stdin = Annotated[
     str | None,
-    typer.Option(
-        "--stdin",
-        metavar="FILE",
-        rich_help_panel=TARGET,
-        help="What rank 0 reads from its standard input. Default: nothing.",
-    ),
+    opt("--stdin FILE", "What rank 0 reads from its standard input. Default: nothing.", TARGET),
 ]
 Timeout = Annotated[
-    str | None,
-    typer.Option(
-        "--timeout",
-        metavar="TIME",
-        rich_help_panel=TARGET,
-        help="Longest run: seconds, or 90s, 10m, 2h.",
-    ),
+    str | None, opt("--timeout TIME", "Longest run: seconds, or 90s, 10m, 2h.", TARGET)
 ]
 CleanEnv = Annotated[
-    bool,
-    typer.Option(
-        "--clean-env",
-        rich_help_panel=TARGET,
-        help="Remove inherited MPI settings (variables, parameter files).",
-    ),
+    bool, opt("--clean-env", "Remove inherited MPI settings (variables, parameter files).", TARGET)
 ]
 StoreUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--store", metavar="URL", help="Results database (path or URL).", envvar="AUTOTUNE_STORE"
-    ),
+    str | None, opt("--store URL", "Results database (path or URL).", envvar="AUTOTUNE_STORE")
 ]
 JsonOut = Annotated[
-    str | None,
-    typer.Option(
-        "--json", metavar="FILE|-", help="Write the result as JSON ('-': standard output)."
-    ),
+    str | None, opt("--json FILE|-", "Write the result as JSON ('-': standard output).")
 ]
-Budget = Annotated[
-    str | None,
-    typer.Option("--budget", metavar="TIME", help="Machine time for all of it: 90s, 10m, 2h."),
-]
+Budget = Annotated[str | None, opt("--budget TIME", "Machine time for all of it: 90s, 10m, 2h.")]
 MaxRuns = Annotated[
-    int | None,
-    typer.Option("--runs", metavar="N", min=1, help="Launches for all of it, rejected ones too."),
+    int | None, opt("--runs N", "Launches for all of it, rejected ones too.", min=1)
 ]
 Guard = Annotated[
-    bool,
-    typer.Option(
-        "--guard/--no-guard", help="Reject runs during which other processes used the machine."
-    ),
+    bool, opt("--guard/--no-guard", "Reject runs during which other processes used the machine.")
 ]

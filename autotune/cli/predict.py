@@ -14,6 +14,7 @@ from autotune.api.predict import predict as predicted
 from autotune.api.predict import recorded_target, traced_on, traced_with
 from autotune.api.target import find_target
 from autotune.cli import options as o
+from autotune.cli.options import opt
 from autotune.cli.outcome import print_comparison
 from autotune.cli.predict_words import print_prediction
 from autotune.cli.progress import Progress
@@ -38,63 +39,36 @@ def predict(
     ],
     program: o.Program = None,
     model: Annotated[
-        str | None,
-        typer.Option(
-            "--model", metavar="FILE", help="Default: the one trained here, else the shipped one."
-        ),
+        str | None, opt("--model FILE", "Default: the one trained here, else the shipped one.")
     ] = None,
     params_file: Annotated[
-        Path | None,
-        typer.Option("--params-file", metavar="FILE", help="Write the setting for mpirun --tune."),
+        Path | None, opt("--params-file FILE", "Write the setting for mpirun --tune.")
     ] = None,
     unproven: Annotated[
-        bool,
-        typer.Option("--unproven", help="Write it although model and machine do not match."),
+        bool, opt("--unproven", "Write it although model and machine do not match.")
     ] = False,
     check: Annotated[
         bool,
-        typer.Option(
-            "--check",
-            rich_help_panel=CHECK,
-            help="Compare it with the default on this machine, on --app or -- PROGRAM.",
+        opt(
+            "--check", "Compare it with the default on this machine, on --app or -- PROGRAM.", CHECK
         ),
     ] = False,
     run_recorded: Annotated[
         bool,
-        typer.Option(
-            "--run-recorded",
-            rich_help_panel=CHECK,
-            help="Check with the command line that the features file holds.",
-        ),
+        opt("--run-recorded", "Check with the command line that the features file holds.", CHECK),
     ] = False,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            "--budget", metavar="TIME", rich_help_panel=CHECK, help="Machine time: 90s, 10m."
-        ),
-    ] = None,
+    budget: Annotated[str | None, opt("--budget TIME", "Machine time: 90s, 10m.", CHECK)] = None,
     runs: o.MaxRuns = None,
     min_gain: Annotated[
-        float,
-        typer.Option(
-            "--min-gain", metavar="PERCENT", min=0, max=50, help="The smallest gain worth naming."
-        ),
+        float, opt("--min-gain PERCENT", "The smallest gain worth naming.", min=0, max=50)
     ] = 2.0,
     app: o.AppName = None,
     input_name: o.InputName = None,
     ranks: o.Ranks = None,
-    space: Annotated[
-        str | None,
-        typer.Option("--space", metavar="NAME|FILE", help="Which parameters there are."),
-    ] = None,
+    space: Annotated[str | None, opt("--space NAME|FILE", "Which parameters there are.")] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(
-            "--cluster",
-            metavar="C",
-            help="Where it is to run; default: where it was traced.",
-            rich_help_panel=o.TARGET,
-        ),
+        opt("--cluster C", "Where it is to run; default: where it was traced.", o.TARGET),
     ] = None,
     mpi: o.Mpi = None,
     metric: o.Metric = None,

@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from autotune.cli.options import ClusterName, JsonOut, Mpi, StoreUrl
+from autotune.cli.options import ClusterName, JsonOut, Mpi, StoreUrl, opt
 from autotune.cli.render import console, error_console, hanging, table, write_json
 from autotune.config.cluster import load_cluster
 from autotune.config.find import user_config
@@ -34,49 +32,42 @@ def publish(
     cluster: ClusterName = "local",
     source: Annotated[
         str | None,
-        typer.Option(
-            "--from",
-            metavar="SOURCE",
-            help="study:ID, classwide:ID or collectives:ID. Default: the latest proven class-wide "
+        opt(
+            "--from SOURCE",
+            "study:ID, classwide:ID or collectives:ID. Default: the latest proven class-wide "
             "result.",
         ),
     ] = None,
     format_names: Annotated[
         list[str] | None,
-        typer.Option(
-            "--format",
-            "-f",
-            metavar="F",
-            help="May be repeated; --formats lists them all. Default: the user's own files.",
+        opt(
+            "--format -f F",
+            "May be repeated; --formats lists them all. Default: the user's own files.",
         ),
     ] = None,
     list_formats: Annotated[
-        bool, typer.Option("--formats", help="List the formats and what this MPI obeys.")
+        bool, opt("--formats", "List the formats and what this MPI obeys.")
     ] = False,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--out", metavar="FILE", help="Another place for it: a file, or a folder."
-        ),
+        Path | None, opt("-o --out FILE", "Another place for it: a file, or a folder.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the files; launch and write nothing.")
+        bool, opt("--dry-run", "Print the files; launch and write nothing.")
     ] = False,
     show_diff: Annotated[
-        bool, typer.Option("--diff", help="Print what would change; launch and write nothing.")
+        bool, opt("--diff", "Print what would change; launch and write nothing.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="In spite of doubts, or over a file edited by hand.")
+        bool, opt("--force", "In spite of doubts, or over a file edited by hand.")
     ] = False,
     unproven: Annotated[
-        bool, typer.Option("--unproven", help="Also formats that nothing here can prove.")
+        bool, opt("--unproven", "Also formats that nothing here can prove.")
     ] = False,
     spaces: Annotated[
         list[str] | None,
-        typer.Option(
-            "--space",
-            metavar="NAME|FILE",
-            help="Parameters it may have, beside those of the spaces here. May be repeated.",
+        opt(
+            "--space NAME|FILE",
+            "Parameters it may have, beside those of the spaces here. May be repeated.",
         ),
     ] = None,
     mpi: Mpi = None,

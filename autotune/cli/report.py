@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.render import console, write_json
 from autotune.errors import UsageError
 from autotune.files import write_text
@@ -22,17 +22,13 @@ def report(
         str | None, typer.Argument(metavar="STUDY", help="Its number, or its hash's beginning.")
     ] = None,
     cluster: Annotated[
-        str | None,
-        typer.Option("--cluster", metavar="NAME", help="All that was measured on a cluster."),
+        str | None, opt("--cluster NAME", "All that was measured on a cluster.")
     ] = None,
     dataset: Annotated[
-        str | None,
-        typer.Option("--dataset", metavar="NAME", help="With --cluster: its level means too."),
+        str | None, opt("--dataset NAME", "With --cluster: its level means too.")
     ] = None,
-    out: Annotated[
-        Path, typer.Option("-o", "--out", metavar="FILE.html", help="Where the page goes.")
-    ] = Path("report.html"),
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    out: Annotated[Path, opt("-o --out FILE.html", "Where the page goes.")] = Path("report.html"),
+    force: Annotated[bool, opt("--force", "Replace an existing file.")] = False,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:

@@ -10,6 +10,7 @@ import typer
 from autotune.api.compare import comparison_request
 from autotune.api.target import find_target
 from autotune.cli import options as o
+from autotune.cli.options import opt
 from autotune.cli.outcome import print_comparison
 from autotune.cli.progress import Progress
 from autotune.cli.render import console, error_console, table, write_json
@@ -33,19 +34,13 @@ from runner.lock import MachineLock
 from runner.mpi.discover import adapter as adapter_for
 from runner.types import LIBRARY, RunRecord, to_json
 
-SpaceName = Annotated[
-    str | None,
-    typer.Option("--space", metavar="NAME|FILE", help="Which parameters there are."),
-]
+SpaceName = Annotated[str | None, opt("--space NAME|FILE", "Which parameters there are.")]
 
 
 def run(
     program: o.Program = None,
     setting: Annotated[
-        str,
-        typer.Option(
-            "--setting", "-s", metavar="SETTING", help="default | name=value,... | @file | study:ID"
-        ),
+        str, opt("--setting -s SETTING", "default | name=value,... | @file | study:ID")
     ] = "default",
     app: o.AppName = None,
     input_name: o.InputName = None,
@@ -177,20 +172,16 @@ def compare(
     runs: o.MaxRuns = None,
     pairs: Annotated[
         int | None,
-        typer.Option(
-            "--pairs",
-            metavar="N",
+        opt(
+            "--pairs N",
+            f"Exactly N pairs, one look.  Default: looks at {', '.join(map(str, LOOKS))}.",
             min=6,
-            help=f"Exactly N pairs, one look.  Default: looks at {', '.join(map(str, LOOKS))}.",
         ),
     ] = None,
     min_gain: Annotated[
-        float,
-        typer.Option(
-            "--min-gain", metavar="PERCENT", min=0, max=50, help="The smallest gain worth naming."
-        ),
+        float, opt("--min-gain PERCENT", "The smallest gain worth naming.", min=0, max=50)
     ] = 2.0,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0)] = 0,
+    seed: Annotated[int, opt("--seed N", "Seed of every random choice.", min=0)] = 0,
     space: SpaceName = None,
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
@@ -201,9 +192,7 @@ def compare(
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
-    remeasure: Annotated[
-        bool, typer.Option("--remeasure", help="Start anew, not from stored pairs.")
-    ] = False,
+    remeasure: Annotated[bool, opt("--remeasure", "Start anew, not from stored pairs.")] = False,
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
 ) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from autotune.api.jobs import Crew, work
 from autotune.api.search import Search
 from autotune.cli import options as o
 from autotune.cli.conducted import conduct, finish, watch
+from autotune.cli.options import opt
 from autotune.errors import UsageError
 from autotune.files import check_writable
 from autotune.store import Store
@@ -28,130 +27,85 @@ def search(
     app: o.AppName = None,
     input_name: o.InputName = None,
     ranks: o.Ranks = None,
-    strategy: Annotated[
-        str,
-        typer.Option(
-            "--strategy", metavar="S", help=f"{', '.join(names())}.", rich_help_panel=SEARCH
-        ),
-    ] = "auto",
+    strategy: Annotated[str, opt("--strategy S", f"{', '.join(names())}.", SEARCH)] = "auto",
     space: Annotated[
         str | None,
-        typer.Option(
-            "--space",
-            metavar="NAME|FILE",
-            rich_help_panel=SEARCH,
-            help="What may vary; several joined by +. Default: that of the MPI.",
+        opt(
+            "--space NAME|FILE",
+            "What may vary; several joined by +. Default: that of the MPI.",
+            SEARCH,
         ),
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option(
-            "--trials",
-            metavar="N",
+        opt(
+            "--trials N",
+            f"Settings to try. Default: {DEFAULT_TRIALS}; no bound with --budget or --runs.",
+            SEARCH,
             min=1,
-            rich_help_panel=SEARCH,
-            help=f"Settings to try. Default: {DEFAULT_TRIALS}; no bound with --budget or --runs.",
         ),
     ] = None,
     budget: Annotated[
-        str | None,
-        typer.Option(
-            "--budget",
-            metavar="TIME",
-            rich_help_panel=SEARCH,
-            help="Machine time for all of it: 90s, 10m, 2h.",
-        ),
+        str | None, opt("--budget TIME", "Machine time for all of it: 90s, 10m, 2h.", SEARCH)
     ] = None,
     runs: o.MaxRuns = None,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Of all random choices.")
+        int, opt("--seed N", "Seed of every random choice; the same seed proposes the same.", min=0)
     ] = 0,
     preset: Annotated[
-        str | None,
-        typer.Option(
-            "--preset",
-            metavar="NAME",
-            rich_help_panel=SEARCH,
-            help="Options of the strategy by name: thesis (of ga).",
-        ),
+        str | None, opt("--preset NAME", "Options of the strategy by name: thesis (of ga).", SEARCH)
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(
-            "-O",
-            "--option",
-            metavar="NAME=VALUE",
-            rich_help_panel=SEARCH,
-            help="One option of the strategy; may be repeated.",
-        ),
+        opt("-O --option NAME=VALUE", "One option of the strategy; may be repeated.", SEARCH),
     ] = None,
     min_gain: Annotated[
-        float,
-        typer.Option(
-            "--min-gain", metavar="PERCENT", min=0, max=50, help="The smallest gain worth naming."
-        ),
+        float, opt("--min-gain PERCENT", "The smallest gain worth naming.", min=0, max=50)
     ] = 2.0,
     remeasure: Annotated[
-        bool, typer.Option("--remeasure", help="Use nothing that other studies measured.")
+        bool, opt("--remeasure", "Use nothing that other studies measured.")
     ] = False,
     features: Annotated[
         Path | None,
-        typer.Option(
-            "--features",
-            metavar="FILE",
-            rich_help_panel=SEARCH,
-            help="From autotune features: the settings predicted for it are tried first.",
+        opt(
+            "--features FILE",
+            "From autotune features: the settings predicted for it are tried first.",
+            SEARCH,
         ),
     ] = None,
     join: Annotated[
         bool,
-        typer.Option(
+        opt(
             "--join",
-            rich_help_panel=WORKERS,
-            help="Other workers take part (autotune worker STUDY): trials are shared, each worker "
+            "Other workers take part (autotune worker STUDY): trials are shared, each worker "
             "compares on its own place, one of them proves.",
+            WORKERS,
         ),
     ] = False,
     scheduler: Annotated[
         str | None,
-        typer.Option(
-            "--scheduler",
-            metavar="S",
-            rich_help_panel=WORKERS,
-            help="Start workers as jobs instead of measuring here: local or slurm.",
+        opt(
+            "--scheduler S",
+            "Start workers as jobs instead of measuring here: local or slurm.",
+            WORKERS,
         ),
     ] = None,
-    workers: Annotated[
-        int,
-        typer.Option(
-            "--workers", metavar="N", min=1, rich_help_panel=WORKERS, help="How many of them."
-        ),
-    ] = 1,
-    nodes_per_trial: Annotated[
-        int,
-        typer.Option(
-            "--nodes-per-trial", metavar="N", min=1, rich_help_panel=WORKERS, help="For each."
-        ),
-    ] = 1,
-    walltime: Annotated[
-        str | None,
-        typer.Option("--walltime", metavar="TIME", rich_help_panel=WORKERS, help="Of a job: 2h."),
-    ] = None,
+    workers: Annotated[int, opt("--workers N", "How many of them.", WORKERS, min=1)] = 1,
+    nodes_per_trial: Annotated[int, opt("--nodes-per-trial N", "For each.", WORKERS, min=1)] = 1,
+    walltime: Annotated[str | None, opt("--walltime TIME", "Of a job: 2h.", WORKERS)] = None,
     job_option: Annotated[
         list[str] | None,
-        typer.Option(
-            "--job-option",
-            metavar="WORD",
-            rich_help_panel=WORKERS,
-            help="For the scheduler, such as --partition=p; may be repeated.",
+        opt(
+            "--job-option WORD",
+            "For the scheduler, such as --partition=p; may be repeated.",
+            WORKERS,
         ),
     ] = None,
     params_file: Annotated[
         Path | None,
-        typer.Option(
-            "--params-file",
-            metavar="FILE",
-            help="Where a proven setting goes. Default: autotune-APP-STUDY.conf here.",
+        opt(
+            "--params-file FILE",
+            "Where a proven setting goes. Default: autotune-APP-STUDY.conf here.",
         ),
     ] = None,
     cluster: o.ClusterName = "local",

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from autotune.cli.options import JsonOut, Mpi
+from autotune.cli.options import JsonOut, Mpi, opt
 from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError
 from autotune.files import write_text
@@ -38,7 +38,7 @@ def list_spaces(json_out: JsonOut = None) -> None:
 @space.command("show")
 def show(
     name: Annotated[str, typer.Argument(help="A space; several joined by +.")],
-    ranks: Annotated[int, typer.Option("--ranks", "-n", min=1, help="For conditions.")] = 2,
+    ranks: Annotated[int, opt("--ranks -n", "For conditions.", min=1)] = 2,
     mpi: Mpi = None,
     json_out: JsonOut = None,
 ) -> None:
@@ -114,14 +114,9 @@ def discover_parameters(
     pattern: Annotated[
         str | None, typer.Argument(help="Part of a name, or a glob such as 'btl_sm_*'.")
     ] = None,
-    level: Annotated[
-        int, typer.Option("--level", min=1, max=9, help="Open MPI's own grade; 9 is all.")
-    ] = 9,
-    out: Annotated[
-        Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="Write a space file to start from."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    level: Annotated[int, opt("--level", "Open MPI's own grade; 9 is all.", min=1, max=9)] = 9,
+    out: Annotated[Path | None, opt("-o --out FILE", "Write a space file to start from.")] = None,
+    force: Annotated[bool, opt("--force", "Replace an existing file.")] = False,
     mpi: Mpi = None,
     json_out: JsonOut = None,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from autotune.api.status import state_of
-from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.render import console, table, write_json
 from autotune.store import Store
 from autotune.study.conduct import FINISHED
@@ -28,10 +28,9 @@ EVERY_S = 2.0
 
 def status(
     study: Annotated[
-        str | None,
-        typer.Argument(metavar="STUDY", help="Default: the newest study."),
+        str | None, typer.Argument(metavar="STUDY", help="Default: the newest study.")
     ] = None,
-    live: Annotated[bool, typer.Option("--live", help="Again and again until it is over.")] = False,
+    live: Annotated[bool, opt("--live", "Again and again until it is over.")] = False,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:

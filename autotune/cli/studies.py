@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from autotune.cli.noise import print_noise
-from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.outcome import print_comparison, print_result
 from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError
@@ -59,8 +59,8 @@ def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
 
 def show(
     study: StudyName,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="How many settings to list.")] = 10,
-    whole: Annotated[bool, typer.Option("--whole", help="List settings with every name.")] = False,
+    limit: Annotated[int, opt("--limit", "How many settings to list.", min=1)] = 10,
+    whole: Annotated[bool, opt("--whole", "List settings with every name.")] = False,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:
@@ -149,16 +149,13 @@ def _print_key(study: Study) -> None:
 
 def export(
     study: StudyName,
-    to: Annotated[
-        str, typer.Option("--to", metavar="FORMAT", help="csv, parquet or optuna.")
-    ] = "csv",
+    to: Annotated[str, opt("--to FORMAT", "csv, parquet or optuna.")] = "csv",
     out: Annotated[
-        Path | None,
-        typer.Option("-o", "--out", metavar="FILE", help="Default: autotune-STUDY.FORMAT here."),
+        Path | None, opt("-o --out FILE", "Default: autotune-STUDY.FORMAT here.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Annotated[bool, opt("--force", "Replace an existing file.")] = False,
     output: Annotated[
-        bool, typer.Option("--output", help="csv, parquet: also what the programs printed.")
+        bool, opt("--output", "csv, parquet: also what the programs printed.")
     ] = False,
     store: StoreUrl = None,
 ) -> None:

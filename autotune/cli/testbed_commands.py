@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.options import JsonOut
+from autotune.cli.options import JsonOut, opt
 from autotune.cli.render import console, table, write_json
 from autotune.config.cluster import check_testbed_name
 from autotune.errors import UsageError
@@ -22,9 +22,7 @@ testbed = typer.Typer(
     no_args_is_help=True,
 )
 
-Name = Annotated[
-    str, typer.Option("--name", metavar="NAME", help="Which testbed; several may be up.")
-]
+Name = Annotated[str, opt("--name NAME", "Which testbed; several may be up.")]
 
 _LATENCY = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)\s*(us|ms|s)")
 _RATE = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)\s*([kmg])(?:bit|bps)?", re.IGNORECASE)
@@ -58,20 +56,13 @@ def parse_rate(text: str) -> int:
 
 @testbed.command("up")
 def up(
-    nodes: Annotated[int, typer.Option("--nodes", metavar="N", help="Nodes.")] = 2,
-    latency: Annotated[
-        str, typer.Option("--latency", metavar="TIME", help="Each way: 100us, 1ms, 0.")
-    ] = "1ms",
-    rate: Annotated[
-        str, typer.Option("--rate", metavar="RATE", help="Of each link: 1gbit, 100mbit, unlimited.")
-    ] = "1gbit",
+    nodes: Annotated[int, opt("--nodes N", "Nodes.")] = 2,
+    latency: Annotated[str, opt("--latency TIME", "Each way: 100us, 1ms, 0.")] = "1ms",
+    rate: Annotated[str, opt("--rate RATE", "Of each link: 1gbit, 100mbit, unlimited.")] = "1gbit",
     cores: Annotated[
-        int | None,
-        typer.Option("--cores", metavar="N", help="Of each node.  Default: equal shares of all."),
+        int | None, opt("--cores N", "Of each node.  Default: equal shares of all.")
     ] = None,
-    mtu: Annotated[
-        int, typer.Option("--mtu", metavar="BYTES", help="Small packets cost the delay line CPU.")
-    ] = 65520,
+    mtu: Annotated[int, opt("--mtu BYTES", "Small packets cost the delay line CPU.")] = 65520,
     name: Name = tb.DEFAULT_NAME,
     json_out: JsonOut = None,
 ) -> None:
@@ -93,14 +84,12 @@ def up(
 
 @testbed.command("status")
 def status(
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Only this one.")
-    ] = None,
+    name: Annotated[str | None, opt("--name NAME", "Only this one.")] = None,
     measure: Annotated[
         bool | None,
-        typer.Option(
+        opt(
             "--measure/--no-measure",
-            help="Measure what it can be trusted for. Default: unless something else is measured "
+            "Measure what it can be trusted for. Default: unless something else is measured "
             "now; --measure waits for its end.",
             show_default=False,
         ),
@@ -128,9 +117,7 @@ def status(
 
 @testbed.command("down")
 def down(
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Only this one; default: all.")
-    ] = None,
+    name: Annotated[str | None, opt("--name NAME", "Only this one; default: all.")] = None,
     json_out: JsonOut = None,
 ) -> None:
     """Take testbeds down and clean what is left of broken ones.  Nothing to do is no error."""
@@ -149,8 +136,7 @@ def down(
 @testbed.command("run", context_settings={"ignore_unknown_options": True})
 def run(
     command: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="-- mpirun ... | -- COMMAND", show_default=False),
+        list[str] | None, typer.Argument(metavar="-- mpirun ... | -- COMMAND", show_default=False)
     ] = None,
     name: Name = tb.DEFAULT_NAME,
     json_out: JsonOut = None,

@@ -13,6 +13,7 @@ import typer
 
 from autotune.api.features import read_features
 from autotune.cli import options as o
+from autotune.cli.options import opt
 from autotune.cli.progress import Status
 from autotune.cli.render import console, error_console, table, write_json
 from autotune.errors import UsageError
@@ -27,15 +28,9 @@ _NO_SEARCH = ("run", "noise", "compare")
 Launch = tuple[str | tuple[str, ...], str | None, int, str]
 """A name or a command line, the input, the ranks, and the MPI."""
 From = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--from", metavar="DATASET", help="A recorded dataset (name or folder); may be repeated."
-    ),
+    list[str] | None, opt("--from DATASET", "A recorded dataset (name or folder); may be repeated.")
 ]
-Split = Annotated[
-    str | None,
-    typer.Option("--split", metavar="S", help="Only cells of this split: design or report."),
-]
+Split = Annotated[str | None, opt("--split S", "Only cells of this split: design or report.")]
 
 
 Named = Annotated[
@@ -49,25 +44,18 @@ def train(
     store: o.StoreUrl = None,
     features: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--features",
-            metavar="FILE",
-            help="With --store: features of a program whose studies are learned from; repeated.",
+        opt(
+            "--features FILE",
+            "With --store: features of a program whose studies are learned from; repeated.",
         ),
     ] = None,
-    model: Annotated[
-        str, typer.Option("--model", metavar="M", help="auto, knn, mlp, ranking or exposure.")
-    ] = "auto",
+    model: Annotated[str, opt("--model M", "auto, knn, mlp, ranking or exposure.")] = "auto",
     preset: Annotated[
-        str | None,
-        typer.Option("--preset", metavar="NAME", help="thesis: the plain form of knn or mlp."),
+        str | None, opt("--preset NAME", "thesis: the plain form of knn or mlp.")
     ] = None,
     split: Split = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Default: where autotune predict looks first."
-        ),
+        Path | None, opt("--output -o FILE", "Default: where autotune predict looks first.")
     ] = None,
     json_out: o.JsonOut = None,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.options import JsonOut
+from autotune.cli.options import JsonOut, opt
 from autotune.cli.render import console, write_json
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.publish.record import forget, published
@@ -18,11 +18,9 @@ def unpublish(
     files: Annotated[
         list[Path] | None, typer.Argument(metavar="FILE...", help="Published files.")
     ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="All files that you have published.")
-    ] = False,
+    everything: Annotated[bool, opt("--all", "All files that you have published.")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Also a file that was edited since (it is kept).")
+        bool, opt("--force", "Also a file that was edited since (it is kept).")
     ] = False,
     json_out: JsonOut = None,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl
+from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.cli.progress import Progress
 from autotune.cli.publish import waiting
 from autotune.cli.render import console, error_console, hanging, write_json
@@ -40,30 +40,26 @@ def verify_published(
         typer.Argument(metavar="FILE...", help="Default: all that you have published."),
     ] = None,
     compare: Annotated[
-        bool,
-        typer.Option("--compare/--no-compare", help="Measure again against the default."),
+        bool, opt("--compare/--no-compare", "Measure again against the default.")
     ] = True,
     pairs: Annotated[
-        int,
-        typer.Option("--pairs", metavar="N", min=6, max=10_000, help="At most, for each program."),
+        int, opt("--pairs N", "At most, for each program.", min=6, max=10_000)
     ] = PAIRS,
     budget: Annotated[
-        str | None,
-        typer.Option("--budget", metavar="TIME", help="Machine time for each program: 90s, 10m."),
+        str | None, opt("--budget TIME", "Machine time for each program: 90s, 10m.")
     ] = None,
     run_recorded: Annotated[
         bool,
-        typer.Option(
+        opt(
             "--run-recorded",
-            help="Compare also with programs that only the file names: runs its command line.",
+            "Compare also with programs that only the file names: runs its command line.",
         ),
     ] = False,
     spaces: Annotated[
         list[str] | None,
-        typer.Option(
-            "--space",
-            metavar="NAME|FILE",
-            help="Parameters a file may have, beside those of the spaces here. May be repeated.",
+        opt(
+            "--space NAME|FILE",
+            "Parameters a file may have, beside those of the spaces here. May be repeated.",
         ),
     ] = None,
     mpi: Mpi = None,

@@ -11,6 +11,7 @@ from autotune.api.search import Search
 from autotune.api.worker import request_of
 from autotune.cli import options as o
 from autotune.cli.conducted import conduct, watch
+from autotune.cli.options import opt
 from autotune.files import check_writable
 from autotune.store import Store
 
@@ -21,14 +22,13 @@ def worker(
     ],
     guard: Annotated[
         bool | None,
-        typer.Option(
+        opt(
             "--guard/--no-guard",
-            help="Reject runs during which other processes were busy.  Default: as the study says.",
+            "Reject runs during which other processes were busy.  Default: as the study says.",
         ),
     ] = None,
     trust: Annotated[
-        bool,
-        typer.Option("--trust", help="Run what the study asks for, whoever wrote it there."),
+        bool, opt("--trust", "Run what the study asks for, whoever wrote it there.")
     ] = False,
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
