@@ -1,21 +1,84 @@
-"""Features of a traced run, read from a file."""
+"""Features of a program: from one traced run, or from a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal
 
+from autotune.api.target import to_stderr
 from autotune.errors import UsageError
-
-if TYPE_CHECKING:
-    from runner.trace import Features
+from autotune.study.target import Target
+from autotune.study.target_request import Say
+from runner.launch import Runner
+from runner.lock import MachineLock
+from runner.machine import describe
+from runner.mpi.discover import adapter as adapter_for
+from runner.trace import (
+    Features,
+    FeaturesError,
+    load_features,
+)
+from runner.trace.compute import feature_values, nodes
+from runner.trace.run import NotTraceable, Traced, trace
 
 
 def read_features(path: Path) -> Features:
     """A features file; what is wrong with it is wrong input (UsageError)."""
-    from runner.trace import FeaturesError, load_features
-
     try:
         return load_features(path)
     except FeaturesError as problem:
         raise UsageError(str(problem)) from None
+
+
+def traced_features(
+    target: Target,
+    method: Literal["auto", "pmpi", "mpi4py"] = "auto",
+    guard: bool = True,
+    tell: Say = to_stderr,
+) -> tuple[Features, Traced]:
+    """One traced run of a target; ``tell`` is told what is done.
+
+    Raises UsageError where it cannot be traced.
+    """
+    spec = target.spec(None)
+    cpus = target.cluster.cpu_set
+    with (
+        MachineLock("exclusive", cpus=cpus, on_wait=lambda who: tell(f"waiting for {who}")),
+        Runner(
+            adapter_for(target.library),
+            guard=guard,
+            own_processes=target.cluster.own_processes,
+            cpus=cpus,
+        ) as runner,
+    ):
+        tell(f"tracing one run of {target.app.name} on {target.ranks} ranks")
+        try:
+            traced = trace(runner, spec, method, tell)
+        except NotTraceable as problem:
+            raise UsageError(str(problem)) from None
+    return features_of(target, traced), traced
+
+
+def features_of(target: Target, traced: Traced) -> Features:
+    """The features file's content for a traced run of a target."""
+    machine = describe()
+    return Features(
+        values=feature_values(traced.ranks, target.cores),
+        argv=target.program,
+        cwd=target.cwd,
+        ranks=target.ranks,
+        nodes=nodes(traced.ranks),
+        cores=target.cores,
+        mpi_name=target.library.family,
+        mpi_version=target.library.version,
+        machine={
+            "fingerprint": machine.fingerprint,
+            "cpu_model": machine.cpu_model,
+            "hostname": machine.hostname,
+        },
+        wall_s=max(rank.wall_ns for rank in traced.ranks) / 1e9,
+        method=traced.method,
+        app=None if target.app.literal else target.app.name,
+        input=target.input,
+        cluster=target.cluster.name,
+    )

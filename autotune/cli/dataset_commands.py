@@ -9,26 +9,23 @@ from typing import Annotated, Any
 
 import typer
 
+from autotune.api.export import source_of
+from autotune.api.features import traced_features
 from autotune.api.target import find_target
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.cli.render import WIDTH, console, table, write_json
-from autotune.config.app import load_app
-from autotune.config.cluster import load_cluster
 from autotune.datasets.card import Cell, read_card
 from autotune.datasets.dataset import FEATURES, load
 from autotune.datasets.describe import CellWords, Description
 from autotune.datasets.describe import describe as described
-from autotune.datasets.exchange import Source, import_folder
 from autotune.datasets.exchange import export as exported
+from autotune.datasets.exchange import import_folder
 from autotune.datasets.place import FOLDER, is_shipped, listing, own_folder
 from autotune.datasets.prepare import with_args
 from autotune.errors import UsageError
-from autotune.space import load_space
-from autotune.space.trust import check_config_name
-from autotune.store import Store, Study
+from autotune.store import Store
 from autotune.study.target_request import TargetRequest
 from autotune.words import beginning, count, percent, seconds
-from runner.mpi.discover import find, launcher_of
 
 dataset = typer.Typer(help="Measured runs as files (docs/datasets.md).", no_args_is_help=True)
 MIB = 1 << 20
@@ -142,7 +139,6 @@ def trace(
 
     The programs are those of this name here; arguments from the dataset are used on demand only.
     """
-    from autotune.cli.features import traced_features
 
     found = load(name)
     place = found.folder / FEATURES
@@ -250,28 +246,6 @@ def export(
         sources = [source_of(opened.find_study(study), mpi) for study in studies]
         made = exported(sources, opened, out)
     console().print(f"wrote {out}: {len(made.runs())} runs", markup=False)
-
-
-def source_of(study: Study, mpi: str | None) -> Source:
-    """The study's space as it is here, under its own MPI; refused where it is another by now."""
-    key = study.key
-    mpi = mpi or launcher_of(key.mpi.family, key.mpi.version)
-    origin = f"study {study.hash[:12]}"
-    cluster = load_cluster(check_config_name("clusters", key.cluster, origin))
-    facts = {"ranks": key.ranks, "cores": cluster.total_cores, "nodes": cluster.nodes}
-    try:
-        name = check_config_name("apps", key.app.name, origin)
-        told = dict(load_app(name).input(key.app.input).facts)
-    except UsageError:
-        told = {}  # A program of the command line tells nothing about its input.
-    name = check_config_name("spaces", key.space_name, origin)
-    space = load_space(name, library=find(mpi), facts=facts, app_facts=told)
-    if space.hash != key.space_hash:
-        raise UsageError(
-            f"study {study.hash[:12]} searched another space {key.space_name} than there is here "
-            "now: the file, the MPI or the cluster has changed (choose the MPI with --mpi)"
-        )
-    return Source(study, space)
 
 
 @dataset.command("import")

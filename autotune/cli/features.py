@@ -5,23 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
+from autotune.api.features import traced_features
 from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.cli.render import console, error_console, table, write_json
-from autotune.errors import UsageError
 from autotune.files import check_writable
 from autotune.study.failure import failure_lines
-from autotune.study.target import Target
 from autotune.study.target_request import TargetRequest
 from autotune.words import count, seconds
-from runner.launch import Runner
-from runner.lock import MachineLock
-from runner.machine import describe
-from runner.mpi.discover import adapter as adapter_for
 from runner.trace import FEATURES, SPECS, Features
-from runner.trace.compute import feature_values, nodes
-from runner.trace.run import NotTraceable, Traced, trace
+from runner.trace.run import Traced
 
 _PRINTED_GROUPS = ("thesis", "extra")
 
@@ -76,59 +70,6 @@ def features(
     if json_out != "-":
         _print(found, traced)
         console().print(f"features written to {out}", markup=False, soft_wrap=True)
-
-
-def traced_features(
-    target: Target, method: Literal["auto", "pmpi", "mpi4py"] = "auto", guard: bool = True
-) -> tuple[Features, Traced]:
-    """One traced run of a target; raises UsageError where it cannot be traced."""
-    out = error_console()
-
-    def tell(words: str) -> None:
-        out.print(words, markup=False)
-
-    spec = target.spec(None)
-    cpus = target.cluster.cpu_set
-    with (
-        MachineLock("exclusive", cpus=cpus, on_wait=lambda who: tell(f"waiting for {who}")),
-        Runner(
-            adapter_for(target.library),
-            guard=guard,
-            own_processes=target.cluster.own_processes,
-            cpus=cpus,
-        ) as runner,
-    ):
-        tell(f"tracing one run of {target.app.name} on {target.ranks} ranks")
-        try:
-            traced = trace(runner, spec, method, tell)
-        except NotTraceable as problem:
-            raise UsageError(str(problem)) from None
-    return features_of(target, traced), traced
-
-
-def features_of(target: Target, traced: Traced) -> Features:
-    """The features file's content for a traced run of a target."""
-    machine = describe()
-    return Features(
-        values=feature_values(traced.ranks, target.cores),
-        argv=target.program,
-        cwd=target.cwd,
-        ranks=target.ranks,
-        nodes=nodes(traced.ranks),
-        cores=target.cores,
-        mpi_name=target.library.family,
-        mpi_version=target.library.version,
-        machine={
-            "fingerprint": machine.fingerprint,
-            "cpu_model": machine.cpu_model,
-            "hostname": machine.hostname,
-        },
-        wall_s=max(rank.wall_ns for rank in traced.ranks) / 1e9,
-        method=traced.method,
-        app=None if target.app.literal else target.app.name,
-        input=target.input,
-        cluster=target.cluster.name,
-    )
 
 
 def _print(found: Features, traced: Traced) -> None:

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from autotune.anova.result import RESULTS, ClasswideResult
+from autotune.api.export import source_of
 from autotune.api.predict import traced_on
 from autotune.cli import main
-from autotune.cli.dataset_commands import source_of
 from autotune.config.cluster import load_cluster
 from autotune.datasets import load
 from autotune.errors import AutotuneError, UsageError, WorkError

@@ -11,7 +11,7 @@ import sys
 from sqlalchemy import create_engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from autotune.cli.finding import GOOD, NOTE, Finding
+from autotune.api.finding import GOOD, NOTE, Finding
 from autotune.errors import UsageError
 from autotune.store.location import Location, locate, mask
 from runner.errors import RunnerError

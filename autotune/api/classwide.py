@@ -1,0 +1,149 @@
+"""One setting for a class of programs: which programs, and the result with its evidence."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Sequence
+from typing import Any
+
+from autotune.anova.classwide import Choice
+from autotune.anova.pairs import Program
+from autotune.anova.prove import Proof
+from autotune.anova.result import ClasswideResult, Status
+from autotune.anova.sources import dataset_table
+from autotune.anova.table import Table
+from autotune.api.target import find_target
+from autotune.datasets import Cell, Dataset
+from autotune.datasets.prepare import with_args
+from autotune.errors import UsageError
+from autotune.space import DEFAULT
+from autotune.space.trust import check_config_name, check_value
+from autotune.study.target_request import TargetRequest
+from runner.machine import describe
+
+
+def found_class(dataset: str, number: int, count: int | None, apps: str | None) -> set[str]:
+    """The keys of the cells of one class."""
+    from autotune.prediction.classes import find_classes
+    from autotune.prediction.sources import training_set
+
+    if apps is not None:
+        raise UsageError("--class and --apps both say what the class is; give one of them")
+    found = find_classes(training_set([dataset]).examples, count).classes
+    if number > len(found):
+        raise UsageError(
+            f"--class {number}: there are {len(found)} (autotune dataset classes {dataset})"
+        )
+    return set(found[number - 1].cells)
+
+
+def class_of(
+    recorded: Dataset, apps: Sequence[str], held: Sequence[str], keys: set[str] | None = None
+) -> tuple[Table, list[Cell]]:
+    """The table of the class and its cells, without the programs that are held out; ``keys``: only
+    these cells."""
+    both = sorted(set(apps) & set(held))
+    if both:
+        raise UsageError(f"{', '.join(both)}: in --apps and in --held-out; it can only be one")
+    named = [cell for cell in recorded.cells if keys is None or cell.key in keys]
+    chosen = [cell for cell in named if cell.app not in held]
+    if not chosen:
+        raise UsageError(f"dataset {recorded.name}: every program is held out; none is left")
+    found = dataset_table(recorded, chosen, apps)
+    return found, [cell for cell in chosen if cell.key in found.cells]
+
+
+def member(cell: Cell, cluster: str, mpi: str | None, space: str | None) -> Program:
+    """A cell of a dataset as a program here.  Raises UsageError for what is not known here."""
+    origin = f"the card of the dataset, cell {cell.key}"
+    name = check_config_name("apps", cell.app, origin)
+    target = find_target(_words_of(name, cell.input or None, cell.ranks, cluster, mpi))
+    if cell.args is not None:
+        for word in cell.args:
+            check_value("args", word, origin)
+        app = with_args(target.app, cell.input or target.app.usual_input, cell.args)
+        target = dataclasses.replace(target, app=app)
+    return Program(target, target.space(space), held_out=False)
+
+
+def outsider(words: Sequence[str], cluster: str, mpi: str | None, space: str | None) -> Program:
+    """A program that is held out, from the words APP, INPUT and RANKS."""
+    name, given, ranks = (*words, *[""] * (3 - len(words)))[:3]
+    if len(words) > 3 or (ranks and not ranks.isdigit()):
+        raise UsageError(
+            f"--held-out {':'.join(words)!r} is not understood; expected APP, APP:INPUT or "
+            "APP:INPUT:RANKS"
+        )
+    asked = _words_of(name, given or None, int(ranks) if ranks else None, cluster, mpi)
+    target = find_target(asked)
+    return Program(target, target.space(space), held_out=True)
+
+
+def _words_of(
+    app: str, given: str | None, ranks: int | None, cluster: str, mpi: str | None
+) -> TargetRequest:
+    return TargetRequest(
+        app=app, input=given, ranks=ranks, cluster=cluster, mpi=mpi, command="classwide"
+    )
+
+
+def result_of(
+    recorded: Dataset,
+    choice: Choice,
+    proof: Proof | None,
+    programs: Sequence[Program],
+    cluster: str,
+    guard: bool,
+) -> ClasswideResult:
+    """What is published of it; ``proof`` is None where nothing was measured."""
+    library = programs[0].target.library if programs else None
+    mpi = {"name": library.family, "version": library.version} if library else {}
+    shared: dict[str, Any] = {
+        "cluster": cluster,
+        "machine": describe().fingerprint if programs else recorded.card.machine.fingerprint,
+        "mpi": mpi,
+        "space": programs[0].space.name if programs else "",
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "source": f"dataset {recorded.name}",
+        "scores": tuple(row.to_json() for row in choice.rows),
+        "warnings": choice.warnings,
+    }
+    if proof is None:
+        nothing = choice.setting == DEFAULT
+        return ClasswideResult(
+            status="keep_default" if nothing else "unproven",
+            setting=choice.setting,
+            method=choice.method,
+            why=choice.why,
+            **shared,
+        )
+    status: Status = "recommended" if proof.proven else "keep_default"
+    if not guard:
+        status = "unguarded"
+    stands = status == "keep_default"
+    return ClasswideResult(
+        status=status,
+        setting=DEFAULT if stands else proof.setting,
+        method="default" if stands else choice.method,
+        why=proof.why,
+        evidence=proof.evidence,
+        margin=proof.margin,
+        held_out_shows=proof.held_out_shows,
+        pruned=proof.pruned.without,
+        pruned_unclear=proof.pruned.unclear,
+        not_pruned=proof.pruned.unproven,
+        next_step=proof.next_step,
+        **_means(proof),
+        **shared,
+    )
+
+
+def _means(proof: Proof) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if proof.gain is not None:
+        found |= {"gain": proof.gain.gain, "lo": proof.gain.lo, "hi": proof.gain.hi}
+    if proof.held_out is not None:
+        held = proof.held_out
+        found |= {"held_out_gain": held.gain, "held_out_lo": held.lo, "held_out_hi": held.hi}
+    return found

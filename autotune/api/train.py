@@ -1,0 +1,92 @@
+"""Studies of traced programs as training data."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autotune.api.export import source_of
+from autotune.api.features import read_features
+from autotune.api.target import to_stderr
+from autotune.datasets.exchange import export
+from autotune.errors import UsageError
+from autotune.store import Store
+from autotune.study.target_request import Say
+
+if TYPE_CHECKING:
+    from autotune.store import Study
+    from runner.trace import Features
+
+_NO_SEARCH = ("run", "noise", "compare")
+"""Studies of single settings: nothing to learn from."""
+Launch = tuple[str | tuple[str, ...], str | None, int, str]
+"""A name or a command line, the input, the ranks, and the MPI."""
+
+
+def dataset_of_traced(
+    store: str | None, files: Sequence[Path], folder: Path, say: Say = to_stderr
+) -> Path:
+    """The studies of the traced programs as a dataset with features, in ``folder``.
+
+    ``files`` are features files; ``say`` is told which studies are left out, and why.  Raises
+    UsageError where there is nothing to learn from.
+    """
+
+    if not files:
+        raise UsageError(
+            "nothing to learn from: autotune train --from DATASET, or\n"
+            "autotune train --store URL --features FILE --features FILE ..."
+        )
+    traced = {_launch_of(found): found for found in map(read_features, files)}
+    with Store.open_to_read(store) as opened:
+        listed = [opened.get_study(line.id) for line in opened.studies()]
+        # A name is that of a known application only where the features have it: a program of the
+        # command line is told by its words.
+        of_study = {s.hash: next((k for k in _launches_of(s) if k in traced), None) for s in listed}
+        studies = [s for s in listed if of_study[s.hash] and s.key.strategy not in _NO_SEARCH]
+        sources, problems = [], []
+        for study in studies:
+            try:
+                sources.append(source_of(study, None))
+            except UsageError as problem:
+                problems.append(str(problem))
+        if not sources:
+            names = ", ".join(
+                f"{_what(found)} on {found.ranks} ranks with {found.mpi_name}"
+                for found in traced.values()
+            )
+            raise UsageError(
+                "the results database has no search of a program with these features "
+                f"({names}); see: autotune studies" + "".join(f"\n{said}" for said in problems)
+            )
+        for said in problems:
+            say(f"left out: {said}")
+        made = export(sources, opened, folder)
+    for cell, source in zip(made.cells, sources, strict=True):
+        launch = of_study[source.study.hash]
+        assert launch is not None
+        place = folder / "features" / f"{cell.key}.json"
+        place.parent.mkdir(exist_ok=True)
+        traced[launch].save(place)
+    return folder
+
+
+def _launch_of(found: Features) -> Launch:
+    """What was traced: an application's name and input, or a command line; its ranks and MPI."""
+    mpi = f"{found.mpi_name} {found.mpi_version}"
+    if found.app is None:
+        return (tuple(found.argv), None, found.ranks, mpi)
+    return (found.app, found.input, found.ranks, mpi)
+
+
+def _launches_of(study: Study) -> tuple[Launch, Launch]:
+    app, ranks, mpi = study.key.app, study.key.ranks, study.key.mpi
+    library = f"{mpi.family} {mpi.version}"
+    line = (app.program, *app.argv)
+    return (app.name, app.input, ranks, library), (line, None, ranks, library)
+
+
+def _what(found: Features) -> str:
+    return found.app or shlex.join(found.argv)
