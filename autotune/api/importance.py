@@ -1,0 +1,185 @@
+"""Which parameters mattered in a study or a dataset, with what its proof showed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autotune.anova.evidence import Evidence, study_evidence
+from autotune.anova.importance import Importance, Near, around_best, best_cells, importance
+from autotune.anova.sources import STUDY, read_table
+from autotune.anova.table import Table
+from autotune.api.features import read_features
+from autotune.datasets import load
+from autotune.datasets.place import is_known
+from autotune.errors import UsageError, WorkError
+from autotune.report.figures import Mark, bars, dots
+from autotune.report.page import drawn_page
+from autotune.store import Store
+from autotune.words import percent
+from runner.finite import finite
+
+LANDSCAPES = 3
+DRAWN = 4
+
+
+@dataclass(frozen=True)
+class Explained:
+    """``near`` maps cells to the settings around their best; ``gone`` are parameters that the
+    program does not use."""
+
+    table: Table
+    result: Importance
+    known: Evidence
+    near: dict[str, list[Near]]
+    gone: tuple[str, ...]
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader should know besides."""
+        return [note for note in (*self.result.notes, self.table.unguarded) if note]
+
+    def to_json(self) -> dict[str, Any]:
+        """The published form (``autotune-importance-1``), in JSON types."""
+        result, known = self.result, self.known
+        return {
+            "schema": "autotune-importance-1",
+            "source": self.table.origin,
+            "cells": list(self.table.cells),
+            "rows": result.rows,
+            "r2_unseen": result.r2,
+            "proven_gain": known.gain if known.proven else None,
+            "taken_out": list(known.taken_out),
+            "unused": list(self.gone),
+            "parameters": [m.to_json() for m in result.parameters],
+            "pairs": [vars(pair) for pair in result.pairs],
+            "around_best": {
+                key: [{**vars(n), "ratio": finite(n.ratio)} for n in steps]
+                for key, steps in self.near.items()
+            },
+            "notes": self.notes,
+        }
+
+    def page(self) -> str:
+        """The figures as one HTML page."""
+        return _page(self.table, self.result, self.near)
+
+
+def explain(
+    source: str,
+    *,
+    store: str | None = None,
+    cell: str | None = None,
+    features: Path | None = None,
+    seed: int = 0,
+) -> Explained:
+    """Judge the parameters of a dataset or a study (its name, or a study's number or hash).
+
+    ``cell``: of this cell of a dataset alone.  ``features``: parameters that the traced program
+    does not use are left out.  Raises UsageError for an unknown source or cell, WorkError where
+    the runs tell too little.
+    """
+    wanted = _source(source)
+    found = read_table(wanted, store)
+    if cell is not None:
+        found = _only(found, cell)
+    known = _evidence(wanted, store)
+    gone = {*known.unused, *_untouched(wanted, found, features)} - set(known.proven)
+    gone &= set(found.names)
+    found = found.without(gone)
+    try:
+        result = importance(found, seed, known.proven)
+    except WorkError as problem:
+        if not known.proven:
+            raise
+        raise WorkError(f"{problem}.\n{_proof_words(known)}") from None
+    names = [m.name for m in result.parameters[:DRAWN]]
+    near = {key: around_best(found, key, names, seed) for key in best_cells(found, LANDSCAPES)}
+    return Explained(found, result, known, near, tuple(sorted(gone)))
+
+
+def _source(given: str) -> str:
+    """A dataset where there is one of that name, else a study."""
+    if given.startswith(STUDY):
+        return given
+    if is_known(given):
+        return given
+    return given if Path(given).is_dir() else f"{STUDY}{given}"
+
+
+def _evidence(wanted: str, store: str | None) -> Evidence:
+    """What the proof and the read-back of a study showed; nothing for a dataset."""
+    if not wanted.startswith(STUDY):
+        return Evidence()
+    with Store.open_to_read(store) as opened:
+        return study_evidence(opened, opened.find_study(wanted.removeprefix(STUDY)))
+
+
+def _untouched(wanted: str, found: Table, features: Path | None) -> tuple[str, ...]:
+    """Parameters that act on nothing in what was traced: by the file that is given, else by those
+    that a dataset holds, where it has one for each of the cells."""
+    from autotune.prediction.exposure import unused
+    from autotune.prediction.scaling import described
+    from autotune.prediction.sources import features_of
+
+    if features is not None:
+        traced = [read_features(features)]
+    elif wanted.startswith(STUDY):
+        return ()
+    else:
+        recorded = load(wanted)
+        cells = [features_of(recorded, recorded.cell(key)) for key in found.cells]
+        traced = [one for one in cells if one is not None]
+        if len(traced) < len(cells):
+            return ()
+    return unused(found.names, [described(one) for one in traced])
+
+
+def _proof_words(known: Evidence) -> str:
+    return (
+        f"What the study's proof shows all the same: {', '.join(known.proven)} "
+        f"{'matters' if len(known.proven) == 1 else 'each matter'} "
+        f"(together {percent(known.gain)})"
+    )
+
+
+def _only(found: Table, cell: str) -> Table:
+    if cell not in found.cells:
+        raise UsageError(
+            f"{found.origin} has no cell {cell!r}; its cells: {', '.join(found.cells)}"
+        )
+    return found.where(lambda place: place.key == cell)
+
+
+def _page(found: Table, result: Importance, near: dict[str, list[Near]]) -> str:
+    weights = [
+        Mark(m.name, m.shuffled, m.shuffled_lo, m.shuffled_hi, f"alone {m.alone:.1%}", m.certain)
+        for m in result.parameters[:20]
+    ]
+    drawings = [bars("Which parameters mattered", "share of the variance, 95 % interval", weights)]
+    for key, steps in near.items():
+        for name in dict.fromkeys(step.parameter for step in steps):
+            drawings.append(_landscape(key, name, [s for s in steps if s.parameter == name]))
+    words = [
+        f"{found.origin}: {result.rows} rows, {len(found.cells)} cells.",
+        "Around the best setting one parameter is changed and all others are kept.",
+        *result.notes,
+    ]
+    return drawn_page(f"Importance: {found.origin}", words, drawings)
+
+
+def _landscape(cell: str, name: str, steps: list[Near]) -> str:
+    marks = [
+        Mark(
+            step.level,
+            step.ratio if math.isfinite(step.ratio) else math.nan,
+            math.nan,
+            math.nan,
+            "measured" if step.measured else "model",
+            step.here,
+        )
+        for step in steps
+    ]
+    return dots(f"{cell}: {name}", "T / T default around the best setting (blue)", marks, 1.0)
