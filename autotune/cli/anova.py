@@ -4,36 +4,19 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
-from autotune.anova.diagnostics import diagnose
-from autotune.anova.factors import (
-    CORRECTIONS,
-    MODELS,
-    Correction,
-    Factor,
-    Model,
-    Options,
-    judge,
-    recommended,
-)
-from autotune.anova.interactions import Interaction, interactions
-from autotune.anova.mixed import Fit, fit
-from autotune.anova.response import RESPONSES, Response, Values, respond
-from autotune.anova.sources import read_table
-from autotune.anova.stability import WAYS, By, Part, shown_level, stability, unstable
+from autotune.anova.factors import CORRECTIONS, MODELS, Factor
+from autotune.anova.stability import WAYS, Part, shown_level, unstable
+from autotune.api.anova import Analysis, analyse, read_options
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError
 from autotune.files import write_text
-from autotune.report.levels import level_means
-from autotune.report.page import drawn_page
-from autotune.space import Setting
 from autotune.words import percent
 
-PRESETS = ("thesis", "careful")
 SIGN = 0.5
 """Corrected p from which a parameter is only named among those without an effect."""
 SHOWN_PAIRS = 5
@@ -80,44 +63,17 @@ def anova(
     """Say which parameters matter over all programs of a dataset, and the best level of each."""
     source = one_source(argument, from_, "anova DATASET")
     options = read_options(preset, model, level, correction)
-    kind = cast(Response, one_of("--response", response, RESPONSES))
-    way = None if by is None else cast(By, one_of("--by", by, WAYS))
-    found = read_table(source, store)
-    values = respond(found, kind)
-    factors = judge(values, options)
-    parts = [] if way is None else stability(found, way, kind, options)
-    strong = [f.name for f in factors if f.significant]
-    crossed = interactions(values, found.names, level=options.level) if pairs else []
-    fitted = fit(values, strong) if joint and strong else None
-    notes = [*diagnose(values, options.model), *filter(None, [found.unguarded])]
-    setting = recommended(factors)
+    found = analyse(
+        source, options, response=response, by=by, pairs=pairs, joint=joint, store=store
+    )
     if picture is not None:
-        words = [*_headline(values, options, setting), *notes]
-        drawings = level_means(factors, kind)
-        write_text(picture, drawn_page(f"Level means: {found.origin}", words, drawings))
-    data = {
-        "schema": "autotune-anova-1",
-        "source": found.origin,
-        "response": kind,
-        "model": options.model,
-        "level": options.level,
-        "correction": options.correction,
-        "rows": len(values.y),
-        "cells": list(values.table.cells),
-        "cells_left_out": list(values.left_out),
-        "factors": [f.to_json() for f in factors],
-        "setting": setting.to_json(),
-        "interactions": [pair.to_json() for pair in crossed],
-        "stability": [part.to_json() for part in parts],
-        "joint": None if fitted is None else vars(fitted),
-        "notes": notes,
-    }
+        write_text(picture, found.page())
     if json_out:
-        write_json(data, json_out)
+        write_json(found.to_json(), json_out)
     if json_out != "-":
-        _print(values, options, factors, setting, crossed, fitted)
-        _print_parts(parts, factors)
-        for note in notes:
+        _print(found)
+        _print_parts(found.parts, found.factors)
+        for note in found.notes:
             console().print(f"note: {note}", markup=False)
         if picture is not None:
             console().print(f"wrote {picture}", markup=False)
@@ -133,51 +89,10 @@ def one_source(argument: str | None, option: str | None, example: str) -> str:
     return source
 
 
-def one_of(option: str, given: str, known: tuple[str, ...]) -> str:
-    """The word if it is known; raises UsageError otherwise."""
-    if given not in known:
-        raise UsageError(f"{option} {given!r} is not known; expected {', '.join(known)}")
-    return given
-
-
-def read_options(preset: str, model: str | None, level: float, correction: str | None) -> Options:
-    """The options of the words; raises UsageError for a wrong one."""
-    one_of("--preset", preset, PRESETS)
-    if not 50 <= level < 100:
-        raise UsageError(f"--level {level} is out of range; expected 50 to below 100, such as 99.9")
-    thesis = preset == "thesis"
-    chosen = one_of("--model", model or ("oneway" if thesis else "mixed"), MODELS)
-    fixed = one_of("--correction", correction or ("none" if thesis else "holm"), CORRECTIONS)
-    return Options(
-        model=cast(Model, chosen),
-        level=level / 100,
-        correction=cast(Correction, fixed),
-        against_default=not thesis,
-    )
-
-
-def _headline(values: Values, options: Options, setting: Setting) -> list[str]:
-    table_ = values.table
-    return [
-        (
-            f"{table_.origin}: {len(values.y)} rows (setting x cell), {len(table_.cells)} cells, "
-            f"{len(table_.names)} parameters; {options.model} at {options.level * 100:g} %, "
-            f"correction {options.correction}"
-        ),
-        f"setting: {setting.key.replace(',', ' ')}",
-    ]
-
-
-def _print(
-    values: Values,
-    options: Options,
-    factors: list[Factor],
-    setting: Setting,
-    crossed: list[Interaction],
-    fitted: Fit | None,
-) -> None:
+def _print(found: Analysis) -> None:
     out = console()
-    for line in _headline(values, options, setting):
+    factors, crossed, fitted = found.factors, found.crossed, found.fitted
+    for line in found.headline:
         out.print(line, markup=False, style="bold" if line.startswith("setting") else None)
     ordered = sorted(factors, key=lambda f: (f.p_corrected, -f.omega2))
     rows = [

@@ -18,9 +18,10 @@ from autotune.anova.pairs import (
 )
 from autotune.anova.prove import prove
 from autotune.anova.result import RESULTS
+from autotune.api.anova import PRESETS, read_options
 from autotune.api.classwide import class_of, found_class, member, outsider, result_of
 from autotune.cli import options as o
-from autotune.cli.anova import PRESETS, SourceOption, one_source, read_options
+from autotune.cli.anova import SourceOption, one_source
 from autotune.cli.classwide_words import print_classwide
 from autotune.cli.options import opt
 from autotune.cli.progress import Progress

@@ -1,0 +1,145 @@
+"""The analysis of variance of recorded runs: which parameters matter, and their best levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from autotune.anova.diagnostics import diagnose
+from autotune.anova.factors import (
+    CORRECTIONS,
+    MODELS,
+    Correction,
+    Factor,
+    Model,
+    Options,
+    judge,
+    recommended,
+)
+from autotune.anova.interactions import Interaction, interactions
+from autotune.anova.mixed import Fit, fit
+from autotune.anova.response import RESPONSES, Response, Values, respond
+from autotune.anova.sources import read_table
+from autotune.anova.stability import WAYS, By, Part, stability
+from autotune.errors import UsageError
+from autotune.report.levels import level_means
+from autotune.report.page import drawn_page
+from autotune.space import Setting
+
+PRESETS = ("thesis", "careful")
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """``crossed`` are two-way interactions, ``fitted`` all that matters in one model, ``parts`` the
+    same on parts of the data."""
+
+    values: Values
+    options: Options
+    response: Response
+    factors: list[Factor]
+    crossed: list[Interaction]
+    fitted: Fit | None
+    parts: list[Part]
+    notes: list[str]
+
+    @property
+    def setting(self) -> Setting:
+        """The best level of every parameter that matters."""
+        return recommended(self.factors)
+
+    @property
+    def headline(self) -> list[str]:
+        """What was analysed, and the setting."""
+        table, options = self.values.table, self.options
+        return [
+            (
+                f"{table.origin}: {len(self.values.y)} rows (setting x cell), {len(table.cells)} "
+                f"cells, {len(table.names)} parameters; {options.model} at "
+                f"{options.level * 100:g} %, correction {options.correction}"
+            ),
+            f"setting: {self.setting.key.replace(',', ' ')}",
+        ]
+
+    def page(self) -> str:
+        """The means of levels as one HTML page."""
+        drawings = level_means(self.factors, self.response)
+        title = f"Level means: {self.values.table.origin}"
+        return drawn_page(title, [*self.headline, *self.notes], drawings)
+
+    def to_json(self) -> dict[str, Any]:
+        """The published form (``autotune-anova-1``), in JSON types."""
+        values, options = self.values, self.options
+        return {
+            "schema": "autotune-anova-1",
+            "source": values.table.origin,
+            "response": self.response,
+            "model": options.model,
+            "level": options.level,
+            "correction": options.correction,
+            "rows": len(values.y),
+            "cells": list(values.table.cells),
+            "cells_left_out": list(values.left_out),
+            "factors": [f.to_json() for f in self.factors],
+            "setting": self.setting.to_json(),
+            "interactions": [pair.to_json() for pair in self.crossed],
+            "stability": [part.to_json() for part in self.parts],
+            "joint": None if self.fitted is None else vars(self.fitted),
+            "notes": self.notes,
+        }
+
+
+def analyse(
+    source: str,
+    options: Options,
+    *,
+    response: str = "gain",
+    by: str | None = None,
+    pairs: bool = True,
+    joint: bool = False,
+    store: str | None = None,
+) -> Analysis:
+    """Analyse a dataset, or ``study:ID`` of the results database ``store``.
+
+    ``response``, ``by`` are words of the command line.  Raises UsageError for a wrong one, and for
+    an unknown source.
+    """
+    kind = cast(Response, one_of("--response", response, RESPONSES))
+    way = None if by is None else cast(By, one_of("--by", by, WAYS))
+    found = read_table(source, store)
+    values = respond(found, kind)
+    factors = judge(values, options)
+    strong = [f.name for f in factors if f.significant]
+    return Analysis(
+        values=values,
+        options=options,
+        response=kind,
+        factors=factors,
+        crossed=interactions(values, found.names, level=options.level) if pairs else [],
+        fitted=fit(values, strong) if joint and strong else None,
+        parts=[] if way is None else stability(found, way, kind, options),
+        notes=[*diagnose(values, options.model), *filter(None, [found.unguarded])],
+    )
+
+
+def one_of(option: str, given: str, known: tuple[str, ...]) -> str:
+    """The word if it is known; raises UsageError otherwise."""
+    if given not in known:
+        raise UsageError(f"{option} {given!r} is not known; expected {', '.join(known)}")
+    return given
+
+
+def read_options(preset: str, model: str | None, level: float, correction: str | None) -> Options:
+    """The options of the words; raises UsageError for a wrong one."""
+    one_of("--preset", preset, PRESETS)
+    if not 50 <= level < 100:
+        raise UsageError(f"--level {level} is out of range; expected 50 to below 100, such as 99.9")
+    thesis = preset == "thesis"
+    chosen = one_of("--model", model or ("oneway" if thesis else "mixed"), MODELS)
+    fixed = one_of("--correction", correction or ("none" if thesis else "holm"), CORRECTIONS)
+    return Options(
+        model=cast(Model, chosen),
+        level=level / 100,
+        correction=cast(Correction, fixed),
+        against_default=not thesis,
+    )
