@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from autotune.api.compare import comparison_request
+from autotune.api.run import run_once
 from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.options import opt
@@ -22,16 +23,9 @@ from autotune.study.compare import compare_settings
 from autotune.study.duration import parse_duration
 from autotune.study.effect import idle_words
 from autotune.study.failure import failure_lines
-from autotune.study.former_programs import begun_key
-from autotune.study.identity import study_key
-from autotune.study.session import MEASURED
-from autotune.study.settings import read_settings
 from autotune.study.target import NOT_PARAMETERS, limit_words
 from autotune.study.target_request import TargetRequest
 from autotune.words import UNGUARDED, seconds
-from runner.launch import Runner
-from runner.lock import MachineLock
-from runner.mpi.discover import adapter as adapter_for
 from runner.types import LIBRARY, RunRecord, to_json
 
 SpaceName = Annotated[str | None, opt("--space NAME|FILE", "Which parameters there are.")]
@@ -65,45 +59,20 @@ def run(
     )  # fmt: skip
     target = find_target(words)
     known = target.space(space)
-    adapter = adapter_for(target.library)
-    cluster_cpus = target.cluster.cpu_set
     if target.timeout_s is None and json_out != "-":
         _say(limit_words(target))
     with Store.open(store) as opened:
-        known, [chosen] = read_settings([setting], known, target.library, opened)
-        with (
-            MachineLock("exclusive", cpus=cluster_cpus),
-            Runner(
-                adapter,
-                guard=guard,
-                own_processes=target.cluster.own_processes,
-                cpus=cluster_cpus,
-            ) as runner,
-        ):
-            try:
-                record = runner.run(target.spec(known, chosen))
-            except KeyboardInterrupt:
-                said = "\nInterrupted: the program was ended, and nothing was stored."
-                error_console().print(said, markup=False)
-                raise
-        key = study_key(target, known, adapter, "run", {}, 0, guard)
-        study = opened.study(begun_key(opened, key, target))
-        opened.add_run(
-            study.id,
-            None,
-            "run",
-            0,
-            0,
-            record,
-            setting_key=chosen.key,
-            launched=known.launched(chosen),
-        )
-        opened.set_result(study.id, MEASURED if record.valid else "failed", None)
+        try:
+            done = run_once(setting, target, known, opened, guard=guard)
+        except KeyboardInterrupt:
+            _say("\nInterrupted: the program was ended, and nothing was stored.")
+            raise
+    record = done.record
     if json_out:
-        write_json({"setting": chosen.to_json(), "run": to_json(record)}, json_out)
+        write_json({"setting": done.setting.to_json(), "run": to_json(record)}, json_out)
     if json_out != "-":
         _print(record, guard)
-        _print_effects(record, known.launched(chosen))
+        _print_effects(record, done.space.launched(done.setting))
         if (record.metric_count or 0) > 1 and target.app.metric_choice is None:
             _say(several_words(record.metric_count or 0))
         if too_long := too_long_words(record, target.metric_choice):

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from autotune.api.verify import compare_again, look_at, whole
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.cli.progress import Progress
 from autotune.cli.publish import waiting
 from autotune.cli.render import console, error_console, hanging, write_json
-from autotune.config.cluster import Cluster, load_cluster
 from autotune.errors import UsageError
 from autotune.publish.claim import PAIRS
-from autotune.publish.probe import Prober
-from autotune.publish.recheck import Recheck, recheck
+from autotune.publish.recheck import Recheck
 from autotune.publish.record import published
 from autotune.publish.verify import (
     FileState,
-    cluster_of,
-    look,
-    publications,
     published_header,
 )
 from autotune.store import Store
 from autotune.study.duration import parse_duration
 from autotune.words import count
-from runner.lock import MachineLock
 from runner.mpi.discover import find
-from runner.mpi.library import Library
 
 
 def verify_published(
@@ -81,14 +73,23 @@ def verify_published(
     if not paths:
         raise UsageError("nothing is published yet; name the files, or see autotune publish")
     quiet = json_out == "-"
-    states = [_look(path, library, spaces or ()) for path in paths]
+    say = waiting(lambda words: error_console().print(words, markup=False))
+    states = [look_at(path, library, spaces or (), say) for path in paths]
     if not quiet:
         _print_states(states)
     checks: list[Recheck] = []
-    whole = _whole(states)
-    if compare and whole:
-        terms = _Terms(pairs, budget_s, guard, run_recorded, quiet)
-        checks = _compare(whole, library, store, terms)
+    if compare and whole(states):
+        with Store.open(store) as opened, Progress(None, budget_s, quiet) as progress:
+            checks = compare_again(
+                states,
+                library,
+                opened,
+                pairs=pairs,
+                budget_s=budget_s,
+                guard=guard,
+                recorded=run_recorded,
+                watch=progress,
+            )
     failed = any(s.in_force is False for s in states) or any(c.failed for c in checks)
     if json_out:
         data = {
@@ -106,63 +107,6 @@ def verify_published(
             console().print(advice, markup=False)
     if failed:
         raise typer.Exit(1)
-
-
-@dataclass(frozen=True)
-class _Terms:
-    """What the options said about the comparison."""
-
-    pairs: int
-    budget_s: float | None
-    guard: bool
-    recorded: bool
-    quiet: bool
-
-
-def _look(path: Path, library: Library, spaces: Sequence[str]) -> FileState:
-    """Each file is loaded under the cluster it is for; one that is gone needs none."""
-    try:
-        header = published_header(path)
-    except UsageError:
-        header = None
-    cluster: Cluster
-    try:
-        cluster = load_cluster("local") if header is None else cluster_of(header, path)
-    except UsageError as problem:
-        return FileState(path, False, f"refused: {problem}", header, refused=True)
-    say = waiting(lambda words: error_console().print(words, markup=False))
-    lock = MachineLock("shared", on_wait=say)
-    with lock, Prober(library, cluster) as prober:
-        return look(path, prober, spaces)
-
-
-def _compare(
-    states: list[FileState], library: Library, store: str | None, terms: _Terms
-) -> list[Recheck]:
-    found: list[Recheck] = []
-    clusters = {s.header.evidence.source: (s.header, s.path) for s in states if s.header}
-    with Store.open(store) as opened:
-        for source, (evidence, content) in publications(states).items():
-            with Progress(None, terms.budget_s, terms.quiet) as progress:
-                found += recheck(
-                    evidence,
-                    content,
-                    cluster_of(*clusters[source]),
-                    library,
-                    opened,
-                    pairs=terms.pairs,
-                    budget_s=terms.budget_s,
-                    guard=terms.guard,
-                    recorded=terms.recorded,
-                    watch=progress,
-                )
-    return found
-
-
-def _whole(states: list[FileState]) -> list[FileState]:
-    """Files of publications that can be compared: none of the same source is not in force."""
-    broken = {s.header.evidence.source for s in states if s.header and s.in_force is False}
-    return [s for s in states if s.header and s.header.evidence.source not in broken]
 
 
 def _print_states(states: list[FileState]) -> None:

@@ -1,0 +1,54 @@
+"""One guarded run of one setting, kept in the results database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autotune.space import Setting, Space
+from autotune.store import Store
+from autotune.study.former_programs import begun_key
+from autotune.study.identity import study_key
+from autotune.study.session import MEASURED
+from autotune.study.settings import read_settings
+from autotune.study.target import Target
+from runner.launch import Runner
+from runner.lock import MachineLock
+from runner.mpi.discover import adapter as adapter_for
+from runner.types import RunRecord
+
+RUN = "run"
+"""The strategy of such a study."""
+
+
+@dataclass(frozen=True)
+class OneRun:
+    """``space`` has every parameter that the setting names; ``record`` is what happened."""
+
+    setting: Setting
+    space: Space
+    record: RunRecord
+
+
+def run_once(
+    setting: str, target: Target, space: Space, store: Store, *, guard: bool = True
+) -> OneRun:
+    """Run a program once; ``setting`` as on the command line.
+
+    An interrupted run ends the program and stores nothing.  Raises UsageError for a setting that
+    cannot be used.
+    """
+    adapter = adapter_for(target.library)
+    known, [chosen] = read_settings([setting], space, target.library, store)
+    cpus = target.cluster.cpu_set
+    own = target.cluster.own_processes
+    with (
+        MachineLock("exclusive", cpus=cpus),
+        Runner(adapter, guard=guard, own_processes=own, cpus=cpus) as runner,
+    ):
+        record = runner.run(target.spec(known, chosen))
+    key = study_key(target, known, adapter, RUN, {}, 0, guard)
+    study = store.study(begun_key(store, key, target))
+    launched = known.launched(chosen)
+    store.add_run(study.id, None, RUN, 0, 0, record, setting_key=chosen.key, launched=launched)
+    store.set_result(study.id, MEASURED if record.valid else "failed", None)
+    return OneRun(chosen, known, record)
