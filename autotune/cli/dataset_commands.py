@@ -64,10 +64,12 @@ def describe(
         return
     card = found.card
     out = console()
+    # Studies that were exported had no plan.
+    planned = f" of {seconds(card.planned_s)} planned" if card.planned_s else ""
     out.print(f"{card.name} ({card.kind}) of {card.date}: {card.title}", markup=False)
     out.print(
         f"{card.machine.cpu_model}, {card.machine.cores} cores; {card.mpi}; measured "
-        f"{seconds(card.measured_s)} of {seconds(card.planned_s)} planned",
+        f"{seconds(card.measured_s)}{planned}",
         markup=False,
     )
     _print(words)
