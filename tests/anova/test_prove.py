@@ -14,6 +14,7 @@ from autotune.anova.pooled import mean_gain
 from autotune.anova.prove import Proof, prove
 from autotune.anova.prune import ALPHA, PURPOSE, prune, prune_plan
 from autotune.anova.result import ProgramEvidence
+from autotune.cli.classwide_words import _print_proof
 from autotune.space import DEFAULT, Setting
 from autotune.study.budget import BudgetTooSmall
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_on
@@ -153,7 +154,7 @@ def test_one_program_has_its_own_interval() -> None:
     assert (found.gain.lo, found.gain.hi) == pytest.approx((row.lo, row.hi))
 
 
-def test_a_program_that_fails_now_and_then_is_no_pass() -> None:
+def test_a_program_that_fails_now_and_then_is_no_pass(capsys: pytest.CaptureFixture[str]) -> None:
     def brittle(setting: Setting, rng: np.random.Generator) -> float | str:
         if setting != DEFAULT and rng.random() < 0.2:
             return "failed"
@@ -163,6 +164,11 @@ def test_a_program_that_fails_now_and_then_is_no_pass() -> None:
     assert verdicts(found)["brittle"] == "failed"
     assert "brittle (failed)" in found.why
     assert not found.proven
+    _print_proof(found, guarded=True)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "failed on brittle: " in said
+    assert "(autotune show " in said, "why, and where its runs are"
+    assert "- .. -" not in said
 
 
 def test_the_proof_shares_no_run_with_the_pruning() -> None:
