@@ -78,6 +78,7 @@ def describe(
     card = found.card
     out = console()
     out.print(f"{card.name} ({card.kind}) of {card.date}: {card.title}", markup=False)
+    # Studies that were exported had no plan.
     planned = f"; planned {seconds(card.planned_s)}" if card.planned_s else ""
     out.print(
         f"{card.machine.cpu_model}, {card.machine.cores} cores; {card.mpi}; it took "

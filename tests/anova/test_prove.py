@@ -14,6 +14,7 @@ from autotune.anova.pooled import mean_gain
 from autotune.anova.prove import Proof, prove
 from autotune.anova.prune import ALPHA, PURPOSE, prune, prune_plan
 from autotune.anova.result import ProgramEvidence
+from autotune.cli.classwide_words import print_proof
 from autotune.space import DEFAULT, Setting, parse_expression
 from autotune.space.space import Constraint
 from autotune.study.budget import BudgetTooSmall
@@ -154,7 +155,7 @@ def test_one_program_has_its_own_interval() -> None:
     assert (found.gain.lo, found.gain.hi) == pytest.approx((row.lo, row.hi))
 
 
-def test_a_program_that_fails_now_and_then_is_no_pass() -> None:
+def test_a_program_that_fails_now_and_then_is_no_pass(capsys: pytest.CaptureFixture[str]) -> None:
     def brittle(setting: Setting, rng: np.random.Generator) -> float | str:
         if setting != DEFAULT and rng.random() < 0.2:
             return "failed"
@@ -164,6 +165,11 @@ def test_a_program_that_fails_now_and_then_is_no_pass() -> None:
     assert verdicts(found)["brittle"] == "failed"
     assert "brittle (failed)" in found.why
     assert not found.proven
+    print_proof(found, guarded=True)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "failed on brittle: " in said
+    assert "(autotune show " in said, "why, and where its runs are"
+    assert "- .. -" not in said
 
 
 def test_the_proof_shares_no_run_with_the_pruning() -> None:

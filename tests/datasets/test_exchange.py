@@ -45,8 +45,10 @@ def study(tmp_path: Path, open_mpi: Library, monkeypatch: pytest.MonkeyPatch) ->
         return made.hash
 
 
-def test_a_study_becomes_a_dataset(study: str) -> None:
+def test_a_study_becomes_a_dataset(study: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["dataset", "export", study, "-o", "out", "--store", "s.db"]) == 0
+    assert main(["dataset", "describe", "out"]) == 0
+    assert "planned" not in capfd.readouterr().out, "a search has no plan"
     made = load("out")
     check(made)
     runs = made.runs()

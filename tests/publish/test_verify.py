@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from autotune.cli.verify_published import _print_checks
 from autotune.config.cluster import load_cluster
 from autotune.publish.claim import Status
 from autotune.publish.content import Content
@@ -102,3 +103,14 @@ def test_an_unproven_file_stays_unknown(tmp_path: Path, prober: Prober) -> None:
     assert header is not None
     assert not header.proven
     assert look(path, prober).in_force is None
+
+
+@pytest.mark.parametrize(("pairs", "more"), [(4, "a larger --budget"), (60, "--pairs N")])
+def test_what_would_decide_it_is_said(
+    pairs: int, more: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """More pairs than were allowed, or time for those that were."""
+    check = Recheck("study:abc", "flip on 1 rank", "cannot be told", "open", {"pairs": pairs})
+    _print_checks([check], most=60)
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"with {pairs} pairs (open); {more} allows more" in said
