@@ -111,7 +111,7 @@ def print_proof(proof: Proof, guarded: bool) -> None:
     if rows:
         out.print(table("measured now, against the default", columns, rows))
         for row in proof.evidence:
-            if row.lo is None and row.hi is None:
+            if row.verdict != "failed" and row.lo is None and row.hi is None:
                 name = f"{row.app} {row.input or ''}".strip()
                 out.print(f"{name}: no interval: {row.words}", markup=False)
         if guarded:
