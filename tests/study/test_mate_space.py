@@ -249,7 +249,7 @@ def test_a_launch_has_its_cores_and_its_line_can_be_pasted(
     if cores < 2:
         pytest.skip("one core: there is nothing to divide")
     (tmp_path / "show.py").write_text(SHOW)
-    words = TargetWords(None, "jacobi3d", None, cores, "local", None, None, None, 30)
+    words = TargetWords(None, "jacobi3d", None, cores, "local", None, None, None, "30")
     wanted = words.resolve()
     shown = wanted.app.model_copy(
         update={"command": ("{python}", str(tmp_path / "show.py")), "metric": None, "verify": None}
