@@ -141,11 +141,12 @@ def _mpi_problem(spec: LaunchSpec, probe: Probe) -> Outcome | None:
     if probe.initialised is False and spec.read_back:
         return "no_mpi", "the program ended without calling MPI_Init of this MPI", None
     if probe.library_mismatch:
-        return (
-            "launch_error",
-            f"the MPI library inside the ranks is not the launcher's: {probe.library_mismatch}",
-            None,
+        words = (
+            f"the MPI library inside the ranks is not the launcher's: {probe.library_mismatch}; "
+            "start the program with its own MPI (--mpi); mpi4py loads the one that MPI4PY_LIBMPI "
+            "names"
         )
+        return "launch_error", words, None
     if probe.world_size is not None and probe.world_size != spec.ranks:
         words = (
             f"the ranks did not find each other ({spec.ranks} processes of size "

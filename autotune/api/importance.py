@@ -150,7 +150,9 @@ def _only(found: Table, cell: str) -> Table:
         raise UsageError(
             f"{found.origin} has no cell {cell!r}; its cells: {', '.join(found.cells)}"
         )
-    return found.where(lambda place: place.key == cell)
+    only = found.where(lambda place: place.key == cell)
+    # Parameters that other cells vary are none of this one's.
+    return only.without([name for name in only.names if len(set(only.codes(name))) < 2])
 
 
 def _page(found: Table, result: Importance, near: dict[str, list[Near]]) -> str:

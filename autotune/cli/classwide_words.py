@@ -6,7 +6,7 @@ from autotune.anova.classwide import Choice
 from autotune.anova.prove import Proof
 from autotune.anova.result import ClasswideResult, ProgramEvidence
 from autotune.cli.render import console, table
-from autotune.words import percent
+from autotune.words import FEW, percent
 
 HEADLINES = {
     "recommended": "A better setting for the class is proven.",
@@ -42,7 +42,8 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None
     if any(row.held_out is not None for row in choice.rows):
         out.print("left out: each program, with what was chosen without it", markup=False)
     out.print(f"chosen: {choice.method} ({choice.why})", markup=False)
-    out.print(f"  {choice.setting.key.replace(',', ' ')}", markup=False)
+    if choice.setting != result.setting:  # Else it stands at the end.
+        out.print(f"  {choice.setting.key.replace(',', ' ')}", markup=False)
     if proof is not None:
         print_proof(proof, result.status != "unguarded")
     out.print()
@@ -94,7 +95,9 @@ def print_proof(proof: Proof, guarded: bool) -> None:
     if pruned.unclear:
         out.print(f"taken out, not shown to act: {', '.join(pruned.unclear)}", markup=False)
     if pruned.unproven:
-        words = f"not pruned: {', '.join(pruned.unproven)} stayed in without a proof that it acts"
+        every = FEW < len(pruned.unproven) == len(pruned.setting)
+        names = f"all {len(pruned.unproven)}" if every else ", ".join(pruned.unproven)
+        words = f"not pruned: {names} stayed in without a proof that it acts"
         out.print(words, markup=False)
     rows = [
         [

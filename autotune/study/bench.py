@@ -204,11 +204,13 @@ class MachineBench:
     def _tell_of_figure(self, record: RunRecord) -> None:
         """Once each: that the program prints its figure several times, and which of them counts;
         that it cannot be a time in seconds."""
+        if record.metric_s is None:
+            return
         several = (record.metric_count or 0) > 1 and self.target.app.metric_choice is None
         if several and not self._told_of_several:
             self._told_of_several = True
             self.watch(Note(several_words(record.metric_count or 0)))
-        too_long = too_long_words(record, self.target.metric_choice)
+        too_long = too_long_words(record, self.target.app.metric_choice)
         if too_long and not self._told_of_length:
             self._told_of_length = True
             self.watch(Note(too_long))

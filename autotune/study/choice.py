@@ -43,7 +43,7 @@ def several_words(count: int) -> str:
     )
 
 
-def too_long_words(record: RunRecord, choice: MetricChoice) -> str:
+def too_long_words(record: RunRecord, choice: MetricChoice | None) -> str:
     """What to say of a figure that is longer than its run, so no time in seconds; "" otherwise.
 
     A sum over ranks may be.

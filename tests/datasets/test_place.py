@@ -33,6 +33,11 @@ def test_shipped_ones_from_anywhere(elsewhere: Path, capfd: pytest.CaptureFixtur
     (entry,) = (e for e in json.loads(capfd.readouterr().out) if e["name"] == "grid-node")
     assert (entry["kind"], entry["cells"], entry["shipped"]) == ("grid", 10, True)
     assert main(["importance", "grid-node", "--cell", "is-A"]) == 0
+    # What other cells of the dataset vary is not listed.
+    varied = load("grid-node").space("is-A").names
+    listed = [line.split()[0].rstrip("*") for line in capfd.readouterr().out.splitlines() if line]
+    assert set(varied) & set(listed) == set(varied)
+    assert not {"workers", "odf", "variant"} & set(listed)
     assert main(["dataset", "describe", "grid-nod"]) == 2
     said = capfd.readouterr().err
     assert "did you mean grid-node" in said
