@@ -30,9 +30,9 @@ def _run(arguments: list[str]) -> int:
     import typer
 
     from autotune.cli.commands import build
-    from autotune.cli.given import remember
-    from autotune.cli.render import error_console
     from autotune.errors import AutotuneError
+    from autotune.terminal.given import remember
+    from autotune.terminal.render import error_console
     from runner.errors import RunnerError, RunnerUsageError
 
     _give_home()

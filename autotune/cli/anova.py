@@ -12,9 +12,9 @@ from autotune.anova.factors import CORRECTIONS, MODELS, Factor
 from autotune.anova.stability import WAYS, Part, shown_level, unstable
 from autotune.api.anova import Analysis, analyse, read_options
 from autotune.cli.options import JsonOut, StoreUrl, opt
-from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError
 from autotune.files import write_text
+from autotune.terminal.render import console, table, write_json
 from autotune.words import percent
 
 SIGN = 0.5

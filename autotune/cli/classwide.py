@@ -22,15 +22,15 @@ from autotune.api.anova import PRESETS, read_options
 from autotune.api.classwide import class_of, found_class, member, outsider, result_of
 from autotune.cli import options as o
 from autotune.cli.anova import SourceOption, one_source
-from autotune.cli.classwide_words import print_classwide
 from autotune.cli.options import opt
-from autotune.cli.progress import Progress
-from autotune.cli.render import console, error_console, write_json
 from autotune.datasets import load
 from autotune.errors import UsageError
 from autotune.space import DEFAULT
 from autotune.store import Store
 from autotune.study.duration import parse_duration
+from autotune.terminal.classwide import print_classwide
+from autotune.terminal.progress import Progress
+from autotune.terminal.render import console, error_console, write_json
 
 
 def classwide(

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import JsonOut, Mpi, opt
-from autotune.cli.render import console, hanging, table, write_json
 from autotune.config.app import App, load_app
 from autotune.config.cluster import (
     Cluster,
@@ -25,6 +24,7 @@ from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.names import config_name
 from autotune.study.startup import startup
+from autotune.terminal.render import console, hanging, table, write_json
 from autotune.words import count, seconds
 from runner.errors import RunnerError
 from runner.machine import describe

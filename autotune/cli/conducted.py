@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from autotune.api.search import Search, SearchInterrupted
 from autotune.api.worker import ended_elsewhere
-from autotune.cli.given import this_command
-from autotune.cli.outcome import print_result
-from autotune.cli.progress import Progress
-from autotune.cli.render import console, error_console, write_json
 from autotune.study.result import Result
 from autotune.study.search_request import SearchRequest
+from autotune.terminal.given import this_command
+from autotune.terminal.outcome import print_result
+from autotune.terminal.progress import Progress
+from autotune.terminal.render import console, error_console, write_json
 
 
 def watch(asked: SearchRequest, json_out: str | None) -> Progress:

@@ -13,7 +13,6 @@ from autotune.api.export import source_of
 from autotune.api.features import traced_features
 from autotune.api.target import find_target
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
-from autotune.cli.render import WIDTH, console, table, write_json
 from autotune.datasets.card import Cell, read_card
 from autotune.datasets.dataset import FEATURES, load
 from autotune.datasets.describe import CellWords, Description
@@ -25,6 +24,7 @@ from autotune.datasets.prepare import with_args
 from autotune.errors import UsageError
 from autotune.store import Store
 from autotune.study.target_request import TargetRequest
+from autotune.terminal.render import WIDTH, console, table, write_json
 from autotune.words import beginning, count, percent, seconds
 
 dataset = typer.Typer(help="Measured runs as files (docs/datasets.md).", no_args_is_help=True)

@@ -10,7 +10,7 @@ import typer
 from autotune.api.doctor import examine
 from autotune.api.finding import BAD, Finding
 from autotune.cli.options import ClusterName, JsonOut, Mpi, opt
-from autotune.cli.render import console, hanging, write_json
+from autotune.terminal.render import console, hanging, write_json
 
 
 def doctor(

@@ -10,10 +10,10 @@ import typer
 
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.cli.render import console, error_console, table, write_json
 from autotune.cli.train import From, Named, Split
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
+from autotune.terminal.render import console, error_console, table, write_json
 from autotune.words import remaining
 
 if TYPE_CHECKING:

@@ -12,13 +12,6 @@ import typer
 
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.cli.progress import LiveLine
-from autotune.cli.render import (
-    console,
-    error_console,
-    table,
-    write_json,
-)
 from autotune.datasets.block import BlockEnded, Told
 from autotune.datasets.describe import describe
 from autotune.datasets.explore import Campaign
@@ -29,6 +22,13 @@ from autotune.store import Store
 from autotune.study.duration import parse_duration
 from autotune.study.events import Note, PhaseStarted, RunEnded, Waiting
 from autotune.study.target_request import refuse_nested_launch
+from autotune.terminal.progress import LiveLine
+from autotune.terminal.render import (
+    console,
+    error_console,
+    table,
+    write_json,
+)
 from autotune.words import remaining, seconds
 
 

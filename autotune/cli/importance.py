@@ -11,8 +11,8 @@ from autotune.anova.importance import Matter
 from autotune.api.importance import Explained, explain
 from autotune.cli.anova import SourceOption, one_source
 from autotune.cli.options import JsonOut, StoreUrl, opt
-from autotune.cli.render import console, table, write_json
 from autotune.files import write_text
+from autotune.terminal.render import console, table, write_json
 from autotune.words import count, percent
 
 SHOWN_PAIRS = 5

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import opt
-from autotune.cli.render import console
 from autotune.errors import UsageError
 from autotune.files import write_text
+from autotune.terminal.render import console
 
 mate = typer.Typer(
     help="Programs of the MATE runtime (runner/mate/README.md).", no_args_is_help=True

@@ -15,16 +15,16 @@ from autotune.api.predict import recorded_target, traced_on, traced_with
 from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.cli.outcome import print_comparison
-from autotune.cli.predict_words import print_prediction
-from autotune.cli.progress import Progress
-from autotune.cli.render import console, write_json
 from autotune.errors import UsageError, WorkError
 from autotune.files import check_writable
 from autotune.space import DEFAULT
 from autotune.store import Store
 from autotune.study.duration import parse_duration
 from autotune.study.target_request import TargetRequest
+from autotune.terminal.outcome import print_comparison
+from autotune.terminal.prediction import print_prediction
+from autotune.terminal.progress import Progress
+from autotune.terminal.render import console, write_json
 
 if TYPE_CHECKING:
     from autotune.prediction import Named

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 from autotune.cli.options import ClusterName, JsonOut, Mpi, StoreUrl, opt
-from autotune.cli.render import console, error_console, hanging, table, write_json
 from autotune.config.cluster import load_cluster
 from autotune.config.find import user_config
 from autotune.files import check_writable
@@ -21,6 +20,7 @@ from autotune.publish.publishing import Published, diff, is_live, preview
 from autotune.publish.publishing import publish as carry_out
 from autotune.publish.source import Proposal, read_source
 from autotune.store import Store
+from autotune.terminal.render import console, error_console, hanging, table, write_json
 from runner.lock import MachineLock
 from runner.mpi.discover import find
 from runner.mpi.library import Library

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import JsonOut, StoreUrl, opt
-from autotune.cli.render import console, write_json
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.report.build import cluster_page, study_page
 from autotune.report.page import render
 from autotune.store import Store
+from autotune.terminal.render import console, write_json
 from autotune.words import count
 
 

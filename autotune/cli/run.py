@@ -12,9 +12,6 @@ from autotune.api.run import run_once
 from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.cli.outcome import print_comparison
-from autotune.cli.progress import Progress
-from autotune.cli.render import console, error_console, table, write_json
 from autotune.errors import WorkError
 from autotune.stats import LOOKS
 from autotune.store import Store
@@ -25,6 +22,9 @@ from autotune.study.effect import idle_words
 from autotune.study.failure import failure_lines
 from autotune.study.target import NOT_PARAMETERS, limit_words
 from autotune.study.target_request import TargetRequest
+from autotune.terminal.outcome import print_comparison
+from autotune.terminal.progress import Progress
+from autotune.terminal.render import console, error_console, table, write_json
 from autotune.words import UNGUARDED, seconds
 from runner.types import LIBRARY, RunRecord, to_json
 

@@ -9,10 +9,10 @@ import typer
 
 from autotune.api.status import state_of
 from autotune.cli.options import JsonOut, StoreUrl, opt
-from autotune.cli.render import console, table, write_json
 from autotune.store import Store
 from autotune.study.conduct import FINISHED
 from autotune.study.moved import follow
+from autotune.terminal.render import console, table, write_json
 from autotune.words import (
     HEADLINES,
     UNGUARDED,

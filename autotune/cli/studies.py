@@ -10,8 +10,6 @@ import typer
 
 from autotune.cli.noise import print_noise
 from autotune.cli.options import JsonOut, StoreUrl, opt
-from autotune.cli.outcome import print_comparison, print_result
-from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError
 from autotune.store import Store, Study
 from autotune.study.compare import COMPARE
@@ -19,6 +17,8 @@ from autotune.study.conduct import FINISHED
 from autotune.study.ledger import DEFAULT_KEY
 from autotune.study.noise import NOISE
 from autotune.study.result import Result, damaged
+from autotune.terminal.outcome import print_comparison, print_result
+from autotune.terminal.render import console, table, write_json
 from autotune.words import UNGUARDED, beginning, percent, seconds
 
 ROOM = 54

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import JsonOut, opt
-from autotune.cli.render import console, table, write_json
 from autotune.config.cluster import check_testbed_name
 from autotune.errors import UsageError
+from autotune.terminal.render import console, table, write_json
 from autotune.words import percent, seconds
 from runner import testbed as tb
 from runner.lock import BusyError, MachineLock

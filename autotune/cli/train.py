@@ -12,10 +12,10 @@ import typer
 from autotune.api.train import dataset_of_traced
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.cli.progress import Status
-from autotune.cli.render import console, table, write_json
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
+from autotune.terminal.progress import Status
+from autotune.terminal.render import console, table, write_json
 
 From = Annotated[
     list[str] | None, opt("--from DATASET", "A recorded dataset (name or folder); may be repeated.")

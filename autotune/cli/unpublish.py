@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from autotune.cli.options import JsonOut, opt
-from autotune.cli.render import console, write_json
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.publish.record import forget, published
 from autotune.publish.undo import remove
+from autotune.terminal.render import console, write_json
 
 
 def unpublish(

@@ -9,9 +9,7 @@ import typer
 
 from autotune.api.verify import compare_again, look_at, whole
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
-from autotune.cli.progress import Progress
 from autotune.cli.publish import waiting
-from autotune.cli.render import console, error_console, hanging, write_json
 from autotune.errors import UsageError
 from autotune.publish.claim import PAIRS
 from autotune.publish.recheck import Recheck
@@ -22,6 +20,8 @@ from autotune.publish.verify import (
 )
 from autotune.store import Store
 from autotune.study.duration import parse_duration
+from autotune.terminal.progress import Progress
+from autotune.terminal.render import console, error_console, hanging, write_json
 from autotune.words import count
 from runner.mpi.discover import find
 

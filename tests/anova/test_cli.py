@@ -14,9 +14,9 @@ from autotune.anova.prune import Pruned
 from autotune.anova.result import RESULTS, ProgramEvidence
 from autotune.anova.table import Place
 from autotune.api.target import find_target
-from autotune.cli.classwide_words import print_proof
 from autotune.space import DEFAULT
 from autotune.study.target_request import TargetRequest
+from autotune.terminal.classwide import print_proof
 from tests.anova.conftest import TRUTH, write
 from tests.cli.conftest import Cli, cli
 from tests.conftest import Library

@@ -14,12 +14,12 @@ from autotune.anova.pooled import mean_gain
 from autotune.anova.prove import Proof, prove
 from autotune.anova.prune import ALPHA, PURPOSE, prune, prune_plan
 from autotune.anova.result import ProgramEvidence
-from autotune.cli.classwide_words import print_proof
 from autotune.space import DEFAULT, Setting, parse_expression
 from autotune.space.space import Constraint
 from autotune.study.budget import BudgetTooSmall
 from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_on
 from autotune.study.simulated import Model, SimulatedBench
+from autotune.terminal.classwide import print_proof
 from benchmarks.classwide_simulation import (
     ACTING,
     FALSE,

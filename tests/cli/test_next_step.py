@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autotune.cli.given import remember, this_command
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.stats import Plan, foresee, pairs_needed
 from autotune.study.next_step import search_step
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import carry_out
 from autotune.study.simulated import MemoryBook, SimulatedBench
+from autotune.terminal.given import remember, this_command
 from tests.cli.conftest import Cli
 from tests.study.conftest import ListStrategy
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from autotune.cli.outcome import print_comparison, print_result
-from autotune.cli.render import console, table
 from autotune.space import Setting
 from autotune.study.result import Finalist, Result
+from autotune.terminal.outcome import print_comparison, print_result
+from autotune.terminal.render import console, table
 from autotune.words import beginning
 from tests.cli.conftest import Cli
 

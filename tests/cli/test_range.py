@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autotune.cli.outcome import print_result
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.plan import SearchPlan
 from autotune.study.procedure import carry_out
 from autotune.study.result import Result, finalist_rows
 from autotune.study.simulated import MemoryBook, SimulatedBench
+from autotune.terminal.outcome import print_result
 from tests.cli.conftest import HELLO, Cli
 from tests.study.conftest import ListStrategy
 

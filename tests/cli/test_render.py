@@ -10,12 +10,12 @@ import pytest
 from rich.console import Console
 
 from autotune.cli import main
-from autotune.cli.progress import Progress, Status
-from autotune.cli.render import WIDTH, console, error_console, table
 from autotune.space import Setting
 from autotune.store import Store
 from autotune.study.events import PhaseStarted, RunEnded
 from autotune.study.ledger import Entry
+from autotune.terminal.progress import Progress, Status
+from autotune.terminal.render import WIDTH, console, error_console, table
 from autotune.words import verdict
 from tests.contract.store_samples import key, ok
 

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from autotune.cli.given import this_command
-from autotune.cli.render import console, table
 from autotune.space import Setting
 from autotune.study.result import Finalist, Result
+from autotune.terminal.given import this_command
+from autotune.terminal.render import console, table
 from autotune.words import (
     HEADLINES,
     WHY_UNGUARDED,

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotune.cli.render import console, table
+from autotune.terminal.render import console, table
 from autotune.words import percent, short_setting
 
 if TYPE_CHECKING:

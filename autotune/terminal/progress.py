@@ -10,8 +10,8 @@ from typing import Self
 from rich.live import Live
 from rich.text import Text
 
-from autotune.cli.render import PlainConsole, shown
 from autotune.study.events import Event, Note, PhaseStarted, RunEnded, TrialEnded, Waiting
+from autotune.terminal.render import PlainConsole, shown
 from autotune.words import percent, remaining, seconds
 
 LONG_S = 20.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autotune.anova.classwide import Choice
 from autotune.anova.prove import Proof
 from autotune.anova.result import ClasswideResult, ProgramEvidence
-from autotune.cli.render import console, table
+from autotune.terminal.render import console, table
 from autotune.words import FEW, percent
 
 HEADLINES = {
