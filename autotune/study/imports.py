@@ -118,7 +118,10 @@ def _parse(path: Path, changed: int, size: int) -> ast.Module | None:
 
 
 def _is_script(argv: Sequence[str], at: int, path: Path) -> bool:
-    if not path.is_file():
+    try:
+        if not path.is_file():
+            return False
+    except OSError:  # A word that is no file name, such as a program given with ``-c``.
         return False
     return path.suffix == ".py" or _after_interpreter(argv, at) or (at == 0 and _shebang(path))
 

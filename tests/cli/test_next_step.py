@@ -116,7 +116,7 @@ def test_the_chance_is_that_of_blocks_like_those_seen() -> None:
 
 def test_a_command_is_said_again_with_other_options() -> None:
     try:
-        remember(["search", "--runs", "40", "--of", "abc", "--", "a b", "--runs", "7"])
+        remember(["search", "--runs", "40", "--", "a b", "--runs", "7"])
         assert this_command({"--runs": "90", "--budget": "60s"}) == (
             "autotune search --runs 90 --budget 60s -- 'a b' --runs 7"
         )

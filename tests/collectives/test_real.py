@@ -148,6 +148,7 @@ def test_a_budget_ends_before_the_first_table(cli: Cli, library: object, work: P
     assert 1 <= study.runs <= 4
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_a_search_and_its_proof_are_two_studies(
     cli: Cli,  # noqa: F811

@@ -24,9 +24,10 @@ def test_all_are_known() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "own_c_program/tune.py",
         "own_strategy.py",
-        pytest.param("mate.py", marks=pytest.mark.slow),  # Each run takes a second.
+        # The suite has six minutes; these run every night.
+        pytest.param("own_c_program/tune.py", marks=pytest.mark.slow),
+        pytest.param("mate.py", marks=pytest.mark.slow),
     ],
 )
 def test_searches(

@@ -276,3 +276,10 @@ def test_a_shipped_program_goes_on_while_its_runtime_is_as_it_was(
     assert former_programs._changed(target) == []
     edit(missed["runner/mate/scheduler.py"], more_code)
     assert former_programs._changed(target) == ["runner/mate/scheduler.py"]
+
+
+def test_a_program_in_a_word_is_no_file() -> None:
+    """``python -c`` with more than a file name may have."""
+    text = "import os\n" + "x = 1\n" * 100
+    argv = (sys.executable, "-c", text)
+    assert program_hash(argv) == former_hash(argv) == program_hash((sys.executable, "-c", "x"))
