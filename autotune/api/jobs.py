@@ -16,7 +16,7 @@ from autotune.errors import WorkError
 from autotune.store.location import VARIABLE
 from autotune.study.moved import follow
 from autotune.study.result import Result
-from autotune.words import remaining
+from autotune.words import count, remaining
 from runner.errors import RunnerError
 from runner.scheduler import Job, Scheduler, State, find
 
@@ -52,7 +52,8 @@ def work(crew: Crew, search: Search, url: str | None) -> Result:
     try:
         for _ in range(crew.workers):
             jobs.submit()
-        search.say(f"{crew.workers} workers submitted to {crew.scheduler}: {', '.join(jobs.ids)}")
+        said = count(crew.workers, "worker")
+        search.say(f"{said} submitted to {crew.scheduler}: {', '.join(jobs.ids)}")
         answer = jobs.wait()
     except BaseException:
         with suppress(RunnerError):  # Why it ends is what the user is told.
@@ -117,7 +118,7 @@ class _Jobs:
             trials = store.trials(follow(store, store.get_study(self.search.study.id)).id)
             done = sum(t.state != "running" for t in trials)
             line = (
-                f"{states['running']} workers running, {states['pending']} waiting; "
+                f"{count(states['running'], 'worker')} running, {states['pending']} waiting; "
                 f"{done} trials done, {len(trials) - done} running"
             )
             spent = time.monotonic() - began
