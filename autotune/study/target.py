@@ -123,13 +123,19 @@ class Target:
         ).without(self._fixed)
         require_tunable(self.app, space.name, space.requires)
         require_room(space, self.ranks)
-        return space
+        # A setting cannot name them either, whether the space has them or not.
+        return dataclasses.replace(space, absent={**space.absent, **self._said})
+
+    @property
+    def _said(self) -> dict[str, str]:
+        """Parameters that the user's own launcher line sets, with that reason."""
+        names = [*fixed_parameters(self.options), *self.placement]
+        return dict.fromkeys(names, "your launcher line sets it")
 
     @property
     def _fixed(self) -> dict[str, str]:
         """Parameters that are not searched, each with the reason."""
-        names = [*fixed_parameters(self.options), *self.placement]
-        return {**self.cluster.fixed, **dict.fromkeys(names, "your launcher line sets it")}
+        return {**self.cluster.fixed, **self._said}
 
     @property
     def oversubscribed(self) -> bool:

@@ -34,6 +34,12 @@ def test_the_launcher_that_was_typed_with_its_path_is_used(cli: Cli, work: Path)
     bound = cli(*run, "--setting", "bind_to=core", *line)
     assert bound.code == 2
     assert "bind_to cannot be used here: your launcher line sets it" in bound.err
+    # One that no space has is the line's, too.
+    other = cli(
+        "run", "--setting", "btl=self", "--", "mpirun", "-np", "2", "--mca", "btl", "sm", "true"
+    )
+    assert other.code == 2
+    assert "btl cannot be used here: your launcher line sets it" in " ".join(other.err.split())
     late = cli(*run, "--timeout", "5x", *line)
     assert late.code == 2
     assert "--timeout '5x' is not a time" in late.err
