@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from typing import Any
 
-from autotune.store import Store, Study, Worker
+from autotune.store import Store, Study, StudySummary, Worker
 from autotune.store.leases import LEASE_S
+from autotune.store.model import NEW
 from autotune.study.conduct import FINISH, FINISHED
 from autotune.study.result import Result
 
@@ -49,6 +51,14 @@ def state_of(store: Store, study: Study) -> dict[str, Any]:
         "best": None if best is None else {"ratio": best.estimate, "setting": best.setting},
         "runs_by_place": store.run_counts(study.id, "place"),
     }
+
+
+def as_now(store: Store, line: StudySummary) -> StudySummary:
+    """A line of the list of studies with what is done now in the place of "new"."""
+    if line.status != NEW:
+        return line
+    found = state_of(store, store.get_study(line.id))
+    return dataclasses.replace(line, status=str(found["status"]))
 
 
 def _status(study: Study, running: list[dict[str, Any]], workers: bool, proving: bool) -> str:

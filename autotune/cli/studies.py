@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from autotune.api.status import as_now
 from autotune.cli.noise import print_noise
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.errors import UsageError
@@ -31,7 +32,7 @@ StudyName = Annotated[
 def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """List the studies, the newest first."""
     with Store.open_to_read(store) as opened:
-        found = opened.studies()
+        found = [as_now(opened, line) for line in opened.studies()]
         shown = opened.shown
     if json_out:
         write_json([vars(s) | {"argv": list(s.argv)} for s in found], json_out)

@@ -70,6 +70,8 @@ def test_a_worker_that_fails_does_not_fail_the_study(
     assert [worker["pid"] for worker in data["workers"]] == [first.pid]
     with Store.open("r.db") as store:
         assert store.get_study(1).status == "new"
+    [listed] = json.loads(cli("studies", "--store", "r.db", "--json", "-").out)
+    assert listed["status"] in ("searching", "proving")
 
     os.kill(first.pid, signal.SIGKILL)
     first.communicate()
