@@ -59,7 +59,7 @@ def test_own_strategy_and_own_objective(open_mpi: Library, program: list[str]) -
             space=SPACE,
             strategy=OnlyFast,
             objective=energy,
-            runs=40,
+            runs=36,
             store="s.db",
             watch=told.append,
         )
@@ -109,16 +109,13 @@ def test_an_objective_that_gives_no_figure(
 
 
 @pytest.mark.mpi
-def test_two_settings_and_the_noise(open_mpi: Library, program: list[str]) -> None:
+def test_two_settings(open_mpi: Library, program: list[str]) -> None:
     target = autotune.target(program, ranks=1, metric=r"energy ([0-9.]+)")
     more = {"guard": False, "store": "s.db", "watch": lambda event: None}
     outcome = autotune.compare("default", {"MODE": "slow"}, target, space=SPACE, pairs=6, **more)
     assert outcome.verdict == "unguarded"
     assert outcome.gain == pytest.approx(-1 / 3, abs=0.05)
     assert outcome.pairs == 6
-    report = autotune.noise(target, runs=6, **more)
-    assert report.runs == 6
-    assert report.spread < 0.05
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from autotune.study.result import Finalist, Result
 from autotune.terminal.outcome import print_comparison, print_result
 from autotune.terminal.render import console, table
 from autotune.words import beginning
-from tests.cli.conftest import Cli
+from tests.cli.conftest import HELLO, Cli
 
 LONG = Setting(
     {
@@ -130,8 +131,8 @@ def test_a_setting_in_a_list_is_cut_between_parameters() -> None:
 def test_show_and_studies_know_a_comparison_and_a_run(
     cli: Cli, library: object, work: Path
 ) -> None:
-    program = ("--app", "jacobi3d", "--input", "tiny", "--no-guard", "--store", "r.db")
-    done = cli("compare", "default", "btl_sm_eager_limit=8192", *program, "--pairs", "6")
+    program = ("--no-guard", "--store", "r.db", "-n", "2", "--", sys.executable, "-c", HELLO)
+    done = cli("compare", "default", "btl_sm_eager_limit=8192", "--pairs", "6", *program)
     assert done.code == 0, done.err
     assert cli("run", *program).code == 0
     rows = [line.split() for line in cli("studies", "--store", "r.db").out.splitlines()]
