@@ -69,13 +69,25 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     return Group(Text(title), made) if title else made
 
 
+class _Hanging:
+    """Words after a head; no line ends in blanks."""
+
+    def __init__(self, head: str, words: str) -> None:
+        self.head = shown(head)
+        self.words = Text(shown(words))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        room = max(options.max_width - len(self.head), 1)
+        head = self.head
+        for line in self.words.wrap(console, room, overflow="fold"):
+            line.rstrip()
+            yield Text(head, no_wrap=True) + line
+            head = " " * len(self.head)
+
+
 def hanging(head: str, words: str) -> RenderableType:
     """``words`` after ``head``; lines after the first begin where the words began."""
-    grid = Table.grid()
-    grid.add_column(width=len(head))
-    grid.add_column(overflow="fold")
-    grid.add_row(Text(shown(head)), Text(shown(words)))
-    return grid
+    return _Hanging(head, words)
 
 
 def _longest_word(text: str) -> int:

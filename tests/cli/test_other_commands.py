@@ -96,7 +96,7 @@ def test_cluster_init(cli: Cli, library: object, work: Path) -> None:
     assert "file configs/clusters/mine.toml" in said
     assert "space openmpi" in said
     assert json.loads(cli("cluster", "show", "mine", "--json", "-").out)["name"] == "mine"
-    assert "(comes with autotune)" in cli("cluster", "show", "local").out.replace("\n", " ")
+    assert "(comes with autotune)" in " ".join(cli("cluster", "show", "local").out.split())
     down = " ".join(cli("cluster", "show", "testbed").out.split())
     assert "not tuned bind_to: both Open MPIs believe" in down
     assert cli("cluster", "show", "nowhere").code == 2

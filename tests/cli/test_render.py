@@ -15,7 +15,7 @@ from autotune.store import Store
 from autotune.study.events import PhaseStarted, RunEnded
 from autotune.study.ledger import Entry
 from autotune.terminal.progress import Progress, Status
-from autotune.terminal.render import WIDTH, console, error_console, table
+from autotune.terminal.render import WIDTH, console, error_console, hanging, table
 from autotune.words import verdict
 from tests.contract.store_samples import key, ok
 
@@ -111,3 +111,19 @@ def test_a_long_phase_says_how_long_it_may_take(capfd: pytest.CaptureFixture[str
             watch(ended)
     said = capfd.readouterr().err.splitlines()
     assert said == ["proving ...", "  a run takes 5.000 s: about 2 min 0 s at most", "proving ..."]
+
+
+@pytest.mark.parametrize("columns", [20, 80])
+def test_hanging_words_fit_and_no_line_ends_in_blanks(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    words = "one file " + "/long/path" * 9 + " (comes with autotune) [red]\x1b"
+    console().print(hanging("  where  ", words))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("  where  one")
+    assert all(line == line.rstrip() and len(line) <= columns for line in lines)
+    assert all(line.startswith(" " * 9) for line in lines[1:])
+    assert "".join("".join(line[9:].split()) for line in lines) == "".join(
+        words.replace("\x1b", "\\x1b").split()
+    )
