@@ -13,13 +13,11 @@ from typing import Any
 import pytest
 
 from runner.mpi.library import Library
+from tests.started import started
 
 ROOT = Path(__file__).parents[2]
 # Without these, Open MPI 5 spends a second in btl/ofi at every start.
 TRANSPORT = ["--mca", "pml", "ob1", "--mca", "btl", "^ofi"]
-
-# The launcher of Open MPI 5 itself, now and then on a busy machine (exit code 213): no rank ran.
-NOT_STARTED = "PMIx server's listener thread failed to start"
 
 
 class Finished:
@@ -49,17 +47,7 @@ def launch(library: Library) -> Launch:
     def run(ranks: int, *arguments: str, env: dict[str, str] | None = None) -> Finished:
         command = [library.launcher, "-n", str(ranks), *options, sys.executable, *arguments]
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        for _attempt in range(3):
-            process = subprocess.run(
-                command,
-                cwd=ROOT,
-                env={**os.environ, **root, **(env or {})},
-                capture_output=True,
-                text=True,
-                timeout=180,
-            )
-            if NOT_STARTED not in process.stderr:
-                break
-        return Finished(process)
+        everything = {**os.environ, **root, **(env or {})}
+        return Finished(started(command, cwd=ROOT, env=everything, timeout=180))
 
     return run

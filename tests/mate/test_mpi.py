@@ -14,6 +14,7 @@ import pytest
 
 from runner.mpi.library import Library
 from tests.mate.mpi_checks import CHECKS
+from tests.started import started
 
 ROOT = Path(__file__).parents[2]
 STARTS = [
@@ -48,15 +49,8 @@ def start(open_mpi: Library) -> Start:
     }
 
     def run(processes: int, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*launch, "-n", str(processes), sys.executable, *words],
-            capture_output=True,
-            text=True,
-            env=environment,
-            cwd=ROOT,
-            timeout=60,
-            check=False,
-        )
+        command = [*launch, "-n", str(processes), sys.executable, *words]
+        return started(command, env=environment, cwd=ROOT, timeout=60)
 
     return run
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from autotune.space.check import check_file
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LaunchSpec
+from tests.started import started
 
 PROGRAM = """
 import numpy as np
@@ -58,14 +58,8 @@ def test_random_settings_start_and_are_in_force(
             oversubscribe=(os.cpu_count() or 1) < 2,
         )
         launcher = adapter(open_mpi)
-        done = subprocess.run(
-            launcher.command(spec, scratch),
-            env=launcher.environment(spec, dict(os.environ)),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        environment = launcher.environment(spec, dict(os.environ))
+        done = started(launcher.command(spec, scratch), env=environment, timeout=60)
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("fine") == 2
         read_back = launcher.probe(spec, scratch).read_back

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.placement import read_back_placement
 from tests.space.libraries import NEW, OLD
+from tests.started import started
 
 SHOW = """
 import json, os, sys
@@ -273,5 +273,6 @@ def test_a_launch_has_its_cores_and_its_line_can_be_pasted(
     monkeypatch.setenv("PATH", open_mpi.bin, prepend=":")
     line = wanted.mpirun_line(adapter(open_mpi), space, setting)
     assert shutil.which(shlex.split(line)[0])
-    done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60, check=True)
+    done = started(["sh", "-c", line], timeout=60)
+    assert done.returncode == 0, done.stderr
     assert f'"--workers", "{cores}"' in done.stdout
