@@ -27,7 +27,8 @@ from autotune.space import DEFAULT, Setting
 from autotune.strategies import create
 from autotune.study.ledger import Entry
 from autotune.study.plan import SearchPlan
-from autotune.study.procedure import Answer, carry_out
+from autotune.study.procedure import carry_out
+from autotune.study.recommendation import Answer
 from autotune.study.simulated import MemoryBook, SimulatedBench
 from benchmarks.common import report
 from benchmarks.study_simulation import space

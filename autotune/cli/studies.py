@@ -13,6 +13,7 @@ from autotune.cli.noise import print_noise
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.errors import UsageError
 from autotune.store import Store, Study
+from autotune.store.export import export_study
 from autotune.study.compare import COMPARE
 from autotune.study.conduct import FINISHED
 from autotune.study.ledger import DEFAULT_KEY
@@ -167,5 +168,5 @@ def export(
     with Store.open_to_read(store) as opened:
         found = opened.find_study(study)
         path = out or Path(f"autotune-{found.hash[:8]}.{endings[to]}")
-        written = opened.export(found.id, to, path, force, output)
+        written = export_study(opened, found.id, to, path, force, output)
     console().print(f"wrote {written}", markup=False)

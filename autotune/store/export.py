@@ -17,8 +17,21 @@ if TYPE_CHECKING:
 Writer = Callable[["Store", int, Path, bool], None]
 
 
-def export(store: Store, study_id: int, to: str, path: Path, force: bool, output: bool) -> Path:
-    """See :meth:`Store.export`."""
+def export_study(
+    store: Store,
+    study_id: int,
+    to: str,
+    path: str | Path,
+    force: bool = False,
+    output: bool = False,
+) -> Path:
+    """Write a study to a file: ``to`` is "csv" or "parquet" (one row per run) or "optuna".
+
+    ``output``: with what the programs printed, which is most of a large study's bytes.
+    An Optuna file is a storage that optuna-dashboard opens.  The file appears whole or not at
+    all.  Raises UsageError for an unknown format, or a file that exists without ``force``.
+    """
+    path = Path(path)
     writer = WRITERS.get(to)
     if writer is None:
         raise UsageError(f"cannot export to {to!r}; expected one of {', '.join(WRITERS)}")

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from sqlalchemy import URL
 
 from autotune.errors import UsageError
-from autotune.store import export, migrate, roles, runs, studies, trials
+from autotune.store import migrate, roles, runs, studies, trials
 from autotune.store.database import BUSY_TIMEOUT_S, Database
 from autotune.store.dialect import Postgresql
 from autotune.store.keys import StudyKey
@@ -309,14 +309,3 @@ class Store(Shared):
         """
         with self._database.read() as connection:
             return runs.known(connection, context, setting_key, other_than, launched)
-
-    def export(
-        self, study_id: int, to: str, path: str | Path, force: bool = False, output: bool = False
-    ) -> Path:
-        """Write a study to a file: ``to`` is "csv" or "parquet" (one row per run) or "optuna".
-
-        ``output``: with what the programs printed, which is most of a large study's bytes.
-        An Optuna file is a storage that optuna-dashboard opens.  The file appears whole or not at
-        all.  Raises UsageError for an unknown format, or a file that exists without ``force``.
-        """
-        return export.export(self, study_id, to, Path(path), force, output)

@@ -23,7 +23,8 @@ from autotune.study.identity import study_key
 from autotune.study.next_step import search_step
 from autotune.study.origin import origin_of
 from autotune.study.plan import SearchPlan
-from autotune.study.procedure import Answer, carry_out
+from autotune.study.procedure import carry_out
+from autotune.study.recommendation import Answer
 from autotune.study.result import (
     Result,
     best_seen,

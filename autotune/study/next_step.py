@@ -12,7 +12,7 @@ from autotune.study.blocks import Pairs
 from autotune.study.budget import Budget
 from autotune.study.confirm import Confirmation
 from autotune.study.plan import SearchPlan
-from autotune.study.procedure import Answer
+from autotune.study.recommendation import Answer
 from autotune.study.search import BUDGET_SPENT
 from autotune.words import seconds, share
 

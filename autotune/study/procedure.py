@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from autotune.space import Setting, Space
-from autotune.stats import NoBlocks, depends_on_setting
+from autotune.stats import NoBlocks
 from autotune.strategies import Strategy
-from autotune.study.ablation import is_missed
 from autotune.study.bench import Bench
 from autotune.study.blocks import Blocks
 from autotune.study.budget import BudgetSpent
@@ -16,45 +14,14 @@ from autotune.study.confirm import Confirmation, confirm_blocks
 from autotune.study.events import Watcher, silent
 from autotune.study.finalists import Selection
 from autotune.study.plan import SearchPlan
-from autotune.study.recommendation import Recommendation, Recommender
+from autotune.study.recommendation import REFUTED, Answer, Recommender, candidates
 from autotune.study.rounds import Round, Rounds
 from autotune.study.search import Search
 from autotune.study.trial import TrialBook
 
-REFUTED = ("worse", "equivalent", "futile")
-
 
 class FinishedElsewhere(Exception):
     """The search phase is over, and another worker proves what was found."""
-
-
-@dataclass
-class Answer:
-    """How the study went.
-
-    ``proofs`` are its rounds with what came of them.  ``recommendation`` is None where the default
-    stands; ``vetoed`` are recommendations that were not made because of their slow launches.
-    """
-
-    search: Search
-    proofs: list[tuple[Round, Confirmation]] = field(default_factory=list)
-    recommendation: Recommendation | None = None
-    vetoed: list[Recommendation] = field(default_factory=list)
-    budget_ended: bool = False
-    """The budget ended it before what was found could be proven."""
-
-    @property
-    def chosen(self) -> Setting | None:
-        """The setting that is named; None where the default stands."""
-        return None if self.recommendation is None else self.recommendation.setting
-
-    @property
-    def proof(self) -> Confirmation | None:
-        """The round in which the named setting won, else the last one."""
-        if self.recommendation is not None:
-            named = self.recommendation.round.number
-            return next(proof for made, proof in self.proofs if made.number == named)
-        return self.proofs[-1][1] if self.proofs else None
 
 
 def carry_out(
@@ -179,11 +146,11 @@ class _Proofs:
 
     def _standing(self, answer: Answer) -> Setting | None:
         """What would be named by the rounds so far."""
-        found = _candidates(answer, self.plan.min_gain)
+        found = candidates(answer, self.plan.min_gain)
         return found[0][0] if found else None
 
     def _recommend(self, answer: Answer) -> None:
-        for winner, made, proof in _candidates(answer, self.plan.min_gain):
+        for winner, made, proof in candidates(answer, self.plan.min_gain):
             made_of = self.recommender.recommend(winner, made, proof)
             if made_of.slow.verdict != "more frequent":
                 answer.recommendation = made_of
@@ -205,50 +172,3 @@ def _refuted(answer: Answer) -> set[Setting]:
         for setting, decision in proof.decisions.items()
         if decision.outcome in ("worse", "equivalent")
     }
-
-
-def _candidates(answer: Answer, min_gain: float) -> list[tuple[Setting, Round, Confirmation]]:
-    """Proven settings in the order in which they would be named, those of the last round first.
-
-    What an earlier round proved stands unless a later one refuted it: the error budget covers all
-    rounds together.
-    """
-    found: list[tuple[Setting, Round, Confirmation]] = []
-    gone: set[Setting] = set()
-    for made, proof in reversed(answer.proofs):
-        found += [
-            (s, made, proof)
-            for s in order_winners(proof, min_gain)
-            if s not in gone and all(s != known for known, _, _ in found)
-        ]
-        gone |= {s for s, d in proof.decisions.items() if d.outcome in REFUTED}
-    return found
-
-
-def disturbed(proof: Confirmation) -> list[Setting]:
-    """Settings whose runs the guard rejects more often than the default's, by more than chance."""
-    blocks = proof.blocks
-    counts = blocks.bench.ledger.rejections(blocks.phase, blocks.again.phase)
-    reference = counts.get(blocks.reference.key, (0, 0))
-    return [s for s in proof.settings if depends_on_setting(*counts.get(s.key, (0, 0)), *reference)]
-
-
-def order_winners(proof: Confirmation, min_gain: float) -> list[Setting]:
-    """The proven finalists in the order in which they would be named.
-
-    First the one with the fewest parameters that is not seen to be worse than the best: two
-    finalists are compared within the same blocks, for their own gains differ by chance alone.  One
-    whose rejections depend on it is left out: it was seen only where it disturbs nobody.
-    """
-    out = disturbed(proof)
-    winners = [s for s in proof.winners if s not in out]
-    if not winners:
-        return []
-    top = winners[0]
-    close = [
-        s
-        for s in winners
-        if s == top or not is_missed(proof.blocks.pairs(s, against=top), min_gain)
-    ]
-    close.sort(key=lambda s: (len(s), -proof.decisions[s].comparison.gain))
-    return [*close, *(s for s in winners if s not in close)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from autotune.space import Setting, Space
@@ -20,9 +20,10 @@ from autotune.stats import (
     Plan,
     SlowLaunches,
     compare,
+    depends_on_setting,
     slow_launches,
 )
-from autotune.study.ablation import SPENT, Ablation
+from autotune.study.ablation import SPENT, Ablation, is_missed
 from autotune.study.blocks import Blocks
 from autotune.study.confirm import Confirmation, decide, decide_pairs, measure
 from autotune.study.events import PhaseStarted
@@ -40,6 +41,9 @@ LAST_BESIDE = 27
 """Blocks after which a proven slim setting is not measured beside the whole one any more."""
 INFERIOR_ALPHA = 0.10
 """Both sides; so "not slower than the margin" is false with 5 %."""
+
+REFUTED = ("worse", "equivalent", "futile")
+"""Outcomes after which a setting is proposed no more."""
 
 PruningState = Literal["slim", "pruned", "not pruned"]
 
@@ -280,3 +284,79 @@ def _not_named(small: Setting, seen: Decision | None, pruning: Pruning) -> str:
 def _digest(setting: Setting) -> str:
     """A short name of a setting for phases and documents."""
     return hashlib.sha256(setting.key.encode()).hexdigest()[:8]
+
+
+@dataclass
+class Answer:
+    """How the study went.
+
+    ``proofs`` are its rounds with what came of them.  ``recommendation`` is None where the default
+    stands; ``vetoed`` are recommendations that were not made because of their slow launches.
+    """
+
+    search: Search
+    proofs: list[tuple[Round, Confirmation]] = field(default_factory=list)
+    recommendation: Recommendation | None = None
+    vetoed: list[Recommendation] = field(default_factory=list)
+    budget_ended: bool = False
+    """The budget ended it before what was found could be proven."""
+
+    @property
+    def chosen(self) -> Setting | None:
+        """The setting that is named; None where the default stands."""
+        return None if self.recommendation is None else self.recommendation.setting
+
+    @property
+    def proof(self) -> Confirmation | None:
+        """The round in which the named setting won, else the last one."""
+        if self.recommendation is not None:
+            named = self.recommendation.round.number
+            return next(proof for made, proof in self.proofs if made.number == named)
+        return self.proofs[-1][1] if self.proofs else None
+
+
+def candidates(answer: Answer, min_gain: float) -> list[tuple[Setting, Round, Confirmation]]:
+    """Proven settings in the order in which they would be named, those of the last round first.
+
+    What an earlier round proved stands unless a later one refuted it: the error budget covers all
+    rounds together.
+    """
+    found: list[tuple[Setting, Round, Confirmation]] = []
+    gone: set[Setting] = set()
+    for made, proof in reversed(answer.proofs):
+        found += [
+            (s, made, proof)
+            for s in order_winners(proof, min_gain)
+            if s not in gone and all(s != known for known, _, _ in found)
+        ]
+        gone |= {s for s, d in proof.decisions.items() if d.outcome in REFUTED}
+    return found
+
+
+def disturbed(proof: Confirmation) -> list[Setting]:
+    """Settings whose runs the guard rejects more often than the default's, by more than chance."""
+    blocks = proof.blocks
+    counts = blocks.bench.ledger.rejections(blocks.phase, blocks.again.phase)
+    reference = counts.get(blocks.reference.key, (0, 0))
+    return [s for s in proof.settings if depends_on_setting(*counts.get(s.key, (0, 0)), *reference)]
+
+
+def order_winners(proof: Confirmation, min_gain: float) -> list[Setting]:
+    """The proven finalists in the order in which they would be named.
+
+    First the one with the fewest parameters that is not seen to be worse than the best: two
+    finalists are compared within the same blocks, for their own gains differ by chance alone.  One
+    whose rejections depend on it is left out: it was seen only where it disturbs nobody.
+    """
+    out = disturbed(proof)
+    winners = [s for s in proof.winners if s not in out]
+    if not winners:
+        return []
+    top = winners[0]
+    close = [
+        s
+        for s in winners
+        if s == top or not is_missed(proof.blocks.pairs(s, against=top), min_gain)
+    ]
+    close.sort(key=lambda s: (len(s), -proof.decisions[s].comparison.gain))
+    return [*close, *(s for s in winners if s not in close)]

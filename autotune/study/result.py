@@ -11,8 +11,7 @@ from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
 from autotune.stats import SLOW, SlowLaunches, estimate, known_gain
 from autotune.study.ledger import Ledger
-from autotune.study.procedure import Answer
-from autotune.study.recommendation import Recommendation
+from autotune.study.recommendation import Answer, Recommendation
 from autotune.study.warnings import rejection_rows, slow_words
 from autotune.words import LOOKS_BETTER, Names, interval, percent, share
 

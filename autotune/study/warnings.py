@@ -11,7 +11,7 @@ from autotune.stats import SLOW, estimate
 from autotune.strategies import INACTIVE, UNUSED
 from autotune.study.confirm import Confirmation
 from autotune.study.ledger import Ledger
-from autotune.study.procedure import Answer, disturbed
+from autotune.study.recommendation import Answer, disturbed
 from autotune.study.trial import Trial
 
 REJECTED_SHARE = 0.2

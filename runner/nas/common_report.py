@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from runner.apps.common_report import json_line
 from runner.nas.common_kernel import Check, Facts
 from runner.nas.common_options import Options
 
-if TYPE_CHECKING:
-    from runner.nas.common_run import Solved
+
+@dataclass(frozen=True)
+class Solved:
+    """The repetitions of one run: seconds of each (the slowest rank) and their (lower) median
+    ``solver_s``; ``phases`` are those of the repetition that took so long, ``checks`` those of the
+    first repetition that was wrong, else of the last one."""
+
+    seconds: list[float]
+    solver_s: float
+    phases: dict[str, dict[str, float]]
+    checks: list[Check]
+    startup_s: float
+
+    @property
+    def verified(self) -> bool:
+        return all(check.right for check in self.checks)
 
 
 def print_result(ranks: int, options: Options, facts: Facts, solved: Solved) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -13,24 +12,7 @@ from runner.apps.common_mpi import agree
 from runner.apps.common_report import phase_summary
 from runner.nas.common_kernel import Check, Kernel
 from runner.nas.common_options import Options, parse
-from runner.nas.common_report import print_result
-
-
-@dataclass(frozen=True)
-class Solved:
-    """The repetitions of one run: seconds of each (the slowest rank) and their (lower) median
-    ``solver_s``; ``phases`` are those of the repetition that took so long, ``checks`` those of the
-    first repetition that was wrong, else of the last one."""
-
-    seconds: list[float]
-    solver_s: float
-    phases: dict[str, dict[str, float]]
-    checks: list[Check]
-    startup_s: float
-
-    @property
-    def verified(self) -> bool:
-        return all(check.right for check in self.checks)
+from runner.nas.common_report import Solved, print_result
 
 
 def main(comm: Any, arguments: list[str], begin: float) -> int:

@@ -17,6 +17,7 @@ import pytest
 
 from autotune.errors import UsageError, WorkError
 from autotune.store import Store, Study
+from autotune.store.export import export_study
 from runner.types import ReadBack, RunRecord
 from tests.contract.store_samples import key, ok
 
@@ -54,7 +55,7 @@ def study(store: Store) -> Study:
 
 @pytest.mark.parametrize("to", ["csv", "parquet"])
 def test_raw_runs(store: Store, study: Study, tmp_path: Path, to: str) -> None:
-    path = store.export(study.id, to, tmp_path / f"runs.{to}")
+    path = export_study(store, study.id, to, tmp_path / f"runs.{to}")
     frame = pd.read_csv(path) if to == "csv" else pd.read_parquet(path)
     runs = store.runs(study.id)
     assert list(frame["run"]) == [run.order for run in runs]
@@ -79,15 +80,15 @@ def test_what_programs_printed_only_where_it_is_asked_for(
 ) -> None:
     store.add_run(study.id, None, "default", 0, 9, ok(1.0, stdout_tail="printed"))
     read = pd.read_csv if to == "csv" else pd.read_parquet
-    plain = read(store.export(study.id, to, tmp_path / f"plain.{to}"))
-    full = read(store.export(study.id, to, tmp_path / f"full.{to}", output=True))
+    plain = read(export_study(store, study.id, to, tmp_path / f"plain.{to}"))
+    full = read(export_study(store, study.id, to, tmp_path / f"full.{to}", output=True))
     assert set(full.columns) - set(plain.columns) == {"stdout_tail", "stderr_tail"}
     assert "printed" in set(full["stdout_tail"])
     assert list(full["value_s"]) == list(plain["value_s"])
 
 
 def test_optuna_opens_the_file(store: Store, study: Study, tmp_path: Path) -> None:
-    path = store.export(study.id, "optuna", tmp_path / "study.db")
+    path = export_study(store, study.id, "optuna", tmp_path / "study.db")
     storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
     (name,) = optuna.get_all_study_names(storage)
     assert name == f"jacobi3d {study.hash[:12]}"
@@ -115,25 +116,25 @@ def test_a_file_is_replaced_only_on_demand(
     path = tmp_path / "out"
     path.write_text("mine")
     with pytest.raises(UsageError, match=r"exists.*--force"):
-        store.export(study.id, to, path)
+        export_study(store, study.id, to, path)
     assert path.read_text() == "mine"
-    store.export(study.id, to, path, force=True)
+    export_study(store, study.id, to, path, force=True)
     assert path.read_bytes()[:4] != b"mine"
     assert not list(tmp_path.glob(".*"))
 
 
 def test_what_cannot_be_exported(store: Store, study: Study, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expected one of csv, parquet, optuna"):
-        store.export(study.id, "excel", tmp_path / "x")
+        export_study(store, study.id, "excel", tmp_path / "x")
     with pytest.raises(UsageError, match="existing directory"):
-        store.export(study.id, "csv", tmp_path / "no" / "x")
+        export_study(store, study.id, "csv", tmp_path / "no" / "x")
     with pytest.raises(UsageError, match="existing directory"):
-        store.export(study.id, "csv", tmp_path)
+        export_study(store, study.id, "csv", tmp_path)
     with pytest.raises(UsageError, match="no study with the id 99"):
-        store.export(99, "csv", tmp_path / "x")
+        export_study(store, 99, "csv", tmp_path / "x")
     empty = store.study(key(seed=2))
     with pytest.raises(UsageError, match="has no runs yet"):
-        store.export(empty.id, "csv", tmp_path / "x")
+        export_study(store, empty.id, "csv", tmp_path / "x")
     assert [path.name for path in tmp_path.glob("*x*")] == []
 
 
@@ -148,7 +149,7 @@ def test_a_full_disk_leaves_nothing_half_written(
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, usual[1]))
     try:
         with pytest.raises(WorkError, match="cannot write"):
-            store.export(study.id, to, path)
+            export_study(store, study.id, to, path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)
         signal.signal(signal.SIGXFSZ, before)
@@ -158,11 +159,11 @@ def test_a_full_disk_leaves_nothing_half_written(
 
 def test_a_name_that_is_too_long(store: Store, study: Study, tmp_path: Path) -> None:
     with pytest.raises(WorkError, match=r"cannot write.*too long"):
-        store.export(study.id, "csv", tmp_path / ("n" * 250))
+        export_study(store, study.id, "csv", tmp_path / ("n" * 250))
 
 
 def test_an_export_has_the_mode_of_any_new_file(store: Store, study: Study, tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
     usual = stat.S_IMODE((tmp_path / "plain").stat().st_mode)
-    path = store.export(study.id, "csv", tmp_path / "runs.csv")
+    path = export_study(store, study.id, "csv", tmp_path / "runs.csv")
     assert stat.S_IMODE(path.stat().st_mode) == usual

@@ -13,8 +13,9 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.ledger import Entry, Ledger
 from autotune.study.plan import SearchPlan
-from autotune.study.procedure import Answer, carry_out
+from autotune.study.procedure import carry_out
 from autotune.study.race import Evidence, evidence
+from autotune.study.recommendation import Answer
 from autotune.study.search import BUDGET_SPENT
 from autotune.study.simulated import MemoryBook, SimulatedBench
 from autotune.study.trial import Trial

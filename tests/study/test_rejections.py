@@ -15,7 +15,8 @@ from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.events import Event, Waiting
 from autotune.study.ledger import Entry, Ledger
 from autotune.study.plan import SearchPlan
-from autotune.study.procedure import carry_out, disturbed
+from autotune.study.procedure import carry_out
+from autotune.study.recommendation import disturbed
 from autotune.study.result import judge_status
 from autotune.study.simulated import MemoryBook, SimulatedBench
 from autotune.study.warnings import proof_warnings, rejection_rows

@@ -13,7 +13,8 @@ from autotune.space import Setting, Space
 from autotune.stats import ErrorBudget
 from autotune.study.ledger import CONFIRM, Entry, Ledger
 from autotune.study.plan import SearchPlan
-from autotune.study.procedure import Answer, carry_out
+from autotune.study.procedure import carry_out
+from autotune.study.recommendation import Answer
 from autotune.study.result import round_rows
 from autotune.study.rounds import Round, Rounds
 from autotune.study.simulated import MemoryBook, SimulatedBench

@@ -14,17 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-_Noreturn void die(const char *what) {
-    fprintf(stderr, "%s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void node_ended(int signal_number) {
     (void)signal_number;
     /* A cluster that lost a node is no cluster: the other nodes go with us (PR_SET_PDEATHSIG). */
