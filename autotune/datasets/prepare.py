@@ -22,7 +22,7 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.study.target import Target
 from runner.machine import describe
-from runner.mpi.discover import find
+from runner.mpi import discover
 
 Resolve = Callable[[PlanCell], Target]
 """Looks application, cluster and MPI of a cell up."""
@@ -57,7 +57,7 @@ def with_args(app: App, input_name: str | None, args: Sequence[str] | None) -> A
 def cell_target(cell: PlanCell, mpi: str | None) -> Target:
     """What a plan's cell measures; raises UsageError for a space that it cannot have."""
     app = with_args(load_app(cell.app), cell.input or None, cell.args)
-    target = Target.of(app, cell.input or None, cell.ranks, load_cluster(cell.cluster), find(mpi))
+    target = Target.of(app, cell.input or None, cell.ranks, load_cluster(cell.cluster), discover.find(mpi))
     # Refuses a space that the program or its ranks cannot have; prepare reads it again.
     target.space(cell.space)
     return target
