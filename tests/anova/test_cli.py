@@ -51,8 +51,8 @@ def test_importance_of_a_dataset(cli: Cli, recorded: Path) -> None:
 def test_classwide_without_runs_is_stored_as_unproven(cli: Cli, recorded: Path) -> None:
     outcome = cli("classwide", "--from", "three", "--no-measure", "--json", "c.json")
     assert outcome.code == 0, outcome.text
-    assert "give one of them" in cli("classwide", "three", "--from", "two").err
-    assert "which recorded runs?" in cli("anova").err
+    assert "give only one of them" in cli("classwide", "three", "--from", "two").err
+    assert "no recorded runs given; expected autotune anova DATASET" in cli("anova").err
     data = json.loads(Path("c.json").read_text())
     assert data["status"] == "unproven"
     assert data["setting"]["eager"] == 4

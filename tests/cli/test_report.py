@@ -36,7 +36,7 @@ def test_what_cannot_be(cli: Cli, work: Path) -> None:
     for words, said in (
         ((), "either STUDY or --cluster"),
         (("abcd", "--cluster", "local"), "either STUDY or --cluster"),
-        (("abcd", "--dataset", "x"), "--dataset goes with --cluster"),
+        (("abcd", "--dataset", "x"), "--dataset needs --cluster NAME"),
         (("--cluster", "nowhere"), "no finished search on cluster nowhere"),
     ):
         outcome = cli("report", *words, "--store", "r.db")

@@ -32,7 +32,7 @@ def _place(open_mpi: Library, home: Path, work: Path, store: Path) -> None:
         (["publish", "-f", "tune", "--cluster", "nowhere"], "nowhere"),
         (["unpublish"], "which file?"),
         (["unpublish", "missing.conf"], "there is no file"),
-        (["verify-published"], "nothing is published yet"),
+        (["verify-published"], "no file is published; expected"),
         (["verify-published", "missing.conf"], "there is no file"),
     ],
 )
@@ -150,7 +150,7 @@ def test_what_cron_does_not_find_is_said(
     assert f"not checked: {work}/autotune-mine.csh" in said
     assert "autotune/clusters to be found from anywhere" in said
     assert "NOT in force" not in said
-    assert "take it away" not in said
+    assert "remove the file with autotune unpublish" not in said
 
 
 def test_a_lost_file_does_not_keep_others_from_being_compared(
@@ -178,7 +178,10 @@ def test_a_parameter_file_that_nothing_reads_is_said_to_be_one(
     source = make_study({"mca": {"mpi_yield_when_idle": "1"}}, version=open_mpi.version)
     assert main(["publish", "--from", source, "-f", "openmpi-user", "-o", "etc"]) == 0
     said = capfd.readouterr()
-    assert f"nothing reads {work}/etc/mca-params.conf: put it where this library reads" in said.out
+    assert (
+        f"no library reads {work}/etc/mca-params.conf; install it where this library reads"
+        in said.out
+    )
     assert f"{home}/.openmpi/mca-params.conf" in said.out
-    assert "still right?" not in said.out
+    assert "to check it again later" not in said.out
     assert "in place" not in said.err
