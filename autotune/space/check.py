@@ -157,7 +157,7 @@ def _words(definition: Definition, library: Library) -> Iterator[Finding]:
             if name in legal and word not in legal[name]:
                 known = ", ".join(sorted(legal[name])) or "numbers"
                 yield Finding(
-                    "error", where, f"{word!r} is not a value of {name}; expected one of {known}"
+                    "error", where, f"{word!r} is not a value of {name}; expected {known}"
                 )
 
 

@@ -100,8 +100,8 @@ def test_an_unwritable_result_file_is_refused_before_the_work(cli: Cli, library:
         ("import sys; sys.exit(3)", [], "exit code 3"),
         ("import os; os.abort()", [], "failed"),
         ("import time; time.sleep(60)", ["--timeout", "0.6"], "time limit"),
-        (HELLO, ["--metric", "seconds ([0-9.]+)"], "no positive figure"),
-        (HELLO, ["--verify", "SUCCESS"], "did not match"),
+        (HELLO, ["--metric", "seconds ([0-9.]+)"], "no positive number"),
+        (HELLO, ["--verify", "SUCCESS"], "does not match"),
         ("print('no MPI here')", [], "MPI_Init"),
     ],
 )

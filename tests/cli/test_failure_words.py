@@ -79,7 +79,7 @@ def test_no_run_is_endless(
     ):
         done = cli(*command, *words)
         assert done.code == 1
-        assert "a run is ended after 0.800 s (the default)" in done.err
+        assert "time limit of one run: 0.800 s (the default)" in done.err
         assert "stopped at its time limit of 0.8 s" in " ".join(done.text.split())
 
 

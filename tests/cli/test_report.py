@@ -37,7 +37,7 @@ def test_what_cannot_be(cli: Cli, work: Path) -> None:
         ((), "either STUDY or --cluster"),
         (("abcd", "--cluster", "local"), "either STUDY or --cluster"),
         (("abcd", "--dataset", "x"), "--dataset needs --cluster NAME"),
-        (("--cluster", "nowhere"), "no finished search on cluster nowhere"),
+        (("--cluster", "nowhere"), "cluster nowhere has no finished search"),
     ):
         outcome = cli("report", *words, "--store", "r.db")
         assert outcome.code == 2

@@ -184,4 +184,4 @@ def test_the_users_own_parameter_wins_over_the_clusters(
     words += ["--mca", "btl", "self,sm", sys.executable, str(program)]
     outcome = cli("run", *words)
     assert outcome.code == 0, outcome.text
-    assert "self,sm of your line is used" in outcome.err
+    assert "self,sm of your command line is used" in outcome.err

@@ -100,5 +100,5 @@ def test_the_submitter_hears_of_a_lost_worker(library: object, work: Path, line:
     err = submitter.communicate(timeout=200)[1]
     assert submitter.returncode == 0, err
     assert f"worker {found[1]} is lost" in err
-    assert "its trial is measured again" in err
+    assert "its last trial is measured again" in err
     assert f"worker {found[2]} is lost" not in err

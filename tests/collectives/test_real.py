@@ -141,7 +141,7 @@ def test_a_budget_ends_before_the_first_table(cli: Cli, library: object, work: P
     done = cli(*words, "--budget", "1s")
     assert done.code == 1
     assert "the budget of 1 s ended before the first table was proven" in done.err
-    assert "the same command with a larger --budget goes on" in done.err
+    assert "the same command with a larger --budget continues" in done.err
     with Store.open("r.db") as opened:
         (study,) = opened.studies()
     assert study.status == "interrupted"

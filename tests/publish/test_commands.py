@@ -30,7 +30,7 @@ def _place(open_mpi: Library, home: Path, work: Path, store: Path) -> None:
         (["publish", "-f", "tune", "--from", "study:abcdef"], "no study"),
         (["publish", "-f", "tune", "--from", "x"], "study:ID"),
         (["publish", "-f", "tune", "--cluster", "nowhere"], "nowhere"),
-        (["unpublish"], "which file?"),
+        (["unpublish"], "no file given"),
         (["unpublish", "missing.conf"], "there is no file"),
         (["verify-published"], "no file is published; expected"),
         (["verify-published", "missing.conf"], "there is no file"),
@@ -142,7 +142,7 @@ def test_what_cron_does_not_find_is_said(
     words = ["publish", "--from", source, "-f", "csh", "--unproven", "--force", "--cluster", "mine"]
     assert main(words) == 0, capfd.readouterr().err
     said = capfd.readouterr().out
-    assert "is it for --cluster local?" in " ".join(said.split())
+    assert "did you mean --cluster local?" in " ".join(said.split())
     assert "note: configs/clusters/mine.toml is found from this directory only" in said
     monkeypatch.chdir("/")
     assert main(["verify-published"]) == 1

@@ -68,8 +68,8 @@ def test_a_word_of_the_library_is_its_number() -> None:
         ("LD_PRELOAD=a", "refused"),
         ("coll_tuned_dynamic_rules_filename=a", "refused"),
         ('btl="/tmp/x"', "refused"),
-        ("mpi_show_mca_params=all", "given by autotune itself"),
-        ("bind_to=core,hwloc_base_binding_policy=none", "one parameter with two values"),
+        ("mpi_show_mca_params=all", "set by autotune itself"),
+        ("bind_to=core,hwloc_base_binding_policy=none", "one parameter to two values"),
     ],
 )
 def test_what_is_refused(text: str, words: str) -> None:

@@ -172,7 +172,7 @@ def test_canonical(space: Space) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("eagre=512", "eagre is no parameter of space demo; did you mean eager?"),
+        ("eagre=512", "eagre is not a parameter of space demo; did you mean eager?"),
         ("gone=1", "gone cannot be used here: it was removed"),
         ("btl_old=512", "btl_old is called eager here"),
         ("eager=513", "eager=513 is not among its levels (512, 4096, 8192)"),

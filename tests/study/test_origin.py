@@ -80,5 +80,7 @@ def test_the_environment_is_that_of_then_and_comes_back(
     ],
 )
 def test_what_is_no_origin_is_refused(origin: Origin, change: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="where its program was run is not understood"):
+    with pytest.raises(
+        UsageError, match="the description of how its program was run is not understood"
+    ):
         Origin.from_json(origin.to_json() | change, "f.tune")

@@ -176,7 +176,7 @@ def test_what_a_shipped_program_runs_counts(
 
 # Studies that were begun with the former hash.
 
-OLDER = "this study was begun under an older way of telling programs apart; nothing of its"
+OLDER = "this study was begun by an older version, which identified programs in another way;"
 PROGRAM = "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0: print('seconds 0.5')\n"
 
 

@@ -55,7 +55,7 @@ def test_a_key_that_others_may_use_is_refused(mode: int) -> None:
     make_key()
     key_path().chmod(mode)
     for use in (read_key, make_key):
-        with pytest.raises(UsageError, match=f"others may use it .mode {mode:04o}"):
+        with pytest.raises(UsageError, match=f"other users may access it .mode {mode:04o}"):
             use()
 
 
@@ -72,7 +72,7 @@ def test_a_linked_key_is_refused(tmp_path: Path) -> None:
     make_key()
     key_path().rename(tmp_path / "key")
     key_path().symlink_to(tmp_path / "key")
-    with pytest.raises(UsageError, match="it is a link"):
+    with pytest.raises(UsageError, match="it is a symbolic link"):
         read_key()
 
 
@@ -142,7 +142,7 @@ def test_a_request_holds_what_a_search_writes(words: tuple[str, ...], said: str)
 
 @pytest.mark.parametrize("place", ["", ".", "here", "../x"])
 def test_a_request_is_for_an_absolute_directory(place: str) -> None:
-    with pytest.raises(UsageError, match="no absolute path"):
+    with pytest.raises(UsageError, match="expected an absolute path"):
         WorkerRequest.of_words((), place)
 
 

@@ -180,7 +180,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {
     "accumulators": (GRAPH_HEAD + "    for a, b in x:\n        pass\n", 5, "single variable"),
     "irregular": (GRAPH_HEAD + "    for a in x:\n        pass\n", 5, "range"),
     "else": (REGION + "        pass\n    else:\n        pass\n", 5, "else"),
-    "stray": (LOOP + "        x = i\n", 6, "belongs to no region"),
+    "stray": (LOOP + "        x = i\n", 6, "outside of every region"),
     "twice": (REGION + "        x = i\n" + REGION[len(LOOP) :] + "        y = i\n", 9, "second"),
     "unknown": (REGION[:-1] + " depends(b)\n        x = i\n", 5, "no region b"),
     "cycle": (REGION[:-1] + " depends(a)\n        x = i\n", 5, "can never run"),
@@ -238,7 +238,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {
     "through the package": ("import mpi4py\nc = mpi4py.MPI.COMM_WORLD\n", 4, "from mpi4py import"),
     "runtime's names": ("import runner.mate.ordinary\n", 3, "import ordinary as mate"),
     "self": ("def main():\n    MPI.COMM_SELF.Barrier()\n", 4, "COMM_SELF is not supported"),
-    "finalize": ("def main():\n    MPI.Finalize()\n", 4, "take it out"),
+    "finalize": ("def main():\n    MPI.Finalize()\n", 4, "remove it"),
     "global": ("def main():\n    global x\n    x = 1\n", 4, "share a module's globals"),
 }
 
