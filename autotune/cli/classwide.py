@@ -72,8 +72,8 @@ def classwide(
         list[str] | None,
         opt(
             "--held-out APP[:INPUT[:RANKS]]",
-            "Program outside the dataset on which the setting is only proven, not chosen. "
-            "May be repeated. Example: cannon:small:4.",
+            "Program on which the setting is proven, but which does not take part in its "
+            "choice. May be repeated. Example: cannon:small:4.",
         ),
     ] = None,
     preset: Annotated[

@@ -84,7 +84,8 @@ Choice = Annotated[
     MetricChoice | None,
     opt(
         "--metric-choice",
-        "Value to use if --metric matches several times in one run. Default: max.",
+        "Value to use if --metric matches several times in one run. Default: that of --app, "
+        "else max.",
         TARGET,
     ),
 ]
@@ -94,7 +95,11 @@ Stdin = Annotated[
 ]
 Timeout = Annotated[
     str | None,
-    opt("--timeout TIME", "Time limit of one run: 90, 90s, 10m or 2h. Default: 1h.", TARGET),
+    opt(
+        "--timeout TIME",
+        "Time limit of one run: 90, 90s, 10m or 2h. Default: that of --app, else 1h.",
+        TARGET,
+    ),
 ]
 CleanEnv = Annotated[
     bool,
@@ -135,6 +140,7 @@ Guard = Annotated[
     bool,
     opt(
         "--guard/--no-guard",
-        "Reject a run during which other processes used the machine, and repeat it.",
+        "Reject runs during which other processes used the machine. With --no-guard they "
+        "count too, and nothing is proven.",
     ),
 ]

@@ -27,7 +27,10 @@ def search(
     app: o.AppName = None,
     input_name: o.InputName = None,
     ranks: o.Ranks = None,
-    strategy: Annotated[str, opt("--strategy S", f"{', '.join(names())}.", SEARCH)] = "auto",
+    strategy: Annotated[
+        str,
+        opt("--strategy S", f"Search strategy: {', '.join(names())} (docs/strategies.md).", SEARCH),
+    ] = "auto",
     space: Annotated[
         str | None,
         opt(

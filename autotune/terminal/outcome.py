@@ -162,7 +162,7 @@ def _print_use(result: Result) -> None:
     out.print("Setting:", style="bold")
     for name, value in result.recommended.to_json().items():
         out.print(f"  {name} = {value}", markup=False)
-    out.print("Start it so:", style="bold")
+    out.print("Start it like this:", style="bold")
     # One line whatever its length: it is made to be copied.
     out.print(f"  {result.mpirun}", markup=False, soft_wrap=True)
     if result.params_file:

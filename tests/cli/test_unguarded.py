@@ -57,7 +57,7 @@ def test_nothing_is_proven_without_the_guard(cli: Cli, open_mpi: object, line: l
     assert "Measured without the guard: nothing is proven." in said
     assert "looks better" in said
     assert "A better setting is proven" not in said
-    assert "Start it so" not in said
+    assert "Start it like this" not in said
     assert f"# {SAID.upper()}, NOT PROVEN" in Path("p.conf").read_text()
 
     study = result["study"]
