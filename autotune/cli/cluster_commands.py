@@ -52,7 +52,7 @@ def apps(
         _one(found[0])
         return
     rows = [[a.name, ", ".join(a.inputs) or "-", a.description] for a in found]
-    out.print(table("", ["name", "inputs", "what it is"], rows))
+    out.print(table("", ["name", "inputs", "description"], rows))
     out.print("\nTo tune one of them:  autotune search --app NAME --input I", markup=False)
 
 
@@ -67,7 +67,7 @@ def _one(app: App) -> None:
         [f"{key}{' *' if key == app.usual_input else ''}", given.description]
         for key, given in app.inputs.items()
     ]
-    out.print(table("", ["input (* default)", "what it is"], rows))
+    out.print(table("", ["input (* default)", "description"], rows))
 
 
 @cluster.command("list")
@@ -80,7 +80,7 @@ def list_clusters(json_out: JsonOut = None) -> None:
         return
     rows = [[*_row(name, one), _origin(name)] for name, one in known]
     out = console()
-    out.print(table("", ["name", ">nodes", "what it is", "from"], rows))
+    out.print(table("", ["name", ">nodes", "description", "from"], rows))
     out.print("\nFor details of one:  autotune cluster show NAME", markup=False)
 
 
@@ -141,7 +141,7 @@ def _row(name: str, known: Cluster) -> list[str]:
         up = load_cluster(name)
     except RunnerError:
         return [name, "-", f"{known.description}; not up"]
-    return [name, str(up.nodes), f"Testbed that is up: {up.interconnect}"]
+    return [name, str(up.nodes), f"A testbed that is up: {up.interconnect}"]
 
 
 @cluster.command("init")

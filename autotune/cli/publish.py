@@ -220,7 +220,7 @@ def _list(library: Library, json_out: str | None) -> None:
     words = [[name, summary, "no" if why else "yes"] for name, summary, why in rows]
     title = f"proven here: {library.family} {library.version} can be seen to obey the file"
     out = console()
-    out.print(table(title, ["format", "what it is", "proven here"], words))
+    out.print(table(title, ["format", "description", "proven here"], words))
     reasons: dict[str, list[str]] = {}
     for name, _, why in rows:
         if why:

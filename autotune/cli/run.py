@@ -121,7 +121,7 @@ def _print(record: RunRecord, guard: bool) -> None:
             [name, r.requested, r.effective or "-", r.state]
             for name, r in sorted(record.read_back.items())
         ]
-        out.print(table("", ["parameter", "asked", "in force", "state"], rows))
+        out.print(table("", ["parameter", "requested", "in force", "state"], rows))
     if record.inherited:
         names = ", ".join(f"{k}={v}" for k, v in sorted(record.inherited.items()))
         out.print(f"inherited settings in force: {names}", markup=False)

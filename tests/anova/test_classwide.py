@@ -177,5 +177,5 @@ def test_a_result_that_was_meddled_with_is_refused(  # type: ignore[no-untyped-d
 def test_ids_that_fit_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no id begins so"):
         RESULTS.find("abcd", tmp_path)
-    with pytest.raises(UsageError, match="no id"):
+    with pytest.raises(UsageError, match="not an id"):
         RESULTS.find("../../etc", tmp_path)

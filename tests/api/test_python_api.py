@@ -122,10 +122,10 @@ def test_two_settings(open_mpi: Library, program: list[str]) -> None:
     ("call", "said"),
     [
         (lambda: autotune.tune("./x", ranks=2), "expected a list of words"),
-        (lambda: autotune.tune(["./x"], rank=2), "rank= is no option"),
+        (lambda: autotune.tune(["./x"], rank=2), "rank= is not an option"),
         (lambda: autotune.tune(["true"], ranks=2, seed=-1), "seed"),
         (lambda: autotune.tune(["true"], ranks=2, strategy="gaa"), "did you mean ga"),
-        (lambda: autotune.tune(["true"]), "how many ranks"),
+        (lambda: autotune.tune(["true"]), "the number of ranks is missing"),
         (lambda: autotune.tune(["true"], app="jacobi3d"), "app= and program= were both given"),
         (lambda: autotune.tune(), "nothing to run; expected app="),
         (lambda: autotune.tune(["true"], ranks=1, budget="soon"), "is not a time"),

@@ -43,7 +43,7 @@ def test_an_unknown_parameter_or_value(cli: Cli, library: object) -> None:
 
 def test_nothing_to_run_and_too_much_to_run(cli: Cli) -> None:
     assert "--app" in refused(cli, "search")
-    assert "not both" in refused(cli, "search", "--app", "jacobi3d", "--", "/bin/true")
+    assert "give only one of them" in refused(cli, "search", "--app", "jacobi3d", "--", "/bin/true")
 
 
 def test_a_budget_that_its_own_proof_needs(cli: Cli) -> None:

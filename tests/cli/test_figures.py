@@ -41,7 +41,7 @@ def test_the_largest_counts_and_that_is_said(
 ) -> None:
     found, said = run(cli, *METRIC, *program)
     assert (found["metric_s"], found["metric_count"]) == (0.46, 4)
-    assert "found 4 times in one run" in said.replace("\n", " ")
+    assert "matched 4 times in one run" in said.replace("\n", " ")
 
 
 def test_a_figure_that_is_longer_than_its_run_is_told(
@@ -92,7 +92,7 @@ def test_the_choice_of_an_app_file(cli: Cli, library: Library, program: list[str
 def test_a_choice_without_a_metric(cli: Cli, library: Library, program: list[str]) -> None:
     done = cli("run", "-n", "2", "--metric-choice", "last", *program)
     assert done.code == 2
-    assert "--metric-choice goes with --metric" in done.err
+    assert "--metric-choice needs --metric" in done.err
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_a_comparison_says_it_once(cli: Cli, open_mpi: Library, program: list[st
         *METRIC, *program,
     )  # fmt: skip
     assert done.code == 0, done.text
-    assert " ".join(done.err.split()).count("found 4 times in one run") == 1
+    assert " ".join(done.err.split()).count("matched 4 times in one run") == 1
 
 
 @pytest.mark.slow

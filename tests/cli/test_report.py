@@ -25,7 +25,7 @@ def test_pages_of_a_study_and_of_its_cluster(cli: Cli, library: object, work: Pa
     assert told["figures"] >= 1
     page = (work / "s.html").read_text()
     assert result["study"] in page
-    assert f"{result['search_runs']} search runs" in page
+    assert f"in {result['search_runs']} runs" in page
     assert "jacobi3d" in page
     told = json.loads(cli("report", "--cluster", "local", "-o", "c.html", *words).out)
     assert told["sections"] == ["What was measured", "jacobi3d tiny on 2 ranks"]

@@ -285,8 +285,8 @@ def test_roles_are_trusted_on_one_database(url: str, found: bool) -> None:
     ("content", "said"),
     [
         ("[[database]]\n", "this key is missing"),
-        ('[[database]]\nurl = "sqlite:///x"\nroles = ["a"]\n', "is no database"),
-        ('[[database]]\nurl = "postgresql://h"\nroles = ["a"]\n', "is no database"),
+        ('[[database]]\nurl = "sqlite:///x"\nroles = ["a"]\n', "is not a database"),
+        ('[[database]]\nurl = "postgresql://h"\nroles = ["a"]\n', "is not a database"),
         ('[[database]]\nurl = "postgresql://h/d"\nroles = []\n', "at least 1"),
         ("roles = 1\n", "unknown key"),
         ("[", "not valid TOML"),

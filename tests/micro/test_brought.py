@@ -204,7 +204,7 @@ def test_wrong_use(words: list[str], message: str) -> None:
 
 
 def test_a_pattern_that_finds_words() -> None:
-    with pytest.raises(AppUsageError, match="found 'hello', which is no number"):
+    with pytest.raises(AppUsageError, match="found 'hello', which is not a number"):
         main(["--figure", r"^(\w+)$", "--us-of", "1", "--", "echo", "hello"])
 
 

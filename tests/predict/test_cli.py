@@ -151,7 +151,7 @@ def test_evaluation_as_table_picture_and_json(cli: Cli, recorded: Recorded) -> N
         (("evaluate", "predict", "--from", "x", "--model", "y"), "knn-thesis"),
         (("predict", "FEATURES", "--", "ls"), "--check"),
         (("predict", "FEATURES", "--run-recorded"), "--check"),
-        (("predict", "FEATURES", "--check", "--run-recorded", "--", "ls"), "not both"),
+        (("predict", "FEATURES", "--check", "--run-recorded", "--", "ls"), "give only one of them"),
         (("predict", "FEATURES", "--params-file", "no/such/place"), "cannot write"),
         (("predict", "none.json"), "cannot read none.json"),
     ],

@@ -31,9 +31,9 @@ def _place(open_mpi: Library, home: Path, work: Path, store: Path) -> None:
         (["publish", "-f", "tune", "--from", "x"], "study:ID"),
         (["publish", "-f", "tune", "--cluster", "nowhere"], "nowhere"),
         (["unpublish"], "no file given"),
-        (["unpublish", "missing.conf"], "there is no file"),
+        (["unpublish", "missing.conf"], "does not exist"),
         (["verify-published"], "no file is published; expected"),
-        (["verify-published", "missing.conf"], "there is no file"),
+        (["verify-published", "missing.conf"], "does not exist"),
     ],
 )
 def test_mistakes_are_one_message(words: list[str], said: str, capfd: Capture) -> None:
@@ -103,7 +103,7 @@ def test_a_file_that_cannot_be_undone_holds_up_no_other(
     capfd.readouterr()
     assert main(["unpublish", "--all", "--json", "out.json"]) == 2
     seen = capfd.readouterr()
-    assert "published in" in seen.err
+    assert "edited after autotune published" in seen.err
     assert "b.tune was edited since" in seen.err
     assert "'--mca mine 1', where autotune would write nothing" in " ".join(seen.err.split())
     assert sorted(path.name for path in work.glob("*.tune")) == ["b.tune"]

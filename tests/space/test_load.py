@@ -225,7 +225,7 @@ def test_spaces_are_joined(tmp_path: Path) -> None:
 
 
 def test_unknown_facts_are_refused() -> None:
-    with pytest.raises(UsageError, match="'sockets' is no fact"):
+    with pytest.raises(UsageError, match="'sockets' is not a fact"):
         load_space("null", NEW, {"sockets": 2})
 
 

@@ -62,7 +62,7 @@ def test_a_word_of_the_library_is_its_number() -> None:
     [
         ("btl_tcp_link=2", "did you mean btl_tcp_links"),
         ("bnd_to=core", "did you mean bind_to"),
-        ("btl_tcp_links=x", "'x' is no number"),
+        ("btl_tcp_links=x", "'x' is not a number"),
         ("mca_base_component_path=a", "refused"),
         ("OMPI_MCA_plm_rsh_agent=a", "refused"),
         ("LD_PRELOAD=a", "refused"),

@@ -218,7 +218,7 @@ def test_launched(space: Space) -> None:
     # What the setting says itself is stronger than what another value implies.
     assert space.launched(Setting.parse("alg=2,seg=1024"))["mca"]["alg"] == "2"
     assert space.launched(Setting.parse("flag=1"))["placement"] == {"map_by": "node"}
-    with pytest.raises(UsageError, match="no parameter of space demo"):
+    with pytest.raises(UsageError, match="not a parameter of space demo"):
         space.launched(Setting.parse("nothing=1"))
 
 

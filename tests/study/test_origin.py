@@ -48,7 +48,10 @@ def test_what_changed_is_named(origin: Origin, work: Path) -> None:
     assert origin.changes() == [f"{work}/run.py has changed since it was measured"]
     (work / "run.py").unlink()
     work.rmdir()
-    assert origin.changes() == [f"its directory {work} is gone", f"{work}/run.py is gone"]
+    assert origin.changes() == [
+        f"its directory {work} does not exist any more",
+        f"{work}/run.py does not exist any more",
+    ]
 
 
 def test_the_environment_is_that_of_then_and_comes_back(

@@ -251,7 +251,7 @@ def test_a_study_whose_program_was_not_seen_whole_begins_again(
     own, said, _ = search(sys.executable, "p.py", trials=1)
     assert own != begun
     assert f"study {begun[:12]} of the same command is not continued" in said
-    assert "did not see part.py, which may have changed since" in said
+    assert "does not identify part.py, which may have changed since" in said
     assert search(sys.executable, "p.py", trials=1)[0] == own
 
 

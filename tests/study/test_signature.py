@@ -87,7 +87,7 @@ def test_what_is_no_key_is_refused(content: str) -> None:
 def test_a_fifo_does_not_wait() -> None:
     key_path().parent.mkdir(parents=True)
     os.mkfifo(key_path(), 0o600)
-    with pytest.raises(UsageError, match="no regular file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         read_key()
 
 
@@ -121,12 +121,12 @@ def test_a_signature_is_for_all_of_one_request_of_one_study(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--json", "/etc/passwd"), "holds '--json'"),
-        (("--store", "x"), "holds '--store'"),
-        (("--scheduler", "slurm"), "holds '--scheduler'"),
-        (("--of", "abcd"), "holds '--of'"),
-        (("--app=jacobi3d",), "holds '--app=jacobi3d'"),
-        (("jacobi3d",), "holds 'jacobi3d'"),
+        (("--json", "/etc/passwd"), "has '--json'"),
+        (("--store", "x"), "has '--store'"),
+        (("--scheduler", "slurm"), "has '--scheduler'"),
+        (("--of", "abcd"), "has '--of'"),
+        (("--app=jacobi3d",), "has '--app=jacobi3d'"),
+        (("jacobi3d",), "has 'jacobi3d'"),
         (("--app",), "its value is missing"),
         (("--app", "a\0b"), "NUL"),
         (("--trials", "many"), "trials"),

@@ -232,7 +232,11 @@ ERRORS: dict[str, tuple[str, int, str]] = {
         4,
         "outside a function",
     ),
-    "method as a value": ("def main():\n    f = MPI.COMM_WORLD.Barrier\n", 4, "nobody awaits"),
+    "method as a value": (
+        "def main():\n    f = MPI.COMM_WORLD.Barrier\n",
+        4,
+        "so it would not be awaited",
+    ),
     "another name": ("from mpi4py import MPI as M\n", 3, "from mpi4py import MPI"),
     "inside": ("from mpi4py.MPI import COMM_WORLD\n", 3, "from mpi4py import MPI"),
     "through the package": ("import mpi4py\nc = mpi4py.MPI.COMM_WORLD\n", 4, "from mpi4py import"),
@@ -332,7 +336,7 @@ def test_what_the_starting_block_binds_stays_there() -> None:
 
 
 def test_a_file_that_is_no_program() -> None:
-    with pytest.raises(TranslationError, match="no Python"):
+    with pytest.raises(TranslationError, match="not valid Python"):
         translate("def main(:\n", "app.py")
     with pytest.raises(TranslationError, match="__main__"):
         translate("def main():\n    pass\n", "app.py")
