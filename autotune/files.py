@@ -21,4 +21,7 @@ def write_text(path: Path, text: str) -> None:
 def check_writable(path: Path) -> None:
     """Refuse (UsageError) a place that cannot be written before hours of work go into it."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UsageError(f"cannot write {path}: no such directory, or no permission")
+        raise UsageError(
+            f"cannot write {path}: its directory does not exist or may not be written; "
+            "name another file"
+        )

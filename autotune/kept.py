@@ -79,8 +79,9 @@ class Kept(Generic[R]):
         if not isinstance(data, dict) or data.get("schema") != self.schema:
             found = data.get("schema") if isinstance(data, dict) else None
             raise UsageError(
-                f"{origin}: schema is {found!r}, expected {self.schema!r}: no {self.what}, or one "
-                f"of another version of autotune; make it again with autotune {self.name}"
+                f"{origin}: schema is {found!r}, expected {self.schema!r}: this is not a "
+                f"{self.what}, or one of another version of autotune; make it again with "
+                f"autotune {self.name}"
             )
         try:
             result = self.parse({k: v for k, v in data.items() if k not in ("schema", "id")})
@@ -92,8 +93,8 @@ class Kept(Generic[R]):
             ) from None
         if data.get("id") != own:
             raise UsageError(
-                f"{origin}: its content does not belong to its id {data.get('id')!r}: it was "
-                f"changed by hand or cut off; make it again with autotune {self.name}"
+                f"{origin}: its content does not match its id {data.get('id')!r}: it was "
+                f"edited or cut off; make it again with autotune {self.name}"
             )
         return result
 
@@ -113,15 +114,15 @@ class Kept(Generic[R]):
         place = folder or self.folder
         if not _ID.fullmatch(wanted):
             raise UsageError(
-                f"{self.name}:{wanted} is no id of a {self.what}; expected 4 to 12 of the digits "
-                f"that autotune {self.name} printed (kept in {place})"
+                f"{self.name}:{wanted} is not an id of a {self.what}; expected the first 4 to "
+                f"12 digits of an id that autotune {self.name} printed (stored in {place})"
             )
         there = sorted(place.glob("*.json"))
         fitting = [path for path in there if path.stem.startswith(wanted)]
         if len(fitting) != 1:
-            words = "none begins so" if not fitting else f"{len(fitting)} begin so"
+            words = "no id begins so" if not fitting else f"{len(fitting)} ids begin so"
             have = ", ".join(path.stem for path in there[-8:]) or "none yet"
-            raise UsageError(f"{self.name}:{wanted}: {words} in {place}; there are: {have}")
+            raise UsageError(f"{self.name}:{wanted}: {words} in {place}; known ids: {have}")
         return self.read(fitting[0])
 
     def latest(

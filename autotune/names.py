@@ -79,8 +79,8 @@ def _plain(name: str) -> str:
 def _config(name: str) -> str:
     if not is_config_name(name):
         raise ValueError(
-            f"is no name of a configuration: a file names another by name, never by its path (put "
-            f"that one into ./configs); expected {EXPECTED}"
+            "is not the name of a configuration: a file refers to another by its name, "
+            f"never by its path (put the other file into ./configs); expected {EXPECTED}"
         )
     return name
 

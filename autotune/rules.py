@@ -58,9 +58,9 @@ def rules_of(mca: Mapping[str, str]) -> tuple[Rule, ...]:
     for collective, words in sorted(found.items(), key=lambda item: IDS[item[0]]):
         if "algorithm" not in words:
             raise UsageError(
-                f"coll_tuned_{collective}_algorithm is not in the setting, but "
-                f"{', '.join(sorted(words))} of it is: a rules file cannot say that; use another "
-                "--format"
+                f"the setting has {', '.join(sorted(words))} but not "
+                f"coll_tuned_{collective}_algorithm; a rules file cannot express that; use "
+                "another --format"
             )
         fanout = words.get("tree_fanout", words.get("chain_fanout", "0"))
         segment = words.get("segmentsize", "0")
@@ -79,7 +79,7 @@ def check_rules(rules: tuple[Rule, ...], library: Library | None = None) -> None
     for rule in rules:
         where = f"the rule for {rule.collective} from {rule.comm_size} ranks, {rule.message} bytes"
         if rule.collective not in IDS:
-            raise UsageError(f"{where}: there is no such collective; expected {', '.join(IDS)}")
+            raise UsageError(f"{where}: unknown collective; expected one of {', '.join(IDS)}")
         numbers = (rule.comm_size, rule.message, rule.fanout, rule.segment)
         if min(numbers) < 0 or max(numbers) > MOST or rule.comm_size < 1:
             raise UsageError(

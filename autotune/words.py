@@ -8,7 +8,7 @@ HEADLINES = {
     "recommended": "A better setting is proven.",
     "keep_default": "Keep the default: nothing was proven to be faster.",
     "inconclusive": "Not decided: no setting was proven faster, and none was ruled out.",
-    "too_noisy": "Too noisy: this machine's runs scatter too much to decide.",
+    "too_noisy": "Too noisy: the runs on this machine scatter too much to decide.",
     "unguarded": "Measured without the guard: nothing is proven.",
     "interrupted": "Interrupted.",
 }
@@ -19,10 +19,11 @@ SHORT = 70
 
 
 UNGUARDED = "measured without the guard"
-MAY_BE_OTHERS = "differences may be the work of other programs"
+MAY_BE_OTHERS = "other programs may have caused the differences"
 WHY_UNGUARDED = (
-    "Without the guard (--no-guard) the runs beside which other programs were busy count too, so a "
-    "difference may be theirs.  The same command without --no-guard can prove it."
+    "Without the guard (--no-guard), runs that other programs disturbed count too, "
+    "so they may have caused the difference. The same command without --no-guard "
+    "can prove it."
 )
 LOOKS_BETTER = "looks better"
 """What "better" is called where nothing is proven."""

@@ -62,11 +62,11 @@ def read_text(path: Path, most: int) -> str:
 def _refuse(found: os.stat_result, path: Path | str, most: int) -> None:
     if not stat.S_ISREG(found.st_mode):
         kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
-        raise OSError(errno.EINVAL, f"it is {kind}, expected a regular file", str(path))
+        raise OSError(errno.EINVAL, f"it is {kind}; expected a regular file", str(path))
     if found.st_size > most:
         raise _too_large(path, most)
 
 
 def _too_large(path: Path | str, most: int) -> OSError:
     size = f"{most / MIB:g} MiB" if most >= MIB else f"{most} bytes"
-    return OSError(errno.EFBIG, f"it is larger than {size}, the most that is read", str(path))
+    return OSError(errno.EFBIG, f"it is larger than {size}, the limit for such a file", str(path))

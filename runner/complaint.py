@@ -224,10 +224,10 @@ def _conclusion(stderr: str, printed: list[tuple[int, str]]) -> str:
     text = " ".join(stderr.split())
     words = ""
     if found := _ABORTED.search(text):
-        words = f"rank {found[1] or found[2]} called MPI_Abort without a word"
+        words = f"rank {found[1] or found[2]} called MPI_Abort without a message"
     elif found := re.search(r"due to process rank (\d+) .{0,80}exiting improperly", text):
         words = f"rank {found[1]} exited without MPI_Finalize"
     last = next((line.strip() for _, line in reversed(printed) if line.strip()), "")
     if not last:
-        return words or "without a word"
-    return f"{words or 'without a word'}; the last line of its output: {last}"
+        return words or "without a message"
+    return f"{words or 'without a message'}; the last line of its output: {last}"

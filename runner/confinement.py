@@ -23,9 +23,9 @@ class Confinement:
         mine = os.sched_getaffinity(0)
         if cpus is not None and not (cpus and cpus <= mine):
             raise RunnerError(
-                f"cpus = {text_of(cpus)!r} of the cluster definition: this process may use only "
-                f"the CPUs {text_of(mine)} (those of the machine, or fewer in a container, a batch "
-                "job or under taskset); name some of these"
+                f"cpus = {text_of(cpus)!r} of the cluster definition: this process may use "
+                f"only the CPUs {text_of(mine)} (those of the machine, or fewer in a "
+                "container, a batch job or under taskset); choose from these"
             )
         self._cpus = cpus
         self._before: dict[int, set[int]] = {}

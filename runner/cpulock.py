@@ -27,7 +27,7 @@ class CpuLockFile(LockFile):
         super().__init__(path)
         if not self.writable:
             self.close()
-            raise unusable(path, "it may not be written to")
+            raise unusable(path, "it cannot be written")
 
     def try_shared(self) -> bool:
         """Lock all CPUs for reading if no measurement holds one."""

@@ -46,8 +46,8 @@ def _load(entry: EntryPoint, base: type[T]) -> type[T]:
         loaded = entry.load()
     except Exception as problem:  # Whatever somebody else's module raises when it is imported.
         raise RunnerError(
-            f"{_place(entry)} cannot be loaded: {type(problem).__name__}: {problem}; {expected}.\n"
-            "Mend or uninstall that package"
+            f"{_place(entry)} cannot be loaded: {type(problem).__name__}: {problem}; "
+            f"{expected}.\nRepair or uninstall that package"
         ) from problem
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
         raise RunnerError(f"{_place(entry)} is {loaded!r}; {expected}")

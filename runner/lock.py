@@ -49,8 +49,9 @@ def lock_path() -> Path:
         if directory.is_dir() and directory.stat().st_mode & 0o1002 == 0o1002:
             return directory / "autotune-machine.lock"
     raise RunnerError(
-        "no place for the machine lock: none of /run/lock, /dev/shm, /tmp is a directory that "
-        f"everybody may write to (mode 1777); set {FILE_VARIABLE} to a path all users share"
+        "no directory for the machine lock: none of /run/lock, /dev/shm, /tmp may be "
+        f"written by everybody (mode 1777); set {FILE_VARIABLE} to a path that all "
+        "users share"
     )
 
 
@@ -169,7 +170,7 @@ class MachineLock:
             use = self.mode + (f" use of CPUs {text_of(self.cpus)}" if self.cpus else " use")
             raise BusyError(
                 f"the machine lock {lock_path()} is held by {holder()}; waited "
-                f"{self._wait_s:g} s for {use}; wait for its end or end it"
+                f"{self._wait_s:g} s for {use}; wait until that process ends, or end it"
             )
         time.sleep(_POLL_S)
 
@@ -205,16 +206,20 @@ def _cpu_path(path: Path) -> Path:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Command line of the wrapper; returns only if the command was not started."""
-    parser = argparse.ArgumentParser(prog="python -m runner.lock", description="Machine lock.")
+    parser = argparse.ArgumentParser(
+        prog="python -m runner.lock", description="Run a command while holding the machine lock."
+    )
     group = parser.add_mutually_exclusive_group(required=True)
     for mode in ("shared", "exclusive"):
         group.add_argument(f"--{mode}", dest="mode", action="store_const", const=mode)
-    parser.add_argument("--wait", type=float, metavar="S", help="longest wait in seconds")
+    parser.add_argument(
+        "--wait", type=float, metavar="S", help="longest time to wait for the lock, in seconds"
+    )
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND ARGS")
     options = parser.parse_args(words)
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
-        parser.error("no command; put it after --")
+        parser.error("no command given; expected -- COMMAND ARGS")
     return _run_under(cast(Mode, options.mode), options.wait, command)
 
 

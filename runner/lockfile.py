@@ -72,7 +72,7 @@ def _open(path: Path) -> tuple[int, bool]:
         except FileExistsError:
             continue
         except OSError as error:
-            raise unusable(path, error.strerror or "it cannot be made") from None
+            raise unusable(path, error.strerror or "it cannot be created") from None
         # Against the umask: other users must be able to open it too.
         os.fchmod(fd, 0o666)
         return fd, True
@@ -91,7 +91,7 @@ def _checked(path: Path, fd: int) -> int:
     # Another name of the same file could be somebody's data, which write_holder would destroy.
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
         os.close(fd)
-        raise unusable(path, "it is not a regular file of its own")
+        raise unusable(path, "it is not a regular file with a single link")
     return fd
 
 
@@ -99,7 +99,7 @@ def unusable(path: Path, why: str) -> RunnerError:
     """The error of a path that cannot be a lock file."""
     return RunnerError(
         f"machine lock {path}: {why}; expected a regular file that every user may open "
-        "(mode 0666, no link); remove what is there, or ask its owner to"
+        "(mode 0666, no link); remove it, or ask its owner to remove it"
     )
 
 

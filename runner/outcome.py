@@ -12,10 +12,10 @@ from runner.supervise.model import number_in
 from runner.types import LaunchSpec, MetricChoice, RunRecord, RunState
 
 WAITS_FOR_INPUT = (
-    "the program waits for standard input, which is empty: give it with --stdin FILE (with --stdin "
-    "/dev/null it reads the end of an empty file)"
+    "the program waits for standard input, which is empty; give the input with "
+    "--stdin FILE (with --stdin /dev/null the program reads an empty file)"
 )
-READS_INPUT = " (it reads standard input, which is empty: give it with --stdin FILE)"
+READS_INPUT = " (it reads standard input, which is empty; give the input with --stdin FILE)"
 """Behind the reason of a program that met the end of an empty input."""
 Outcome = tuple[RunState, str, bool | None]
 
@@ -101,11 +101,11 @@ def classify(
         return "not_read_back", "; ".join(altered), None
     verified = _verified(spec, result)
     if verified is False:
-        return "unverified", f"the output did not match the verification {spec.verify!r}", False
+        return "unverified", f"the output does not match the verification {spec.verify!r}", False
     if loaded:
         return "foreign_load", load_words(result), verified
     if spec.metric is not None and record.metric_s is None:
-        return "no_metric", f"the output held no positive figure for {spec.metric!r}", verified
+        return "no_metric", f"the output has no positive number for {spec.metric!r}", verified
     return "ok", "", verified
 
 
@@ -123,7 +123,7 @@ def _failure(
     said = complaint(result.stderr, result.stdout_tail)
     text = result.stderr + result.stdout_tail
     if not probe.initialised and not result.ranks and any(r in text for r in refusals):
-        return "launch_error", said.words or "the launcher refused", None
+        return "launch_error", said.words or "the launcher refused the command line", None
     how = f"exit code {result.exit_code}"
     if result.signal is not None:
         how = f"ended by signal {signals.Signals(result.signal).name}"
@@ -142,16 +142,16 @@ def _mpi_problem(spec: LaunchSpec, probe: Probe) -> Outcome | None:
         return "no_mpi", "the program ended without calling MPI_Init of this MPI", None
     if probe.library_mismatch:
         words = (
-            f"the MPI library inside the ranks is not the launcher's: {probe.library_mismatch}; "
-            "start the program with its own MPI (--mpi); mpi4py loads the one that MPI4PY_LIBMPI "
-            "names"
+            "the MPI library inside the ranks is not the launcher's: "
+            f"{probe.library_mismatch}; start the program with its own MPI (--mpi); mpi4py "
+            "loads the one that MPI4PY_LIBMPI names"
         )
         return "launch_error", words, None
     if probe.world_size is not None and probe.world_size != spec.ranks:
         words = (
-            f"the ranks did not find each other ({spec.ranks} processes of size "
-            f"{probe.world_size}): the program was built for another MPI than the launcher's, "
-            "or starts mpirun itself"
+            f"the ranks did not find each other ({spec.ranks} processes with a world of "
+            f"size {probe.world_size}): the program was built for another MPI than the "
+            "launcher's, or starts mpirun itself"
         )
         return "singletons", words, None
     return None
@@ -167,16 +167,16 @@ def load_words(result: ExecResult) -> str:
     if 2 * foreign.steal_s > foreign.cpu_s:
         # Naming processes would send the reader after the wrong cause: nothing here did it.
         return (
-            f"the host of this virtual machine took {foreign.steal_s:.2f} s of CPU time away "
-            f"during the run (steal); at most {foreign.limit_s:.2f} s are allowed"
+            f"the host of this virtual machine took {foreign.steal_s:.2f} s of CPU time "
+            f"during the run (steal); the limit is {foreign.limit_s:.2f} s"
         )
     named = result.culprits[:3]
     parts = [f"{c.name} {c.cpu_s:.2f} s" for c in named]
     rest = foreign.cpu_s - sum(c.cpu_s for c in named)
     if rest > NAMELESS * foreign.cpu_s:
-        parts.append(f"others, and those that ended meanwhile, {rest:.2f} s")
-    who = f" ({', '.join(parts)})" if named else " (all of them ended meanwhile)"
+        parts.append(f"other processes and those that have ended, {rest:.2f} s")
+    who = f" ({', '.join(parts)})" if named else " (all of them have ended)"
     return (
         f"other processes used {foreign.cpu_s:.2f} s of CPU time during the run{who}; "
-        f"at most {foreign.limit_s:.2f} s are allowed"
+        f"the limit is {foreign.limit_s:.2f} s"
     )

@@ -26,9 +26,10 @@ def refuse_others(*places: Path) -> None:
             continue
         if not trusted(found):
             raise RunnerError(
-                f"{place} holds what is executed here, but somebody else may write it (owner "
-                f"{found.st_uid}, mode {stat.S_IMODE(found.st_mode):04o}); expected one of your "
-                "own.  Remove it, or choose another place (XDG_CACHE_HOME, XDG_RUNTIME_DIR)"
+                f"{place} has files that are executed here, but other users may write it "
+                f"(owner {found.st_uid}, mode {stat.S_IMODE(found.st_mode):04o}); expected one "
+                "that only you may write.  Remove it, or choose another place (XDG_CACHE_HOME, "
+                "XDG_RUNTIME_DIR)"
             )
 
 
@@ -36,5 +37,5 @@ def read_private(path: Path) -> bytes:
     """The content of a file of one's own; raises OSError for one that others may write."""
     with open_regular(path, _LARGEST) as file:
         if not trusted(os.fstat(file.fileno())):
-            raise PermissionError(f"somebody else may write {path}")
+            raise PermissionError(f"other users may write {path}")
         return file.read()

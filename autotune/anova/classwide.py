@@ -83,8 +83,9 @@ def choose(table: Table, options: Options, seed: int = 0) -> Choice:
     worth = Worth(table)
     if not worth.everywhere:
         raise UsageError(
-            f"{table.origin}: no setting was run on every one of its {len(table.cells)} cells; a "
-            "class needs one list of settings for all (kind explore, or grids of one space)"
+            f"{table.origin}: no setting was run on every one of its {len(table.cells)} "
+            "cells; class-wide tuning needs one list of settings for all cells (kind "
+            "explore, or grids of one space)"
         )
     apps = sorted({place.app for place in table.cells.values()})
     ways: dict[str, Method] = {
@@ -223,13 +224,13 @@ def _decide(rows: Sequence[Row], apps: Sequence[str], worth: Worth) -> tuple[str
     if not good:
         return "default", DEFAULT, _why_none(usable)
     best = max(good, key=score)
-    where = "on programs left out" if len(apps) > 1 else "on the only program there is"
+    where = "on programs left out" if len(apps) > 1 else "on the only program"
     assert best.setting is not None
     return best.name, best.setting, f"best {where}: {score(best):.0%} of the best known gain"
 
 
 def _why_none(usable: Sequence[Row]) -> str:
-    why = "no setting is certainly better than the default over the class and slows no program"
+    why = "no setting is certainly better than the default over the class without slowing a program"
     hurt = [f"{row.name}: {row.held_out_slower:.0f}" for row in usable if row.held_out_slower]
     if hurt:
         why += f" (cells of programs left out that are slower: {', '.join(hurt)})"
@@ -239,17 +240,17 @@ def _why_none(usable: Sequence[Row]) -> str:
 def _warnings(table: Table, rows: Sequence[Row], apps: Sequence[str], method: str) -> list[str]:
     words = []
     if len(apps) < 2:
-        words.append("the class has one program, so nothing says how the setting does on others")
+        words.append("the class has only one program, so the gain on other programs is unknown")
     null = sum(best.null for best in table.best.values())
     if null:
         words.append(
-            f"{null} of {len(table.cells)} cells have nothing to gain; there the setting can only "
-            "do harm, which is checked"
+            f"{null} of {len(table.cells)} cells have no possible gain; there the setting "
+            "can only do harm, which the proof checks"
         )
     for row in rows:
         if row.name == method and row.measured < 1:
             words.append(
-                f"the setting was run on {row.measured:.0%} of the cells; its figures elsewhere "
-                "are a model's, until it is measured"
+                f"the setting was run on {row.measured:.0%} of the cells; its figures for the "
+                "others come from a model until it is measured"
             )
     return words

@@ -40,12 +40,13 @@ def _too_little(values: Values) -> list[str]:
     if poor:
         words.append(
             f"{len(poor)} of {len(table.names)} parameters have fewer than two levels with "
-            f"{MIN_LEVEL} observations and are not judged: measure more settings"
+            f"{MIN_LEVEL} observations and are not tested: measure more settings"
         )
     if values.left_out:
         words.append(
-            f"{len(values.left_out)} of {len(values.left_out) + len(table.cells)} cells have "
-            "nothing to gain and are left out of this response; --response log uses all"
+            f"{len(values.left_out)} of {len(values.left_out) + len(table.cells)} cells "
+            "have no possible gain and are left out of this response; --response log uses "
+            "all"
         )
     return words
 
@@ -64,9 +65,9 @@ def _dominant_cell(values: Values) -> list[str]:
     key = list(table.cells)[worst]
     return [
         (
-            f"cell {key} carries {shares[worst] / total:.0%} of the variance: what is said here is "
-            "mostly about it (its gain is small, or its slow settings are very slow); "
-            "--response log weighs the cells more evenly"
+            f"cell {key} has {shares[worst] / total:.0%} of the variance, so the results "
+            "are mostly about this cell (its gain is small, or its slow settings are very "
+            "slow); --response log weighs the cells more evenly"
         )
     ]
 
@@ -79,9 +80,9 @@ def _repeated_settings(values: Values, model: str) -> list[str]:
         return []
     return [
         (
-            f"{share:.0%} of the variance belongs to settings that were run in several cells, so "
-            "rows are not independent and this model finds too many effects; --model mixed allows "
-            "for it"
+            f"{share:.0%} of the variance belongs to settings that were run in several "
+            "cells, so rows are not independent and this model finds too many effects; "
+            "--model mixed accounts for it"
         )
     ]
 
@@ -102,8 +103,8 @@ def _confounded(values: Values) -> list[str]:
     more = f", and {len(found) - 1} more pairs" if len(found) > 1 else ""
     return [
         (
-            f"{a} and {b} were mostly changed together (association {strength:.2f}{more}): an "
-            "effect of one is counted for both"
+            f"{a} and {b} were mostly changed together (association {strength:.2f}{more}): "
+            "an effect of one is attributed to both"
         )
     ]
 
@@ -132,8 +133,8 @@ def _heavy_tails(values: Values, model: str) -> list[str]:
         return []
     return [
         (
-            f"the response has a heavy tail (excess kurtosis {kurtosis:.0f}): a few very slow "
-            "settings decide the means; compare with --model rank"
+            f"the response has a heavy tail (excess kurtosis {kurtosis:.0f}): a few very "
+            "slow settings determine the means; compare with --model rank"
         )
     ]
 
@@ -155,8 +156,9 @@ def _unequal(values: Values, model: str) -> list[str]:
         return []
     return [
         (
-            f"levels of {', '.join(found[:3])}{' and others' if len(found) > 3 else ''} scatter "
-            "differently, so F is not exact for them; compare with --model rank"
+            f"levels of {', '.join(found[:3])}{' and others' if len(found) > 3 else ''} "
+            "have unequal variances, so their F test is not exact; compare with --model "
+            "rank"
         )
     ]
 
@@ -167,7 +169,7 @@ def _lost(values: Values) -> list[str]:
         return []
     return [
         (
-            f"{lost:.0%} of the rows failed or were stopped as too slow; they count at their "
-            "limit, so means are too good for levels that cause it"
+            f"{lost:.0%} of the rows failed or were stopped as too slow; they count with "
+            "their time limit, so the means of the levels that cause it are too good"
         )
     ]

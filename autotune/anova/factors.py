@@ -195,7 +195,7 @@ def _factor(values: Values, item: _Judged, p: float, options: Options) -> Factor
         return replace(blank, why="no significant effect")
     blank = replace(blank, significant=True)
     if texts[best] == UNSET:
-        return replace(blank, why="matters, and the default is its best level")
+        return replace(blank, why="matters; its default level is the best")
     if options.against_default and (doubt := _doubt(item, best, texts, options)):
         return replace(blank, why=doubt)
     return replace(blank, chosen=values.table.levels[item.name][texts[best]])
@@ -214,7 +214,7 @@ def _doubt(item: _Judged, best: int, texts: Sequence[str], options: Options) -> 
     t = float(stats.t.isf(0.025 / levels, max(item.df_error, 1)))
     if means[best] - means[alone] > t * error:
         return ""
-    return f"{texts[best]} is best, but not certainly better than the default"
+    return f"{texts[best]} is the best level, but not certainly better than the default"
 
 
 def _level_means(item: _Judged, texts: Sequence[str]) -> tuple[LevelMean, ...]:

@@ -103,8 +103,8 @@ def importance(table: Table, seed: int = 0, proven: Collection[str] = ()) -> Imp
     settings = len(np.unique(table.units))
     if settings < LEAST:
         raise WorkError(
-            f"{table.origin} has {settings} settings; which parameters matter cannot be told from "
-            f"fewer than {LEAST}: search or explore more"
+            f"{table.origin} has {settings} settings; at least {LEAST} are needed to "
+            "estimate importance: search or explore more"
         )
     values = _some(values, seed)
     table = values.table
@@ -115,7 +115,7 @@ def importance(table: Table, seed: int = 0, proven: Collection[str] = ()) -> Imp
     order = np.argsort(-losses.mean(axis=0))
     parts = parts_of(forest, levels, [int(i) for i in order[:PAIRED]])
     if not parts:
-        raise WorkError(f"{table.origin}: every setting took the same time; nothing mattered")
+        raise WorkError(f"{table.origin}: every setting took the same time; no parameter matters")
     matters = [_matter(table, y, parts, losses, i) for i in range(len(levels))]
     matters = [replace(m, proven=m.name in proven) for m in matters]
     matters.sort(key=lambda m: (-m.proven, -m.shuffled, -m.alone))
@@ -210,8 +210,9 @@ def _notes(r2: float) -> list[str]:
         return []
     return [
         (
-            f"the forest explains {max(r2, 0):.0%} of the variance of settings it has not seen: "
-            "nothing matters here or there are too few settings; do not read the order below"
+            f"the random forest explains {max(r2, 0):.0%} of the variance of settings that "
+            "it was not trained on: nothing matters here, or there are too few settings; "
+            "the order below means nothing"
         )
     ]
 

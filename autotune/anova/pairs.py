@@ -107,8 +107,8 @@ def check_programs(setting: Setting, programs: Sequence[Program]) -> None:
         if problems:
             raise UsageError(
                 f"{program.name}: the setting {setting.key!r} cannot be used in space "
-                f"{program.space.name}: {'; '.join(problems)}.  Give the space that the dataset "
-                "was measured in (--space)"
+                f"{program.space.name}: {'; '.join(problems)}.  Give the space in which the "
+                "dataset was measured (--space)"
             )
 
 

@@ -80,7 +80,7 @@ def _go_on(
             return
         row = shown[number].row
         later = [look for look in terms.looks if look > row.pairs]
-        terms.say(f"{row.app}: on to {later[0]} pairs")
+        terms.say(f"{row.app}: continuing to {later[0]} pairs")
         plan = terms.plan(decide_at=later[0] if row.verdict == "passed" else None)
         more = measure(DEFAULT, setting, programs[number], plan, terms, clock.share(1))
         if more.row.pairs > row.pairs:
@@ -169,17 +169,19 @@ def _objection(
     unsure = [row for row in rows if row.verdict != "passed"]
     if unsure:
         names = ", ".join(_name(row) for row in unsure)
-        return f"not proven: open on {names}", "; ".join(_more(row, terms) for row in unsure)
+        return f"not proven: undecided on {names}", "; ".join(_more(row, terms) for row in unsure)
     assert gain is not None  # Whatever passed has an interval.
     if _gains(gain, terms.min_gain):
         return "", ""
     least = percent_of(terms.min_gain)
     if gain.hi < terms.min_gain:
         return f"a mean gain of {least} is ruled out (at most {percent(gain.hi)})", ""
-    words = f"not proven: a mean gain of {least} or more is open"
+    words = f"not proven: a mean gain of {least} or more is undecided"
     free = [row for row in _members(rows) if row.pairs < terms.looks[-1]]
-    step = "more pairs are needed: give more --budget, and the same command goes on" if free else ""
-    return words, step or f"all {terms.looks[-1]} pairs of every program are used"
+    step = (
+        "more pairs are needed: the same command with a larger --budget continues" if free else ""
+    )
+    return words, step or f"all {terms.looks[-1]} pairs of every program have been measured"
 
 
 def _more(row: ProgramEvidence, terms: Terms) -> str:
@@ -189,14 +191,17 @@ def _more(row: ProgramEvidence, terms: Terms) -> str:
         first = terms.plan().first_interval
         return f"{_name(row)}: at least {max(first - row.pairs, 1)} more pairs"
     if row.gain <= -terms.margin:
-        return f"{_name(row)} looks slower: {last - row.pairs} more pairs would say" + (
-            ", if they were planned" if row.pairs >= last else ""
+        return f"{_name(row)} looks slower: {last - row.pairs} more pairs would decide" + (
+            ", if more were planned" if row.pairs >= last else ""
         )
     needed = math.ceil(row.pairs * ((row.gain - row.lo) / (row.gain + terms.margin)) ** 2)
     more = max(needed - row.pairs, 1)
     if row.pairs >= last:
-        return f"{_name(row)}: about {more} more pairs would show it, beyond the {last} planned"
-    return f"{_name(row)}: about {more} more pairs would show it (--budget)"
+        return (
+            f"{_name(row)}: about {more} more pairs would decide it, which is more than "
+            f"the {last} planned"
+        )
+    return f"{_name(row)}: about {more} more pairs would decide it (--budget)"
 
 
 def _name(row: ProgramEvidence) -> str:

@@ -43,8 +43,9 @@ def _gain(table: Table) -> Values:
     kept = table.where(lambda place: place.key not in null)
     if not kept.cells:
         raise WorkError(
-            f"{table.origin}: in none of its {len(table.cells)} cells does any setting beat the "
-            "default beyond noise, so there is no gain to explain; --response log uses all cells"
+            f"{table.origin}: in none of its {len(table.cells)} cells does any setting "
+            "beat the default beyond noise, so there is no gain to analyse; --response log "
+            "uses all cells"
         )
     scale = kept.rows["cell"].map({key: kept.best[key].gain for key in kept.cells}).to_numpy(float)
     # A failed setting has an infinite ratio: its gain is -1, as slow as can be.

@@ -48,8 +48,8 @@ def stability(table: Table, by: By, response: Response, options: Options) -> lis
     names = sorted({_name(place, by) for place in table.cells.values()}, key=_order)
     if len(names) < 2:
         raise UsageError(
-            f"{table.origin}: all cells have the same {by} ({names[0]}), so there are no parts to "
-            f"compare; --by can be {', '.join(WAYS)}"
+            f"{table.origin}: all cells have the same {by} ({names[0]}), so there are no "
+            f"parts to compare; --by accepts {', '.join(WAYS)}"
         )
     return [_part(table, name, by, response, options) for name in names]
 

@@ -49,7 +49,9 @@ def check_prediction(
     """
     place = prediction.place
     if place is None or place.target is None or not len(prediction.setting):
-        raise UsageError("nothing to check: it needs a program and a setting beside the default")
+        raise UsageError(
+            "nothing to check: expected a program, and a setting other than the default"
+        )
     request = ComparisonRequest(
         target=place.target,
         space=place.space,
@@ -63,7 +65,7 @@ def check_prediction(
     )
     outcome = compare_settings(request, store)
     if not outcome.guarded:
-        return Proof(outcome, None, f"it was {UNGUARDED}: that proves nothing")
+        return Proof(outcome, None, f"it was {UNGUARDED}, which proves nothing")
     if outcome.verdict != "better":
         return Proof(outcome, None, "it was not proven to be faster than the default")
     if params_file is None:
@@ -89,7 +91,7 @@ def _write_proven(
             written = write_tune_file(path, target, space, setting, evidence, runner)
         except NotObeyed as problem:
             return Proof(outcome, None, str(problem))
-    return Proof(outcome, written, "" if written else "such a file cannot hold its parameters")
+    return Proof(outcome, written, "" if written else "a parameter file cannot hold its parameters")
 
 
 def refusal(prediction: Prediction, unproven: bool) -> str:
@@ -99,11 +101,14 @@ def refusal(prediction: Prediction, unproven: bool) -> str:
     """
     place, strange = prediction.place, prediction.strange
     if place is None:
-        return "there is no MPI here whose parameters could be named"
+        return "no MPI library was found here, so its parameters are unknown"
     if not adapter_for(place.library).tune_option:
-        return f"{place.library.family} has no such files"
+        return f"{place.library.family} has no parameter files"
     if strange and not unproven:
-        return f"{'; '.join(strange)}.  Check it here (--check), or insist (--unproven)"
+        return (
+            f"{'; '.join(strange)}.  Check the setting here (--check), or write the file "
+            "all the same (--unproven)"
+        )
     return ""
 
 
@@ -116,13 +121,14 @@ def write_params(prediction: Prediction, path: Path) -> Path:
     groups = {} if place is None else place.space.launched(setting)
     if not groups.get("mca"):
         raise UsageError(
-            f"{path} not written: such a file cannot hold its parameters; give them to mpirun"
+            f"{path} not written: a parameter file cannot hold these parameters; give them "
+            "to mpirun"
         )
     words = [f"{name}={value}" for name, value in sorted(groups.get("placement", {}).items())]
     claims = [
-        "PREDICTED, NOT PROVEN: nothing was run with this setting here",
+        "PREDICTED, NOT PROVEN: no run here has used this setting",
         f"model trained on data {prediction.model.about.data_hash[:16]}",
-        *([f"to be said on the command line: {' '.join(words)}"] if words else []),
+        *([f"to be given on the command line: {' '.join(words)}"] if words else []),
     ]
     write_text(path, tune_text(groups["mca"], file_evidence(setting, claims)))
     return path

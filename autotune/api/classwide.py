@@ -29,11 +29,11 @@ def found_class(dataset: str, number: int, count: int | None, apps: str | None) 
     from autotune.prediction.sources import training_set
 
     if apps is not None:
-        raise UsageError("--class and --apps both say what the class is; give one of them")
+        raise UsageError("--class and --apps both define the class; give only one of them")
     found = find_classes(training_set([dataset]).examples, count).classes
     if number > len(found):
         raise UsageError(
-            f"--class {number}: there are {len(found)} (autotune dataset classes {dataset})"
+            f"--class {number}: there are {len(found)} classes (autotune dataset classes {dataset})"
         )
     return set(found[number - 1].cells)
 
@@ -45,11 +45,15 @@ def class_of(
     these cells."""
     both = sorted(set(apps) & set(held))
     if both:
-        raise UsageError(f"{', '.join(both)}: in --apps and in --held-out; it can only be one")
+        raise UsageError(
+            f"{', '.join(both)}: given to --apps and to --held-out; give it to one of them"
+        )
     named = [cell for cell in recorded.cells if keys is None or cell.key in keys]
     chosen = [cell for cell in named if cell.app not in held]
     if not chosen:
-        raise UsageError(f"dataset {recorded.name}: every program is held out; none is left")
+        raise UsageError(
+            f"dataset {recorded.name}: every program is held out; leave at least one in the class"
+        )
     found = dataset_table(recorded, chosen, apps)
     return found, [cell for cell in chosen if cell.key in found.cells]
 

@@ -54,7 +54,9 @@ def comparison_request(
     texts = [one if isinstance(one, str) else Setting(one).key for one in (first, second)]
     space, [one, other] = read_settings(texts, space, target.library, store)
     if one == other:
-        raise UsageError(f"A and B are the same setting ({one.key})")
+        raise UsageError(
+            f"A and B are the same setting ({one.key}); expected two different settings"
+        )
     plan = Plan(min_gain=min_gain) if pairs is None else Plan.fixed(pairs, min_gain=min_gain)
     return ComparisonRequest(
         target=target,

@@ -68,7 +68,7 @@ def _mpi(wanted: str | None) -> list[Finding]:
         # By name: a distribution keeps several in one directory.
         series = (f"{lib.family}-{'.'.join(map(str, lib.version_tuple[:2]))}" for lib in others)
         choice = ", ".join(f"--mpi {one}" for one in dict.fromkeys(series))
-        found.append(Finding(NOTE, "other MPIs", names, f"choose one with {choice}"))
+        found.append(Finding(NOTE, "other MPI libraries", names, f"choose one with {choice}"))
     return found
 
 
@@ -80,7 +80,7 @@ def _compiler() -> Finding:
         NOTE,
         "C compiler",
         "none found",
-        "only needed to build C programs with mpicc: install gcc",
+        "needed only to build C programs with mpicc: install gcc",
     )
 
 
@@ -93,7 +93,7 @@ def _inherited(library: Library) -> Finding:
         NOTE,
         "inherited MPI settings",
         words,
-        "they are part of every default measured here; --clean-env measures without them",
+        "they are part of every default that is measured here; --clean-env removes them",
         {"settings": found},
     )
 
@@ -103,7 +103,7 @@ def _measured(library: Library, cluster: str) -> list[Finding]:
         options = load_cluster(cluster).options(library)
         began = startup(library, options, runs=5)
     except (AutotuneError, RunnerError) as problem:
-        return [Finding(BAD, "start-up", str(problem), "the launcher's own message says more")]
+        return [Finding(BAD, "start-up", str(problem), "see the launcher's own message")]
     return [_startup(began, options), _noise(began), _load(began)]
 
 
@@ -114,7 +114,7 @@ def _startup(began: Startup, options: tuple[str, ...]) -> Finding:
         NOTE if slow else GOOD,
         "start-up",
         f"{seconds(began.median)} for two ranks ({said})",
-        "autotune cluster init NAME measures which launch options shorten it" if slow else "",
+        "autotune cluster init NAME finds launch options that shorten it" if slow else "",
         {"median_s": began.median, "times_s": began.times},
     )
 
@@ -127,7 +127,7 @@ def _noise(began: Startup) -> Finding:
         NOTE if noisy else GOOD,
         "noise",
         f"{spread * 100:.1f} % spread of {len(began.times)} start-ups",
-        "autotune noise --app NAME says what gain can be resolved" if noisy else "",
+        "autotune noise --app NAME shows which gain can be detected" if noisy else "",
         {"spread": spread},
     )
 
@@ -138,8 +138,8 @@ def _load(began: Startup) -> Finding:
     return Finding(
         NOTE if rejected else GOOD,
         "foreign load",
-        f"at most {worst * 100:.0f} % of a core during the runs; {rejected} of "
-        f"{len(began.records)} would have been rejected",
-        "stop other work on this machine before a search" if rejected else "",
+        f"up to {worst * 100:.0f} % of a core during the runs; the guard would have "
+        f"rejected {rejected} of {len(began.records)} runs",
+        "stop other programs on this machine before a search" if rejected else "",
         {"worst_share": worst, "rejected": rejected},
     )

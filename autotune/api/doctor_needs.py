@@ -42,11 +42,17 @@ def _interpreters() -> list[Finding]:
     lacking = [place for place in places if place not in having]
     if not having:
         words = f"no mpi4py in {', '.join(lacking)}"
-        advice = "needed for MPI programs in Python: pip install mpi4py where they run"
+        advice = (
+            "needed for MPI programs in Python: pip install mpi4py in the environment in "
+            "which they run"
+        )
         return [Finding(NOTE, "Python programs", words, advice)]
     findings = [Finding(GOOD, "Python programs", f"mpi4py in {', '.join(having)}")]
     if lacking:
-        advice = f"start programs that use MPI with {having[0]}, or pip install mpi4py there"
+        advice = (
+            f"start Python programs that use MPI with {having[0]}, or pip install mpi4py "
+            "in the others"
+        )
         findings.append(
             Finding(NOTE, "other Pythons", f"no mpi4py in {', '.join(lacking)}", advice)
         )
@@ -76,11 +82,11 @@ def _slurm(quick: bool) -> Finding:
             NOTE,
             "Slurm",
             words,
-            "only needed for --scheduler slurm: work on a login node of the cluster; "
+            "needed only for --scheduler slurm: use a login node of the cluster; "
             "--scheduler local needs nothing",
         )
     if quick:
-        return Finding(GOOD, "Slurm", "commands found, not asked (--quick)")
+        return Finding(GOOD, "Slurm", "commands found; not tried (--quick)")
     try:
         answer = output_of(["sinfo", "--noheader", "--format", "%P %D"])
     except RunnerError as problem:
@@ -89,8 +95,8 @@ def _slurm(quick: bool) -> Finding:
             NOTE,
             "Slurm",
             f"installed, but no controller answers: {said}",
-            "only needed for --scheduler slurm: see that slurmctld runs and /etc/slurm/slurm.conf "
-            "or SLURM_CONF names it",
+            "needed only for --scheduler slurm: check that slurmctld runs and that "
+            "/etc/slurm/slurm.conf or SLURM_CONF names it",
         )
     partitions = ", ".join(" ".join(line.split()) for line in answer.splitlines()) or "none"
     return Finding(GOOD, "Slurm", f"partitions and their nodes: {partitions}")
@@ -103,17 +109,21 @@ def _postgres(quick: bool) -> Finding:
             NOTE,
             what,
             "the Python package psycopg is missing",
-            'only needed where several nodes write into one: pip install "psycopg[binary]"',
+            'needed only if several nodes write into one database: pip install "psycopg[binary]"',
         )
     try:
         place = locate(None)
     except UsageError as problem:
-        return Finding(NOTE, what, f"AUTOTUNE_STORE: {problem}", "name a path or a server there")
+        return Finding(
+            NOTE, what, f"AUTOTUNE_STORE: {problem}", "set it to a path or the URL of a server"
+        )
     if place.path is not None:
-        words = "can be used (--store postgresql://USER@HOST/DATABASE); results go to a file here"
+        words = (
+            "available (--store postgresql://USER@HOST/DATABASE); at present results go to a file"
+        )
         return Finding(GOOD, what, words)
     if not quick and (silent := _unreachable(place)):
-        advice = "see that the server runs, and host, user and password in AUTOTUNE_STORE"
+        advice = "check that the server runs, and the host, user and password in AUTOTUNE_STORE"
         return Finding(NOTE, what, f"{place.shown} does not answer: {silent}", advice)
     return Finding(GOOD, what, f"AUTOTUNE_STORE names {place.shown}")
 
@@ -130,12 +140,12 @@ def _unreachable(place: Location) -> str:
 def _testbed() -> Finding:
     lacking = missing()
     if not lacking:
-        return Finding(GOOD, "testbed", "can be brought up (autotune testbed up)")
+        return Finding(GOOD, "testbed", "can be started (autotune testbed up)")
     return Finding(
         NOTE,
         "testbed",
-        f"cannot be brought up; it needs {'; '.join(lacking)}",
-        "only needed for --cluster testbed",
+        f"cannot be started; it needs {'; '.join(lacking)}",
+        "needed only for --cluster testbed",
     )
 
 
@@ -147,6 +157,6 @@ def _remote() -> Finding:
         NOTE,
         "ssh",
         "not found",
-        "only needed for clusters whose launch options name hosts, outside of a batch job: "
-        "install openssh-client",
+        "needed only for clusters whose launch options name hosts, outside of a batch "
+        "job: install openssh-client",
     )

@@ -28,7 +28,8 @@ def source_of(study: Study, mpi: str | None) -> Source:
     space = load_space(name, library=find(mpi), facts=facts, app_facts=told)
     if space.hash != key.space_hash:
         raise UsageError(
-            f"study {study.hash[:12]} searched another space {key.space_name} than there is here "
-            "now: the file, the MPI or the cluster has changed (choose the MPI with --mpi)"
+            f"study {study.hash[:12]} searched another version of space {key.space_name} "
+            "than the present one: the file, the MPI library or the cluster has changed "
+            "(--mpi chooses the MPI)"
         )
     return Source(study, space)

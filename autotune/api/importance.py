@@ -139,9 +139,9 @@ def _untouched(wanted: str, found: Table, features: Path | None) -> tuple[str, .
 
 def _proof_words(known: Evidence) -> str:
     return (
-        f"What the study's proof shows all the same: {', '.join(known.proven)} "
-        f"{'matters' if len(known.proven) == 1 else 'each matter'} "
-        f"(together {percent(known.gain)})"
+        f"The proof of the study shows it all the same: {', '.join(known.proven)} "
+        f"{'matters' if len(known.proven) == 1 else 'each matter'} (together "
+        f"{percent(known.gain)})"
     )
 
 
@@ -160,13 +160,15 @@ def _page(found: Table, result: Importance, near: dict[str, list[Near]]) -> str:
         Mark(m.name, m.shuffled, m.shuffled_lo, m.shuffled_hi, f"alone {m.alone:.1%}", m.certain)
         for m in result.parameters[:20]
     ]
-    drawings = [bars("Which parameters mattered", "share of the variance, 95 % interval", weights)]
+    drawings = [
+        bars("Importance of the parameters", "share of the variance, 95 % interval", weights)
+    ]
     for key, steps in near.items():
         for name in dict.fromkeys(step.parameter for step in steps):
             drawings.append(_landscape(key, name, [s for s in steps if s.parameter == name]))
     words = [
         f"{found.origin}: {result.rows} rows, {len(found.cells)} cells.",
-        "Around the best setting one parameter is changed and all others are kept.",
+        "Around the best setting: one parameter is changed, all others stay as they are.",
         *result.notes,
     ]
     return drawn_page(f"Importance: {found.origin}", words, drawings)
@@ -184,4 +186,4 @@ def _landscape(cell: str, name: str, steps: list[Near]) -> str:
         )
         for step in steps
     ]
-    return dots(f"{cell}: {name}", "T / T default around the best setting (blue)", marks, 1.0)
+    return dots(f"{cell}: {name}", "T / T_default around the best setting (blue)", marks, 1.0)

@@ -114,7 +114,7 @@ class _Jobs:
                     raise WorkError(self._in_vain())
                 again += 1
                 self.submit()
-                say("all workers have ended; one more goes on where they were")
+                say("all workers have ended; starting one more, which continues")
             trials = store.trials(follow(store, store.get_study(self.search.study.id)).id)
             done = sum(t.state != "running" for t in trials)
             line = (
@@ -134,7 +134,7 @@ class _Jobs:
                 self._seen = self.scheduler.states(self.ids)
                 return
             except RunnerError as problem:
-                self.search.say(f"{problem}; asking again")
+                self.search.say(f"{problem}; trying again")
                 time.sleep(UNANSWERED_S)
         self._seen = self.scheduler.states(self.ids)
 
@@ -145,13 +145,13 @@ class _Jobs:
                 continue
             self._ended.add(job)
             if _proves_elsewhere(log):
-                self.search.say(f"worker {job} has ended: another worker proves what was found")
+                self.search.say(f"worker {job} has ended: another worker runs the proof")
                 continue
             said = _lines(log)
-            last = f"its last words: {said[-1]}" if said else "it said nothing"
+            last = f"its last line: {said[-1]}" if said else "it printed nothing"
             self.search.say(
-                f"worker {job} is lost: {last} ({log.name}).  Nothing that it finished is; its "
-                "trial is measured again"
+                f"worker {job} was lost: {last} ({log.name}).  Its finished runs are stored; "
+                "its last trial is measured again"
             )
 
     def _in_vain(self) -> str:
@@ -159,9 +159,9 @@ class _Jobs:
         said = _lines(log)
         shown = "".join(f"\n  | {line}" for line in said[-_SHOWN_LINES:])
         return (
-            "all workers have ended without an answer.  Nothing is lost: the same command goes "
-            f"on.\nTheir output is in {log.name.rpartition('worker')[0]}worker*.log"
-            + (f"; the end of the last:{shown}" if shown else "")
+            "all workers have ended without a result.  Nothing is lost: the same command "
+            f"continues.\nTheir output is in {log.name.rpartition('worker')[0]}worker*.log"
+            + (f"; the last one ended with:{shown}" if shown else "")
         )
 
     def dismiss(self) -> None:

@@ -59,7 +59,7 @@ def target_request(program: Sequence[str] | None, options: TargetOptions) -> Tar
     strange = sorted(set(options) - set(TargetOptions.__annotations__))
     if strange:
         raise UsageError(
-            f"{strange[0]}= is no option of a target; there are "
+            f"{strange[0]}= is not an option of a target; expected one of "
             f"{', '.join(TargetOptions.__annotations__)}"
         )
     return TargetRequest(program=None if program is None else tuple(program), **options)
@@ -77,7 +77,10 @@ def target_of(program: Program, options: TargetOptions, watch: Watcher) -> Targe
     """The target of a call.  Raises UsageError for options beside a target that was found."""
     if isinstance(program, Target):
         if options:
-            raise UsageError(f"{sorted(options)[0]}= belongs to the target that was given")
+            raise UsageError(
+                f"{sorted(options)[0]}= belongs to a target, and a complete target was given; "
+                "set it there"
+            )
         return program
     return find_target(target_request(program, options), lambda words: watch(Note(words)))
 
@@ -119,6 +122,7 @@ class Lines:
             if (self._best is None or event.best < self._best) and event.best < 1:
                 chosen = event.best_setting.key if event.best_setting else "default"
                 self._write(
-                    f"setting {event.number + 1}: {chosen} looks {100 / event.best - 100:+.1f} %"
+                    f"setting {event.number + 1}: {chosen}, gain so far "
+                    f"{100 / event.best - 100:+.1f} % (not proven)"
                 )
             self._best = event.best if self._best is None else min(self._best, event.best)

@@ -55,7 +55,7 @@ def _unguarded_claim(result: Result) -> tuple[Setting, list[str]] | None:
     if not rows or rows[0].gain is None:
         return None
     seen = rows[0]
-    said = f"looked faster than the default: {gain_words(seen.gain, (seen.lo, seen.hi))}"
+    said = f"apparent gain over the default: {gain_words(seen.gain, (seen.lo, seen.hi))}"
     return best, [f"{UNGUARDED.upper()}, NOT PROVEN", f"{said}, {_runs_words(result)}"]
 
 

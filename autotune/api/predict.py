@@ -189,8 +189,8 @@ def recorded_target(features: Features, asked: TargetRequest) -> Target:
     """
     if not Path(features.cwd).is_dir():
         raise UsageError(
-            f"--run-recorded: the program ran in {features.cwd}, which does not exist here; give "
-            "the command: --check -- PROGRAM ARGS"
+            f"--run-recorded: the program ran in {features.cwd}, which does not exist "
+            "here; give the command instead: --check -- PROGRAM ARGS"
         )
     app = asked.as_said(app_from_command(features.argv, asked.metric, asked.verify))
     return Target.of(
@@ -220,5 +220,5 @@ def _strange_here(model: Model, features: Features, no_mpi: bool) -> list[str]:
             f"{', '.join(about.mpis) or 'an unknown MPI'}"
         )
     if no_mpi:
-        found.append("no MPI was found here: the setting was not checked against a library")
+        found.append("no MPI library was found here, so the setting was not checked against one")
     return found

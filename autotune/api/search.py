@@ -151,8 +151,8 @@ class Search:
         from autotune.prediction import find_model, priors_for
 
         found = priors_for(read_features(path), space, find_model())
-        words = "; ".join(short_setting(p.to_json()) for p in found) or "nothing but the default"
-        self.say(f"predicted, to be tried first: {words}")
+        words = "; ".join(short_setting(p.to_json()) for p in found) or "only the default"
+        self.say(f"warm start with predicted settings: {words}")
         return tuple(found)
 
     def _stopped(self, status: str, result: Result | None) -> None:

@@ -63,7 +63,7 @@ class Study:
         if found.result is None:
             raise WorkError(
                 f"study {self.id} has no result yet (status {found.status}); the same call of "
-                "autotune.tune goes on"
+                "autotune.tune continues it"
             )
         return Result.from_json(found.result)
 

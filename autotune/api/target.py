@@ -37,5 +37,5 @@ def _apart(library: Library, say: Say) -> Surroundings:
         del os.environ[name]
     if found:
         listed = ", ".join(str(path) for path in found.files)
-        say(f"out of force while measuring, since autotune published it: {listed}")
+        say(f"files published by autotune are not in force while measuring: {listed}")
     return found.surroundings

@@ -36,8 +36,8 @@ def dataset_of_traced(
 
     if not files:
         raise UsageError(
-            "nothing to learn from: autotune train --from DATASET, or\n"
-            "autotune train --store URL --features FILE --features FILE ..."
+            "nothing to train on; expected autotune train --from DATASET, or\nautotune "
+            "train --store URL --features FILE --features FILE ..."
         )
     traced = {_launch_of(found): found for found in map(read_features, files)}
     with Store.open_to_read(store) as opened:
@@ -59,7 +59,8 @@ def dataset_of_traced(
             )
             raise UsageError(
                 "the results database has no search of a program with these features "
-                f"({names}); see: autotune studies" + "".join(f"\n{said}" for said in problems)
+                f"({names}); autotune studies lists the searches"
+                + "".join(f"\n{said}" for said in problems)
             )
         for said in problems:
             say(f"left out: {said}")

@@ -31,15 +31,15 @@ def request_of(store: Store, found: Study, *, trust: bool, guard: bool | None) -
     verdict = judge(store, found)
     if verdict is None:
         raise UsageError(
-            f"study {name} was not begun for several workers; begin it with autotune "
+            f"study {name} was not begun for several workers; begin one with autotune "
             "search --join, or with --scheduler"
         )
     if not (verdict.trusted or trust):
         raise UsageError(
-            f"study {name} asks for something that nobody is known to have meant: "
-            f"{verdict.why}.\nNothing was run.  A worker would run{verdict.words}\nWhere that is "
-            f"what you want: autotune worker {name} --trust   (docs/security.md says "
-            "how requests are trusted without it)"
+            f"the request of study {name} is not trusted: {verdict.why}.\nNothing was "
+            f"run.  A worker would run{verdict.words}\nIf that is what you want: autotune "
+            f"worker {name} --trust   (docs/security.md explains when requests are trusted "
+            "without it)"
         )
     if guard is not None and guard != found.key.guarded:
         raise UsageError(_other_guard(name, found.key.guarded))
@@ -48,7 +48,7 @@ def request_of(store: Store, found: Study, *, trust: bool, guard: bool | None) -
         os.chdir(place)
     except OSError as problem:
         raise UsageError(
-            f"cannot go to {place}, where the study began: {problem.strerror}"
+            f"cannot change to {place}, where the study was begun: {problem.strerror}"
         ) from None
     return verdict.request.search
 
@@ -57,10 +57,10 @@ def _other_guard(name: str, guarded: bool) -> str:
     """Why a worker cannot measure otherwise than the others."""
     if guarded:
         return (
-            f"study {name} is measured with the guard: a worker without it would leave nothing of "
-            "it proven; leave --no-guard out"
+            f"study {name} is measured with the guard, and a worker without it would make "
+            "the proof invalid; leave --no-guard out"
         )
     return (
-        f"study {name} was begun with --no-guard, and all of its workers measure without the "
-        "guard; leave --guard out, or begin a study without --no-guard"
+        f"study {name} was begun with --no-guard, and all of its workers measure "
+        "without the guard; leave --guard out, or begin a new study"
     )

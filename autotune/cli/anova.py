@@ -20,11 +20,14 @@ from autotune.words import percent
 SIGN = 0.5
 """Corrected p from which a parameter is only named among those without an effect."""
 SHOWN_PAIRS = 5
-SOURCE = "Dataset (name or folder) or study:ID."
+SOURCE = "Recorded runs: a dataset (name or folder) or a study (study:ID)."
 SourceArgument = Annotated[
     str | None, typer.Argument(metavar="DATASET|study:ID", help=SOURCE, show_default=False)
 ]
-SourceOption = Annotated[str | None, opt("--from DATASET", "The same, as train takes it.")]
+SourceOption = Annotated[
+    str | None,
+    opt("--from DATASET", "Same as the argument: a dataset (name or folder) or study:ID."),
+]
 
 
 def anova(
@@ -34,33 +37,56 @@ def anova(
         str,
         opt(
             "--preset P",
-            "careful: mixed model, corrected for many parameters, better than the default. "
-            "thesis: one-way, 99.9 %, highest mean.",
+            "Set of defaults. careful: mixed model, p values corrected for the number of "
+            "parameters, a level is named only if it beats the default. thesis: one-way "
+            "model, 99.9 % confidence, the level with the highest mean.",
         ),
     ] = "careful",
     response: Annotated[
         str,
         opt(
             "--response R",
-            "gain: share of the best known gain, null cells left out.  log: log of the "
-            "ratio to the default, winsorised, all cells.",
+            "Quantity that is analysed. gain: gain over the default as a share of the best "
+            "known gain; cells where nothing beats the default are left out. log: "
+            "logarithm of the ratio to the default's time, winsorised, all cells.",
         ),
     ] = "gain",
     model: Annotated[
-        str | None, opt("--model M", f"{', '.join(MODELS)} (default: the preset's).")
+        str | None,
+        opt("--model M", f"Statistical model: {', '.join(MODELS)}. Default: that of --preset."),
     ] = None,
-    level: Annotated[float, opt("--level PERCENT", "Confidence for one parameter.")] = 99.9,
-    correction: Annotated[str | None, opt("--correction C", f"{', '.join(CORRECTIONS)}.")] = None,
-    by: Annotated[str | None, opt("--by WAY", f"Stability over parts: {', '.join(WAYS)}.")] = None,
-    pairs: Annotated[bool, opt("--pairs/--no-pairs", "Two-way interactions.")] = True,
+    level: Annotated[
+        float, opt("--level PERCENT", "Confidence level of the test of one parameter, in percent.")
+    ] = 99.9,
+    correction: Annotated[
+        str | None,
+        opt(
+            "--correction C",
+            f"Correction of the p values for many parameters: {', '.join(CORRECTIONS)}. "
+            "Default: that of --preset.",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        opt(
+            "--by WAY",
+            "Repeat the analysis on parts of the data to see whether it is stable; the "
+            f"parts are formed by {', '.join(WAYS)}.",
+        ),
+    ] = None,
+    pairs: Annotated[
+        bool, opt("--pairs/--no-pairs", "Test interactions of two parameters.")
+    ] = True,
     joint: Annotated[
-        bool, opt("--joint", "All parameters that matter in one mixed model.")
+        bool, opt("--joint", "Also fit one mixed model with all parameters that matter.")
     ] = False,
-    picture: Annotated[Path | None, opt("--picture FILE.html", "Means of levels, drawn.")] = None,
+    picture: Annotated[
+        Path | None, opt("--picture FILE.html", "HTML file for plots of the level means.")
+    ] = None,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Say which parameters matter over all programs of a dataset, and the best level of each."""
+    """Find the parameters that matter over all programs, and the best level of each (ANOVA)."""
     source = one_source(argument, from_, "anova DATASET")
     options = read_options(preset, model, level, correction)
     found = analyse(
@@ -82,10 +108,15 @@ def anova(
 def one_source(argument: str | None, option: str | None, example: str) -> str:
     """The source that was given as argument or as ``--from``; raises UsageError for none or two."""
     if argument is not None and option is not None and argument != option:
-        raise UsageError(f"{argument} and --from {option}: give one of them")
+        raise UsageError(
+            f"two sources given: {argument} and --from {option}; give only one of them"
+        )
     source = argument if argument is not None else option
     if source is None:
-        raise UsageError(f"which recorded runs?  autotune {example} (autotune dataset list)")
+        raise UsageError(
+            f"no recorded runs given; expected autotune {example} (autotune dataset list "
+            "names the datasets)"
+        )
     return source
 
 
@@ -106,13 +137,17 @@ def _print(found: Analysis) -> None:
         for factor in ordered
         if factor.significant or factor.p_corrected < SIGN
     ]
-    title = "value to set; – no certain effect, = the default is best"
+    title = "value to set (–: no certain effect; =: the default is the best level)"
     if rows:
         out.print(table(title, ["parameter", "value", ">p", ">explains", ""], rows))
     named: dict[str, list[str]] = {}
     for factor in ordered[len(rows) :]:
         judged = sum(level.judged for level in factor.levels) > 1
-        words = f"no sign of an effect (p from {SIGN:g} on)" if judged else "not judged"
+        words = (
+            f"no sign of an effect (p of {SIGN:g} or more)"
+            if judged
+            else "not tested (too few observations)"
+        )
         named.setdefault(words, []).append(factor.name)
     for words, names in named.items():
         out.print(f"{words}: {', '.join(names)}", markup=False)
@@ -128,7 +163,7 @@ def _print(found: Analysis) -> None:
             [name, f"{effect:+.4f}", f"{fitted.errors[name]:.4f}"]
             for name, effect in fitted.effects.items()
         ]
-        title = "all together, against the first level of each"
+        title = "joint mixed model: effect of each level against the first level of its parameter"
         out.print(table(title, ["level", ">effect", ">std. error"], rows))
 
 
@@ -137,10 +172,14 @@ def _print_parts(parts: list[Part], factors: list[Factor]) -> None:
         return
     names = [f.name for f in factors if any(part.value(f.name) != "–" for part in parts)]
     rows = [[name, *(part.value(name) for part in parts)] for name in names]
-    title = "the same on parts of the data (parameters never listed mattered in none)"
+    title = "the same analysis on parts of the data (only parameters that matter in some part)"
     console().print(table(title, ["parameter", *(part.name for part in parts)], rows))
     shaky = unstable(parts, names)
-    words = f"not the same everywhere: {', '.join(shaky)}" if shaky else "values agree"
+    words = (
+        f"best value differs between parts: {', '.join(shaky)}"
+        if shaky
+        else "the parts agree on the values"
+    )
     console().print(words, markup=False)
 
 

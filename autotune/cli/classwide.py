@@ -37,51 +37,101 @@ def classwide(
     argument: Annotated[
         str | None,
         typer.Argument(
-            metavar="DATASET", help="Recorded runs (autotune explore).", show_default=False
+            metavar="DATASET",
+            help="Dataset of recorded runs (written by autotune explore): name or folder.",
+            show_default=False,
         ),
     ] = None,
     from_: SourceOption = None,
-    apps: Annotated[str | None, opt("--apps A,B", "The class.  Default: all its programs.")] = None,
+    apps: Annotated[
+        str | None,
+        opt(
+            "--apps A,B",
+            "Programs of the class, separated by commas. Default: all programs of the dataset.",
+        ),
+    ] = None,
     number: Annotated[
         int | None,
         opt(
             "--class N",
-            "The class found by features (autotune dataset classes), instead of --apps.",
+            "Take class number N of autotune dataset classes (classes formed by traced "
+            "features). Not together with --apps.",
             min=1,
         ),
     ] = None,
     count: Annotated[
-        int | None, opt("--classes K", "With --class: of so many classes.", min=1)
+        int | None,
+        opt(
+            "--classes K",
+            "Number of classes that --class refers to. Default: chosen by autotune dataset "
+            "classes.",
+            min=1,
+        ),
     ] = None,
     held_out: Annotated[
         list[str] | None,
         opt(
             "--held-out APP[:INPUT[:RANKS]]",
-            "A program that only proves the setting; may be repeated.",
+            "Program on which the setting is proven, but which does not take part in its "
+            "choice. May be repeated. Example: cannon:small:4.",
         ),
     ] = None,
-    preset: Annotated[str, opt("--preset P", f"For the ANOVA: {', '.join(PRESETS)}.")] = "careful",
+    preset: Annotated[
+        str, opt("--preset P", f"Set of defaults of the ANOVA: {', '.join(PRESETS)}.")
+    ] = "careful",
     measure: Annotated[
-        bool, opt("--measure/--no-measure", "Prove the choice by running it.")
+        bool, opt("--measure/--no-measure", "Prove the chosen setting by runs on this machine.")
     ] = True,
-    do_prune: Annotated[bool, opt("--prune/--no-prune", "Take out what changes nothing.")] = True,
+    do_prune: Annotated[
+        bool,
+        opt(
+            "--prune/--no-prune", "Take out every parameter without which the setting is no slower."
+        ),
+    ] = True,
     pairs: Annotated[
-        int | None, opt("--pairs N", "Exactly N pairs a program.  Default: looks.", min=6)
+        int | None,
+        opt(
+            "--pairs N",
+            "Measure exactly N pairs of runs per program. Default: a sequential test that "
+            "ends as soon as it is decided.",
+            min=6,
+        ),
     ] = None,
-    budget: Annotated[str | None, opt("--budget TIME", "For all runs: 30m, 2h.")] = None,
-    min_gain: Annotated[float, opt("--min-gain PERCENT", "Least mean gain.", min=0, max=50)] = 2.0,
+    budget: Annotated[
+        str | None,
+        opt(
+            "--budget TIME",
+            "Machine time for all runs together, for example 30m or 2h. Default: no limit.",
+        ),
+    ] = None,
+    min_gain: Annotated[
+        float,
+        opt(
+            "--min-gain PERCENT",
+            "Smallest mean gain over all programs that counts as a gain, in percent.",
+            min=0,
+            max=50,
+        ),
+    ] = 2.0,
     margin: Annotated[
         float,
         opt(
             "--margin PERCENT",
-            "No program may be slower than the default by more; shown of each.",
+            "Largest slowdown against the default that is tolerated for a single program, "
+            "in percent. The proof has to show that every program stays within it.",
             min=0.1,
             max=20,
         ),
     ] = 100 * MARGIN,
-    seed: Annotated[int, opt("--seed N", "Seed of every random choice.", min=0)] = 0,
+    seed: Annotated[
+        int, opt("--seed N", "Seed of the random generator (choice and order of runs).", min=0)
+    ] = 0,
     space: Annotated[
-        str | None, opt("--space NAME|FILE", "Which parameters the MPI here has.")
+        str | None,
+        opt(
+            "--space NAME|FILE",
+            "Parameter space of the setting. Default: the space of the MPI library.",
+        ),
     ] = None,
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
@@ -91,7 +141,7 @@ def classwide(
 ) -> None:
     """Find one setting for a class of programs and prove it on every one of them.
 
-    An interrupted proof goes on when the same command is given again.
+    The same command continues an interrupted proof.
     """
     dataset = one_source(argument, from_, "classwide DATASET")
     options = read_options(preset, None, 99.9, None)
@@ -124,7 +174,9 @@ def classwide(
             try:
                 proof = prove(choice.setting, programs, terms)
             except KeyboardInterrupt:
-                error_console().print("interrupted; the same command goes on where it was")
+                error_console().print(
+                    "Interrupted. Finished runs are stored; the same command continues the proof."
+                )
                 raise
     result = result_of(recorded, choice, proof, programs, cluster, guard)
     path = RESULTS.save(result)

@@ -30,11 +30,16 @@ from runner.errors import RunnerError
 from runner.machine import describe
 from runner.mpi.discover import find
 
-cluster = typer.Typer(help="Cluster definitions: where programs run.", no_args_is_help=True)
+cluster = typer.Typer(
+    help="List, show and write cluster definitions (where programs run).", no_args_is_help=True
+)
 
 
 def apps(
-    name: Annotated[str | None, typer.Argument(help="One application in detail.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Name of an application to show in detail. Default: list all."),
+    ] = None,
     json_out: JsonOut = None,
 ) -> None:
     """List the applications that are known by name."""
@@ -47,8 +52,8 @@ def apps(
         _one(found[0])
         return
     rows = [[a.name, ", ".join(a.inputs) or "-", a.description] for a in found]
-    out.print(table("", ["name", "inputs", "what it is"], rows))
-    out.print("\nRun one:  autotune search --app NAME --input I", markup=False)
+    out.print(table("", ["name", "inputs", "description"], rows))
+    out.print("\nTo tune one of them:  autotune search --app NAME --input I", markup=False)
 
 
 def _one(app: App) -> None:
@@ -62,7 +67,7 @@ def _one(app: App) -> None:
         [f"{key}{' *' if key == app.usual_input else ''}", given.description]
         for key, given in app.inputs.items()
     ]
-    out.print(table("", ["input (* default)", "what it is"], rows))
+    out.print(table("", ["input (* default)", "description"], rows))
 
 
 @cluster.command("list")
@@ -75,8 +80,8 @@ def list_clusters(json_out: JsonOut = None) -> None:
         return
     rows = [[*_row(name, one), _origin(name)] for name, one in known]
     out = console()
-    out.print(table("", ["name", ">nodes", "what it is", "from"], rows))
-    out.print("\nOne of them in detail:  autotune cluster show NAME", markup=False)
+    out.print(table("", ["name", ">nodes", "description", "from"], rows))
+    out.print("\nFor details of one:  autotune cluster show NAME", markup=False)
 
 
 def _origin(name: str) -> str:
@@ -87,11 +92,13 @@ def _origin(name: str) -> str:
 
 @cluster.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="A cluster, or the path of a definition.")],
+    name: Annotated[
+        str, typer.Argument(help="Name of a cluster, or path of a cluster definition.")
+    ],
     mpi: Mpi = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Show a cluster: its file, nodes, launch options for the MPI here, what is not tuned."""
+    """Show a cluster: its file, nodes, launch options for this MPI, and what is not tuned."""
     file, known = cluster_file(name), read_cluster(name)
     missing = ""
     try:
@@ -108,7 +115,7 @@ def show(
     out.print(f"{known.name}: {known.description}", markup=False)
     each = known.cores_per_node or describe().cores
     cores = known.cores or each * known.nodes
-    shared = " in all" + (", nodes share them" if cores < each * known.nodes else "")
+    shared = " in all" + (", shared by the nodes" if cores < each * known.nodes else "")
     facts = [
         ("file", file.path + (" (comes with autotune)" if is_shipped(file) else "")),
         ("nodes", missing or f"{known.nodes}; {count(cores, 'core')}{shared}"),
@@ -139,21 +146,26 @@ def _row(name: str, known: Cluster) -> list[str]:
 
 @cluster.command("init")
 def init(
-    name: Annotated[str, typer.Argument(help="The new definition: configs/clusters/NAME.toml")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Name of the new definition; it is written to configs/clusters/NAME.toml."
+        ),
+    ],
     mpi: Mpi = None,
-    force: Annotated[bool, opt("--force", "Replace an existing file.")] = False,
+    force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
 ) -> None:
-    """Write the definition of this machine, its launch options measured."""
+    """Write a definition of this machine; its launch options are chosen by measuring start-up."""
     config_name(name, "the name of a cluster")
     path = Path("configs") / "clusters" / f"{name}.toml"
     if path.exists() and not force:
-        raise UsageError(f"{path} exists; --force replaces it")
+        raise UsageError(f"{path} exists already; --force replaces it, another NAME keeps it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise UsageError(
-            f"cannot write {path}: {problem.strerror}: {problem.filename}; change to a directory "
-            "of your own"
+            f"cannot write {path}: {problem.strerror}: {problem.filename}; change to a "
+            "directory in which you may write"
         ) from None
     library = find(mpi)
     machine = describe()
@@ -164,7 +176,10 @@ def init(
         candidates.append(("--mca", "btl", "^ofi"))
     for options in candidates:
         tried[options] = startup(library, options, runs=3).median
-        out.print(f"start-up with {' '.join(options) or 'no options'}: {seconds(tried[options])}")
+        out.print(
+            f"start-up time with {' '.join(options) or 'no launch options'}: "
+            f"{seconds(tried[options])}"
+        )
     best = min(tried, key=lambda o: (tried[o], len(o)))
     # A component is only taken out for a gain that is beyond any doubt: it may be the interconnect.
     if tried[()] < 3 * tried[best] or tried[()] - tried[best] < 0.5:
@@ -178,8 +193,8 @@ def init(
             f"cores_per_node = {machine.cores}",
             'interconnect = "shared memory"',
             "",
-            f"# Measured on {library.family} {library.version}: {seconds(tried[()])} to start two",
-            f"# ranks without options, {seconds(tried[best])} with those below.",
+            f"# Measured with {library.family} {library.version}: two ranks start in",
+            f"# {seconds(tried[()])} without options, in {seconds(tried[best])} with those below.",
             "[[launch]]",
             f'mpi = "{library.family}=={".".join(map(str, library.version_tuple[:2]))}"',
             f"wheel = {str(is_wheel(library)).lower()}",
@@ -190,9 +205,12 @@ def init(
     )
     write_text(path, text)
     load_cluster(str(path))
-    out.print(f"wrote {path}; use it:  autotune search --cluster {name} ...", markup=False)
+    out.print(f"wrote {path}; to use it:  autotune search --cluster {name} ...", markup=False)
     place = user_config() / "clusters"
-    said = f"(it is found from this directory; from anywhere once it lies in {place})"
+    said = (
+        f"This definition is found from the present directory only. Move it to {place} "
+        "to use it from every directory."
+    )
     out.print(said, markup=False)
 
 

@@ -23,15 +23,45 @@ USUAL = "bcast,allreduce,reduce,allgather,alltoall"
 
 
 def collectives(
-    operations: Annotated[str, opt("--operations A,B", f"Of {', '.join(OPERATIONS)}.")] = USUAL,
-    ranks: Annotated[str, opt("--ranks N,M", "Communicator sizes, each measured.")] = "2,4",
+    operations: Annotated[
+        str,
+        opt(
+            "--operations A,B",
+            f"Collective operations to tune, separated by commas. Known: {', '.join(OPERATIONS)}.",
+        ),
+    ] = USUAL,
+    ranks: Annotated[
+        str,
+        opt(
+            "--ranks N,M",
+            "Communicator sizes (numbers of ranks), separated by commas; each gets a table "
+            "of its own.",
+        ),
+    ] = "2,4",
     sizes: Annotated[
-        str | None, opt("--sizes BYTES", "8,64,1k or 8:1m. Default: 8 to 1M by 2.")
+        str | None,
+        opt(
+            "--sizes BYTES",
+            "Message sizes in bytes: a list (8,64,1k) or a range in steps of 4 (8:1m). "
+            "Default: 8 to 1M in powers of 2.",
+        ),
     ] = None,
-    pairs: Annotated[int, opt("--pairs N", "Pairs of the proof.", min=6)] = 12,
-    min_gain: Annotated[float, opt("--min-gain PERCENT", "Of an entry.", min=0, max=50)] = 5.0,
+    pairs: Annotated[
+        int, opt("--pairs N", "Pairs of runs (default, table) in the proof.", min=6)
+    ] = 12,
+    min_gain: Annotated[
+        float,
+        opt(
+            "--min-gain PERCENT",
+            "Smallest gain that an entry of the table must have, in percent.",
+            min=0,
+            max=50,
+        ),
+    ] = 5.0,
     budget: o.Budget = None,
-    seed: Annotated[int, opt("--seed N", "Seed of every random choice.", min=0)] = 0,
+    seed: Annotated[
+        int, opt("--seed N", "Seed of the random generator (order of runs).", min=0)
+    ] = 0,
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
     guard: o.Guard = True,
@@ -40,7 +70,7 @@ def collectives(
 ) -> None:
     """Find the best algorithm of each collective by ranks and message size, and prove the table.
 
-    What is proven can be published: autotune publish --from collectives:ID --format rules-v1
+    To publish a proven table: autotune publish --from collectives:ID --format rules-v1
     """
     chosen = [word.strip() for word in operations.split(",") if word.strip()]
     wanted = SIZES if sizes is None else _sizes(sizes)
@@ -64,7 +94,9 @@ def collectives(
         try:
             result = find_tables(targets, chosen, terms)
         except KeyboardInterrupt:
-            error_console().print("interrupted; the same command goes on where it was")
+            error_console().print(
+                "Interrupted. Every finished run is stored; the same command continues."
+            )
             raise
     path = TABLES.save(result)
     if json_out:
@@ -80,14 +112,20 @@ def _sizes(text: str) -> tuple[int, ...]:
     except ValueError as problem:
         raise UsageError(f"--sizes {text!r}: {problem}") from None
     if len(found) < 2 or found[0] < 1:
-        raise UsageError(f"--sizes {text!r}: expected two sizes or more, of a byte at least")
+        raise UsageError(
+            f"--sizes {text!r}: expected at least two different sizes of 1 byte or more, "
+            "such as 8,64,1k or 8:1m"
+        )
     return found
 
 
 def _ranks(text: str) -> list[int]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not words or not all(word.isdigit() and int(word) >= 2 for word in words):
-        raise UsageError(f"--ranks {text!r}: expected numbers from 2 on, such as 2,4")
+        raise UsageError(
+            f"--ranks {text!r}: expected numbers of ranks of 2 or more, separated by "
+            "commas, such as 2,4"
+        )
     return sorted({int(word) for word in words})
 
 
@@ -96,14 +134,14 @@ def _print(result: CollectiveResult) -> None:
     for part in result.parts:
         out.print()
         out.print(
-            f"{part.operation} on {part.ranks} ranks: {part.points} of the {part.grid} "
-            f"measurements of a grid ({part.points / part.grid:.0%}), {part.launches} launches "
-            "with the proof",
+            f"{part.operation} on {part.ranks} ranks: measured {part.points} of "
+            f"{part.grid} points of the full grid ({part.points / part.grid:.0%}); "
+            f"{part.launches} launches including the proof",
             markup=False,
             style="bold",
         )
         if not part.proven:
-            out.print("the library's own choice stands", markup=False)
+            out.print("no table is proven; the library's own choice stands", markup=False)
             continue
         rows = [
             [
@@ -118,19 +156,21 @@ def _print(result: CollectiveResult) -> None:
         columns = [
             ">bytes",
             "proven" if result.guarded else "found",
-            ">gain of what was found",
+            ">gain",
             ">interval",
             "verdict",
         ]
         out.print(table("", columns, rows))
     if result.left_out:
         out.print(
-            f"\nthe budget ended before {', '.join(result.left_out)}; the same command with a "
-            "larger one goes on",
+            f"\nThe budget was spent before {', '.join(result.left_out)}. The same command "
+            "with a larger --budget continues.",
             markup=False,
         )
     if not result.guarded:
         out.print()
         out.print(HEADLINES["unguarded"], style="bold", markup=False)
         out.print(WHY_UNGUARDED, markup=False)
-    out.print("\n* between the sizes that were searched; intervals hold at all sizes together")
+    out.print(
+        "\n* size between two sizes that were searched; the intervals hold for all sizes together"
+    )

@@ -18,7 +18,10 @@ from typer.core import TyperGroup
 
 from autotune.cli.options import opt
 
-HELP = "Find out how an MPI program should be started on this machine, honestly and in few runs."
+HELP = (
+    "Find the start options (MCA parameters, mapping, binding, ...) that make an "
+    "MPI program faster on this machine, and prove the gain with few runs."
+)
 
 COMMANDS = {
     "search": "search:search",
@@ -143,7 +146,7 @@ def _version(wanted: bool) -> None:
 
 def _root(
     version: Annotated[
-        bool, opt("--version", "Print the version.", callback=_version, is_eager=True)
+        bool, opt("--version", "Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """Nothing to do before a command."""

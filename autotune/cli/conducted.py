@@ -25,7 +25,7 @@ def conduct(search: Search, progress: Progress, json_out: str | None, command: b
     """
     stored = search.answer()
     if stored is not None:
-        finish(stored, json_out, "this study is finished; its stored result:", command)
+        finish(stored, json_out, "This study is finished; its stored result:", command)
         return
     try:
         result = search.run(progress)
@@ -38,8 +38,8 @@ def conduct(search: Search, progress: Progress, json_out: str | None, command: b
     if json_out:
         write_json(ended_elsewhere(search.study.hash), json_out)
     error_console().print(
-        f"the search phase is over and another worker proves what was found: autotune "
-        f"status {search.study.hash[:12]}",
+        "The search is over and another worker runs the proof now; follow it with: "
+        f"autotune status {search.study.hash[:12]}",
         markup=False,
         soft_wrap=True,
     )
@@ -59,7 +59,8 @@ def _interrupted(result: Result, json_out: str | None) -> None:
     if json_out:
         write_json(result.to_json(), json_out)
     error_console().print(
-        f"\nInterrupted; every finished run is kept ({result.search_runs} search runs, "
-        f"{result.confirmation_runs} confirmation runs).  Continue with:\n  {this_command()}",
+        f"\nInterrupted. Every finished run is stored ({result.search_runs} search "
+        f"runs, {result.confirmation_runs} confirmation runs). Continue with:\n  "
+        f"{this_command()}",
         markup=False,
     )

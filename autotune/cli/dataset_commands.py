@@ -27,13 +27,16 @@ from autotune.study.target_request import TargetRequest
 from autotune.terminal.render import WIDTH, console, table, write_json
 from autotune.words import beginning, count, percent, seconds
 
-dataset = typer.Typer(help="Measured runs as files (docs/datasets.md).", no_args_is_help=True)
+dataset = typer.Typer(
+    help="List, describe, trace, export and import datasets (measured runs as files).",
+    no_args_is_help=True,
+)
 MIB = 1 << 20
 
 
 @dataset.command("list")
 def list_(json_out: JsonOut = None) -> None:
-    """The datasets here, in the user's own folder, and those that are shipped."""
+    """List the datasets: in this directory, your own, and the shipped ones."""
     found = []
     for folder in listing():
         entry: dict[str, Any] = {"name": folder.name, "kind": "damaged", "folder": f"{folder}"}
@@ -64,11 +67,14 @@ def list_(json_out: JsonOut = None) -> None:
 @dataset.command("describe")
 def describe(
     name: Annotated[
-        str, typer.Argument(metavar="DATASET", help="A name (autotune dataset list), or a folder.")
+        str,
+        typer.Argument(
+            metavar="DATASET", help="Dataset: its name (see autotune dataset list) or its folder."
+        ),
     ],
     json_out: JsonOut = None,
 ) -> None:
-    """Show the cells: sizes, noise, headroom, and where nothing beats the default."""
+    """Show the cells of a dataset: runs, noise, possible gain, and where the default is best."""
     found = load(name)
     words = described(found)
     if json_out:
@@ -81,8 +87,8 @@ def describe(
     # Studies that were exported had no plan.
     planned = f"; planned {seconds(card.planned_s)}" if card.planned_s else ""
     out.print(
-        f"{card.machine.cpu_model}, {card.machine.cores} cores; {card.mpi}; it took "
-        f"{seconds(card.measured_s)}{planned}",
+        f"{card.machine.cpu_model}, {card.machine.cores} cores; {card.mpi}; measured "
+        f"in {seconds(card.measured_s)}{planned}",
         markup=False,
     )
     _print(words)
@@ -95,8 +101,9 @@ def _print(words: Description) -> None:
     columns = ["cell", "split", ">settings", ">runs", ">ok", ">default", ">noise", ">gain", ""]
     out.print(table("", columns, [_row(cell) for cell in words.cells]))
     out.print(
-        f"{words.runs} runs, {words.bytes / MIB:.2f} MiB.  noise: scatter of one default run; gain "
-        "(grids): of the best setting, chosen on one half of the runs, valued on the other",
+        f"{words.runs} runs, {words.bytes / MIB:.2f} MiB. noise: scatter of single "
+        "runs of the default; gain (grids only): gain of the best setting, which is "
+        "chosen on one half of the runs and valued on the other half",
         markup=False,
     )
     for cell in words.cells:
@@ -127,18 +134,25 @@ def _row(cell: CellWords) -> list[str]:
 @dataset.command("trace")
 def trace(
     name: Annotated[
-        str, typer.Argument(metavar="DATASET", help="A name (autotune dataset list), or a folder.")
+        str,
+        typer.Argument(
+            metavar="DATASET", help="Dataset: its name (see autotune dataset list) or its folder."
+        ),
     ],
     mpi: Mpi = None,
     guard: Guard = True,
-    force: Annotated[bool, opt("--force", "Those that are there too.")] = False,
+    force: Annotated[
+        bool, opt("--force", "Trace again the cells that have features already.")
+    ] = False,
     run_recorded: Annotated[
-        bool, opt("--run-recorded", "With the arguments that the dataset's card has.")
+        bool,
+        opt("--run-recorded", "Run the programs with the arguments that the dataset's card gives."),
     ] = False,
 ) -> None:
-    """Trace one run of every cell: the features that prediction and classes need.
+    """Trace one run of every cell, for the features that predict and classes need.
 
-    The programs are those of this name here; arguments from the dataset are used on demand only.
+    The programs are the applications known here by the same name.  Arguments from the dataset's
+    card are used with --run-recorded only.
     """
 
     found = load(name)
@@ -151,8 +165,8 @@ def trace(
     ]
     if wanted and is_shipped(found.folder):
         raise UsageError(
-            f"{found.folder} is shipped with autotune and is not changed; copy it first: autotune "
-            f"dataset import {found.folder}"
+            f"{found.folder} is shipped with autotune and is not changed; copy it first "
+            f"with: autotune dataset import {found.folder}"
         )
     if not run_recorded:
         _refuse_arguments(wanted)
@@ -165,7 +179,7 @@ def trace(
             cell.ranks,
             cell.cluster,
             mpi,
-            command="dataset features",
+            command="dataset trace",
         )
         target = find_target(words)
         if cell.args is not None:
@@ -177,7 +191,8 @@ def trace(
         done += 1
     have = sum((place / f"{cell.key}.json").is_file() for cell in found.cells)
     console().print(
-        f"{count(done, 'cell')} traced; {have} of {len(found.cells)} have features", markup=False
+        f"{count(done, 'cell')} traced; {have} of {len(found.cells)} cells have features",
+        markup=False,
     )
 
 
@@ -186,25 +201,34 @@ def _refuse_arguments(cells: Sequence[Cell]) -> None:
     if given:
         lines = "".join(f"\n  {c.key}: {c.app} {list(c.args or ())!r:.400}" for c in given[:8])
         raise UsageError(
-            f"{len(given)} cells have arguments of their own for programs that are run here:{lines}"
-            "\nNothing was run.  They come from the dataset's card: where they are what you want, "
-            "say --run-recorded"
+            "the dataset's card gives arguments for the programs of "
+            f"{count(len(given), 'cell')}:{lines}\nNothing was run. Check these arguments; "
+            "if you want to run them here, add --run-recorded"
         )
 
 
 @dataset.command("classes")
 def classes(
     name: Annotated[
-        str, typer.Argument(metavar="DATASET", help="A name (autotune dataset list), or a folder.")
+        str,
+        typer.Argument(
+            metavar="DATASET", help="Dataset: its name (see autotune dataset list) or its folder."
+        ),
     ],
     number: Annotated[
-        int | None, opt("--classes K", "Default: as many as stand apart.", min=1)
+        int | None,
+        opt(
+            "--classes K",
+            "Number of classes. Default: the number with the clearest separation (largest "
+            "silhouette).",
+            min=1,
+        ),
     ] = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Group the cells into classes of programs that behave alike, by their traced features.
+    """Group the cells into classes of programs with similar features (clustering).
 
-    The setting of one class: autotune classwide DATASET --class N
+    To find the setting of one class: autotune classwide DATASET --class N
     """
     # scikit-learn is slow to import; only this command of the group needs it.
     from autotune.prediction.classes import find_classes, words_of
@@ -226,7 +250,10 @@ def classes(
         return
     out = console()
     clear = "-" if found.silhouette is None else f"{found.silhouette:.2f}"
-    out.print(f"{len(found.classes)} classes; silhouette {clear} (1: clearly apart)", markup=False)
+    out.print(
+        f"{len(found.classes)} classes; mean silhouette {clear} (1: clearly separated)",
+        markup=False,
+    )
     for one in found.classes:
         out.print(f"class {one.number}: {', '.join(one.cells)}", markup=False)
         if one.marks:
@@ -236,13 +263,17 @@ def classes(
 @dataset.command("export")
 def export(
     studies: Annotated[
-        list[str], typer.Argument(metavar="STUDY...", help="Numbers, or beginnings of hashes.")
+        list[str],
+        typer.Argument(
+            metavar="STUDY...",
+            help="Studies: numbers or first digits of their hashes (autotune studies).",
+        ),
     ],
-    out: Annotated[Path, opt("-o --out FOLDER", "A new folder.")],
+    out: Annotated[Path, opt("-o --out FOLDER", "New folder for the dataset.")],
     mpi: Mpi = None,
     store: StoreUrl = None,
 ) -> None:
-    """Write the runs of studies as a dataset, one cell a study."""
+    """Write the runs of studies as a dataset, one cell per study."""
     with Store.open_to_read(store) as opened:
         sources = [source_of(opened.find_study(study), mpi) for study in studies]
         made = exported(sources, opened, out)
@@ -251,13 +282,17 @@ def export(
 
 @dataset.command("import")
 def import_(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A dataset from elsewhere.")],
-    name: Annotated[str | None, opt("--name NAME", "Default: the card's name.")] = None,
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Folder of the dataset to import.")
+    ],
+    name: Annotated[
+        str | None, opt("--name NAME", "Name of the copy. Default: the name on the dataset's card.")
+    ] = None,
     user: Annotated[
-        bool, opt("--user", "Into your own datasets, found from every directory.")
+        bool, opt("--user", "Copy it to your own datasets, which are found from every directory.")
     ] = False,
 ) -> None:
-    """Check a dataset of another machine and copy it to datasets/NAME."""
+    """Check a dataset from another machine and copy it to datasets/NAME."""
     made = import_folder(folder, name, own_folder() if user else FOLDER)
     console().print(
         f"imported {made.folder}: {len(made.runs())} runs in {len(made.cells)} cells", markup=False

@@ -16,12 +16,12 @@ from autotune.terminal.render import console, hanging, write_json
 def doctor(
     cluster: ClusterName = "local",
     mpi: Mpi = None,
-    quick: Annotated[bool, opt("--quick", "Start nothing.")] = False,
+    quick: Annotated[bool, opt("--quick", "Leave out every check that starts a program.")] = False,
     json_out: JsonOut = None,
 ) -> None:
     """Check this machine: MPI, start-up time, noise, foreign load, inherited settings.
 
-    And what some commands need: Python with mpi4py, Slurm, PostgreSQL, a testbed, ssh.
+    It also checks what some commands need: Python with mpi4py, Slurm, PostgreSQL, a testbed, ssh.
     """
     findings = examine(cluster, mpi, quick)
     if json_out:

@@ -19,12 +19,14 @@ from autotune.words import remaining
 if TYPE_CHECKING:
     from autotune.prediction import Evaluation
 
-evaluate = typer.Typer(help="Check what autotune says against recorded runs.", no_args_is_help=True)
+evaluate = typer.Typer(
+    help="Measure on recorded runs how good the predictions are.", no_args_is_help=True
+)
 
 
 @evaluate.callback()
 def _root() -> None:
-    """Check what autotune says against recorded runs."""
+    """Measure on recorded runs how good the predictions are."""
 
 
 @evaluate.command("predict")
@@ -32,35 +34,46 @@ def predict(
     datasets: Named = None,
     from_: From = None,
     leave_out: Annotated[
-        str, opt("--leave-out WHAT", "program, or (does it carry over?) cluster, ranks or machine.")
+        str,
+        opt(
+            "--leave-out WHAT",
+            "What is left out and predicted in turn: program, or, to see whether the model "
+            "transfers, cluster, ranks or machine.",
+        ),
     ] = "program",
     models: Annotated[
-        list[str] | None, opt("--model M", "Only this model; may be repeated.")
+        list[str] | None,
+        opt("--model M", "Evaluate only this model; may be repeated. Default: all."),
     ] = None,
     split: Split = None,
-    picture: Annotated[Path | None, opt("--picture FILE", "The table as an SVG picture.")] = None,
+    picture: Annotated[
+        Path | None, opt("--picture FILE", "SVG file for a picture of the table.")
+    ] = None,
     json_out: o.JsonOut = None,
 ) -> None:
-    """Leave every program out in turn, predict its setting, and judge it by its recorded runs."""
+    """Leave each program out in turn, predict its setting, and compare with its recorded runs."""
     from autotune.prediction import GROUPS, KINDS, training_set
     from autotune.prediction import evaluate as judge
     from autotune.prediction.classwide import class_wide
 
     sources = [*(datasets or []), *(from_ or [])]
     if not sources:
-        raise UsageError("what is it checked on? autotune evaluate predict --from DATASET")
+        raise UsageError("no dataset given; expected autotune evaluate predict --from DATASET")
     if leave_out not in GROUPS:
-        raise UsageError(f"--leave-out {leave_out!r}: there are {', '.join(GROUPS)}")
+        raise UsageError(
+            f"--leave-out {leave_out!r} is not known; expected one of {', '.join(GROUPS)}"
+        )
     unknown = [m for m in models or [] if m not in KINDS]
     if unknown:
-        raise UsageError(f"--model {unknown[0]!r}: there are {', '.join(KINDS)}")
+        raise UsageError(f"--model {unknown[0]!r} is not known; expected one of {', '.join(KINDS)}")
     if picture is not None:
         check_writable(picture)
     data = training_set(sources, split)
     if len({GROUPS[leave_out](e) for e in data.examples}) < 2:
         raise UsageError(
-            f"--leave-out {leave_out}: all {len(data.examples)} cells have the same; nothing is "
-            "left to learn from"
+            f"--leave-out {leave_out}: all {len(data.examples)} cells have the same "
+            f"{leave_out}, so nothing is left to train on; leave out something else, or "
+            "add a dataset"
         )
     watch = _Counting(json_out == "-")
     found = judge(data, leave_out, models or tuple(KINDS), class_wide(sources), watch)
@@ -115,9 +128,10 @@ def _print(found: Evaluation) -> None:
         )
     )
     out.print(
-        "performance: T_OPUB / T, mean over cells; share: gain / gain(OPUB), mean over cells with "
-        "something to gain; slower: cells slower than their default beyond noise; on null cells: "
-        "settings named where the default is right",
+        "performance: T_OPUB / T, mean over cells; share: gain / gain(OPUB), mean over "
+        "cells with a possible gain; slower: number of cells that are slower than "
+        "their default beyond noise; on null cells: number of settings named where the "
+        "default is best",
         markup=False,
     )
 

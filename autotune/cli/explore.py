@@ -34,24 +34,46 @@ from autotune.words import remaining, seconds
 
 def explore(
     plan: Annotated[
-        str, typer.Argument(metavar="PLAN", help="A plan's name, or the path of its TOML file.")
+        str,
+        typer.Argument(
+            metavar="PLAN",
+            help="Name of a plan, or path of its TOML file (cells, settings, blocks to measure).",
+        ),
     ],
     out: Annotated[
-        Path | None, opt("-o --out FOLDER", "Default: datasets/NAME of the plan.")
+        Path | None,
+        opt(
+            "-o --out FOLDER",
+            "Folder of the dataset. Default: datasets/NAME, with the plan's name.",
+        ),
     ] = None,
-    cells: Annotated[str | None, opt("--cells KEY,KEY", "Only these cells; default: all.")] = None,
+    cells: Annotated[
+        str | None,
+        opt(
+            "--cells KEY,KEY",
+            "Measure only these cells, given by their keys. Default: all cells of the plan.",
+        ),
+    ] = None,
     budget: Annotated[
-        str | None, opt("--budget TIME", "Begin no block that would end later (30m).")
+        str | None,
+        opt(
+            "--budget TIME",
+            "Start no block that is expected to end after this time, for example 30m. "
+            "Default: no limit.",
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, opt("--dry-run", "Only show cells, settings and planned time.")
+        bool, opt("--dry-run", "Show cells, settings and planned time; run nothing.")
     ] = False,
     mpi: o.Mpi = None,
     guard: o.Guard = True,
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
 ) -> None:
-    """Measure the cells of a plan, in blocks; the same command continues."""
+    """Measure the cells of a plan into a dataset, block by block.
+
+    The same command continues an interrupted measurement.
+    """
     refuse_nested_launch()
     known = load_plan(plan)
     wanted = known.chosen([key.strip() for key in cells.split(",")] if cells else [])
@@ -71,10 +93,10 @@ def explore(
         try:
             done = campaign.run()
         except KeyboardInterrupt:
-            _continuation("interrupted; finished blocks are kept")
+            _continuation("interrupted; every finished block is stored")
             raise
     if not done:
-        _continuation("the budget is spent; finished blocks are kept")
+        _continuation("the budget is spent; every finished block is stored")
     if json_out:
         result = describe(campaign.dataset).to_json()
         write_json({**result, "finished": done, "folder": f"{folder}"}, json_out)
@@ -121,7 +143,9 @@ def _show(plan: Plan, prepared: list[Prepared], json_out: str | None) -> None:
     columns = ["cell", "split", ">settings", ">runs", ">blocks", ">planned"]
     out = console()
     out.print(table(f"{plan.name} ({plan.kind})", columns, rows))
-    out.print(f"in all {seconds(sum(p.planned_s for p in prepared))}", markup=False)
+    out.print(
+        f"planned time of all cells: {seconds(sum(p.planned_s for p in prepared))}", markup=False
+    )
 
 
 class ExploreProgress(LiveLine):
@@ -146,14 +170,14 @@ class ExploreProgress(LiveLine):
             self._runs += 1
         elif isinstance(event, BlockEnded):
             self.left_s, self._since = event.left_s, time.monotonic()
-            bad = f", {event.bad} of them not ok" if event.bad else ""
+            bad = f", {event.bad} of them failed or were rejected" if event.bad else ""
             self._line(f"{event.cell}: block {event.block + 1} stored, {event.runs} runs{bad}")
         if self._live is not None:
             self._draw(f"{self._phase}  run {self._runs}{self._left()}")
 
     def _left(self) -> str:
         left = self.left_s - (time.monotonic() - self._since)
-        return f"  about {remaining(left)} left in all" if left >= 1 else ""
+        return f"  about {remaining(left)} left for all cells" if left >= 1 else ""
 
     def _line(self, text: str) -> None:
         target = self._live.console if self._live is not None else self.console

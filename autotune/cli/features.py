@@ -22,7 +22,7 @@ _PRINTED_GROUPS = ("thesis", "extra")
 
 def features(
     program: o.Program = None,
-    out: Annotated[Path, opt("--output -o FILE", "Where the features go.")] = Path(
+    out: Annotated[Path, opt("--output -o FILE", "File for the features (JSON).")] = Path(
         "app_features.json"
     ),
     app: o.AppName = None,
@@ -40,17 +40,18 @@ def features(
         Literal["auto", "pmpi", "mpi4py"],
         opt(
             "--method",
-            "pmpi: the compiled profiling library, for any program; mpi4py: counting in "
-            "Python; auto: the first that works.",
+            "How MPI calls are counted. pmpi: by the compiled profiling library, for any "
+            "program; mpi4py: in Python, for mpi4py programs; auto: the first of these "
+            "that works.",
         ),
     ] = "auto",
     explain: Annotated[
-        bool, opt("--list", "Name, unit and definition of every feature; no run.")
+        bool, opt("--list", "List every feature with its unit and definition; run nothing.")
     ] = False,
     guard: o.Guard = True,
     json_out: o.JsonOut = None,
 ) -> None:
-    """Run a program once, traced, and write down what it communicates (app_features.json)."""
+    """Trace one run of a program and write its communication features (app_features.json)."""
     if explain:
         _explain(json_out)
         return
@@ -75,10 +76,15 @@ def features(
 def _print(found: Features, traced: Traced) -> None:
     out = console()
     figure = traced.record.metric_s
-    told = "" if figure is None else f", metric {seconds(figure)} (traced: rather too long)"
+    told = (
+        ""
+        if figure is None
+        else f", metric {seconds(figure)} (slower than usual, because it was traced)"
+    )
     out.print(
-        f"{found.ranks} ranks on {count(found.nodes, 'node')}, {seconds(found.wall_s)} between "
-        f"Init and Finalize, wall {seconds(traced.record.wall_s)}{told}",
+        f"{found.ranks} ranks on {count(found.nodes, 'node')}; {seconds(found.wall_s)} "
+        "between MPI_Init and MPI_Finalize, wall time "
+        f"{seconds(traced.record.wall_s)}{told}",
         markup=False,
     )
     rows = [
@@ -88,7 +94,9 @@ def _print(found: Features, traced: Traced) -> None:
     ]
     out.print(table("", ["feature", ">value", "unit", "from"], rows))
     rest = sum(1 for value in found.values.values() if not value)
-    out.print(f"{rest} features are 0; all with definitions: autotune features --list")
+    out.print(
+        f"{rest} features are 0; for all features and their definitions: autotune features --list"
+    )
 
 
 def _explain(json_out: str | None) -> None:

@@ -22,27 +22,42 @@ def importance_of(
     argument: Annotated[
         str | None,
         typer.Argument(
-            metavar="STUDY|DATASET", help="A study, or recorded runs.", show_default=False
+            metavar="STUDY|DATASET",
+            help="Study (study:ID), or dataset of recorded runs (name or folder).",
+            show_default=False,
         ),
     ] = None,
     from_: SourceOption = None,
-    cell: Annotated[str | None, opt("--cell KEY", "One cell of a dataset only.")] = None,
-    picture: Annotated[
-        Path | None, opt("--picture FILE.html", "Shares and landscapes, drawn.")
+    cell: Annotated[
+        str | None, opt("--cell KEY", "Use only this cell of the dataset, given by its key.")
     ] = None,
-    limit: Annotated[int, opt("--limit N", "Parameters to list.", min=1)] = 15,
+    picture: Annotated[
+        Path | None,
+        opt(
+            "--picture FILE.html",
+            "HTML file for plots of the shares of variance and of the landscape around the "
+            "best setting.",
+        ),
+    ] = None,
+    limit: Annotated[int, opt("--limit N", "Number of parameters to list.", min=1)] = 15,
     features: Annotated[
         Path | None,
         opt(
             "--features FILE",
-            "From autotune features: parameters that the program does not use are left out.",
+            "File written by autotune features. Parameters that act only on MPI features "
+            "which this program does not use are left out.",
         ),
     ] = None,
-    seed: Annotated[int, opt("--seed N", "Seed of every random choice.", min=0)] = 0,
+    seed: Annotated[
+        int, opt("--seed N", "Seed of the random generator (forest, bootstrap).", min=0)
+    ] = 0,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Say which parameters mattered, with intervals, and how the best setting's neighbours do."""
+    """Estimate the importance of each parameter, with confidence intervals.
+
+    --picture also shows how settings near the best one perform.
+    """
     found = explain(
         one_source(argument, from_, "importance STUDY|DATASET"),
         store=store,
@@ -64,8 +79,10 @@ def _print(explained: Explained, limit: int) -> None:
     out = console()
     found, result, known = explained.table, explained.result, explained.known
     out.print(
-        f"{found.origin}: {result.rows} rows (setting x cell), {count(len(found.cells), 'cell')}; "
-        f"the forest explains {max(result.r2, 0):.0%} of the variance of settings it has not seen",
+        f"{found.origin}: {result.rows} rows (setting x cell), "
+        f"{count(len(found.cells), 'cell')}; the random forest explains "
+        f"{max(result.r2, 0):.0%} of the variance of settings that it was not trained "
+        "on",
         markup=False,
     )
     for note in explained.notes:
@@ -75,20 +92,22 @@ def _print(explained: Explained, limit: int) -> None:
     listed = sorted(result.parameters, key=lambda m: not m.certain and chosen)
     rows = [_row(m, chosen) for m in listed[:limit]]
     columns = ["parameter", ">shuffled", ">95 %", ">alone", ">Pearson", ">rank"]
-    which = "the variance, where it is certain" if chosen else "the variance"
-    title = f"share of {which} (shuffled: with all it does)"
+    which = "the variance, shown where it is certain" if chosen else "the variance"
+    title = f"share of {which} (shuffled: interactions included)"
     out.print(table(title, columns, rows))
-    signs = {"*": "certainly above 0", "!": "shown by the proof"}
+    signs = {"*": "certainly above 0", "!": "needed, as the proof has shown"}
     used = [f"{s} {w}" for s, w in signs.items() if any(row[0].endswith(s) for row in rows)]
-    out.print("; ".join(used) or "no parameter is certain: the runs tell too little", markup=False)
+    out.print(
+        "; ".join(used) or "no parameter has a certain effect: there are too few runs", markup=False
+    )
     if known.proven:
         out.print(f"proven: {percent(known.gain)} with {', '.join(known.proven)}", markup=False)
     if known.taken_out:
-        words = "taken out of the proven setting, no slower without"
+        words = "taken out of the proven setting, which is no slower without"
         out.print(f"{words}: {', '.join(known.taken_out)}", markup=False)
     if explained.gone:
         names = ", ".join(explained.gone)
-        out.print(f"not used by the program, so left out: {names}", markup=False)
+        out.print(f"left out, because the program does not use them: {names}", markup=False)
     sure = {m.name for m in result.parameters if m.certain or not chosen}
     strong = [p for p in result.pairs if p.share >= 0.01 and {p.first, p.second} <= sure]
     strong = strong[:SHOWN_PAIRS]
@@ -97,7 +116,11 @@ def _print(explained: Explained, limit: int) -> None:
             [f"{p.first} x {p.second}", f"{p.share:.1%}", f"{p.lo:.1%} .. {p.hi:.1%}"]
             for p in strong
         ]
-        out.print(table("beyond their own effects", ["pair", ">share", ">95 %"], rows))
+        out.print(
+            table(
+                "interactions (beyond the effects of each alone)", ["pair", ">share", ">95 %"], rows
+            )
+        )
 
 
 def _row(m: Matter, chosen: bool) -> list[str]:

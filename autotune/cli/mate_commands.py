@@ -13,22 +13,32 @@ from autotune.files import write_text
 from autotune.terminal.render import console
 
 mate = typer.Typer(
-    help="Programs of the MATE runtime (runner/mate/README.md).", no_args_is_help=True
+    help="Translate programs for the MATE runtime (see runner/mate/README.md).",
+    no_args_is_help=True,
 )
 
 
 @mate.command("translate")
 def translate(
     program: Annotated[
-        Path, typer.Argument(metavar="APP.py", help="An mpi4py program with #pragma mate lines.")
+        Path,
+        typer.Argument(
+            metavar="APP.py", help="mpi4py program that is annotated with #pragma mate lines."
+        ),
     ],
-    out: Annotated[Path | None, opt("-o --out FILE", "Default: APP_mate.py beside it.")] = None,
-    force: Annotated[bool, opt("--force", "Replace an existing file.")] = False,
+    out: Annotated[
+        Path | None,
+        opt(
+            "-o --out FILE",
+            "File for the translated program. Default: APP_mate.py beside the program.",
+        ),
+    ] = None,
+    force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
 ) -> None:
-    """Turn an annotated mpi4py program into one of the runtime.
+    """Translate an annotated mpi4py program into a program of the MATE runtime.
 
-    Functions on the way to a blocking call become coroutines, annotated loops become graphs of
-    regions.  What cannot be translated is an error with its line.
+    Functions that lead to a blocking call become coroutines; annotated loops become graphs of
+    regions.  A construct that cannot be translated is reported with its line.
     """
     # libcst takes a while to import.
     from runner.mate.translate import TranslationError
@@ -39,16 +49,18 @@ def translate(
     except OSError as problem:
         raise UsageError(f"cannot read {program}: {problem.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"cannot read {program}: it is no text in UTF-8") from None
+        raise UsageError(
+            f"cannot read {program}: it is not UTF-8 text; expected a Python program"
+        ) from None
     place = out or program.with_name(f"{program.stem}_mate.py")
     if place.exists() and place.samefile(program):
-        raise UsageError(f"{place} is the program itself: name another file with --out")
+        raise UsageError(f"{place} is the program itself; name another file with --out")
     if place.exists() and not force:
-        raise UsageError(f"{place} exists; --force replaces it")
+        raise UsageError(f"{place} exists already; --force replaces it, --out FILE names another")
     try:
         made = translated(text, str(program))
     except TranslationError as problem:
         raise UsageError(str(problem)) from None
     write_text(place, made)
     words = f"mpirun -n 1 python {place} ARGUMENTS --workers 2 --ranks-per-process 4"
-    console().print(f"wrote {place}; run it:\n  {words}", markup=False, soft_wrap=True)
+    console().print(f"wrote {place}; to run it:\n  {words}", markup=False, soft_wrap=True)

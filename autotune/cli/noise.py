@@ -23,7 +23,7 @@ def noise(
     app: o.AppName = None,
     input_name: o.InputName = None,
     ranks: o.Ranks = None,
-    runs: Annotated[int, opt("--runs N", "Runs of the default.", min=FEWEST)] = 20,
+    runs: Annotated[int, opt("--runs N", "Number of valid runs of the default.", min=FEWEST)] = 20,
     budget: o.Budget = None,
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
@@ -37,7 +37,7 @@ def noise(
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
 ) -> None:
-    """Run the default against itself: how large must a gain be to be seen, and in which time?"""
+    """Measure the noise of the default, and with it which gain can be detected at which cost."""
     words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "noise",
         metric_choice, stdin,
@@ -70,20 +70,22 @@ def print_noise(data: Mapping[str, Any]) -> None:
     else."""
     out = console()
     out.print(
-        f"neighbouring runs scatter by {data['spread'] * 100:.1f} %; one run takes "
+        f"neighbouring runs differ by {data['spread'] * 100:.1f} %; one run takes "
         f"{seconds(data['run_wall_s'])} of wall time; {data['runs_rejected']} of "
         f"{data['runs'] + data['runs_rejected']} runs were rejected for foreign load",
         markup=False,
     )
     if not data["guard"]:
-        out.print(f"{UNGUARDED}: other programs may have made part of it", markup=False)
+        out.print(f"{UNGUARDED}: part of this noise may come from other programs", markup=False)
     if data["resolution_s"]:
-        out.print(f"the figure has steps of {seconds(data['resolution_s'])}", markup=False)
+        out.print(
+            f"the measured figure has a resolution of {seconds(data['resolution_s'])}", markup=False
+        )
     rows = [
         [f"{r['gain'] * 100:.1f} %", str(r["blocks"]), str(r["runs"]), seconds(r["seconds"])]
         for r in data["resolvable"]
     ]
-    title = "smallest gain found with 80 % chance, one setting against the default"
+    title = "smallest detectable gain of one setting (with 80 % probability)"
     out.print(table(title, [">gain", ">pairs", ">runs", ">time"], rows))
     for warning in data["warnings"]:
         out.print(f"note: {warning}", markup=False)

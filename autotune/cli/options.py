@@ -24,21 +24,41 @@ TARGET = "Target"
 Program = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[-- PROGRAM ARGS]", help="Any MPI program, instead of --app.", show_default=False
+        metavar="[-- PROGRAM ARGS]",
+        help="MPI program and its arguments after --, for example -- ./a.out 100. In place "
+        "of --app.",
+        show_default=False,
     ),
 ]
-AppName = Annotated[str | None, opt("--app NAME", "A known application (autotune apps).", TARGET)]
-InputName = Annotated[str | None, opt("--input I", "Which input of the application.", TARGET)]
+AppName = Annotated[
+    str | None, opt("--app NAME", "Application known by name (autotune apps lists them).", TARGET)
+]
+InputName = Annotated[
+    str | None,
+    opt("--input I", "Input of the application, by name. Default: its usual input.", TARGET),
+]
 Ranks = Annotated[
     int | None,
-    opt("--ranks -n N", "MPI processes; with workers in the space: cores in all.", TARGET, min=1),
+    opt(
+        "--ranks -n N",
+        "Number of MPI processes. If the space varies ranks, processes or workers: "
+        "number of cores. Default: that of --app.",
+        TARGET,
+        min=1,
+    ),
 ]
-ClusterName = Annotated[str, opt("--cluster C", "Where it runs (autotune cluster list).", TARGET)]
+ClusterName = Annotated[
+    str,
+    opt(
+        "--cluster C", "Cluster definition: nodes, launch options (autotune cluster list).", TARGET
+    ),
+]
 Mpi = Annotated[
     str | None,
     opt(
         "--mpi P",
-        "Which MPI: openmpi-5.0, mpich, or a directory. Default: the first found.",
+        "MPI library: family and version (openmpi-5.0, mpich) or installation "
+        "directory. Default: the first found.",
         TARGET,
     ),
 ]
@@ -46,7 +66,8 @@ Metric = Annotated[
     str | None,
     opt(
         "--metric RE",
-        "Regular expression with one group (seconds), or json:KEY. Default: wall time.",
+        "Where the program prints its time: regular expression with one group "
+        "(seconds), or json:KEY. Default: that of --app, else wall time.",
         TARGET,
     ),
 ]
@@ -54,7 +75,8 @@ Verify = Annotated[
     str | None,
     opt(
         "--verify RE",
-        "Regular expression that the output of a right run contains, or json:KEY.",
+        "Check of the result: regular expression that the output has to contain, or "
+        "json:KEY. Default: that of --app, else exit code 0 only.",
         TARGET,
     ),
 ]
@@ -62,30 +84,63 @@ Choice = Annotated[
     MetricChoice | None,
     opt(
         "--metric-choice",
-        "Which figure counts where --metric is found several times in one run. Default: max.",
+        "Value to use if --metric matches several times in one run. Default: that of --app, "
+        "else max.",
         TARGET,
     ),
 ]
 Stdin = Annotated[
     str | None,
-    opt("--stdin FILE", "What rank 0 reads from its standard input. Default: nothing.", TARGET),
+    opt("--stdin FILE", "File for the standard input of rank 0. Default: empty input.", TARGET),
 ]
 Timeout = Annotated[
-    str | None, opt("--timeout TIME", "Longest run: seconds, or 90s, 10m, 2h.", TARGET)
+    str | None,
+    opt(
+        "--timeout TIME",
+        "Time limit of one run: 90, 90s, 10m or 2h. Default: that of --app, else 1h.",
+        TARGET,
+    ),
 ]
 CleanEnv = Annotated[
-    bool, opt("--clean-env", "Remove inherited MPI settings (variables, parameter files).", TARGET)
+    bool,
+    opt(
+        "--clean-env",
+        "Remove inherited MPI settings (OMPI_MCA_* variables, parameter files) before "
+        "each run. Default: they stay in force.",
+        TARGET,
+    ),
 ]
 StoreUrl = Annotated[
-    str | None, opt("--store URL", "Results database (path or URL).", envvar="AUTOTUNE_STORE")
+    str | None,
+    opt(
+        "--store URL",
+        "Results database: path of an SQLite file, or URL (postgresql://...).",
+        envvar="AUTOTUNE_STORE",
+    ),
 ]
 JsonOut = Annotated[
-    str | None, opt("--json FILE|-", "Write the result as JSON ('-': standard output).")
+    str | None,
+    opt(
+        "--json FILE|-",
+        "Write the result as JSON to FILE ('-': to standard output, and nothing else there).",
+    ),
 ]
-Budget = Annotated[str | None, opt("--budget TIME", "Machine time for all of it: 90s, 10m, 2h.")]
+Budget = Annotated[
+    str | None,
+    opt(
+        "--budget TIME",
+        "Machine time for all launches together, for example 90s, 10m or 2h. Default: no limit.",
+    ),
+]
 MaxRuns = Annotated[
-    int | None, opt("--runs N", "Launches for all of it, rejected ones too.", min=1)
+    int | None,
+    opt("--runs N", "Number of launches in all, rejected ones included. Default: no limit.", min=1),
 ]
 Guard = Annotated[
-    bool, opt("--guard/--no-guard", "Reject runs during which other processes used the machine.")
+    bool,
+    opt(
+        "--guard/--no-guard",
+        "Reject runs during which other processes used the machine. With --no-guard they "
+        "count too, and nothing is proven.",
+    ),
 ]

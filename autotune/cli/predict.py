@@ -35,40 +35,81 @@ LOCAL = "local"
 
 def predict(
     features_file: Annotated[
-        Path, typer.Argument(metavar="FEATURES", help="From: autotune features -o FEATURES")
+        Path, typer.Argument(metavar="FEATURES", help="File written by autotune features.")
     ],
     program: o.Program = None,
     model: Annotated[
-        str | None, opt("--model FILE", "Default: the one trained here, else the shipped one.")
+        str | None,
+        opt(
+            "--model FILE",
+            "Model file. Default: the model written by autotune train, else the shipped one.",
+        ),
     ] = None,
     params_file: Annotated[
-        Path | None, opt("--params-file FILE", "Write the setting for mpirun --tune.")
+        Path | None,
+        opt(
+            "--params-file FILE",
+            "File for the predicted setting, in the form that mpirun --tune reads.",
+        ),
     ] = None,
     unproven: Annotated[
-        bool, opt("--unproven", "Write it although model and machine do not match.")
+        bool,
+        opt(
+            "--unproven",
+            "Write --params-file even if the model was not trained on this machine and MPI "
+            "library.",
+        ),
     ] = False,
     check: Annotated[
         bool,
         opt(
-            "--check", "Compare it with the default on this machine, on --app or -- PROGRAM.", CHECK
+            "--check",
+            "Compare the predicted setting with the default on this machine, by running "
+            "--app or -- PROGRAM.",
+            CHECK,
         ),
     ] = False,
     run_recorded: Annotated[
         bool,
-        opt("--run-recorded", "Check with the command line that the features file holds.", CHECK),
+        opt(
+            "--run-recorded",
+            "With --check: run the command line that is recorded in FEATURES.",
+            CHECK,
+        ),
     ] = False,
-    budget: Annotated[str | None, opt("--budget TIME", "Machine time: 90s, 10m.", CHECK)] = None,
+    budget: Annotated[
+        str | None,
+        opt(
+            "--budget TIME",
+            "Machine time for --check, for example 90s or 10m. Default: no limit.",
+            CHECK,
+        ),
+    ] = None,
     runs: o.MaxRuns = None,
     min_gain: Annotated[
-        float, opt("--min-gain PERCENT", "The smallest gain worth naming.", min=0, max=50)
+        float,
+        opt(
+            "--min-gain PERCENT", "Smallest gain that counts as a gain, in percent.", min=0, max=50
+        ),
     ] = 2.0,
     app: o.AppName = None,
     input_name: o.InputName = None,
     ranks: o.Ranks = None,
-    space: Annotated[str | None, opt("--space NAME|FILE", "Which parameters there are.")] = None,
+    space: Annotated[
+        str | None,
+        opt(
+            "--space NAME|FILE",
+            "Parameter space that the setting is checked against. Default: that of the MPI "
+            "library.",
+        ),
+    ] = None,
     cluster: Annotated[
         str | None,
-        opt("--cluster C", "Where it is to run; default: where it was traced.", o.TARGET),
+        opt(
+            "--cluster C",
+            "Cluster on which the program will run. Default: the one it was traced on.",
+            o.TARGET,
+        ),
     ] = None,
     mpi: o.Mpi = None,
     metric: o.Metric = None,
@@ -81,14 +122,22 @@ def predict(
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
 ) -> None:
-    """Predict the setting of a program from one traced run, with what speaks for it."""
+    """Predict a setting for a program from the features of one traced run.
+
+    The evidence for the prediction is printed with it.  --check proves it by runs.
+    """
     features = read_features(features_file)
     if (program or app) and not check:
-        raise UsageError("a program is only run with --check; leave it out, or add --check")
+        raise UsageError(
+            "a program is run only with --check; leave the program out, or add --check"
+        )
     if check and run_recorded and (program or app):
-        raise UsageError("give either --run-recorded or a program to check with, not both")
+        raise UsageError(
+            "--run-recorded and a program are two ways to name what --check runs; give "
+            "only one of them"
+        )
     if run_recorded and not check:
-        raise UsageError("--run-recorded goes with --check")
+        raise UsageError("--run-recorded needs --check")
     if params_file is not None:
         check_writable(params_file)
     words = TargetRequest(
@@ -159,7 +208,7 @@ def _end(
 ) -> None:
     out = console()
     if not quiet and check and proof is None:
-        out.print("nothing to check: it is the default that is predicted", markup=False)
+        out.print("nothing to check: the predicted setting is the default", markup=False)
     if not quiet and written is not None:
         out.print(
             f"parameter file: mpirun --tune {shlex.quote(str(written))} ...",
@@ -167,7 +216,10 @@ def _end(
             soft_wrap=True,
         )
     elif not quiet and params_file is not None and not len(named.setting):
-        out.print(f"{params_file} not written: the default needs no file", markup=False)
+        out.print(
+            f"{params_file} not written: the predicted setting is the default, which needs no file",
+            markup=False,
+        )
     elif not quiet and params_file is not None and proof is not None:
         out.print(f"{params_file} not written: {proof.why_not}", markup=False, soft_wrap=True)
     if proof is not None and proof.outcome.failed:

@@ -34,47 +34,64 @@ def publish(
         str | None,
         opt(
             "--from SOURCE",
-            "study:ID, classwide:ID or collectives:ID. Default: the latest proven class-wide "
-            "result.",
+            "Proven result to publish: study:ID, classwide:ID or collectives:ID. Default: "
+            "the latest proven class-wide result.",
         ),
     ] = None,
     format_names: Annotated[
         list[str] | None,
         opt(
             "--format -f F",
-            "May be repeated; --formats lists them all. Default: the user's own files.",
+            "File format; may be repeated (--formats lists all). Default: the per-user "
+            "files of the MPI library.",
         ),
     ] = None,
     list_formats: Annotated[
-        bool, opt("--formats", "List the formats and what this MPI obeys.")
+        bool,
+        opt("--formats", "List the formats, and which of them this MPI library is seen to obey."),
     ] = False,
     out: Annotated[
-        Path | None, opt("-o --out FILE", "Another place for it: a file, or a folder.")
+        Path | None,
+        opt(
+            "-o --out FILE",
+            "File or folder to write. Default: where the MPI library reads the format.",
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, opt("--dry-run", "Print the files; launch and write nothing.")
+        bool, opt("--dry-run", "Print the files; run nothing and write nothing.")
     ] = False,
     show_diff: Annotated[
-        bool, opt("--diff", "Print what would change; launch and write nothing.")
+        bool, opt("--diff", "Print the changes to the files; run nothing and write nothing.")
     ] = False,
     force: Annotated[
-        bool, opt("--force", "In spite of doubts, or over a file edited by hand.")
+        bool,
+        opt(
+            "--force",
+            "Publish despite doubts about the proof, and replace files that were edited by hand.",
+        ),
     ] = False,
     unproven: Annotated[
-        bool, opt("--unproven", "Also formats that nothing here can prove.")
+        bool,
+        opt(
+            "--unproven", "Write also formats for which no run here can show that they are obeyed."
+        ),
     ] = False,
     spaces: Annotated[
         list[str] | None,
         opt(
             "--space NAME|FILE",
-            "Parameters it may have, beside those of the spaces here. May be repeated.",
+            "Space whose parameters the files may contain, in addition to the shipped "
+            "spaces and your own. May be repeated.",
         ),
     ] = None,
     mpi: Mpi = None,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Publish a proven setting as files that were seen to be obeyed, with a way back."""
+    """Publish a proven setting as files, after test runs have shown that MPI obeys them.
+
+    autotune unpublish removes the files and restores what was there before.
+    """
     library = find(mpi)
     if list_formats:
         _list(library, json_out)
@@ -88,7 +105,9 @@ def publish(
     if not format_names:
         chosen = formats.usual(proposal.content, library)
         said = " ".join(f"--format {fmt.name}" for fmt in chosen)
-        error_console().print(f"for this user alone: {said} (--formats lists all)", markup=False)
+        error_console().print(
+            f"formats for this user only: {said} (--formats lists all)", markup=False
+        )
     planned = plan(proposal, chosen, place, library, out, force=force, unproven=unproven)
     if dry_run or show_diff:
         _preview(planned, library, show_diff, json_out)
@@ -114,7 +133,7 @@ def waiting(say: Callable[[str], None]) -> Callable[..., None]:
 
     def told(*words: object) -> None:
         holder = " ".join(" ".join(str(w) for w in words).split())
-        say(f"waiting for the machine: {holder[:200]} holds it")
+        say(f"waiting until {holder[:200]} releases the machine lock")
 
     return told
 
@@ -141,7 +160,7 @@ def _print(proposal: Proposal, done: list[Published], force: bool) -> None:
         out.print(f"{mark}: {one.path} ({one.format})", markup=False, soft_wrap=True)
         out.print(f"  {one.probe}", markup=False)
         if one.edited is not None:
-            out.print(f"  the edited file is kept as {one.edited}", markup=False, soft_wrap=True)
+            out.print(f"  the edited file was saved as {one.edited}", markup=False, soft_wrap=True)
         out.print(f"  undo: {one.undo}", markup=False, soft_wrap=True)
 
 
@@ -153,7 +172,7 @@ def _print_places(planned: Sequence[Planned], library: Library) -> None:
         if one in read:
             continue
         usual = one.fmt.default_path(one.header.cluster, library)
-        words = f"note: nothing reads {one.path}: put it where this library reads {usual}"
+        words = f"note: no library reads {one.path}; install it where this library reads {usual}"
         out.print(words, markup=False, soft_wrap=True)
     check = planned[0].header.evidence.check
     names = [("clusters", planned[0].header.cluster), *(("apps", str(c.get("app"))) for c in check)]
@@ -161,14 +180,14 @@ def _print_places(planned: Sequence[Planned], library: Library) -> None:
         if (Path("configs") / kind / f"{name}.toml").is_file():
             place = user_config() / kind
             words = (
-                f"note: configs/{kind}/{name}.toml is found from this directory only; cron finds "
-                f"it in {place}, or after cd {Path.cwd()}"
+                f"note: configs/{kind}/{name}.toml is found from this directory only; for "
+                f"cron, copy it to {place}, or run the command after cd {Path.cwd()}"
             )
             out.print(words, markup=False, soft_wrap=True)
     if read:
         again = " --run-recorded" if recorded_only(check) else ""
         files = shlex.join(str(one.path) for one in read)
-        words = f"still right?  autotune verify-published{again} {files}"
+        words = f"to check it again later:  autotune verify-published{again} {files}"
         out.print(words, markup=False, soft_wrap=True)
 
 
@@ -199,14 +218,17 @@ def _list(library: Library, json_out: str | None) -> None:
     if json_out == "-":
         return
     words = [[name, summary, "no" if why else "yes"] for name, summary, why in rows]
-    title = f"proven here: can {library.family} {library.version} be seen to obey it"
+    title = f"proven here: {library.family} {library.version} can be seen to obey the file"
     out = console()
-    out.print(table(title, ["format", "what it is", "proven here"], words))
+    out.print(table(title, ["format", "description", "proven here"], words))
     reasons: dict[str, list[str]] = {}
     for name, _, why in rows:
         if why:
             reasons.setdefault(why, []).append(name)
     if reasons:
-        out.print("\nnot proven here (publish --unproven writes them all the same):", markup=False)
+        out.print(
+            "\nnot proven here (publish --unproven writes these formats all the same):",
+            markup=False,
+        )
     for why, names in reasons.items():
         out.print(hanging("  ", f"{', '.join(names)}: {why}"))

@@ -19,30 +19,38 @@ from autotune.words import count
 
 def report(
     study: Annotated[
-        str | None, typer.Argument(metavar="STUDY", help="Its number, or its hash's beginning.")
+        str | None,
+        typer.Argument(
+            metavar="STUDY",
+            help="Study: its number or the first digits of its hash (autotune studies).",
+        ),
     ] = None,
     cluster: Annotated[
-        str | None, opt("--cluster NAME", "All that was measured on a cluster.")
+        str | None, opt("--cluster NAME", "Report on all studies of this cluster.")
     ] = None,
     dataset: Annotated[
-        str | None, opt("--dataset NAME", "With --cluster: its level means too.")
+        str | None,
+        opt("--dataset NAME", "Add the level means of this dataset. Only with --cluster."),
     ] = None,
-    out: Annotated[Path, opt("-o --out FILE.html", "Where the page goes.")] = Path("report.html"),
-    force: Annotated[bool, opt("--force", "Replace an existing file.")] = False,
+    out: Annotated[Path, opt("-o --out FILE.html", "HTML file to write.")] = Path("report.html"),
+    force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:
     """Write a self-contained HTML page about a study or a cluster.
 
-    Gains with intervals, pictures, settings to copy, and where all of it comes from.  Nothing is
-    loaded from elsewhere.
+    The page has gains with confidence intervals, figures, settings to copy, and the origin of all
+    data.  It loads nothing from the network.
     """
     if (study is None) == (cluster is None):
-        raise UsageError("say what the page is about: either STUDY or --cluster NAME")
+        raise UsageError(
+            "the subject of the page is missing or given twice; expected either STUDY or "
+            "--cluster NAME"
+        )
     if dataset is not None and cluster is None:
-        raise UsageError("--dataset goes with --cluster NAME")
+        raise UsageError("--dataset needs --cluster NAME; a page about a study has no dataset")
     if out.exists() and not force:
-        raise UsageError(f"{out} exists; --force replaces it")
+        raise UsageError(f"{out} exists already; --force replaces it, -o FILE.html names another")
     with Store.open_to_read(store) as opened:
         if study is not None:
             page = study_page(opened, opened.find_study(study))

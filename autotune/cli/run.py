@@ -28,13 +28,24 @@ from autotune.terminal.render import console, error_console, table, write_json
 from autotune.words import UNGUARDED, seconds
 from runner.types import LIBRARY, RunRecord, to_json
 
-SpaceName = Annotated[str | None, opt("--space NAME|FILE", "Which parameters there are.")]
+SpaceName = Annotated[
+    str | None,
+    opt(
+        "--space NAME|FILE",
+        "Parameter space that the setting is checked against. Default: that of the MPI library.",
+    ),
+]
 
 
 def run(
     program: o.Program = None,
     setting: Annotated[
-        str, opt("--setting -s SETTING", "default | name=value,... | @file | study:ID")
+        str,
+        opt(
+            "--setting -s SETTING",
+            "Setting of the run: default, name=value,name=value, @FILE, or study:ID (the "
+            "setting recommended by a study).",
+        ),
     ] = "default",
     app: o.AppName = None,
     input_name: o.InputName = None,
@@ -52,7 +63,7 @@ def run(
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
 ) -> None:
-    """Run a program once with one setting, and say what happened and what took effect."""
+    """Run a program once with one setting; show the result and which parameters took effect."""
     words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "run",
         metric_choice, stdin,
@@ -65,7 +76,7 @@ def run(
         try:
             done = run_once(setting, target, known, opened, guard=guard)
         except KeyboardInterrupt:
-            _say("\nInterrupted: the program was ended, and nothing was stored.")
+            _say("\nInterrupted: the program was ended; nothing was stored.")
             raise
     record = done.record
     if json_out:
@@ -90,15 +101,16 @@ def _print(record: RunRecord, guard: bool) -> None:
     words = f"{record.state}" + (f": {record.reason}" if record.reason else "")
     out.print(words, markup=False, style="bold")
     figure = "" if record.metric_s is None else f"metric {seconds(record.metric_s)}, "
-    verified = {True: "verified", False: "NOT verified", None: "not verified (no pattern)"}
+    verified = {True: "verified", False: "NOT verified", None: "not verified (no --verify)"}
     out.print(
-        f"{figure}wall {seconds(record.wall_s)}, CPU {seconds(record.cpu_s)}, "
-        f"foreign load {seconds(record.foreign_cpu_s)}, {verified[record.verified]}",
+        f"{figure}wall time {seconds(record.wall_s)}, CPU time "
+        f"{seconds(record.cpu_s)}, foreign load {seconds(record.foreign_cpu_s)}, "
+        f"{verified[record.verified]}",
         markup=False,
     )
     if not guard and record.foreign_cpu_s > record.foreign_limit_s:
         out.print(
-            f"{UNGUARDED}, which would have rejected this run (at most "
+            f"{UNGUARDED}, which would have rejected this run (limit: "
             f"{seconds(record.foreign_limit_s)} of foreign load)",
             markup=False,
         )
@@ -109,7 +121,7 @@ def _print(record: RunRecord, guard: bool) -> None:
             [name, r.requested, r.effective or "-", r.state]
             for name, r in sorted(record.read_back.items())
         ]
-        out.print(table("", ["parameter", "asked", "in force", "state"], rows))
+        out.print(table("", ["parameter", "requested", "in force", "state"], rows))
     if record.inherited:
         names = ", ".join(f"{k}={v}" for k, v in sorted(record.inherited.items()))
         out.print(f"inherited settings in force: {names}", markup=False)
@@ -131,8 +143,15 @@ def _print_effects(record: RunRecord, launched: Mapping[str, Mapping[str, str]])
 
 
 def compare(
-    first: Annotated[str, typer.Argument(metavar="A", help="The reference setting.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="The setting compared with it.")],
+    first: Annotated[
+        str,
+        typer.Argument(
+            metavar="A", help="Reference setting: default, name=value,..., @FILE or study:ID."
+        ),
+    ],
+    second: Annotated[
+        str, typer.Argument(metavar="B", help="Setting that is compared with A, in the same form.")
+    ],
     program: o.Program = None,
     app: o.AppName = None,
     input_name: o.InputName = None,
@@ -143,14 +162,20 @@ def compare(
         int | None,
         opt(
             "--pairs N",
-            f"Exactly N pairs, one look.  Default: looks at {', '.join(map(str, LOOKS))}.",
+            "Measure exactly N pairs and test once. Default: a sequential test after "
+            f"{', '.join(map(str, LOOKS))} pairs.",
             min=6,
         ),
     ] = None,
     min_gain: Annotated[
-        float, opt("--min-gain PERCENT", "The smallest gain worth naming.", min=0, max=50)
+        float,
+        opt(
+            "--min-gain PERCENT", "Smallest gain that counts as a gain, in percent.", min=0, max=50
+        ),
     ] = 2.0,
-    seed: Annotated[int, opt("--seed N", "Seed of every random choice.", min=0)] = 0,
+    seed: Annotated[
+        int, opt("--seed N", "Seed of the random generator (order within the pairs).", min=0)
+    ] = 0,
     space: SpaceName = None,
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
@@ -161,11 +186,17 @@ def compare(
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
-    remeasure: Annotated[bool, opt("--remeasure", "Start anew, not from stored pairs.")] = False,
+    remeasure: Annotated[
+        bool,
+        opt("--remeasure", "Measure new pairs; do not use the stored ones of this comparison."),
+    ] = False,
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
 ) -> None:
-    """Compare two settings of a program on interleaved pairs, until decided or out of budget."""
+    """Compare two settings of a program by interleaved pairs of runs.
+
+    The comparison ends when the sequential test decides or the budget is spent.
+    """
     words = TargetRequest(
         program,
         app,
@@ -209,6 +240,6 @@ def compare(
     if json_out:
         write_json(data, json_out)
     if outcome.failed:
-        raise WorkError(f"{outcome.failed}.\nB is {request.second.key}; nothing was compared")
+        raise WorkError(f"{outcome.failed}.\nB is {request.second.key}. Nothing was compared")
     if json_out != "-":
         print_comparison(request.first.key, request.second.key, data, command=True)

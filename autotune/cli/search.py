@@ -27,12 +27,16 @@ def search(
     app: o.AppName = None,
     input_name: o.InputName = None,
     ranks: o.Ranks = None,
-    strategy: Annotated[str, opt("--strategy S", f"{', '.join(names())}.", SEARCH)] = "auto",
+    strategy: Annotated[
+        str,
+        opt("--strategy S", f"Search strategy: {', '.join(names())} (docs/strategies.md).", SEARCH),
+    ] = "auto",
     space: Annotated[
         str | None,
         opt(
             "--space NAME|FILE",
-            "What may vary; several joined by +. Default: that of the MPI.",
+            "Parameter space to search: name or file; join several with +. Default: that "
+            "of the MPI library.",
             SEARCH,
         ),
     ] = None,
@@ -40,36 +44,62 @@ def search(
         int | None,
         opt(
             "--trials N",
-            f"Settings to try. Default: {DEFAULT_TRIALS}; no bound with --budget or --runs.",
+            "Number of settings to try, the default not counted. Default: "
+            f"{DEFAULT_TRIALS}; no limit with --budget or --runs.",
             SEARCH,
             min=1,
         ),
     ] = None,
     budget: Annotated[
-        str | None, opt("--budget TIME", "Machine time for all of it: 90s, 10m, 2h.", SEARCH)
+        str | None,
+        opt(
+            "--budget TIME",
+            "Machine time for search and proof together, for example 90s, 10m or 2h. "
+            "Default: no limit.",
+            SEARCH,
+        ),
     ] = None,
     runs: o.MaxRuns = None,
     seed: Annotated[
-        int, opt("--seed N", "Seed of every random choice; the same seed proposes the same.", min=0)
+        int,
+        opt(
+            "--seed N",
+            "Seed of the random generator; the same seed proposes the same settings.",
+            min=0,
+        ),
     ] = 0,
     preset: Annotated[
-        str | None, opt("--preset NAME", "Options of the strategy by name: thesis (of ga).", SEARCH)
+        str | None,
+        opt(
+            "--preset NAME",
+            "Named set of strategy options; thesis (for ga) is the only one.",
+            SEARCH,
+        ),
     ] = None,
     option: Annotated[
         list[str] | None,
-        opt("-O --option NAME=VALUE", "One option of the strategy; may be repeated.", SEARCH),
+        opt(
+            "-O --option NAME=VALUE",
+            "Option of the strategy, for example -O population=20 (docs/strategies.md). "
+            "May be repeated.",
+            SEARCH,
+        ),
     ] = None,
     min_gain: Annotated[
-        float, opt("--min-gain PERCENT", "The smallest gain worth naming.", min=0, max=50)
+        float,
+        opt(
+            "--min-gain PERCENT", "Smallest gain that counts as a gain, in percent.", min=0, max=50
+        ),
     ] = 2.0,
     remeasure: Annotated[
-        bool, opt("--remeasure", "Use nothing that other studies measured.")
+        bool, opt("--remeasure", "Measure everything anew; take no runs from other studies.")
     ] = False,
     features: Annotated[
         Path | None,
         opt(
             "--features FILE",
-            "From autotune features: the settings predicted for it are tried first.",
+            "Warm start: file written by autotune features; the settings that the model "
+            "predicts for it are tried first.",
             SEARCH,
         ),
     ] = None,
@@ -77,8 +107,8 @@ def search(
         bool,
         opt(
             "--join",
-            "Other workers take part (autotune worker STUDY): trials are shared, each worker "
-            "compares on its own place, one of them proves.",
+            "Let other workers take part (autotune worker STUDY). Trials are shared; each "
+            "worker compares settings on its own machine; one worker runs the proof.",
             WORKERS,
         ),
     ] = False,
@@ -86,18 +116,38 @@ def search(
         str | None,
         opt(
             "--scheduler S",
-            "Start workers as jobs instead of measuring here: local or slurm.",
+            "Start workers as jobs of a scheduler (local or slurm) instead of measuring in "
+            "this process.",
             WORKERS,
         ),
     ] = None,
-    workers: Annotated[int, opt("--workers N", "How many of them.", WORKERS, min=1)] = 1,
-    nodes_per_trial: Annotated[int, opt("--nodes-per-trial N", "For each.", WORKERS, min=1)] = 1,
-    walltime: Annotated[str | None, opt("--walltime TIME", "Of a job: 2h.", WORKERS)] = None,
+    workers: Annotated[
+        int, opt("--workers N", "Number of workers that --scheduler starts.", WORKERS, min=1)
+    ] = 1,
+    nodes_per_trial: Annotated[
+        int,
+        opt(
+            "--nodes-per-trial N",
+            "Number of nodes of each worker; every trial uses all of them.",
+            WORKERS,
+            min=1,
+        ),
+    ] = 1,
+    walltime: Annotated[
+        str | None,
+        opt(
+            "--walltime TIME",
+            "Time limit of each worker's job, for example 30m or 2h. Default: that of the "
+            "scheduler.",
+            WORKERS,
+        ),
+    ] = None,
     job_option: Annotated[
         list[str] | None,
         opt(
             "--job-option WORD",
-            "For the scheduler, such as --partition=p; may be repeated.",
+            "Option passed on to the scheduler, for example "
+            "--job-option=--partition=debug. May be repeated.",
             WORKERS,
         ),
     ] = None,
@@ -105,7 +155,8 @@ def search(
         Path | None,
         opt(
             "--params-file FILE",
-            "Where a proven setting goes. Default: autotune-APP-STUDY.conf here.",
+            "File for the proven setting, for mpirun --tune. Default: "
+            "autotune-APP-STUDY.conf in this directory.",
         ),
     ] = None,
     cluster: o.ClusterName = "local",
@@ -122,8 +173,8 @@ def search(
 ) -> None:
     """Search for a better setting of a program and prove it against the default.
 
-    An interrupted search goes on when the same command is given again; a finished one prints its
-    stored result.
+    The same command continues an interrupted search, and prints the stored result of a finished
+    one.
     """
     seconds = None if budget is None else parse_duration(budget)
     asked = SearchRequest(
@@ -166,6 +217,8 @@ def _pairs(words: list[str] | None) -> dict[str, str]:
     for word in words or []:
         name, equals, value = word.partition("=")
         if not equals or not name:
-            raise UsageError(f"-O {word!r} is not understood; expected NAME=VALUE")
+            raise UsageError(
+                f"-O {word!r} is not understood; expected NAME=VALUE, such as -O population=20"
+            )
         pairs[name.strip()] = value.strip()
     return pairs

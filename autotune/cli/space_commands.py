@@ -19,7 +19,9 @@ from runner.machine import describe
 from runner.mpi.discover import find
 from runner.mpi.library import ParamInfo
 
-space = typer.Typer(help="Parameter spaces: what may vary.", no_args_is_help=True)
+space = typer.Typer(
+    help="List, show, check and write parameter spaces (what may vary).", no_args_is_help=True
+)
 ENUM_SHOWN = 60
 
 
@@ -37,8 +39,11 @@ def list_spaces(json_out: JsonOut = None) -> None:
 
 @space.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="A space; several joined by +.")],
-    ranks: Annotated[int, opt("--ranks -n", "For conditions.", min=1)] = 2,
+    name: Annotated[str, typer.Argument(help="Name of a space; join several with +.")],
+    ranks: Annotated[
+        int,
+        opt("--ranks -n", "Number of ranks for which the space's conditions are evaluated.", min=1),
+    ] = 2,
     mpi: Mpi = None,
     json_out: JsonOut = None,
 ) -> None:
@@ -56,7 +61,7 @@ def show(
     )
     out.print(table(title, ["parameter", "levels", "default"], rows))
     if known.derived:
-        out.print("what follows:", markup=False)
+        out.print("derived values:", markup=False)
         for derived, expr in known.derived.items():
             out.print(f"  {derived} = {expr}", markup=False)
     if known.constraints:
@@ -64,7 +69,7 @@ def show(
         for rule in known.constraints:
             out.print(f"  {rule}", markup=False)
     if known.absent:
-        out.print("not in this MPI:", markup=False)
+        out.print("not available in this MPI library:", markup=False)
         for missing, why in known.absent.items():
             out.print(f"  {missing}: {why}", markup=False)
 
@@ -89,11 +94,11 @@ def _space_json(known: Space) -> dict[str, Any]:
 
 @space.command("check")
 def check(
-    file: Annotated[str, typer.Argument(help="A space file, or the name of a space.")],
+    file: Annotated[str, typer.Argument(help="Space file, or name of a space.")],
     mpi: Mpi = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Compare a space with this MPI: names it does not have, values it does not know."""
+    """Check a space against this MPI: parameters and values that the MPI does not know."""
     report = check_file(file, find(mpi))
     if json_out:
         findings = [vars(f) for f in report.findings]
@@ -103,7 +108,7 @@ def check(
         for finding in report.findings:
             out.print(str(finding), markup=False)
         count = len(report.space.parameters) if report.space else 0
-        words = f"good: {count} parameters" if report.ok else f"{len(report.errors)} to mend"
+        words = f"good: {count} parameters" if report.ok else f"{len(report.errors)} to correct"
         out.print(f"{report.path} on {report.library}: {words}", markup=False)
     if not report.ok:
         raise typer.Exit(2)
@@ -112,27 +117,46 @@ def check(
 @space.command("discover")
 def discover_parameters(
     pattern: Annotated[
-        str | None, typer.Argument(help="Part of a name, or a glob such as 'btl_sm_*'.")
+        str | None,
+        typer.Argument(
+            help="Part of a parameter's name, or a glob such as 'btl_sm_*'. Default: all."
+        ),
     ] = None,
-    level: Annotated[int, opt("--level", "Open MPI's own grade; 9 is all.", min=1, max=9)] = 9,
-    out: Annotated[Path | None, opt("-o --out FILE", "Write a space file to start from.")] = None,
-    force: Annotated[bool, opt("--force", "Replace an existing file.")] = False,
+    level: Annotated[
+        int,
+        opt(
+            "--level",
+            "Highest level of Open MPI's grading to list (1: basic user, 9: developer).",
+            min=1,
+            max=9,
+        ),
+    ] = 9,
+    out: Annotated[
+        Path | None,
+        opt("-o --out FILE", "Write the parameters found to this file, as a space to edit."),
+    ] = None,
+    force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
     mpi: Mpi = None,
     json_out: JsonOut = None,
 ) -> None:
-    """List the parameters that this MPI has."""
+    """List the parameters of this MPI library."""
     library = find(mpi)
     found = discover(library, pattern, level)
     if json_out:
         write_json([vars(info) for info in found], json_out)
     elif out:
         if not found:
-            raise UsageError(f"no parameter of {library.family} {library.version} fits {pattern!r}")
+            raise UsageError(
+                f"no parameter of {library.family} {library.version} matches {pattern!r}"
+            )
         if out.exists() and not force:
-            raise UsageError(f"{out} exists; --force replaces it")
+            raise UsageError(f"{out} exists already; --force replaces it, --out FILE names another")
         write_text(out, as_toml(found, library))
-        console().print(f"wrote {out} with {len(found)} parameters; edit the levels, then:\n"
-                        f"  autotune space check {out}", markup=False)  # fmt: skip
+        console().print(
+            f"wrote {out} with {len(found)} parameters; edit the levels, then run:\n"
+            f"  autotune space check {out}",
+            markup=False,
+        )
     else:
         rows = [[i.name, i.default, _kind(i), i.help] for i in found]
         console().print(table("", ["parameter", "default", "kind", "meaning"], rows))

@@ -28,13 +28,19 @@ EVERY_S = 2.0
 
 def status(
     study: Annotated[
-        str | None, typer.Argument(metavar="STUDY", help="Default: the newest study.")
+        str | None,
+        typer.Argument(
+            metavar="STUDY",
+            help="Study: its number or the first digits of its hash. Default: the newest study.",
+        ),
     ] = None,
-    live: Annotated[bool, opt("--live", "Again and again until it is over.")] = False,
+    live: Annotated[
+        bool, opt("--live", "Repeat the display every 2 seconds until the study has ended.")
+    ] = False,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Show a study's workers, the trials that run, and how far it is."""
+    """Show the progress of a study: its workers, its running trials, the best setting so far."""
     with (Store.open_existing if live else Store.open_to_read)(store) as opened:
         newest = opened.studies()[:1]
         if study is None and not newest:
@@ -58,7 +64,7 @@ def _print(data: dict[str, Any]) -> None:
     counts = ", ".join(f"{count} {state}" for state, count in data["trials"].items())
     out.print(f"study {data['study']}: {data['status']}; trials: {counts or 'none'}", markup=False)
     if not data["guard"] and not data["result"]:
-        out.print(f"{UNGUARDED}: nothing is proven by it", markup=False)
+        out.print(f"{UNGUARDED}: this study proves nothing", markup=False)
     rows = [
         [
             str(row["trial"]),
@@ -69,26 +75,26 @@ def _print(data: dict[str, Any]) -> None:
         for row in data["running"]
     ]
     if rows:
-        out.print(table("running", [">trial", "setting", "worker", ">last seen before"], rows))
+        out.print(table("running", [">trial", "setting", "worker", ">last seen (ago)"], rows))
     if data["proving"]:
-        out.print(f"{data['proving']} proves what was found", markup=False)
+        out.print(f"{data['proving']} runs the proof", markup=False)
     for row in data["lost"] if data["result"] is None else ():
         out.print(
-            f"lost: the worker {row['host']}:{row['pid']}, last seen {seconds(row['seen_s'])} ago; "
-            "nothing that it finished is",
+            f"lost: worker {row['host']}:{row['pid']}, last seen {seconds(row['seen_s'])} "
+            "ago; the runs that it finished are stored",
             markup=False,
         )
     if data["joinable"] and data["status"] not in (*FINISHED, "searching", "proving"):
         out.print(
-            f"nobody works on it now; it goes on with: autotune worker {data['study']}",
+            f"no worker is active; to continue: autotune worker {data['study']}",
             markup=False,
         )
     if data["result"]:
         _print_answer(data["result"])
     elif data["best"]:
         out.print(
-            f"best so far (not proven): x{data['best']['ratio']:.3f} the default's time, "
-            f"{short_setting(data['best']['setting'])}",
+            f"best so far (not proven): {data['best']['ratio']:.3f} times the default's "
+            f"time, {short_setting(data['best']['setting'])}",
             markup=False,
         )
     for place, number in data["runs_by_place"].items():

@@ -26,12 +26,16 @@ from autotune.words import UNGUARDED, beginning, percent, seconds
 ROOM = 54
 """Columns of a setting in a list at 80 columns, the figures beside it."""
 StudyName = Annotated[
-    str, typer.Argument(metavar="STUDY", help="Its number, or the beginning of its hash.")
+    str,
+    typer.Argument(
+        metavar="STUDY",
+        help="Study: its number or the first digits of its hash (autotune studies).",
+    ),
 ]
 
 
 def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
-    """List the studies, the newest first."""
+    """List the studies in the results database, newest first."""
     with Store.open_to_read(store) as opened:
         found = [as_now(opened, line) for line in opened.studies()]
         shown = opened.shown
@@ -61,12 +65,14 @@ def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
 
 def show(
     study: StudyName,
-    limit: Annotated[int, opt("--limit", "How many settings to list.", min=1)] = 10,
-    whole: Annotated[bool, opt("--whole", "List settings with every name.")] = False,
+    limit: Annotated[int, opt("--limit", "Number of settings to list.", min=1)] = 10,
+    whole: Annotated[
+        bool, opt("--whole", "List every parameter of each setting; do not shorten.")
+    ] = False,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Show one study: its result, the best settings seen, and how runs ended."""
+    """Show one study: its result, the best settings seen, and how its runs ended."""
     with Store.open_to_read(store) as opened:
         found = opened.find_study(study)
         best = opened.best(found.id, sys.maxsize)
@@ -111,10 +117,14 @@ def show(
         ]
         for b in best[:limit]
     ]
-    above = ": see gain above" if found.result is not None and found.key.strategy != NOISE else ""
-    title = f"fastest settings by median of all their runs (not a comparison{above})"
+    above = (
+        "; for the comparison see gain above"
+        if found.result is not None and found.key.strategy != NOISE
+        else ""
+    )
+    title = f"fastest settings by the median of all their runs (no comparison{above})"
     if not whole and any(row[0].endswith(" more") for row in rows):
-        title += "; in full: --whole"
+        title += "; --whole lists them in full"
     out.print(table(title, ["setting", ">median", ">raw", ">runs"], rows))
     words = ", ".join(f"{count} {state}" for state, count in states.items())
     out.print(f"runs: {words or 'none'}; status {found.status}", markup=False)
@@ -146,25 +156,29 @@ def _print_key(study: Study) -> None:
         markup=False,
     )
     if not key.guarded:
-        out.print(f"{UNGUARDED}: nothing is proven by it", markup=False)
+        out.print(f"{UNGUARDED}: this study proves nothing", markup=False)
 
 
 def export(
     study: StudyName,
-    to: Annotated[str, opt("--to FORMAT", "csv, parquet or optuna.")] = "csv",
+    to: Annotated[
+        str,
+        opt("--to FORMAT", "File format: csv, parquet or optuna (a storage for optuna-dashboard)."),
+    ] = "csv",
     out: Annotated[
-        Path | None, opt("-o --out FILE", "Default: autotune-STUDY.FORMAT here.")
+        Path | None,
+        opt("-o --out FILE", "File to write. Default: autotune-STUDY.FORMAT in this directory."),
     ] = None,
-    force: Annotated[bool, opt("--force", "Replace an existing file.")] = False,
+    force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
     output: Annotated[
-        bool, opt("--output", "csv, parquet: also what the programs printed.")
+        bool, opt("--output", "Write also what the programs printed (csv and parquet only).")
     ] = False,
     store: StoreUrl = None,
 ) -> None:
-    """Write all runs of a study to a file (optuna: a storage that optuna-dashboard opens)."""
+    """Write all runs of a study to a file: csv, parquet, or a storage for optuna-dashboard."""
     endings = {"csv": "csv", "parquet": "parquet", "optuna": "optuna.db"}
     if to not in endings:
-        raise UsageError(f"--to {to!r} is not a format; expected {', '.join(endings)}")
+        raise UsageError(f"--to {to!r} is not a known format; expected one of {', '.join(endings)}")
     with Store.open_to_read(store) as opened:
         found = opened.find_study(study)
         path = out or Path(f"autotune-{found.hash[:8]}.{endings[to]}")

@@ -18,11 +18,12 @@ from runner import testbed as tb
 from runner.lock import BusyError, MachineLock
 
 testbed = typer.Typer(
-    help="A small cluster on this machine: network namespaces and a delay line (needs root).",
+    help="Set up and use a small cluster on this machine, made of network namespaces "
+    "and a delay line (needs root).",
     no_args_is_help=True,
 )
 
-Name = Annotated[str, opt("--name NAME", "Which testbed; several may be up.")]
+Name = Annotated[str, opt("--name NAME", "Name of the testbed; several may be up.")]
 
 _LATENCY = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)\s*(us|ms|s)")
 _RATE = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)\s*([kmg])(?:bit|bps)?", re.IGNORECASE)
@@ -38,7 +39,10 @@ def parse_latency(text: str) -> float:
         return 0.0
     match = _LATENCY.fullmatch(text.strip().lower())
     if match is None:
-        raise UsageError(f"--latency {text!r} is no time; expected something like 100us, 1ms or 0")
+        raise UsageError(
+            f"--latency {text!r} is not a time; expected a number and us, ms or s, such as "
+            "100us or 1ms, or 0"
+        )
     return float(match[1]) * _SECONDS[match[2]]
 
 
@@ -49,24 +53,36 @@ def parse_rate(text: str) -> int:
     match = _RATE.fullmatch(text.strip())
     if match is None:
         raise UsageError(
-            f"--rate {text!r} is no rate; expected something like 1gbit, 100mbit or unlimited"
+            f"--rate {text!r} is not a rate; expected a number and kbit, mbit or gbit, "
+            "such as 100mbit or 1gbit, or unlimited"
         )
     return round(float(match[1]) * _BITS[match[2].lower()])
 
 
 @testbed.command("up")
 def up(
-    nodes: Annotated[int, opt("--nodes N", "Nodes.")] = 2,
-    latency: Annotated[str, opt("--latency TIME", "Each way: 100us, 1ms, 0.")] = "1ms",
-    rate: Annotated[str, opt("--rate RATE", "Of each link: 1gbit, 100mbit, unlimited.")] = "1gbit",
+    nodes: Annotated[int, opt("--nodes N", "Number of nodes.")] = 2,
+    latency: Annotated[
+        str, opt("--latency TIME", "Latency of each direction: 100us, 1ms, or 0 for none.")
+    ] = "1ms",
+    rate: Annotated[
+        str, opt("--rate RATE", "Bandwidth of each link: 100mbit, 1gbit, or unlimited.")
+    ] = "1gbit",
     cores: Annotated[
-        int | None, opt("--cores N", "Of each node.  Default: equal shares of all.")
+        int | None,
+        opt("--cores N", "CPU cores of each node. Default: equal shares of this machine's cores."),
     ] = None,
-    mtu: Annotated[int, opt("--mtu BYTES", "Small packets cost the delay line CPU.")] = 65520,
+    mtu: Annotated[
+        int,
+        opt(
+            "--mtu BYTES",
+            "Largest packet, in bytes. Small packets cost the delay line much CPU time.",
+        ),
+    ] = 65520,
     name: Name = tb.DEFAULT_NAME,
     json_out: JsonOut = None,
 ) -> None:
-    """Bring a testbed up; one that is up with the same properties stays as it is."""
+    """Start a testbed; one that is up with the same properties is left as it is."""
     asked = (parse_latency(latency), parse_rate(rate))
     check_testbed_name(name)
     with ExitStack() as turn:
@@ -84,21 +100,23 @@ def up(
 
 @testbed.command("status")
 def status(
-    name: Annotated[str | None, opt("--name NAME", "Only this one.")] = None,
+    name: Annotated[
+        str | None, opt("--name NAME", "Name of the testbed. Default: all that are up.")
+    ] = None,
     measure: Annotated[
         bool | None,
         opt(
             "--measure/--no-measure",
-            "Measure what it can be trusted for. Default: unless something else is measured "
-            "now; --measure waits for its end.",
+            "Measure round trip, bandwidth and CPU time of the delay line. Default: only "
+            "if the machine lock is free; --measure waits for it.",
             show_default=False,
         ),
     ] = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Say what is up, and measure round trip, bandwidth and what the delay line costs.
+    """Show the testbeds that are up; measure round trip, bandwidth and delay-line cost.
 
-    Exit code 1 if a testbed is broken, or the one asked for by name is not up.
+    The exit code is 1 if a testbed is broken, or if the named testbed is not up.
     """
     wanted = [name] if name else tb.names()
     with ExitStack() as turn:
@@ -108,7 +126,9 @@ def status(
         write_json([tb.to_json(one) for one in seen], json_out)
     if json_out != "-":
         if not seen:
-            console().print("no testbed is up:  autotune testbed up --nodes 2", markup=False)
+            console().print(
+                "no testbed is up; to start one:  autotune testbed up --nodes 2", markup=False
+            )
         for one in seen:
             _print_status(one)
     if any(one.state != "up" for one in seen):
@@ -117,10 +137,12 @@ def status(
 
 @testbed.command("down")
 def down(
-    name: Annotated[str | None, opt("--name NAME", "Only this one; default: all.")] = None,
+    name: Annotated[
+        str | None, opt("--name NAME", "Name of the testbed to take down. Default: all.")
+    ] = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Take testbeds down and clean what is left of broken ones.  Nothing to do is no error."""
+    """Stop testbeds and clean up what broken ones have left."""
     done = [tb.down(one) for one in ([name] if name else tb.names())]
     if json_out:
         write_json([tb.to_json(one) for one in done], json_out)
@@ -141,9 +163,9 @@ def run(
     name: Name = tb.DEFAULT_NAME,
     json_out: JsonOut = None,
 ) -> None:
-    """Run mpirun with its ranks on the nodes, or another command in the first node.
+    """Run mpirun with its ranks on the nodes, or another command on the first node.
 
-    The exit code is 1 where the command's is not 0.
+    The exit code is 1 if that of the command is not 0.
     """
     done = tb.run(name, tuple(command or ()))
     if json_out:
@@ -159,7 +181,7 @@ def _taken(turn: ExitStack, waiting: bool) -> bool:
     """
 
     def say(holder: str) -> None:
-        words = "waiting for" if waiting else "not measured, --measure waits for"
+        words = "waiting for" if waiting else "not measured (--measure would wait), because of"
         print(f"{words} {holder}", file=sys.stderr, flush=True)
 
     try:
@@ -171,8 +193,8 @@ def _taken(turn: ExitStack, waiting: bool) -> bool:
 
 def _properties(found: tb.Testbed) -> str:
     return (
-        f"{len(found.nodes)} nodes, {seconds(found.latency_s)} each way, {_rate(found.rate_bps)} "
-        f"(kept by: {found.shaper}), MTU {found.mtu}"
+        f"{len(found.nodes)} nodes, {seconds(found.latency_s)} each way, "
+        f"{_rate(found.rate_bps)} (shaped by: {found.shaper}), MTU {found.mtu}"
     )
 
 
@@ -187,7 +209,8 @@ def _print_nodes(found: tb.Testbed) -> None:
     console().print(table("", ["node", "address", "CPUs"], rows))
     if found.shared_cpus:
         console().print(
-            "note: nodes share CPUs; ranks are declared oversubscribed and yield", markup=False
+            "note: the nodes share CPUs; ranks are started as oversubscribed and yield",
+            markup=False,
         )
 
 
@@ -255,6 +278,11 @@ def _print_doubts(seen: tb.Status) -> None:
     out = console()
     asked, trip = seen.asked_round_trip_s, seen.round_trip_s
     if asked and trip and abs(trip / asked - 1) > USEFUL_ERROR:
-        out.print("note: the round trip is not the asked one: machine busy?", markup=False)
+        out.print(
+            "note: the round trip differs from the latency asked for; is the machine busy?",
+            markup=False,
+        )
     if not seen.realtime:
-        out.print("note: the delay line has no real-time priority: ranks delay it", markup=False)
+        out.print(
+            "note: the delay line has no real-time priority, so ranks can delay it", markup=False
+        )

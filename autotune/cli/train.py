@@ -18,13 +18,21 @@ from autotune.terminal.progress import Status
 from autotune.terminal.render import console, table, write_json
 
 From = Annotated[
-    list[str] | None, opt("--from DATASET", "A recorded dataset (name or folder); may be repeated.")
+    list[str] | None,
+    opt(
+        "--from DATASET",
+        "Dataset to learn from (name or folder of recorded runs); may be repeated.",
+    ),
 ]
-Split = Annotated[str | None, opt("--split S", "Only cells of this split: design or report.")]
+Split = Annotated[
+    str | None,
+    opt("--split S", "Use only the cells of this split of the dataset: design or report."),
+]
 
 
 Named = Annotated[
-    list[str] | None, typer.Argument(metavar="[DATASET]...", help="The same as --from DATASET.")
+    list[str] | None,
+    typer.Argument(metavar="[DATASET]...", help="Datasets to learn from; same as --from DATASET."),
 ]
 
 
@@ -36,20 +44,35 @@ def train(
         list[Path] | None,
         opt(
             "--features FILE",
-            "With --store: features of a program whose studies are learned from; repeated.",
+            "With --store: feature file of a program; its studies in the database are "
+            "learned from. May be repeated.",
         ),
     ] = None,
-    model: Annotated[str, opt("--model M", "auto, knn, mlp, ranking or exposure.")] = "auto",
+    model: Annotated[
+        str,
+        opt(
+            "--model M",
+            "Kind of model: auto (the best on programs left out), knn, mlp, ranking or exposure.",
+        ),
+    ] = "auto",
     preset: Annotated[
-        str | None, opt("--preset NAME", "thesis: the plain form of knn or mlp.")
+        str | None,
+        opt("--preset NAME", "Named set of options: thesis (plain knn or mlp) is the only one."),
     ] = None,
     split: Split = None,
     out: Annotated[
-        Path | None, opt("--output -o FILE", "Default: where autotune predict looks first.")
+        Path | None,
+        opt(
+            "--output -o FILE",
+            "Model file to write. Default: the user's model, which autotune predict uses first.",
+        ),
     ] = None,
     json_out: o.JsonOut = None,
 ) -> None:
-    """Train a model that predicts settings; which one, programs left out in turn decide."""
+    """Train a model that predicts settings from the features of a program.
+
+    The kind of model is chosen by cross-validation: each program is left out in turn.
+    """
     import json
 
     from autotune.prediction import default_place, model_of, training_set
@@ -62,8 +85,8 @@ def train(
             place.parent.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise UsageError(
-                f"cannot write {place}: {problem.strerror}: {problem.filename}; name another place "
-                "(-o FILE)"
+                f"cannot write {place}: {problem.strerror}: {problem.filename}; name another "
+                "file with -o FILE"
             ) from None
     check_writable(place)
     with ExitStack() as stack:
@@ -73,7 +96,8 @@ def train(
             folders = [str(dataset_of_traced(store, features or [], scratch / "store"))]
         elif features:
             raise UsageError(
-                "--features goes with --store; a dataset has its own, in its folder features"
+                "--features is only used with --store; a dataset has feature files of its own "
+                "(folder features)"
             )
         data = training_set(folders, split)
         with Status(json_out == "-") as say:
@@ -118,11 +142,11 @@ def _kinds(model: str, preset: str | None) -> tuple[str, ...]:
     from autotune.prediction import CHOICES, THESIS
 
     if model != "auto" and model not in CHOICES:
-        raise UsageError(f"--model {model!r}: there are auto, {', '.join(CHOICES)}")
+        raise UsageError(f"--model {model!r} is not known; expected auto, {', '.join(CHOICES)}")
     if preset is None:
         return CHOICES if model == "auto" else (model,)
     if preset != "thesis":
-        raise UsageError(f"--preset {preset!r}: there is only thesis")
+        raise UsageError(f"--preset {preset!r} is not known; expected thesis")
     if model not in THESIS:
         raise UsageError(f"--preset thesis needs --model {' or '.join(THESIS)}, not {model}")
     return (THESIS[model],)

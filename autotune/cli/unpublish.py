@@ -16,23 +16,26 @@ from autotune.terminal.render import console, write_json
 
 def unpublish(
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE...", help="Published files.")
+        list[Path] | None, typer.Argument(metavar="FILE...", help="Published files to remove.")
     ] = None,
-    everything: Annotated[bool, opt("--all", "All files that you have published.")] = False,
+    everything: Annotated[bool, opt("--all", "Remove all files that you have published.")] = False,
     force: Annotated[
-        bool, opt("--force", "Also a file that was edited since (it is kept).")
+        bool, opt("--force", "Remove also files that were edited since; the edited file is saved.")
     ] = False,
     json_out: JsonOut = None,
 ) -> None:
-    """Take published files away and put back what was there before."""
+    """Remove published files and restore what was there before."""
     if files and everything:
-        raise UsageError("give either FILE... or --all, not both")
+        raise UsageError("FILE... and --all were both given; give only one of them")
     paths = [f.expanduser().absolute() for f in files or ()]
     if not paths:
         known = published()
         if not everything:
             listed = "".join(f"\n  {p}" for p in known) or "\n  none"
-            raise UsageError(f"which file?  autotune unpublish FILE... or --all; known:{listed}")
+            raise UsageError(
+                "no file given; expected autotune unpublish FILE... or --all. Published "
+                f"files:{listed}"
+            )
         for gone in (p for p in known if not p.exists()):
             forget(gone)
         paths = [p for p in known if p.exists()]
@@ -51,7 +54,7 @@ def unpublish(
     if json_out:
         write_json({"schema": "autotune-unpublished-1", "files": done}, json_out)
     elif not done and not problems:
-        console().print("nothing is published", markup=False)
+        console().print("no file is published; nothing was done", markup=False)
     if problems:
         words = "\n".join(f"{problem}" for problem in problems)
         raise UsageError(words) if isinstance(problems[0], UsageError) else WorkError(words)

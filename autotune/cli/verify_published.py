@@ -29,29 +29,37 @@ from runner.mpi.discover import find
 def verify_published(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE...", help="Default: all that you have published."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Published files to check. Default: all that you have published.",
+        ),
     ] = None,
     compare: Annotated[
-        bool, opt("--compare/--no-compare", "Measure again against the default.")
+        bool, opt("--compare/--no-compare", "Compare with the default again, by new runs.")
     ] = True,
     pairs: Annotated[
-        int, opt("--pairs N", "At most, for each program.", min=6, max=10_000)
+        int, opt("--pairs N", "Largest number of pairs of runs per program.", min=6, max=10_000)
     ] = PAIRS,
     budget: Annotated[
-        str | None, opt("--budget TIME", "Machine time for each program: 90s, 10m.")
+        str | None,
+        opt(
+            "--budget TIME", "Machine time per program, for example 90s or 10m. Default: no limit."
+        ),
     ] = None,
     run_recorded: Annotated[
         bool,
         opt(
             "--run-recorded",
-            "Compare also with programs that only the file names: runs its command line.",
+            "Run also command lines that are recorded in the published file only (no "
+            "application or study of yours).",
         ),
     ] = False,
     spaces: Annotated[
         list[str] | None,
         opt(
             "--space NAME|FILE",
-            "Parameters a file may have, beside those of the spaces here. May be repeated.",
+            "Space whose parameters the files may contain, in addition to the shipped "
+            "spaces and your own. May be repeated.",
         ),
     ] = None,
     mpi: Mpi = None,
@@ -59,10 +67,10 @@ def verify_published(
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Check published files: untouched, obeyed, and still better than the default.
+    """Check published files: unchanged, obeyed by MPI, and still faster than the default.
 
-    Exit code 1 where one is not in force or its gain is gone; what cannot be told with the pairs
-    that were measured, or was not compared, is no failure.
+    The exit code is 1 if a file is not in force or its gain is gone.  A comparison that was not
+    made, or is not decided by the pairs that were measured, is no failure.
     """
     library = find(mpi)
     budget_s = None if budget is None else parse_duration(budget)
@@ -71,7 +79,10 @@ def verify_published(
         published_header(path)
     paths = paths or published()
     if not paths:
-        raise UsageError("nothing is published yet; name the files, or see autotune publish")
+        raise UsageError(
+            "no file is published; expected the names of published files, or publish one "
+            "first with autotune publish"
+        )
     quiet = json_out == "-"
     say = waiting(lambda words: error_console().print(words, markup=False))
     states = [look_at(path, library, spaces or (), say) for path in paths]
@@ -103,7 +114,7 @@ def verify_published(
         _print_checks(checks, pairs)
         bad = any(s.in_force is False and not s.refused for s in states)
         if bad or any(c.status == "gone" for c in checks):
-            advice = "take it away with autotune unpublish FILE, or search and publish again"
+            advice = "remove the file with autotune unpublish FILE, or search and publish again"
             console().print(advice, markup=False)
     if failed:
         raise typer.Exit(1)
@@ -126,7 +137,7 @@ def _print_checks(checks: list[Recheck], most: int) -> None:
         if check.status == "cannot be told":
             pairs = check.data.get("pairs", 0)
             more = "a larger --budget" if pairs < most else "--pairs N"
-            words = f"with {count(pairs, 'pair')} ({words}); {more} allows more"
+            words = f"with {count(pairs, 'pair')} ({words}); {more} allows more pairs"
         line = f"{check.status}: {check.source} on {check.program}: {words}"
         # Commands and paths are made to be copied.
         out.print(line, markup=False, soft_wrap=check.status in ("not compared", "cannot be run"))

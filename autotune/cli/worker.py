@@ -18,26 +18,31 @@ from autotune.store import Store
 
 def worker(
     study: Annotated[
-        str, typer.Argument(metavar="STUDY", help="Its number, or the beginning of its hash.")
+        str,
+        typer.Argument(
+            metavar="STUDY",
+            help="Study: its number or the first digits of its hash (autotune studies).",
+        ),
     ],
     guard: Annotated[
         bool | None,
         opt(
             "--guard/--no-guard",
-            "Reject runs during which other processes were busy.  Default: as the study says.",
+            "Reject runs during which other processes used the machine. Default: as in the study.",
         ),
     ] = None,
     trust: Annotated[
-        bool, opt("--trust", "Run what the study asks for, whoever wrote it there.")
+        bool,
+        opt("--trust", "Run the study's program even if the study is not signed with your key."),
     ] = False,
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
 ) -> None:
     """Measure trials of a study together with its other workers.
 
-    It runs what the study says, where that is signed with your own key (docs/security.md), and says
-    what it would run where it is not.  It may end at any time: what it has finished is kept, and
-    its last trial is taken over.
+    The worker runs the study's program if the study is signed with your own key (docs/security.md);
+    otherwise it only shows what it would run.  A worker may be ended at any time: its finished runs
+    are stored, and another worker takes over its last trial.
     """
     # The study says in which directory it is measured: what is named from here is found from there.
     if store and "://" not in store:

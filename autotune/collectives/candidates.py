@@ -25,7 +25,7 @@ def restricted(space: Space, operation: str) -> Space:
     """
     if operation not in OPERATIONS:
         raise UsageError(
-            f"there is no table for {operation!r}; expected some of {', '.join(OPERATIONS)}"
+            f"tables for {operation!r} are not supported; expected one of {', '.join(OPERATIONS)}"
         )
     main = f"coll_tuned_{operation}_algorithm"
     if main not in space:

@@ -68,12 +68,13 @@ def find_tables(
     for operation in operations:
         if operation not in OPERATIONS:
             raise UsageError(
-                f"there is no table for {operation!r}; expected some of {', '.join(OPERATIONS)}"
+                f"tables for {operation!r} are not supported; expected one of "
+                f"{', '.join(OPERATIONS)}"
             )
     # One turn at the machine for all of it: what is compared shall lie close together.
     with MachineLock(
         "exclusive",
-        on_wait=lambda holder: terms.say(f"waiting for the machine: {holder[:200]} holds it"),
+        on_wait=lambda holder: terms.say(f"waiting until {holder[:200]} releases the machine lock"),
         cpus=targets[0].cluster.cpu_set,
     ):
         parts, left_out = _parts(targets, operations, terms)
@@ -109,8 +110,8 @@ def _parts(
         if not parts:
             given = asked_time(terms.budget_s or 0)
             raise BudgetTooSmall(
-                f"the budget of {given} ended before the first table was proven.  "
-                "Every run is kept: the same command with a larger --budget goes on"
+                f"the budget of {given} was spent before the first table was proven.  Every "
+                "run is stored: the same command with a larger --budget continues"
             ) from None
     return parts, [f"{name} on {target.ranks} ranks" for name, target in wanted[len(parts) :]]
 
@@ -137,7 +138,7 @@ def _part(
     if any(entry.setting != DEFAULT for entry in table):
         if (fewest := fewest_pairs(sizes)) > terms.pairs:
             few = f"{fewest} pairs instead of {terms.pairs}"
-            terms.say(f"  {few}: fewer prove nothing at all sizes")
+            terms.say(f"  {few}: with fewer pairs nothing can be proven at all sizes")
         path = write_rules(space, operation, target, table, folder())
         timed = target_for(target, operation, sorted({*sizes, *between(sizes)}))
         options = {"sizes": list(sizes), "pairs": terms.pairs}
@@ -150,7 +151,7 @@ def _part(
             )
             left_s, launches = budget.left_s, launches + len(on.bench.ledger.entries)
     terms.say(
-        f"  {search.points} of {search.grid} measurements of the grid; "
+        f"  measured {search.points} of {search.grid} points of the grid; "
         f"{sum(e.setting != DEFAULT for e in table)} entries found, "
         f"{sum(e.setting != DEFAULT for e in found.entries)} "
         f"{'proven' if terms.guard else LOOK_BETTER}"

@@ -123,7 +123,7 @@ def _check_runs(blocks: Blocks, table: Setting) -> None:
     tried = [e.record for e in blocks.bench.ledger.entries if e.key == table.key and e.counts]
     if tried and not any(record.valid for record in tried):
         raise WorkError(
-            f"the micro-benchmark does not run with the table that was found: {tried[0].state}: "
+            f"the micro-benchmark does not run with the table found: {tried[0].state}: "
             f"{tried[0].reason}"
         )
 

@@ -135,9 +135,10 @@ def require_tunable(app: App, space: str, required: Iterable[str]) -> None:
     words = ", ".join(f'"{name}"' for name in missing)
     able = [file.name for file in listing("apps") if _declares(file, missing)]
     raise UsageError(
-        f"space {space} gives the program options that {app.name!r} is not known to understand "
-        f"({words}).\nApplications that do: {', '.join(able) or 'none'}.  If yours does, say "
-        f"tunable = [{words}] in its file configs/apps/NAME.toml and use --app NAME."
+        f"space {space} adds program options that {app.name!r} is not known to "
+        f"understand ({words}).\nApplications that do: {', '.join(able) or 'none'}.  "
+        f"If yours does, write tunable = [{words}] in its file configs/apps/NAME.toml "
+        "and use --app NAME."
     )
 
 
@@ -153,12 +154,14 @@ def check_pattern(option: str, pattern: str | None, groups: int) -> None:
     """Refuse a broken pattern before anything runs; ``groups`` is how many groups it must have."""
     if pattern is None or pattern.startswith("json:"):
         if pattern == "json:":
-            raise UsageError(f"{option} json: names no key; expected json:KEY, such as json:time_s")
+            raise UsageError(f"{option} json: has no key; expected json:KEY, such as json:time_s")
         return
     try:
         compiled = re.compile(pattern)
     except re.error as problem:
-        raise UsageError(f"{option} is no regular expression: {problem} in {pattern!r}") from None
+        raise UsageError(
+            f"{option} is not a regular expression: {problem} in {pattern!r}"
+        ) from None
     if groups and compiled.groups != groups:
         raise UsageError(
             f"{option} must have exactly one group, around the seconds; {pattern!r} has "
@@ -173,7 +176,7 @@ def readable(word: str, where: str) -> str:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if path.is_fifo():
-            raise OSError(errno.EINVAL, "it is a pipe, which can be read once only")
+            raise OSError(errno.EINVAL, "it is a pipe, which can be read only once")
         with path.open("rb"):
             pass
     except OSError as problem:

@@ -126,8 +126,8 @@ class Cluster(BaseModel):
     def _cpus_of_one_node(self) -> Cluster:
         if self.cpus and self.nodes > 1:
             raise ValueError(
-                f"cpus = {self.cpus!r} names CPUs of one node, but nodes = {self.nodes}; leave out "
-                "one of them"
+                f"cpus = {self.cpus!r} means CPUs of one node, but nodes = {self.nodes}; leave "
+                "out one of them"
             )
         return self
 
@@ -169,8 +169,8 @@ class Cluster(BaseModel):
             return ()
         if not family(library.family).on_testbed:
             raise UsageError(
-                f"cluster {self.name} is a testbed, which starts programs of Open MPI only, not of "
-                f"{library.family} {library.version}; choose one with --mpi openmpi"
+                f"cluster {self.name} is a testbed, which starts programs of Open MPI only, "
+                f"not of {library.family} {library.version}; give --mpi openmpi"
             )
         return testbed.launch_words(testbed.find(self.testbed), library.version_tuple >= (5,))
 

@@ -109,6 +109,6 @@ def _not_found(kind: str, name: str, places: list[Path | Traversable]) -> str:
     if near:
         hint = f"did you mean {' or '.join(near)}?"
     else:
-        hint = f"there are: {', '.join(known) or 'none'}"
+        hint = f"known names: {', '.join(known) or 'none'}"
     searched = ", ".join(str(place) for place in places)
     return f"no {kind.removesuffix('s')} called {name!r} ({hint}); searched {searched}"

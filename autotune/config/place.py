@@ -28,8 +28,8 @@ def fill(word: str, values: dict[str, str], app: str, howto: str = "") -> str:
         if os.environ.get(name):
             return os.environ[name]
         raise UsageError(
-            f"app {app!r} needs the environment variable {name} (the place of its program), "
-            f"which is not set.  Set it: export {name}=...{_below(howto)}"
+            f"app {app!r} needs the environment variable {name} (the directory of its "
+            f"program), which is not set.  Set it: export {name}=...{_below(howto)}"
         )
 
     return _PLACE.sub(value, word)
@@ -46,13 +46,14 @@ def executable(files: Iterable[str], values: dict[str, str], app: str, howto: st
             if os.access(path, os.X_OK):
                 return str(path)
             raise UsageError(
-                f"app {app!r}: {path} is there but may not be executed.  Allow it: chmod +x {path}"
+                f"app {app!r}: {path} exists but may not be executed.  Allow it: chmod +x {path}"
             )
     looked = "\n".join(f"  {path}" for path in dict.fromkeys(paths))
     variables = sorted({n for file in files for n in _PLACE.findall(file) if n.isupper()})
     change = f"Point {' and '.join(variables)} to where it is." if variables else ""
     raise UsageError(
-        f"app {app!r} did not find its program.  Expected one of\n{looked}\n{change}{_below(howto)}"
+        f"app {app!r}: its program was not found.  Expected one of\n{looked}\n"
+        f"{change}{_below(howto)}"
     )
 
 

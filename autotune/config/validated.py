@@ -25,7 +25,7 @@ def _parsed(text: str, origin: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{origin}: not TOML: {error}") from error
+        raise UsageError(f"{origin}: not valid TOML: {error}") from error
 
 
 def validate(data: Any, origin: str, model: type[Model]) -> Model:
@@ -96,7 +96,7 @@ def _tell(origin: str, problem: dict[str, Any], model: type[BaseModel]) -> str:
     if problem["type"] == "extra_forbidden":
         return f"{origin}: {where}: unknown key{_hint(problem['loc'], model)}"
     if problem["type"] == "missing":
-        return f"{origin}: {where}: this key is needed and missing"
+        return f"{origin}: {where}: this key is missing"
     message = str(problem["msg"]).removeprefix("Value error, ")
     return f"{origin}: {where}: {message} (found {_shown(problem['input'])})"
 

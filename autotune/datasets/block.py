@@ -85,7 +85,7 @@ class Patient:
             try:
                 return self.bench.run(setting, phase, block=block, timeout_s=timeout_s)
             except MachineBusy:
-                self.watch(Waiting("paused: other work keeps the machine busy"))
+                self.watch(Waiting("paused: other programs keep the machine busy"))
             while not self.quiet(PAUSE_S, quiet_s=QUIET_S).quiet:
                 if not self.clock.allows(0.0):
                     raise OutOfTime

@@ -28,7 +28,7 @@ _SCHEMA_LINE = re.compile(r"^\s*schema\s*=\s*([0-9]{1,9})\s*$", re.MULTILINE)
 def _names_files(key: str) -> str:
     # A shard is CELL.BLOCK.parquet: no dot in the cell.
     if not is_plain(key) or not {".", "+"}.isdisjoint(key) or key.startswith("_"):
-        raise ValueError("must be letters, digits, _ and - only: files are named by it")
+        raise ValueError("must be letters, digits, _ and - only, because files are named by it")
     return key
 
 
@@ -152,14 +152,14 @@ def read_card(folder: Path) -> Card:
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise UsageError(
-            f"{folder} is no dataset: cannot read {CARD} ({reason}); expected a folder as "
-            "'autotune explore' writes it"
+            f"{folder} is not a dataset: cannot read {CARD} ({reason}); expected a folder "
+            "that autotune explore has written"
         ) from None
     # Told before validation, which would only say that keys of the future are unknown.
     schema = _SCHEMA_LINE.search(text)
     if schema is not None and int(schema[1]) > SCHEMA:
         raise UsageError(
-            f"{path}: schema = {schema[1]} was written by a newer autotune; this one reads up to "
-            f"{SCHEMA}: update it"
+            f"{path}: schema = {schema[1]} was written by a newer autotune; this one reads "
+            f"up to {SCHEMA}: update autotune"
         )
     return read_toml(text, str(path), Card)

@@ -109,9 +109,9 @@ class Dataset:
         count = len(self.settings(cell))
         if len(runs) and not runs["setting"].between(0, count - 1).all():
             raise UsageError(
-                f"{self.folder}: a shard of cell {cell.key} has setting "
-                f"{int(runs['setting'].max())}, but its list has {count}: the files do not belong "
-                "together"
+                f"{self.folder}: a shard of cell {cell.key} refers to setting "
+                f"{int(runs['setting'].max())}, but the list of settings has {count}: the "
+                "files do not belong together"
             )
         others = sorted(set(runs["cell"]) - {cell.key})
         if others:
@@ -122,8 +122,9 @@ class Dataset:
         fingerprints = set(runs["machine"]) - {self.card.machine.fingerprint}
         if fingerprints:
             raise UsageError(
-                f"{self.folder}: cell {cell.key} has runs of machine {min(fingerprints)}, the card "
-                f"says {self.card.machine.fingerprint}; runs of two machines are two datasets"
+                f"{self.folder}: cell {cell.key} has runs of machine {min(fingerprints)}, but "
+                f"the card says {self.card.machine.fingerprint}; runs of two machines need two "
+                "datasets"
             )
 
     def runs(self, cell: str | Cell | None = None) -> pd.DataFrame:

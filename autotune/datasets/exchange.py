@@ -55,7 +55,7 @@ def export(sources: Sequence[Source], store: Store, folder: Path) -> Dataset:
     MPI, and a study without default runs.
     """
     _refuse_files(folder)
-    named = plain_name(folder.resolve().name, "-o: the dataset is named as its folder")
+    named = plain_name(folder.resolve().name, "-o: the dataset takes its name from the folder")
     machine = describe()
     mpis = {f"{s.study.key.mpi.family} {s.study.key.mpi.version}" for s in sources}
     if len(mpis) != 1:
@@ -131,9 +131,9 @@ def _same_machine(study: Study, cpu_model: str, cores: int) -> None:
     known = study.key.machine
     if (known.cpu_model, known.cores) != (cpu_model, cores):
         raise UsageError(
-            f"study {study.hash[:12]} was measured on {known.cpu_model} with {known.cores} cores, "
-            "not on this machine, so its fingerprint is not known here: export it there, then "
-            "import the folder"
+            f"study {study.hash[:12]} was measured on {known.cpu_model} with {known.cores} "
+            "cores, not on this machine, so the fingerprint of its machine is not known "
+            "here: export it there, then import the folder here"
         )
 
 
@@ -149,7 +149,8 @@ def _blocks(study: Study, runs: Sequence[StoredRun]) -> list[list[Entry]]:
         blocks[-1].append(entry)
     if not any(map(_is_default, entries)):
         raise UsageError(
-            f"study {study.hash[:12]} has no valid run of the default: its runs cannot be compared"
+            f"study {study.hash[:12]} has no valid run of the default, so its runs cannot "
+            "be compared"
         )
     return blocks
 
@@ -181,7 +182,7 @@ def import_folder(
             # What is checked is the copy: nobody else can change it any more.
             place = into / _checked(part, folder, name)
             if os.path.lexists(place):
-                raise UsageError(f"there is a dataset {place} already; give another --name")
+                raise UsageError(f"dataset {place} exists already; give another --name")
             part.chmod(0o777 & ~_umask())
             part.rename(place)
     except OSError as problem:
@@ -227,7 +228,9 @@ def check(dataset: Dataset) -> None:
     # Counted before they are read: many rows that are alike are a small file.
     stated = sum(map(stated_rows, sorted((dataset.folder / SHARDS).glob("*.parquet"))))
     if stated > MOST_RUNS:
-        raise UsageError(f"{dataset.folder} has {stated} runs, a dataset {MOST_RUNS} at most")
+        raise UsageError(
+            f"{dataset.folder} has {stated} runs; a dataset may have {MOST_RUNS} at most"
+        )
     for path in sorted((dataset.folder / FEATURES).glob("*.json")):
         try:
             load_features(path)
@@ -246,6 +249,6 @@ def check(dataset: Dataset) -> None:
         without = mine.loc[mine["ratio"].isna(), "block"]
         if len(without):
             raise UsageError(
-                f"{dataset.folder}: cell {cell.key}, block {int(without.iloc[0])} has no valid run "
-                "of the default: its runs cannot be compared"
+                f"{dataset.folder}: cell {cell.key}, block {int(without.iloc[0])} has no valid "
+                "run of the default, so its runs cannot be compared"
             )

@@ -87,7 +87,7 @@ class _Copy:
                 self._file(fd, name, place, target / name)
                 continue
             if deep:
-                raise UsageError(f"{place}: a dataset has no folders in its folders")
+                raise UsageError(f"{place}: a dataset has no folders inside its folders; remove it")
             inner = os.open(name, _FOLDER, dir_fd=fd)
             try:
                 (target / name).mkdir()
@@ -102,13 +102,13 @@ class _Copy:
                 self._entries += 1
                 if self._entries > self._bounds.entries:
                     raise UsageError(
-                        f"{source}: more than {self._bounds.entries} files, the most that a "
-                        "dataset from elsewhere may have"
+                        f"{source}: more than {self._bounds.entries} files; a dataset from "
+                        "elsewhere may not have more"
                     )
                 if not is_plain(entry.name):
                     raise UsageError(
-                        f"{source}: {entry.name[:80]!r} is no name of a dataset's file; expected "
-                        f"{EXPECTED}.  Remove it, or ask who made the dataset"
+                        f"{source}: {entry.name[:80]!r} is not the name of a dataset's file; "
+                        f"expected {EXPECTED}.  Remove it, or ask who made the dataset"
                     )
                 names.append(entry.name)
         return sorted(names)
@@ -118,8 +118,8 @@ class _Copy:
             source = open_regular(name, self._bounds.file_bytes, follow=False, dir_fd=fd)
         except OSError as problem:
             raise UsageError(
-                f"{place}: {problem.strerror}; a dataset from elsewhere holds nothing but regular "
-                "files of a bounded size"
+                f"{place}: {problem.strerror}; a dataset from elsewhere may contain only "
+                "regular files of limited size"
             ) from None
         with source, target.open("xb") as copy:
             left = self._bounds.file_bytes
@@ -128,7 +128,7 @@ class _Copy:
                 self._bytes += len(chunk)
                 if left < 0 or self._bytes > self._bounds.bytes:
                     raise UsageError(
-                        f"{place}: with it the dataset has more than "
+                        f"{place}: with this file the dataset has more than "
                         f"{self._bounds.bytes // MIB} MiB, or the file grows while it is copied"
                     )
                 copy.write(chunk)

@@ -59,10 +59,11 @@ def folder_of(place: str | Path) -> Path:
         return Path(place)  # Its card is missing: who reads it says so.
     known = [folder.name for folder in listing()]
     near = difflib.get_close_matches(str(place), known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known datasets: {', '.join(known)}"
     raise UsageError(
-        f"no dataset {str(place)!r} ({hint if known else 'there are none'}); searched as a folder, "
-        f"and as a name in {', '.join(f'{folder}' for folder in folders())}"
+        f"no dataset {str(place)!r} ({hint if known else 'there are none'}); searched "
+        "as a folder, and as a name in "
+        f"{', '.join(f'{folder}' for folder in folders())}"
     )
 
 

@@ -88,7 +88,9 @@ class Plan(Model):
         if self.kind == "explore":
             words = {(cell.space, repr(cell.levels)) for cell in self.cells}
             if len(words) > 1:
-                raise ValueError("the cells of an explore plan share one list: give one space")
+                raise ValueError(
+                    "the cells of an explore plan share one list of settings: give one space"
+                )
         return self
 
     def passes(self, cell: PlanCell) -> int:

@@ -134,7 +134,7 @@ def start(
         _check(before, plan, prepared, machine.fingerprint, mpi)
         known = {cell.key: cell for cell in before.cells}
     elif folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} holds other files and no {CARD}; give an empty place with -o")
+        raise UsageError(f"{folder} has other files and no {CARD}; give an empty folder with -o")
     now = {p.plan.key: _cell(p) for p in prepared}
     chunks = {p.plan.key: p.cut.chunks for p in prepared}
     keys = [c.key for c in plan.cells if c.key in known or c.key in now]
@@ -196,20 +196,21 @@ def _check(
     card = before.card
     if (card.plan or card.name, card.kind) != (plan.name, plan.kind):
         raise UsageError(
-            f"{before.folder} is the {card.kind} dataset of {card.plan or card.name}, the plan is "
-            f"the {plan.kind} {plan.name}; {hint}"
+            f"{before.folder} is the {card.kind} dataset of {card.plan or card.name}, but "
+            f"the plan is the {plan.kind} {plan.name}; {hint}"
         )
     if card.machine.fingerprint != fingerprint or card.mpi != mpi:
         raise UsageError(
-            f"{before.folder} was measured on machine {card.machine.fingerprint} with {card.mpi}, "
-            f"here are {fingerprint} and {mpi}; runs of two machines are two datasets: {hint}"
+            f"{before.folder} was measured on machine {card.machine.fingerprint} with "
+            f"{card.mpi}, but this is {fingerprint} with {mpi}; runs of two machines need "
+            f"two datasets: {hint}"
         )
     keys = {cell.key for cell in before.cells}
     for p in prepared:
         if p.plan.key in keys and before.settings(p.plan.key) != p.settings:
             raise UsageError(
-                f"{before.folder}: cell {p.plan.key} was begun with other settings than the plan "
-                f"has now; {hint}"
+                f"{before.folder}: cell {p.plan.key} was begun with other settings than the "
+                f"plan now has; {hint}"
             )
 
 

@@ -51,8 +51,8 @@ class Landscape:
     def __init__(self, dataset: Dataset, cell: str, min_runs: int = RUNS) -> None:
         if dataset.kind != "grid":
             raise UsageError(
-                f"dataset {dataset.name} is of kind {dataset.kind}: only complete grids are "
-                "replayed, since nothing is known of the settings in between"
+                f"dataset {dataset.name} is of kind {dataset.kind}; expected a complete grid: "
+                "only there every setting has been measured, as a replay needs"
             )
         found = dataset.cell(cell)
         runs = dataset.runs(found)

@@ -77,7 +77,7 @@ def write_shard(folder: Path, rows: Sequence[Row]) -> Path:
     """Write the rows of one block of one cell; raises WorkError where that fails."""
     blocks = {(row.cell, row.block) for row in rows}
     if len(blocks) != 1:
-        raise ValueError(f"a shard holds one block of one cell, not {sorted(blocks)}")
+        raise ValueError(f"a shard holds one block of one cell, not the blocks {sorted(blocks)}")
     path = shard_path(folder, rows[0].cell, rows[0].block)
     table = pa.Table.from_pylist([asdict(row) for row in rows], schema=SCHEMA)
     try:
@@ -121,15 +121,17 @@ def read_shard(path: Path) -> pd.DataFrame:
         raise _damaged(path, problem) from None
     unknown = sorted(set(frame["state"]) - set(STATES))
     if unknown:
-        raise UsageError(f"{path}: state {unknown[0]!r} is none of {', '.join(STATES)}")
+        raise UsageError(
+            f"{path}: state {unknown[0]!r} is not known; expected one of {', '.join(STATES)}"
+        )
     return frame
 
 
 def _damaged(path: Path, problem: Exception) -> UsageError:
     reason = getattr(problem, "strerror", None) or problem
     return UsageError(
-        f"{path} is damaged: {reason}.\nTake it from where the dataset came from, or remove it and "
-        "measure the block again with the card's command"
+        f"{path} is damaged: {reason}.\nGet it again from the dataset's source, or "
+        "remove it and measure the block again with the command on the card"
     )
 
 
@@ -145,23 +147,23 @@ def _refuse_size(path: Path, metadata: Any) -> None:
     for found, most, what in figures:
         if not 0 <= found <= most:
             raise UsageError(
-                f"{path} has {found} {what}, and a shard {most} at most; it is no shard of a "
-                "dataset"
+                f"{path} has {found} {what}; a shard has {most} at most, so it is not a shard "
+                "of a dataset"
             )
 
 
 def _refuse_columns(path: Path, schema: Any) -> None:
     missing = [name for name in COLUMNS if name not in schema.names]
     if missing:
-        raise UsageError(f"{path}: no column {', '.join(missing)}; it is no shard of a dataset")
+        raise UsageError(f"{path}: no column {', '.join(missing)}; it is not a shard of a dataset")
     for name in COLUMNS:
         if schema.names.count(name) > 1:
-            raise UsageError(f"{path}: two columns {name}; it is no shard of a dataset")
+            raise UsageError(f"{path}: two columns {name}; it is not a shard of a dataset")
         found, expected = _kind(schema.field(name).type), SCHEMA.field(name).type
         if found != expected:
             raise UsageError(
-                f"{path}: column {name} is of type {found}, expected {expected}; it is no shard of "
-                "a dataset"
+                f"{path}: column {name} is of type {found}, expected {expected}; it is not a "
+                "shard of a dataset"
             )
 
 
@@ -183,8 +185,8 @@ def _refuse_content(path: Path, table: Any) -> None:
             written_out += sum(pc.sum(found).as_py() or 0 for found in lengths)
             if longest > TEXT or written_out > UNPACKED:
                 raise UsageError(
-                    f"{path}: column {name} has a text of {longest} bytes ({TEXT} is the most), or "
-                    f"all texts are more than {UNPACKED} bytes; it is no shard of a dataset"
+                    f"{path}: column {name} has a text of {longest} bytes (limit: {TEXT}), or all "
+                    f"texts are more than {UNPACKED} bytes; it is not a shard of a dataset"
                 )
 
 

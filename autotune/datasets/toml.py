@@ -58,4 +58,4 @@ def _value(value: Any) -> str:
         return _text(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_value, value)) + "]"
-    raise TypeError(f"{value!r} has no place in TOML")
+    raise TypeError(f"{value!r} cannot be written as TOML")

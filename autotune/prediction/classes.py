@@ -52,7 +52,9 @@ def find_classes(examples: Sequence[Example], count: int | None = None) -> Class
 
     total = len(examples)
     if count is not None and not 1 <= count <= total:
-        raise UsageError(f"{count} classes of {total} cells cannot be; expected 1 to {total}")
+        raise UsageError(
+            f"{count} classes of {total} cells are not possible; expected 1 to {total}"
+        )
     scaler = Scaler.fit(examples, SETS["full"])
     points = np.array([scaler(described(e.features)) for e in examples])
     best: tuple[Any, float | None] = (np.zeros(total, dtype=np.int_), None)

@@ -98,8 +98,8 @@ class TrainingSet:
             place = ", ".join(self.sources) or "the training data"
             raise UsageError(
                 f"{place}: {count(len(self.apps), 'program')} with features and runs "
-                f"({', '.join(self.apps) or 'none'}); prediction needs at least 3, "
-                "one of them left out in turn to check the others.\n" + "\n".join(self.notes)
+                f"({', '.join(self.apps) or 'none'}); prediction needs at least 3, because "
+                "each is left out in turn to validate the model.\n" + "\n".join(self.notes)
             )
 
     @property

@@ -142,18 +142,21 @@ class Exposed(Scorer):
             parts = mapping(parameters, name)
             for part in parts:
                 if part not in PARTS:
-                    raise ValueError(f"effects of {name}: {part!r} is none of {', '.join(PARTS)}")
+                    raise ValueError(
+                        f"effects of {name}: {part!r} is not known; "
+                        f"expected one of {', '.join(PARTS)}"
+                    )
                 for row in sequence(parts, part):
                     if not isinstance(row, list) or len(row) != 3:
                         raise ValueError(f"effects of {name}: expected rows of three")
                     column = (name, part, _level(name, row[0], part.endswith(("up", "down"))))
                     if column in columns:
-                        raise ValueError(f"effects of {name}: {row[0]!r} stands twice")
+                        raise ValueError(f"effects of {name}: {row[0]!r} is given twice")
                     columns[column] = len(figures)
                     figures.append(row[1:])
         table = floats({"effects": figures}, "effects", (None, 2))
         if (table[:, 1] < 0).any():
-            raise ValueError("effects: expected deviations of 0 and more")
+            raise ValueError("effects: expected deviations of 0 or more")
         defaults = mapping(data, "defaults")
         effects = Effects(columns, table[:, 0], table[:, 1], number(data, "unseen", 0, 1e6))
         return cls(
@@ -186,11 +189,11 @@ def _amounts(
 def _level(name: str, value: Any, none: bool) -> Value | None:
     """A level as a setting has it; None where that is asked for."""
     if none != (value is None):
-        raise ValueError(f"effects of {name}: {value!r} is no level")
+        raise ValueError(f"effects of {name}: {value!r} is not a level")
     if value is None:
         return None
     if not isinstance(value, int | float | str):
-        raise ValueError(f"effects of {name}: {value!r} is no level")
+        raise ValueError(f"effects of {name}: {value!r} is not a level")
     try:
         return Setting({name: value})[name]
     except UsageError as problem:

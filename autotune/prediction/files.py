@@ -103,16 +103,14 @@ def find_model(place: str | None = None) -> Model:
     shipped = resources.files("autotune.prediction") / SHIPPED
     if shipped.is_file():
         return model_from_text(shipped.read_text(encoding="utf-8"), "the shipped model")
-    raise UsageError(
-        f"there is no model: none at {default_place()}, and none is shipped.\n{_AGAIN}"
-    )
+    raise UsageError(f"no model found: none at {default_place()}, and none is shipped.\n{_AGAIN}")
 
 
 def load_model(path: Path) -> Model:
     """Read and check a model file; raises UsageError saying file and key."""
     try:
         if path.stat().st_size > _LARGEST:
-            raise UsageError(f"{path} is too large to be a model (64 MiB at most)")
+            raise UsageError(f"{path} is too large to be a model (limit: 64 MiB)")
         content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
@@ -126,13 +124,13 @@ def model_from_text(content: str, place: str) -> Model:
         data = json.loads(content, parse_constant=_no_constant)
     except (ValueError, RecursionError) as problem:
         raise UsageError(
-            f"{place} is no whole JSON file ({problem}): cut off or damaged.\n{_AGAIN}"
+            f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{_AGAIN}"
         ) from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         found = data.get("schema") if isinstance(data, dict) else None
         raise UsageError(
-            f"{place}: schema is {found!r}, expected {SCHEMA!r}: made by another version, or no "
-            f"model.\n{_AGAIN}"
+            f"{place}: schema is {found!r}, expected {SCHEMA!r}: written by another "
+            f"version, or not a model.\n{_AGAIN}"
         )
     try:
         return Model(
@@ -146,7 +144,7 @@ def model_from_text(content: str, place: str) -> Model:
 
 
 def _no_constant(word: str) -> float:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _about(data: Mapping[str, Any]) -> About:

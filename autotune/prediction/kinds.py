@@ -26,5 +26,5 @@ def careful(kind: str) -> bool:
 def find(kind: str) -> type[Scorer]:
     """The class of that name; raises ValueError naming those there are."""
     if kind not in KINDS:
-        raise ValueError(f"kind: there is no model {kind!r}; there are {', '.join(KINDS)}")
+        raise ValueError(f"kind: model {kind!r} is not known; expected one of {', '.join(KINDS)}")
     return KINDS[kind]

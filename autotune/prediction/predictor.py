@@ -164,15 +164,18 @@ class Predictor:
     def _unsure(self, gain: float, far: bool) -> str:
         if far:
             return (
-                "the program is farther from the training set than any that the model was "
-                "checked on"
+                "the program is farther from the training set than any on which the model was "
+                "validated"
             )
         if not math.isfinite(self.bar):
-            return "naming settings did not pay when the model was checked on programs left out"
+            return (
+                "recommending settings did not pay when the model was validated on programs "
+                "left out"
+            )
         if gain < self.bar:
             return (
-                f"its expected gain is below {math.expm1(self.bar) * 100:.1f} %, under which the "
-                "model was not reliable when it was checked on programs left out"
+                f"its expected gain is below {math.expm1(self.bar) * 100:.1f} %, the limit "
+                "below which the model was not reliable on programs left out"
             )
         return ""
 

@@ -52,7 +52,7 @@ def _example(dataset: Dataset, cell: Cell, several: bool) -> Example | str:
     where = f"{dataset.name}/{cell.key}"
     space = dataset.space(cell)
     if space.requires or any(p.target in _OF_THE_PROGRAM for p in space):
-        return f"{where} is left out: its parameters are the program's own"
+        return f"{where} is left out: its parameters belong to the program itself"
     features = features_of(dataset, cell)
     if features is None:
         return (
@@ -66,7 +66,7 @@ def _example(dataset: Dataset, cell: Cell, several: bool) -> Example | str:
     # may differ, so each keeps its name.
     measured = [i for i, first in enumerate(same) if first in by_setting]
     if 0 not in measured or len(measured) < 2:
-        return f"{where} is left out: it has no runs of the default and another setting"
+        return f"{where} is left out: it needs runs of the default and of another setting"
     settings = dataset.settings(cell)
     ratio, null = _best(dataset, cell, runs, settings)
     return Example(
@@ -95,8 +95,8 @@ def features_of(dataset: Dataset, cell: Cell) -> Features | None:
         raise UsageError(str(problem)) from None
     if features.ranks != cell.ranks:
         raise UsageError(
-            f"{path}: ranks is {features.ranks}, the card says {cell.ranks} for cell {cell.key}; "
-            "trace the cell's own launch again"
+            f"{path}: ranks is {features.ranks}, but the card says {cell.ranks} for cell "
+            f"{cell.key}; trace the cell again"
         )
     return features
 

@@ -88,7 +88,7 @@ class ValueCode:
                 raise ValueError(f"levels of {name}: expected null (unset) first")
             for value in row[0][1:]:
                 if not isinstance(value, int | float | str) or normalise_value(value) != value:
-                    raise ValueError(f"levels of {name}: {value!r} is no value")
+                    raise ValueError(f"levels of {name}: {value!r} is not a value")
             if not all(isinstance(p, int | float) and -1 <= p <= 1 for p in row[1]):
                 raise ValueError(f"places of {name}: expected numbers from -1 to 1")
         return cls(

@@ -73,10 +73,10 @@ class Claim:
         if hi < self.least:
             return "gone", f"a gain of {least} or more is ruled out"
         if lo > 0:
-            return "still there", "less than half of what was published is left" if shrunk else ""
+            return "still there", "less than half of the published gain is left" if shrunk else ""
         if shrunk:
-            return "gone", "no gain is shown, and half of what was published is ruled out"
-        return "cannot be told", "neither a gain nor its loss is shown"
+            return "gone", "no gain is shown, and half of the published gain is ruled out"
+        return "cannot be told", "neither a gain nor the loss of the gain is shown"
 
 
 @dataclass(frozen=True)

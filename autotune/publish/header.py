@@ -118,9 +118,9 @@ def _check(header: Header) -> None:
     for rule in content.rules:
         texts += [rule.collective, rule.algorithm]
     if not all(isinstance(text, str) for text in texts):
-        raise TypeError("a text is none")
+        raise TypeError("a value that should be text is not text")
     if header.backup is not None and not is_file_name(header.backup):
-        raise ValueError(f"{header.backup!r} is no name of a backup")
+        raise ValueError(f"{header.backup!r} is not the name of a backup")
     for cluster in (header.cluster, seen.cluster):
         if names_path(cluster):  # Its definition has words for mpirun.
             raise ValueError(f"the cluster {cluster!r:.80} is a path, not a name")
@@ -128,9 +128,9 @@ def _check(header: Header) -> None:
     numbers = [seen.runs, *(gain for gain in gains if gain is not None)]
     numbers += [n for r in content.rules for n in (r.comm_size, r.message, r.fanout, r.segment)]
     if not all(isinstance(number, int | float) and abs(number) < 2**63 for number in numbers):
-        raise TypeError("a number is none")
+        raise TypeError("a value that should be a number is not a number")
     if not all(isinstance(one, dict) for one in seen.check):
-        raise TypeError("what to check is none")
+        raise TypeError("a check is not a table")
     for flag in (header.proven, seen.proven, seen.guarded):
         if not isinstance(flag, bool):
             raise TypeError("proven or guarded is neither true nor false")
@@ -146,7 +146,7 @@ def read_header(text: str) -> Header | None:
     found = _DATA.search(text)
     try:
         if found is None:
-            raise ValueError("its data line is gone")
+            raise ValueError("its data line is missing")
         return Header.from_data(json.loads(found[1]))
     except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as problem:
         raise WorkError(

@@ -51,7 +51,9 @@ def read_text(path: Path) -> Text | None:
         if not path.exists():
             return None
         if not path.is_file() or path.stat().st_size > _LARGEST:
-            raise UsageError(f"{path} is no file of at most 4 MiB; it cannot be a published one")
+            raise UsageError(
+                f"{path} is not a regular file of at most 4 MiB, so it cannot be a published file"
+            )
         return Text(read(path), read(side) if side.is_file() else None)
     except OSError as problem:
         raise UsageError(f"cannot read {path}: {problem.strerror}") from None
@@ -128,5 +130,5 @@ def keep_edited(path: Path) -> Path:
     try:
         shutil.copy2(path, kept)
     except OSError as problem:
-        raise WorkError(f"cannot keep the edited file as {kept}: {problem.strerror}") from None
+        raise WorkError(f"cannot save the edited file as {kept}: {problem.strerror}") from None
     return kept

@@ -24,7 +24,7 @@ def check_owner(path: Path) -> None:
         try:
             seen = place.lstat()
         except OSError as problem:
-            raise UsageError(f"cannot see who owns {place}: {problem.strerror}") from None
+            raise UsageError(f"cannot find out who owns {place}: {problem.strerror}") from None
         if seen.st_uid not in trusted:
             raise _refusal(path, place, f"belongs to user {seen.st_uid}")
         if not stat.S_ISLNK(seen.st_mode) and _open_to_others(seen):
@@ -48,7 +48,7 @@ def _open_to_others(seen: os.stat_result) -> bool:
 def _refusal(path: Path, place: Path, why: str) -> UsageError:
     what = "it" if place in (path, path.absolute()) else f"{place}"
     return UsageError(
-        f"{path}: nothing of it is executed as root: {what} {why}, so that another user could "
-        "decide what root runs.\nGive it to root (chown root, chmod go-w), or check it as the user "
-        "it belongs to."
+        f"{path}: nothing of it is executed as root, because {what} {why}, so that "
+        "another user could decide what root runs.\nGive it to root (chown root, chmod "
+        "go-w), or run the check as the user who owns it."
     )

@@ -77,23 +77,24 @@ def plan(
     _refuse_doubts(proposal, force)
     if out is not None and len(formats) > 1 and not _is_folder(out):
         raise UsageError(
-            f"-o {out} is one file for {len(formats)} formats; name a folder that is there, in "
+            f"-o {out} is one file for {len(formats)} formats; give an existing folder, in "
             "which each gets its usual name"
         )
     wide = [f.name for f in formats if f.cluster_wide]
     if wide and not proposal.classwide:
         raise UsageError(
-            f"{', '.join(wide)} changes the default of everybody, but {proposal.evidence.source} "
-            "was proven for one program: only --from classwide:ID may be published there.\nFor "
-            "one study's setting take a user's file, a tune file, a module or an environment "
-            "script (--format openmpi-user, tune, tcl, lmod, sh)."
+            f"{', '.join(wide)} changes the default of all users, but "
+            f"{proposal.evidence.source} was proven for one program; only classwide:ID may "
+            "be published there.\nFor the setting of a study use a per-user file, a tune "
+            "file, a module or an environment script (--format openmpi-user, tune, tcl, "
+            "lmod, sh)."
         )
     unobeyed = {fmt.name: fmt.unobeyed(library) for fmt in formats}
     for name, why in unobeyed.items():
         if why is not None and not unproven:
             raise UsageError(
                 f"{name} cannot be proven here: {why}.\n--unproven writes it all the same, and "
-                "says so in the file."
+                "notes it in the file."
             )
     return [
         _planned(fmt, content, path, proposal, cluster, library, unobeyed[fmt.name], force)
@@ -134,15 +135,15 @@ def _parts(
                 rest = rest.with_value("mca", FILE, check_path(str(path)))
         covered |= part.names
         if not part.names:
-            raise UsageError(f"the setting has nothing that the format {fmt.name} can say")
+            raise UsageError(f"the setting has nothing that the format {fmt.name} can express")
         parts.append((fmt, part, path))
     if missing := content.names - covered:
         listed = ", ".join(sorted(name for _, name in missing))
         raise UsageError(
-            f"{listed} cannot be said in {', '.join(f.name for f in formats)}, and a part of a "
-            "setting is not what was proven.\nAdd a format that holds the rest (mapping and "
-            "binding of Open MPI 5: --format prte-user or prte-system), or take one that holds "
-            "all: --format sh."
+            f"{listed} cannot be expressed in {', '.join(f.name for f in formats)}, and a "
+            "part of a setting is not what was proven.\nAdd a format for the rest (mapping "
+            "and binding of Open MPI 5: --format prte-user or prte-system), or use one "
+            "that holds all: --format sh."
         )
     _refuse_same(parts)
     return parts
@@ -168,8 +169,8 @@ def _refuse_same(parts: Sequence[tuple[Format, Content, Path]]) -> None:
     for fmt, _, path in parts:
         if path in seen:
             raise UsageError(
-                f"{seen[path]} and {fmt.name} would both be {path}; give each its own command, or "
-                "take one that holds all: --format sh"
+                f"{seen[path]} and {fmt.name} would both write {path}; publish them with two "
+                "commands, or use one format that holds all: --format sh"
             )
         seen[path] = fmt.name
 
@@ -216,13 +217,13 @@ def _planned(
 def _refuse_loss(path: Path, fmt: Format, ours: bool, edited: bool, force: bool) -> None:
     if edited and not force:
         raise UsageError(
-            f"{path} was edited since autotune published it.\n--force replaces it and keeps the "
-            "edited file beside it."
+            f"{path} was edited after autotune published it.\n--force replaces it and "
+            "saves the edited file beside it."
         )
     if not ours and not fmt.merges and not force:
         raise UsageError(
-            f"{path} exists and autotune did not write it.\n--force replaces it and keeps a "
-            "backup, -o FILE writes elsewhere."
+            f"{path} exists and was not written by autotune.\n--force replaces it and "
+            "keeps a backup; -o FILE writes to another file."
         )
 
 

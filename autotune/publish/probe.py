@@ -203,11 +203,11 @@ def _unseen(fmt: Format, missing: Names, ended: Sequence[tuple[Canary, RunRecord
     listed = ", ".join(sorted(name for _, name in missing))
     ran = [record for canary, record in ended if canary.names & missing]
     if not ran:
-        return f"{fmt.name}: nothing that can be read tells whether {listed} took effect"
+        return f"{fmt.name}: no observable value shows whether {listed} took effect"
     return (
-        f"{fmt.name}: the file is not obeyed: other values in place of {listed} had to stop the "
-        f"launch or change it, but it ended with {ran[-1].state}, ranks bound to "
-        f"{' | '.join(ran[-1].bindings) or 'nothing that was seen'}"
+        f"{fmt.name}: the file is not obeyed: other values in place of {listed} should "
+        f"have stopped or changed the launch, but it ended with {ran[-1].state}, ranks "
+        f"bound to {' | '.join(ran[-1].bindings) or 'nothing that was seen'}"
     )
 
 

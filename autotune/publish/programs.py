@@ -117,11 +117,11 @@ def _recorded(command: tuple[str, ...], check: Mapping[str, Any], origin: Origin
 
 
 def _broken(why: str, nowhere: bool = False) -> str:
-    advice = "Bring it back, or search and publish again"
+    advice = "Restore it, or search and publish again"
     if nowhere:
         advice = (
-            "The file does not say from where it was run: give the command in that directory, or "
-            "search and publish again"
+            "The file does not say in which directory it was run: give the command in that "
+            "directory, or search and publish again"
         )
     return f"{why}.\n{advice}"
 
@@ -168,7 +168,7 @@ def _known(name: str, check: Mapping[str, Any]) -> App | None:
 
 def _how(name: str, command: tuple[str, ...], check: Mapping[str, Any], where: str) -> str:
     if not command:
-        return f"no application here is called {name}; give it a file configs/apps/NAME.toml"
+        return f"no application here is called {name}; define it in a file configs/apps/NAME.toml"
     launch = [*(check.get("options") or ()), *(check.get("placement") or {}).items()]
     words = [shlex.join(command)]
     if launch:
@@ -178,7 +178,7 @@ def _how(name: str, command: tuple[str, ...], check: Mapping[str, Any], where: s
         words.append(f"in {origin.get('cwd')!s}, with the variables that were set there")
     shown = "\n  ".join("".join(c if c.isprintable() else "?" for c in line) for line in words)
     return (
-        f"{name} is no application that is known here, and programs of a file are not run unasked. "
-        f"The evidence ({where}) would run\n  {shown}\n"
-        "--run-recorded runs it; a file configs/apps/NAME.toml makes it known"
+        f"{name} is not an application known here, and commands recorded in a file are "
+        f"not run unasked. The evidence ({where}) would run\n  {shown}\n--run-recorded "
+        "runs it; a file configs/apps/NAME.toml makes it known"
     )

@@ -17,7 +17,7 @@ from autotune.publish.record import forget, remember
 from autotune.publish.undo import remove
 from runner.mpi.library import Library
 
-UNSEEN = "to be proven by a launch before it is put in place"
+UNSEEN = "a test run has to prove it before it is installed"
 Say = Callable[[str], None]
 
 
@@ -89,7 +89,7 @@ def publish(planned: Sequence[Planned], prober: Prober, say: Say) -> list[Publis
 def _publish(one: Planned, prober: Prober, say: Say) -> Published:
     library = prober.library
     if one.unobeyed is None:
-        say(f"{one.fmt.name}: a private copy is loaded by real launches")
+        say(f"{one.fmt.name}: test runs with a private copy")
         shown = one if is_live(one, library) else replace(one, kept="")
         probe = prober.prove(
             one.fmt, one.content, lambda content: shown.text(content, library, UNSEEN).main
@@ -102,7 +102,7 @@ def _publish(one: Planned, prober: Prober, say: Say) -> Published:
     def prove() -> None:
         if one.unobeyed is None:
             place = "in place" if is_live(one, library) else "a copy of what was written"
-            say(f"{one.fmt.name}: {place}, loaded again")
+            say(f"{one.fmt.name}: {place}, test runs with it")
             prober.check(one.fmt, one.content, in_place(one, prober))
 
     install(one.path, text, one.backup, prove)

@@ -135,8 +135,8 @@ def _judged(source: str, program: str, claim: Claim, outcome: ComparisonOutcome)
     words = answer.words(outcome.decision)
     if not outcome.guarded:
         said = data | answer.to_json() | {"status": "cannot be told"}
-        words = f"{UNGUARDED}, which tells nothing: {words}"
+        words = f"{UNGUARDED}, which shows nothing: {words}"
         return Recheck(source, program, "cannot be told", words, said)
     if outcome.cut_short and answer.status == "cannot be told":
-        words += "; the budget ended it"
+        words += "; the budget was spent first"
     return Recheck(source, program, answer.status, words, data | answer.to_json())

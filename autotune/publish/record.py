@@ -27,10 +27,13 @@ def published() -> list[Path]:
         return []
     except (OSError, ValueError, RecursionError) as problem:
         raise WorkError(
-            f"cannot read the list of published files {place}: {problem}; name the files instead"
+            f"cannot read the list of published files {place}: {problem}; give the files "
+            "as arguments instead"
         ) from None
     if not isinstance(data, list) or not all(isinstance(p, str) for p in data):
-        raise WorkError(f"{place} is no list of published files; name the files instead")
+        raise WorkError(
+            f"{place} is not a list of published files; give the files as arguments instead"
+        )
     return [Path(p) for p in data]
 
 

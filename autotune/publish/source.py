@@ -28,7 +28,7 @@ from runner.machine import describe
 from runner.mpi.library import Library
 
 _GIB = 2**30
-NOTHING = "it recommends the default: nothing was proven to be faster"
+NOTHING = "it recommends the default, because nothing was proven to be faster"
 
 
 @dataclass(frozen=True)
@@ -94,18 +94,16 @@ def _from_study(
     if not values and insist and result.get("best"):
         values = result["best"]["setting"]
     if not values:
-        why = NOTHING if guarded else f"it was {UNGUARDED}: nothing is proven by it"
+        why = NOTHING if guarded else f"it was {UNGUARDED}, so it proves nothing"
         raise UsageError(
-            f"study {study.hash[:12]}: {why}; there is nothing to publish.\n"
-            "--force publishes the best setting that was seen, and says in the file that it is "
+            f"study {study.hash[:12]}: {why}; there is nothing to publish.\n--force "
+            "publishes the best setting that was seen, and writes into the file that it is "
             "not proven."
         )
     setting = Setting(values)
     runs = [r for r in store.runs(study.id, setting_key=setting.key) if r.record.valid]
     if not runs or runs[-1].launched is None:
-        raise UsageError(
-            f"study {study.hash[:12]} holds no valid run of {setting.key}; search again"
-        )
+        raise UsageError(f"study {study.hash[:12]} has no valid run of {setting.key}; search again")
     ends = result.get("gain_ci95") if proven else None
     key = study.key
     evidence = Evidence(
@@ -143,7 +141,7 @@ def _loaded(store: Store, study: Study) -> list[str]:
     loaded = sum(record.foreign_cpu_s > record.foreign_limit_s for record in counted)
     if not loaded:
         return []
-    words = f"in {loaded} of the {len(counted)} runs that count other programs used the machine"
+    words = f"other programs used the machine in {loaded} of the {len(counted)} runs that count"
     return [f"it was {UNGUARDED}: {words}"]
 
 
@@ -179,14 +177,14 @@ def _study_doubts(study: Study, cluster: Cluster) -> list[str]:
     )
     if not same:
         doubts.append(
-            f"it was measured on another machine ({there.cores} cores, {there.cpu_model}; here are "
-            f"{here.cores} cores, {here.cpu_model})"
+            f"it was measured on another machine ({there.cores} cores, {there.cpu_model}); "
+            f"this one has {here.cores} cores, {here.cpu_model}"
         )
     now = hashlib.sha256(cluster.definition.encode()).hexdigest()
     if study.key.cluster == cluster.name and study.key.cluster_hash != now:
         doubts.append(
-            f"the definition of cluster {cluster.name} (interconnect, nodes, launch options) is "
-            "not the one it was measured with"
+            f"it was measured with another definition of cluster {cluster.name} "
+            "(interconnect, nodes, launch options)"
         )
     return doubts
 
@@ -194,19 +192,19 @@ def _study_doubts(study: Study, cluster: Cluster) -> list[str]:
 def _common_doubts(evidence: Evidence, cluster: Cluster, library: Library) -> list[str]:
     doubts = []
     if not evidence.guarded:
-        doubts.append(f"it was {UNGUARDED}: nothing is proven by it")
+        doubts.append(f"it was {UNGUARDED}, so it proves nothing")
     elif not evidence.proven:
         doubts.append("its setting was not proven to be faster")
     if evidence.cluster != cluster.name:
         doubts.append(
-            f"it was measured on cluster {evidence.cluster}, not on {cluster.name}; is it for "
-            f"--cluster {evidence.cluster}?"
+            f"it was measured on cluster {evidence.cluster}, not on {cluster.name}; did "
+            f"you mean --cluster {evidence.cluster}?"
         )
     measured = f"{evidence.mpi_family} {evidence.mpi_version}"
     if measured.split(".")[:2] != f"{library.family} {library.version}".split(".")[:2]:
         doubts.append(
-            f"it was measured with {measured}; here is {library.family} {library.version} in "
-            f"{library.bin} (--mpi names another)"
+            f"it was measured with {measured}; this is {library.family} {library.version} "
+            f"in {library.bin} (--mpi selects another)"
         )
     return doubts
 
@@ -219,8 +217,9 @@ def _classwide(ident: str, cluster: str) -> ClasswideResult:
         newest = RESULTS.latest(cluster)
         seen = f" (the newest, classwide:{newest.id}, is not: {newest.why})" if newest else ""
         raise UsageError(
-            f"there is no proven class-wide result for cluster {cluster}{seen}: make one with "
-            "autotune classwide, or publish one study's setting with --from study:ID"
+            f"there is no proven class-wide result for cluster {cluster}{seen}: make one "
+            "with autotune classwide, or publish the setting of a study with --from "
+            "study:ID"
         )
     return found
 
@@ -306,7 +305,7 @@ def _other_machine(measured: str) -> list[str]:
     here = describe().fingerprint
     if measured in (here, here[:12]):
         return []
-    return [f"it was measured on machine {measured}; this one is {here}"]
+    return [f"it was measured on machine {measured}, but this one is {here}"]
 
 
 def _content(launched: Mapping[str, Mapping[str, str]]) -> Content:
@@ -314,8 +313,8 @@ def _content(launched: Mapping[str, Mapping[str, str]]) -> Content:
     left = [name for group in launched if group not in GROUPS for name in launched[group]]
     if left:
         raise UsageError(
-            f"the setting contains {', '.join(left)}: options of the program or numbers of "
-            "processes cannot be published as defaults of an MPI library.\nSearch again in a "
-            "space without them (autotune search --space openmpi ...)."
+            f"the setting contains {', '.join(left)}: program options and numbers of "
+            "processes cannot be published as defaults of an MPI library.\nSearch again in "
+            "a space without them (autotune search --space openmpi ...)."
         )
     return Content({g: dict(v) for g, v in launched.items() if v})

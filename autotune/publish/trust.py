@@ -29,7 +29,7 @@ from runner.mpi.library import Library
 _SEEN = re.compile(r"\(seen with ([0-9][0-9A-Za-z.]{0,40})\)$")
 _SHOWN, _BEFORE = 100, 20
 """Characters of a line that are shown, and of those how many before the first that differs."""
-_END = "nothing of it is executed.\nIf it is yours, publish again."
+_END = "nothing of it is executed.\nIf it is yours, publish it again."
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class Trust:
         text = read_text(path) if path.is_absolute() else None
         header = None if text is None else text.header
         if text is None or header is None or not isinstance(find(header.format), RulesV1):
-            raise UsageError(f"{path} is no table of rules that autotune published")
+            raise UsageError(f"{path} is not a table of rules that autotune published")
         if header.content.groups:
-            raise UsageError(f"{path} holds more than rules")
+            raise UsageError(f"{path} contains more than rules")
         if text.edited:
-            raise UsageError(f"{path} was edited since it was published")
+            raise UsageError(f"{path} was edited after it was published")
         self.check(path, text, header)
 
     def _check_text(self, path: Path, text: Text, header: Header) -> None:
@@ -94,8 +94,8 @@ def difference(path: Path, text: Text, header: Header, library: Library) -> str 
         parts = split(text.main)
         if parts is None:
             return (
-                f"{path}: the two marks around what autotune published ({BEGIN!r}, {CLOSE!r}) are "
-                "not both there, once each"
+                f"{path}: the two marks around what autotune published ({BEGIN!r}, {CLOSE!r}) "
+                "are missing, or there are several"
             )
         given, first = parts.block, 1 + parts.before.count("\n")
     library = _as_published(path, header, library)

@@ -54,7 +54,9 @@ def tune_text(values: dict[str, str], evidence: list[str]) -> str:
     lines.append(f"# written {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC")
     for name, value in sorted(values.items()):
         if any(c.isspace() for c in name + value):
-            raise NotObeyed(f"{name} = {value!r} cannot be said in a --tune file: it has a blank")
+            raise NotObeyed(
+                f"{name} = {value!r} cannot be written to a --tune file: it has a blank"
+            )
         lines.append(f"--mca {name} {value}")
     return "\n".join(lines) + "\n"
 
@@ -82,7 +84,7 @@ def _prove(
     wrong = _disobeyed(record)
     if record.state != "ok" or wrong:
         raise NotObeyed(
-            "the parameter file was not obeyed by this MPI and was not written: "
+            "the parameter file was not written, because this MPI did not obey it: "
             + (wrong or f"{record.state}: {record.reason}")
         )
 

@@ -26,7 +26,7 @@ def remove(path: Path, force: bool = False) -> str:
     """
     text = read_text(path)
     if text is None:
-        raise UsageError(f"there is no file {path}")
+        raise UsageError(f"{path} does not exist; expected a file that autotune published")
     header = text.header
     if header is None:
         raise UsageError(f"{path} was not published by autotune; it is left as it is")
@@ -35,7 +35,7 @@ def remove(path: Path, force: bool = False) -> str:
     if text.edited:
         if not force:
             raise UsageError(_refusal(path, text, header))
-        words = f"; the edited file is kept as {keep_edited(path)}"
+        words = f"; the edited file was saved as {keep_edited(path)}"
     parts = split(text.main) if _keeps_others(header) else None
     try:
         done = _restore(path, backup) if parts is None else _take_out(path, parts, backup)
@@ -51,8 +51,8 @@ def _backup(path: Path, header: Header) -> Path | None:
         return None
     if not header.backup.endswith(BACKUP):
         raise WorkError(
-            f"the header of {path} names {header.backup!r} as its backup, which is none of "
-            f"autotune (FILE{BACKUP}); it is left as it is"
+            f"the header of {path} names {header.backup!r} as its backup, but autotune's "
+            f"backups are called FILE{BACKUP}; the file was not changed"
         )
     return path.with_name(header.backup)
 
@@ -71,10 +71,10 @@ def _refusal(path: Path, text: Text, header: Header) -> str:
     except AutotuneError:
         found = None
     return (
-        f"what autotune published in {path} was edited since; undoing would lose the changes.\n"
+        f"{path} was edited after autotune published it; undoing would lose the edits.\n"
         + (f"{found}.\n" if found is not None else "")
-        + "Undo the edit and give the command again, or give --force: it undoes the publication "
-        "all the same and keeps the edited file beside it."
+        + "Undo your edits and give the command again, or use --force: it removes what "
+        "was published all the same and saves the edited file beside it."
     )
 
 
@@ -103,8 +103,10 @@ def _take_out(path: Path, parts: Split, backup: Path | None) -> str:
         assert backup is not None
         backup.unlink()
         return f"restored {path} from {backup.name}"
-    done = f"took what autotune had published out of {path}; its other lines stay as they are now"
-    return done + (f" ({backup.name} has those of before)" if backup is not None and there else "")
+    done = f"removed what autotune had published from {path}; its other lines stay as they are"
+    return done + (
+        f" ({backup.name} has the lines from before)" if backup is not None and there else ""
+    )
 
 
 def _restore(path: Path, backup: Path | None) -> str:
@@ -113,7 +115,7 @@ def _restore(path: Path, backup: Path | None) -> str:
         path.unlink()
         return f"removed {path}"
     if not backup.is_file():
-        raise WorkError(f"the backup {backup} is gone; {path} is left as it is")
+        raise WorkError(f"the backup {backup} does not exist any more; {path} was not changed")
     put(path, Text(read(backup)))
     backup.unlink()
     return f"restored {path} from {backup.name}"

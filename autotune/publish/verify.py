@@ -55,10 +55,10 @@ def published_header(path: Path) -> Header:
     """The header of the file at ``path``; UsageError where autotune did not publish it."""
     text = read_text(path)
     if text is None:
-        raise UsageError(f"there is no file {path}")
+        raise UsageError(f"{path} does not exist; expected a file that autotune published")
     header = text.header
     if header is None:
-        raise UsageError(f"{path} was not published by autotune: it has no such header")
+        raise UsageError(f"{path} was not published by autotune: its header is missing")
     return header
 
 
@@ -80,10 +80,10 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
     """
     text = read_text(path)
     if text is None:
-        return FileState(path, False, "the file is gone")
+        return FileState(path, False, "the file does not exist any more")
     header = text.header
     if header is None:
-        return FileState(path, False, "what autotune had published is no longer in the file")
+        return FileState(path, False, "the file no longer contains what autotune published")
     if text.edited:
         return FileState(path, False, "the file was edited since it was published", header)
     here = series(prober.library)
@@ -94,7 +94,7 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
     except UsageError as problem:
         return FileState(path, False, f"refused: {problem}", header, refused=True)
     if not header.proven:
-        return FileState(path, None, f"cannot be seen ({header.probe})", header)
+        return FileState(path, None, f"not observable ({header.probe})", header)
     fmt = find(header.format)
     try:
         prober.check(fmt, header.content, _loading(path, text, header, prober))
@@ -102,22 +102,23 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
         return FileState(path, False, str(problem), header)
     why = f"{count(len(header.content.names), 'value')} in force"
     if not header.evidence.guarded:
-        why += f"; {UNGUARDED} and published on demand: not proven"
+        why += f"; {UNGUARDED} and published with --force: not proven"
     elif not header.evidence.proven:
-        why += "; published on demand: not proven"
+        why += "; published with --force: not proven"
     return FileState(path, True, why, header)
 
 
 def _other_mpi(header: Header, here: str) -> str:
     """What it is for, what is here, and how to name the one that it was measured with."""
-    words = f"it is for {header.mpi}; here is {here}"
+    words = f"it is for {header.mpi}, but this is {here}"
     place = header.evidence.mpi_bin
     if not place:
         return words
     # A distribution that has two families in one directory calls their launchers so.
     own = Path(place) / f"mpirun.{header.evidence.mpi_family}"
     return (
-        f"{words}.  It was measured with the one in {place}: --mpi {own if own.exists() else place}"
+        f"{words}.  It was measured with the library in {place}: --mpi "
+        f"{own if own.exists() else place}"
     )
 
 

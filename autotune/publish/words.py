@@ -41,8 +41,8 @@ def check_value(name: str, value: str) -> str:
     """``value`` if every format can say it literally; else UsageError naming the parameter."""
     if not _VALUE.fullmatch(value):
         raise UsageError(
-            f"{name} = {value!r} cannot be published: a value may have letters, digits and "
-            "_ . , : ^ + - = / @ % only (no blanks, quotes or shell signs), 1 to 500 of them"
+            f"{name} = {value!r} cannot be published; expected 1 to 500 letters, digits "
+            "and _ . , : ^ + - = / @ % (no blanks, quotes or shell characters)"
         )
     return value
 
@@ -51,8 +51,9 @@ def check_variable(name: str) -> str:
     """``name`` if it is an environment variable that may be published; else UsageError."""
     if not _VARIABLE.fullmatch(name) or runs_programs(name):
         raise UsageError(
-            f"the environment variable {name!r} cannot be published; expected capitals, digits and "
-            "_, and none that decides which programs run (PATH, LD_*, HOME, ...)"
+            f"the environment variable {name!r} cannot be published; expected capitals, "
+            "digits and _, and not a variable that decides which programs run (PATH, LD_*, "
+            "HOME, ...)"
         )
     return name
 

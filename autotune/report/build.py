@@ -11,10 +11,11 @@ from autotune.report.study import study_section
 from autotune.store import Store, Study
 
 GUIDE = (
-    "Gain is T default / T - 1, from interleaved pairs of runs on fresh data; the interval holds "
-    "the true gain with 95 % confidence, all looks at the data counted.  A run counts only when it "
-    "ended well, verified its result, was seen to have every requested parameter in force, and, "
-    "unless the guard was off, had the machine to itself."
+    "Gain is T_default / T - 1, from interleaved pairs of runs on fresh data. The "
+    "interval contains the true gain with 95 % confidence; all looks at the data "
+    "are accounted for. A run counts only if it ended without error, its result "
+    "was verified, every requested parameter was read back as in force, and, "
+    "unless the guard was off, no other program used the machine."
 )
 
 
@@ -22,7 +23,7 @@ def study_page(store: Store, study: Study) -> Page:
     """One study."""
     app = study.key.app
     return Page(
-        f"{app.name}: how it should be started",
+        f"{app.name}: the best way to start it",
         f"{study.key.mpi.family} {study.key.mpi.version}, {study.key.ranks} ranks, cluster "
         f"{study.key.cluster}",
         (study_section(store, study),),
@@ -37,7 +38,7 @@ def cluster_page(store: Store, name: str, dataset: str | None = None) -> Page:
     """
     sections = cluster_sections(store, name, dataset)
     title = f"MPI settings on {name}"
-    return Page(title, "What was measured, and what it gains", tuple(sections), _footer(store))
+    return Page(title, "Measurements and their gains", tuple(sections), _footer(store))
 
 
 def _footer(store: Store) -> str:

@@ -48,8 +48,8 @@ def cluster_sections(store: Store, name: str, dataset: str | None) -> list[Secti
     tables = TABLES.latest(name)
     if not studies and result is None and tables is None and dataset is None:
         raise UsageError(
-            f"there is no finished search on cluster {name} in {store.shown}, and no class-wide "
-            "result for it; see autotune studies"
+            f"cluster {name} has no finished search and no class-wide result in "
+            f"{store.shown}; autotune studies lists the studies"
         )
     sections = [_overview(store, studies)] if studies else []
     if result is not None:
@@ -100,17 +100,17 @@ def _overview(store: Store, studies: list[tuple[Study, Result]]) -> Section:
     columns = ("program", ">default", ">gain", ">95 % interval", "answer", ">runs", "study")
     figures = []
     if marks:
-        figures.append(dots("Proven gain of each program's own setting", "gain, %", marks))
+        figures.append(dots("Proven gain of each program with its own setting", "gain, %", marks))
     if groups:
         legend = "time / median time of the default"
         figures.append(boxes("Runs of the proofs", legend, groups, reference=1.0))
     proven = sum(result.status == "recommended" for _, result in studies)
     words = (
-        f"{proven} of {len(studies)} searches found a setting that is proven to be faster; in the "
-        "others the default stands or the question is open."
+        f"{proven} of {len(studies)} searches found a setting that is proven to be "
+        "faster; in the others the default is kept or nothing is decided."
     )
-    table = Table("Each program's own search", columns, tuple(rows))
-    return Section("What was measured", words=(words,), tables=(table,), figures=tuple(figures))
+    table = Table("Searches for single programs", columns, tuple(rows))
+    return Section("Measurements", words=(words,), tables=(table,), figures=tuple(figures))
 
 
 def _label(study: Study) -> str:
@@ -130,7 +130,7 @@ def classwide_section(result: ClasswideResult) -> Section:
     ends = f" ({known})" if known else ""
     said = {
         "recommended": f"One setting for all: {percent(result.gain)} on average{ends}.",
-        "keep_default": "One setting for all: the default stands.",
+        "keep_default": "One setting for all: keep the default.",
         "unproven": "One setting for all: chosen from recorded runs, not proven.",
         "unguarded": f"One setting for all: {UNGUARDED}, not proven.",
     }[result.status]
@@ -153,15 +153,15 @@ def classwide_section(result: ClasswideResult) -> Section:
     values = result.setting.to_json()
     words = [result.why] if result.why else []
     if result.margin is not None:
-        words.append(f"passed: shown not to be more than {100 * result.margin:g} % slower.")
+        words.append(f"passed: shown to be at most {100 * result.margin:g} % slower.")
     elif result.status == "recommended":
         words.append(
-            "Made by an earlier version, which did not show of every program that it is not "
-            "slower: not proven; make it again with autotune classwide."
+            "Made by an earlier version, which did not show for every program that it is "
+            "not slower: not proven; make it again with autotune classwide."
         )
     pruning = []
     if result.not_pruned:
-        pruning = [f"not pruned: {', '.join(result.not_pruned)} (not shown to act)"]
+        pruning = [f"not pruned: {', '.join(result.not_pruned)} (no effect shown)"]
     words.append(
         f"Chosen from {result.source} (method {result.method}); {result.mpi.get('name', '')} "
         f"{result.mpi.get('version', '')}, {result.date[:10]}, classwide:{result.id}."
@@ -210,7 +210,7 @@ def collectives_section(result: CollectiveResult) -> Section:
     sure = "are proven to be" if result.guarded else "look"
     said = (
         f"{proven} of {len(result.parts)} tables have entries that {sure} faster than "
-        f"what the library chooses by itself; {result.mpi['name']} {result.mpi['version']}, "
+        f"the library's own choice; {result.mpi['name']} {result.mpi['version']}, "
         f"{result.date[:10]}, collectives:{result.id}."
     )
     if not result.guarded:
@@ -228,7 +228,7 @@ def dataset_section(name: str) -> Section:
     if best:
         said = f"Parameters with a certain effect and their best levels: {short_setting(best)}."
     how = (
-        f"{found.origin}: {len(found.cells)} cells, {len(found.names)} parameters, one-way "
-        "analysis of variance at 99.9 %."
+        f"{found.origin}: {len(found.cells)} cells, {len(found.names)} parameters, "
+        "one-way analysis of variance at 99.9 % confidence."
     )
-    return Section("Means of levels", words=(how, said), figures=tuple(drawings))
+    return Section("Level means", words=(how, said), figures=tuple(drawings))

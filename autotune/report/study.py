@@ -60,18 +60,18 @@ def _words(study: Study, ledger: Ledger, result: Result | None) -> list[str]:
     words = []
     if values:
         words.append(
-            f"With the default it takes {seconds(statistics.median(values))} (median of "
-            f"{len(values)} runs)."
+            f"With the default, one run takes {seconds(statistics.median(values))} (median "
+            f"of {len(values)} runs)."
         )
     if result is not None:
         words.append(
-            f"{result.trials} settings were tried in {result.search_runs} search runs, then "
-            f"{result.confirmation_runs} confirmation runs compared the best with the default, "
-            f"interleaved, on fresh data.  Runs rejected because other programs used the machine: "
-            f"{result.runs_rejected}."
+            f"The search tried {result.trials} settings in {result.search_runs} runs. Then "
+            f"{result.confirmation_runs} confirmation runs compared the best ones with the "
+            f"default, interleaved, on fresh data. {result.runs_rejected} runs were "
+            "rejected because other programs used the machine."
         )
         if result.ended_by:
-            words.append(f"The search ended: {result.ended_by}.")
+            words.append(f"The search ended because of: {result.ended_by}.")
         words += map(result.names.within, result.evidence())
         if not result.guard:
             words.append(WHY_UNGUARDED)
@@ -80,8 +80,8 @@ def _words(study: Study, ledger: Ledger, result: Result | None) -> list[str]:
     loaded = sum(record.foreign_cpu_s > record.foreign_limit_s for record in counted)
     if loaded:
         words.append(
-            f"The guard was off: in {loaded} of the {len(counted)} runs that count, "
-            "other programs used the machine."
+            f"The guard was off: other programs used the machine in {loaded} of the "
+            f"{len(counted)} runs that count."
         )
     return words
 
@@ -91,7 +91,7 @@ def _copies(result: Result | None) -> list[Copy]:
         return []
     lines = [Copy("Setting", spelled(result.recommended.to_json()))]
     if result.mpirun:
-        lines.append(Copy("Start it so", result.mpirun))
+        lines.append(Copy("How to start it", result.mpirun))
     return lines
 
 
@@ -121,7 +121,7 @@ def _tables(ledger: Ledger, trials: list[Trial], result: Result | None) -> list[
     done = sorted((t for t in trials if t.estimate is not None), key=lambda t: t.estimate or 0.0)
     seen = tuple((t.key.replace(",", " "), f"{t.estimate:.3f}", t.state) for t in done[:SHOWN])
     if seen:
-        title = "Fastest settings of the search (time / time of the default; not a proof)"
+        title = "Fastest settings of the search (time / time of the default; this is not a proof)"
         made.append(Table(title, ("setting", ">time ratio", "state"), seen))
     return made
 
@@ -164,7 +164,7 @@ def course(ledger: Ledger, trials: list[Trial]) -> str:
     if not last:
         return ""
     points.append((float(searched), best))
-    title = "Best so far while searching (as seen, before the proof)"
+    title = "Best setting so far during the search (as measured, before the proof)"
     return steps({"best": points}, title, "search runs", "time / time of the default")
 
 

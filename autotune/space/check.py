@@ -60,7 +60,9 @@ def check_file(name: str, library: Library) -> Report:
     """
     file = find(KIND, name)
     if not library.params:
-        raise UsageError(f"{title(library)} does not list its parameters: nothing to check against")
+        raise UsageError(
+            f"{title(library)} does not list its parameters, so the space cannot be checked"
+        )
     definition, mistakes = read_with_mistakes(file)
     findings = [Finding("error", "", line) for line in mistakes]
     if definition is None:
@@ -114,7 +116,11 @@ def _values(keys: Keys, info: ParamInfo | None, where: str) -> Iterator[Finding]
     if keys.levels is None:
         yield Finding("error", f"{where}.levels", "no levels for this library")
     if keys.levels == ENUM and (info is None or not info.enum):
-        yield Finding("error", f"{where}.levels", 'the library enumerates nothing for "enum"')
+        yield Finding(
+            "error",
+            f"{where}.levels",
+            '"enum" needs a parameter with enumerated values; the library lists none',
+        )
     given: list[tuple[str, Value]] = []
     if keys.levels is not None and keys.levels != ENUM and divided(keys.levels) is None:
         given += [("levels", level) for level in parse_levels(keys.levels)]
@@ -150,7 +156,9 @@ def _words(definition: Definition, library: Library) -> Iterator[Finding]:
         for name, word in _compared(parse_expression(text)):
             if name in legal and word not in legal[name]:
                 known = ", ".join(sorted(legal[name])) or "numbers"
-                yield Finding("error", where, f"{word!r} is no value of {name}; it has {known}")
+                yield Finding(
+                    "error", where, f"{word!r} is not a value of {name}; expected {known}"
+                )
 
 
 def _is_for(definition: Definition, where: str, library: Library) -> bool:

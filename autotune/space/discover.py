@@ -50,7 +50,7 @@ def as_toml(infos: Iterable[ParamInfo], library: Library) -> str:
     """
     major = ".".join(str(part) for part in library.version_tuple[:2])
     lines = [
-        f"# Guessed from {title(library)}: look through the levels before you search with them.",
+        f"# Guessed from {title(library)}: check the levels before you search with them.",
         'description = ""',
         f'library = "{library.family}=={major}"' if major else f'library = "{library.family}"',
     ]
@@ -65,7 +65,7 @@ def _table(info: ParamInfo) -> list[str]:
     text = " ".join(info.help.split())
     table = [f"[parameters.{info.name}]"]
     if levels is None:
-        table = [f"# {table[0]}", "# levels = []   # nothing to guess from: write your own"]
+        table = [f"# {table[0]}", "# levels = []   # nothing to guess from: add your own"]
     else:
         table.append(f"levels = {json.dumps(levels)}")
     shortened = text if len(text) <= _WIDTH else text[: _WIDTH - 3] + "..."

@@ -101,7 +101,7 @@ class _Parser:
             column = tokens[_LONGEST].column
             raise ExpressionError(
                 f"expression {text[:40]!r}..., column {column}: longer than {_LONGEST} words; "
-                "write several constraints"
+                "split it into several constraints"
             )
         return [*tokens, _Token("end", "", end + 1)]
 

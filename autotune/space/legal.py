@@ -21,11 +21,11 @@ def illegal(value: Value, info: ParamInfo) -> str | None:
     if info.type == "string":
         return None
     if info.type == "bool":
-        return None if value in (0, 1) else f"{value} is no boolean"
+        return None if value in (0, 1) else f"{value} is not a boolean"
     if info.enum and not is_flags(info):
         return None if value in info.enum else f"{value} is not among {_values(info)}"
     if isinstance(value, float) and info.type != "double":
-        return f"{value} is no whole number"
+        return f"{value} is not a whole number"
     if value < 0 and info.type in ("unsigned", "size_t"):
         return f"{value} is negative"
     return None
@@ -36,7 +36,7 @@ def _illegal_word(word: str, info: ParamInfo) -> str | None:
         return None
     if info.enum:
         return f"{word!r} is not among {_values(info)}"
-    return f"{word!r} is no number, the library would read it as 0"
+    return f"{word!r} is not a number; the library would read it as 0"
 
 
 def _values(info: ParamInfo) -> str:

@@ -32,7 +32,7 @@ def parse_levels(spec: object) -> tuple[Value, ...]:
             raise UsageError(f"{spec!r} is not a range of levels; {_WAYS}")
         return levels
     if not isinstance(spec, list) or not spec:
-        raise UsageError(f"{spec!r} cannot be levels; {_WAYS}")
+        raise UsageError(f"{spec!r} is not a list of levels; {_WAYS}")
     found: dict[Value, None] = {}
     for item in spec:
         found.update(dict.fromkeys(_item(item)))
@@ -80,7 +80,7 @@ def _range(text: str) -> tuple[int, ...] | None:
     if sign == "*" and low < 1:
         raise UsageError(f"range {text!r}: a factor needs a start of at least 1, not {low}")
     if sign == "+" and (high - low) // step >= MOST_LEVELS:
-        raise UsageError(f"range {text!r} has more than {MOST_LEVELS} levels; take larger steps")
+        raise UsageError(f"range {text!r} has more than {MOST_LEVELS} levels; use larger steps")
     if sign == "+":
         return tuple(range(low, high + 1, step))
     levels = [low]

@@ -52,7 +52,9 @@ def _space(
 ) -> Space:
     for fact in facts:
         if fact not in FACTS:
-            raise UsageError(f"{fact!r} is no fact a space knows; facts are {', '.join(FACTS)}")
+            raise UsageError(
+                f"{fact!r} is not a fact that a space knows; facts are {', '.join(FACTS)}"
+            )
     definition = read_definition(file)
     told = {k: v for k, v in app_facts.items() if k in definition.app_facts}
     return resolve(definition, file.name, file.path, library, {**facts, **told})

@@ -24,7 +24,7 @@ def problems(definition: Definition) -> Iterator[str]:
     named = {*definition.parameters, *definition.derived}
     for name in definition.derived:
         if name in definition.parameters or name in facts:
-            yield f"derived.{name}: a parameter or a fact has that name already"
+            yield f"derived.{name}: a parameter or a fact has this name already; choose another"
     for where, text in expressions(definition):
         known, what = (named, "neither a parameter of this file nor a fact")
         if where.endswith(".levels"):
@@ -39,7 +39,7 @@ def problems(definition: Definition) -> Iterator[str]:
     yield from _workers(definition)
     for i, start in enumerate(definition.start):
         for name in sorted(Setting.parse(start.setting).keys() - definition.parameters.keys()):
-            yield f"start.{i}.setting: {name} is no parameter of this file"
+            yield f"start.{i}.setting: {name} is not a parameter of this file"
 
 
 def expressions(definition: Definition) -> list[tuple[str, str]]:
@@ -81,7 +81,7 @@ def _place(definition: Definition, where: str, name: str, facts: tuple[str, ...]
     if name in definition.derived or name in facts:
         return
     if name not in definition.parameters:
-        yield f"{where}: {{{name}}} is no parameter, derived value or fact of this file"
+        yield f"{where}: {{{name}}} is not a parameter, derived value or fact of this file"
     elif where.startswith("arguments.") and not _always_known(name, definition.parameters[name]):
         yield f"{where}: {{{name}}} has no value where it is unset; give it a default"
 

@@ -51,7 +51,7 @@ def plain_names(values: Mapping[str, Value]) -> tuple[Setting, dict[str, Target]
         name = placed or name
         if found.setdefault(name, value) != value:
             raise UsageError(
-                f"{given}={value} and {name}={found[name]} are one parameter with two values; "
+                f"{given}={value} and {name}={found[name]} set one parameter to two values; "
                 "keep one of them"
             )
     return Setting(found), targets
@@ -108,12 +108,12 @@ def _parameter(
 def _refuse(name: str, values: list[Value]) -> None:
     if runs_programs(name):
         raise UsageError(
-            f"the parameter {name} is refused in a setting: it decides which program, library or "
-            "file is used.\nPut it into the options of a cluster of your own "
-            "(configs/clusters/NAME.toml), where it is in force in every run."
+            f"the parameter {name} is refused in a setting: it decides which program, "
+            "library or file is used.\nPut it into the launch options of a cluster of your "
+            "own (configs/clusters/NAME.toml); it is then in force in every run."
         )
     if name in _OWN:
-        raise UsageError(f"{name} is given by autotune itself, to read settings back; leave it out")
+        raise UsageError(f"{name} is set by autotune itself to read settings back; leave it out")
     for value in values:
         check_value(name, value, "the setting")
 
@@ -123,7 +123,7 @@ def _target(name: str, library: Library) -> Target:
     usual = target_of(name)
     if usual == "resource":
         raise UsageError(
-            f"{name} is no parameter of this space; give the program's ranks (--ranks)"
+            f"{name} is not a parameter of this space; use --ranks for the number of ranks"
         )
     if usual != "mca" or name in library.params:
         return usual
@@ -131,7 +131,7 @@ def _target(name: str, library: Library) -> Target:
     kind = launcher.kind_of(name)
     if kind is None and not _VARIABLE.fullmatch(name):
         raise UsageError(
-            f"{name} is no parameter of {title(library)}, whose parameters are "
+            f"{name} is not a parameter of {title(library)}, whose parameters are "
             f"{launcher.parameter_names}"
         )
     return cast(Target, kind or "env")
@@ -149,11 +149,10 @@ def _refuse_mistyped(name: str, target: Target, library: Library, space: Space) 
     else:
         return
     variable = next(iter(adapter(library).variables({target: {name: ""}}, {})), name)
-    out = f"\nIf {name} is meant, give {variable}=VALUE: it is tried as it is."
+    out = f"\nIf {name} is right, write {variable}=VALUE: it is passed on unchecked."
     raise UsageError(
-        f"{name} is no parameter of space {space.name}, and {title(library)} does not list it; "
-        + hint
-        + (out if target == LIBRARY and variable != name else "")
+        f"{name} is not a parameter of space {space.name}, and {title(library)} does "
+        "not list it; " + hint + (out if target == LIBRARY and variable != name else "")
     )
 
 

@@ -51,8 +51,8 @@ def resolve(
     facts = dict(facts or {})
     if library and definition.library and not matches(definition.library, library):
         raise UsageError(
-            f"{origin}: space {name} is for {definition.library}, the MPI here is "
-            f"{title(library)}; choose another space or another MPI (--mpi)"
+            f"{origin}: space {name} is for {definition.library}, but the MPI library here "
+            f"is {title(library)}; choose another space (--space) or another MPI (--mpi)"
         )
     found = {
         canonical: _find(canonical, table, f"{origin}: parameters.{canonical}", library, facts)

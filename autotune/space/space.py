@@ -202,7 +202,7 @@ class Space:
                 found.append(f"{name}={value} {problem}")
         found += [f"{p.name} must be given" for p in self if not p.unset and p.name not in setting]
         broken = self.broken(self.canonical(setting))
-        return found + [f"breaks the rule {constraint}" for constraint in broken]
+        return found + [f"violates the constraint {constraint}" for constraint in broken]
 
     def is_valid(self, setting: Mapping[str, Value]) -> bool:
         """Whether a setting keeps to all conditions and constraints."""
@@ -242,8 +242,8 @@ class Space:
             if attempt >= _TRIES:
                 again = set().union(*(constraint.expr.names for constraint in broken))
         raise UsageError(
-            f"space {self.name}: no setting drawn at random keeps its rules; the last one broke "
-            f"{broken[0]}: loosen the constraints"
+            f"space {self.name}: no setting drawn at random satisfies the constraints; the "
+            f"last one violated {broken[0]}: relax the constraints"
         )
 
     def _draw(self, name: str, rng: np.random.Generator) -> Value | None:
@@ -263,11 +263,11 @@ class Space:
 
     def _unknown(self, name: str) -> str:
         if name in self.derived:
-            return f"{name} is not set, it follows: {name} = {self.derived[name]}"
+            return f"{name} cannot be set, it is derived: {name} = {self.derived[name]}"
         if name in self.absent:
             return f"{name} cannot be used here: {self.absent[name]}"
         if name in self.aliases:
             return f"{name} is called {self.aliases[name]} here"
         near = difflib.get_close_matches(name, self.names, n=2, cutoff=0.6)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        return f"{name} is no parameter of space {self.name}{hint}"
+        return f"{name} is not a parameter of space {self.name}{hint}"

@@ -84,9 +84,10 @@ def check_value(name: str, value: object, origin: str) -> None:
     text = str(value)
     if not _VALUE.fullmatch(text) or _FILE_VALUE.search(text):
         raise UsageError(
-            f"{origin}: the value {text[:80]!r} of {name} is refused: from there a value may have "
-            "letters, digits and _ . , : ^ + - = @ % only, 1 to 500 of them, and names no file "
-            "(no /, no file=).\nGive the setting on the command line if it is meant."
+            f"{origin}: the value {text[:80]!r} of {name} is refused: from such a source a "
+            "value may have letters, digits and _ . , : ^ + - = @ % only, 1 to 500 of "
+            "them, and may not name a file (no /, no file=).\nIf you want it, give the "
+            "setting on the command line."
         )
 
 
@@ -128,10 +129,10 @@ def check_config_name(kind: str, name: str, origin: str) -> str:
     for part in name.split("+") if kind == "spaces" else [name]:
         if part.strip() not in known:
             raise UsageError(
-                f"{origin}: names the {kind.removesuffix('s')} {part!r}, which is not known here "
-                f"(there are: {', '.join(known) or 'none'}); a path is not taken from there.\nIf "
-                f"you trust it, put its file into configs/{kind} of this directory, or into "
-                f"{user_config() / kind} to be found from anywhere."
+                f"{origin}: names the {kind.removesuffix('s')} {part!r}, which is not known "
+                f"here (known: {', '.join(known) or 'none'}); a path is not accepted from such "
+                f"a source.\nIf you trust it, put its file into configs/{kind} of this "
+                f"directory, or into {user_config() / kind} to be found from anywhere."
             )
     return name
 
@@ -190,7 +191,8 @@ def check_groups(
             if group not in known.get(name, ()):
                 where = "an environment variable" if group == "env" else f"{group} parameter"
                 raise UsageError(
-                    f"{origin}: {name} stands in no space here as {where}: only parameters of "
-                    "spaces that are shipped or your own are taken from there.\nIf you trust it, "
-                    "name a space file that has it (--space FILE), or put one into configs/spaces."
+                    f"{origin}: no space known here has {name} as {where}; from such a source only "
+                    "parameters of the shipped spaces and of your own are accepted.\nIf you trust "
+                    "it, name a space file that has it (--space FILE), or put one into "
+                    "configs/spaces."
                 )

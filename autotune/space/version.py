@@ -46,7 +46,8 @@ def parse(spec: str) -> tuple[str, list[tuple[str, tuple[int, ...]]]]:
     match = _SPEC.fullmatch(spec)
     if match is None:
         raise UsageError(
-            f"{spec!r} names no MPI library; expected openmpi, openmpi<5, openmpi>=4.1,<5 or such"
+            f"{spec!r} does not name an MPI library; expected for example openmpi, "
+            "openmpi<5 or openmpi>=4.1,<5"
         )
     bounds = [
         (sign, tuple(int(part) for part in number.split(".")))

@@ -45,8 +45,8 @@ class Argument:
             found = value(match[1])
             if found is None:
                 raise UsageError(
-                    f"the program's argument {self.template!r} needs {match[1]}, which is not "
-                    "known here: give it a value or a default"
+                    f"the program's argument {self.template!r} needs {match[1]}, which has no "
+                    "value here; give it a value or a default"
                 )
             return str(found)
 
@@ -61,9 +61,12 @@ def read_template(text: str) -> Argument:
     except ValueError as problem:
         raise UsageError(f"{text!r} cannot be split into words: {problem}") from None
     if not words:
-        raise UsageError("no words; expected something like '--block {block}'")
+        raise UsageError("the text is empty; expected something like '--block {block}'")
     if re.search(r"[{}]", _PLACE.sub("", text)):
-        raise UsageError(f"{text!r} has a brace that is no place; a place is written {{name}}")
+        raise UsageError(
+            f"{text!r} has a brace that is not part of a placeholder; a placeholder is "
+            "written {name}"
+        )
     return Argument(text)
 
 

@@ -84,7 +84,10 @@ def _warnings(n: int, rank: int, cut: int) -> tuple[str, ...]:
     found = []
     if rank == 0:
         runs = "1 run" if n == 1 else f"{n} runs"
-        found.append(f"only {runs}: too few for an interval of the promised level")
+        found.append(f"only {runs}: too few for an interval at the promised confidence level")
     if cut:
-        found.append(f"{cut} of {n} runs were ended by the time limit and took longer than shown")
+        found.append(
+            f"{cut} of {n} runs were ended by the time limit; their true times are longer "
+            "than shown"
+        )
     return tuple(found)

@@ -81,8 +81,8 @@ def checked(values: Values, what: str) -> Floats:
     wrong = np.flatnonzero(~np.isfinite(array) | (array < 0))
     if wrong.size:
         raise WorkError(
-            f"{what}: run {int(wrong[0]) + 1} has the time {array[wrong[0]]}, expected a finite "
-            "number of seconds that is not negative; check --metric."
+            f"{what}: run {int(wrong[0]) + 1} has the time {array[wrong[0]]}; expected a "
+            "finite number of seconds, 0 or more; check --metric."
         )
     return array
 

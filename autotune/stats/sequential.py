@@ -179,7 +179,7 @@ class Plan:
         if seen.verdict == "worse":
             return Decision("worse", "the interval lies below 0", seen, None)
         if seen.verdict == "equivalent":
-            return Decision("equivalent", "no difference worth naming", seen, None)
+            return Decision("equivalent", "no relevant difference", seen, None)
         if seen.interval and seen.hi < self.min_gain:
             why = f"a gain of {100 * self.min_gain:g} % is ruled out"
             return Decision("futile", why, seen, None)

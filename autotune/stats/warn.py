@@ -28,13 +28,14 @@ def run_warnings(values: Floats, *, resolution: float, min_time: float) -> list[
     found = []
     if median < min_time:
         found.append(
-            f"the run is too short ({median:.3g} s, below {min_time:g} s): start-up and the clock "
-            "weigh too much; use a longer input"
+            f"the run is too short ({median:.3g} s, below {min_time:g} s): start-up and "
+            "the clock's resolution dominate; use a longer input"
         )
     if resolution > COARSE * median:
         found.append(
-            f"the metric moves in steps of {resolution:g} s, {_share(resolution, median)} of the "
-            "run: smaller differences cannot be seen; use a longer input or the wall time"
+            f"the metric has a resolution of {resolution:g} s, "
+            f"{_share(resolution, median)} of the run: smaller differences cannot be seen; "
+            "use a longer input or the wall time"
         )
     if values.size < 3 or median <= 0:
         return found
@@ -42,20 +43,20 @@ def run_warnings(values: Floats, *, resolution: float, min_time: float) -> list[
     modes = _two_groups(values)
     if modes is not None:
         found.append(
-            f"two groups of runs, near {modes[0]:.4g} s and {modes[1]:.4g} s: something switches "
-            "between runs (placement, clock frequency, another process)"
+            f"the runs form two groups, near {modes[0]:.4g} s and {modes[1]:.4g} s: "
+            "something changes between runs (placement, clock frequency, another process)"
         )
     elif spread > SPREAD * median:
         found.append(
-            f"the runs scatter by {spread / median:.0%} around the median: small gains cannot be "
-            "told from chance"
+            f"the runs scatter by {spread / median:.0%} around the median: small gains "
+            "cannot be told from noise"
         )
     if modes is None:
         far = np.abs(values - median) > max(_OUTLIER * spread, 0.02 * median, 1.5 * resolution)
         if far.any():
             worst = float(values[np.argmax(np.abs(values - median))])
             found.append(
-                f"{int(far.sum())} of {values.size} runs lie far from the rest (the farthest took "
+                f"{int(far.sum())} of {values.size} runs are outliers (the slowest took "
                 f"{worst / median:.2g}x the median)"
             )
     return found
@@ -68,9 +69,9 @@ def comparison_warnings(ratios: LogRatios, interval: bool, min_gain: float) -> t
         found.append(f"too few blocks ({ratios.n}) for an interval")
     if ratios.coarseness > min_gain / 2:
         found.append(
-            f"the metric is too coarse: its steps of {ratios.resolution:g} s are "
-            f"{ratios.coarseness:.1%} of the run, differences below that count as ties; use a "
-            "longer input or the wall time"
+            f"the metric is too coarse: its resolution of {ratios.resolution:g} s is "
+            f"{ratios.coarseness:.1%} of the run, and smaller differences count as ties; "
+            "use a longer input or the wall time"
         )
     if 2 * ratios.ties > ratios.n:
         found.append(f"{ratios.ties} of {ratios.n} blocks are ties")

@@ -24,15 +24,11 @@ def comparison_words(c: Comparison) -> str:
     span = f"{_level(c)} {_span(c.lo, c.hi)}, {blocks}"
     if c.lo > 0:
         least = "at least " if c.bound == "at least" else ""
-        small = (
-            ""
-            if c.verdict == "better"
-            else f", not clearly the {_percent(c.min_gain)} worth naming"
-        )
+        small = "" if c.verdict == "better" else f", not clearly at least {_percent(c.min_gain)}"
         return f"{least}{_percent(c.gain)} faster, {span}{small}"
     head = "not decided"
     if c.verdict == "equivalent":
-        head = "no difference worth naming"
+        head = "no relevant difference"
     elif c.hi < c.min_gain:
         head = f"no gain of {_percent(c.min_gain)} or more"
     return f"{head}: {_gain(c)}, {span}"

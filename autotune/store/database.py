@@ -58,8 +58,8 @@ class Database:
             yield
         except IntegrityError as error:
             raise UsageError(
-                f"the results database {self.shown} refuses what would not fit together (a study "
-                f"or trial that does not exist, a number given twice): {_words(error)}"
+                f"the results database {self.shown} rejects inconsistent data (a study or "
+                f"trial that does not exist, a number given twice): {_words(error)}"
             ) from error
         except (SQLAlchemyError, sqlite3.Error, OSError) as error:
             words = _words(error)

@@ -87,8 +87,8 @@ class Sqlite:
             raw.close()
         if mode != "wal":
             raise UsageError(
-                f"the file system of {self.path} does not support SQLite's write-ahead mode; put "
-                "the results database on a local disk (--store PATH or $AUTOTUNE_STORE)"
+                f"the file system of {self.path} does not support SQLite's write-ahead log; "
+                "put the results database on a local disk (--store PATH or $AUTOTUNE_STORE)"
             )
 
     def now(self) -> str:
@@ -101,8 +101,9 @@ class Sqlite:
         where = f"the results database {self.path}"
         if "locked" in message:
             return WorkError(
-                f"{where} is locked by another process for more than {self.busy_timeout_s:g} s; "
-                "end that process (fuser -v shows it) or wait, and give the same command again"
+                f"{where} has been locked by another process for more than "
+                f"{self.busy_timeout_s:g} s; end that process (fuser -v shows it) or wait, and "
+                "give the same command again"
             )
         if "readonly" in message or "unable to open" in message:
             return UsageError(
@@ -111,13 +112,13 @@ class Sqlite:
             )
         if "disk is full" in message:
             return WorkError(
-                f"{where} cannot grow, its disk is full; make room and give the same command "
-                "again: everything stored so far is safe"
+                f"{where} cannot grow because its disk is full; free some space and give the "
+                "same command again: everything stored so far is safe"
             )
         if "malformed" in message or "not a database" in message:
             return WorkError(
-                f"{where} is damaged ({message}); keep the file, try `sqlite3 {self.path} .recover`"
-                ", or go on with another one (--store PATH)"
+                f"{where} is damaged ({message}); keep the file, try `sqlite3 {self.path} "
+                ".recover`, or continue with another one (--store PATH)"
             )
         return None
 
@@ -167,13 +168,13 @@ class Postgresql:
     def explain(self, message: str) -> AutotuneError | None:
         if "permission denied" in message or "no schema has been selected" in message:
             return UsageError(
-                f"PostgreSQL does not permit it: {message}; the user needs USAGE on the schema and "
-                "SELECT on the tables to read, INSERT and UPDATE on them and USAGE on the "
-                "sequences to write, CREATE on the schema to make or move the tables"
+                f"PostgreSQL does not permit it: {message}; the user needs USAGE on the "
+                "schema; SELECT on the tables to read; INSERT and UPDATE on them and USAGE on "
+                "the sequences to write; CREATE on the schema to create or migrate the tables"
             )
         if "connection" in message or "could not translate host" in message:
             return UsageError(
-                f"the PostgreSQL server does not answer or does not let us in: {message}; check "
+                f"the PostgreSQL server does not answer or refuses access: {message}; check "
                 "host, port, database, user and password of --store or $AUTOTUNE_STORE"
             )
         return None

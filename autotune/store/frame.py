@@ -32,7 +32,7 @@ def runs_frame(store: Store, study_id: int, output: bool = False) -> pd.DataFram
     columns = store.run_columns(study_id, output)
     count = len(columns["run"])
     if not count:
-        raise UsageError(f"study {study_id} has no runs yet, there is nothing to tabulate")
+        raise UsageError(f"study {study_id} has no runs yet, so there is nothing to export")
     of_runs = [{} if trial is None else settings[trial] for trial in columns.pop("trial_id")]
     data: dict[str, Any] = {name: [value] * count for name, value in described.items()} | columns
     for name in ("trial", "block", "position", *INTEGERS):

@@ -74,8 +74,9 @@ def _bad_url(text: str) -> str:
 def _sqlite_url(url: URL) -> Location:
     if not url.database or url.database == ":memory:" or url.query or url.host:
         raise UsageError(
-            f"{url.render_as_string(hide_password=True)} names no file; expected sqlite:///PATH "
-            "(four slashes for an absolute one) without options, because results are to be kept"
+            f"{url.render_as_string(hide_password=True)} does not name a file; expected "
+            "sqlite:///PATH (four slashes for an absolute one) without options, because "
+            "results have to be stored permanently"
         )
     return _file(Path(url.database))
 
@@ -101,12 +102,12 @@ def prepare_file(path: Path) -> None:
         _create(path)
         if path.is_dir():
             raise UsageError(
-                f"{where} is a directory; name a file in it, such as {path}/results.db"
+                f"{where} is a directory; give a file in it, such as {path}/results.db"
             )
         with path.open("r+b") as file:
             head = file.read(len(_MAGIC))
     except (FileExistsError, NotADirectoryError) as error:
-        raise UsageError(f"{where}: {error.filename} is no directory; {_ELSEWHERE}") from None
+        raise UsageError(f"{where}: {error.filename} is not a directory; {_ELSEWHERE}") from None
     except OSError as error:
         raise UsageError(
             f"{where} cannot be opened for writing: {error.strerror}: {error.filename}; make it "
@@ -116,8 +117,8 @@ def prepare_file(path: Path) -> None:
         raise UsageError(f"{where} is not a SQLite database; nothing was changed: {_ELSEWHERE}")
     if not os.access(path.parent, os.W_OK, effective_ids=True):
         raise UsageError(
-            f"the directory of {where} cannot be written, and SQLite keeps its log beside the "
-            f"file; make it writable or {_ELSEWHERE}"
+            f"the directory of {where} cannot be written, but SQLite writes its log there; "
+            f"make it writable or {_ELSEWHERE}"
         )
 
 
@@ -156,7 +157,8 @@ def refuse_network(path: Path, kind: str | None) -> None:
     """SQLite's locks and its shared memory do not work there: databases were lost that way."""
     if kind is not None:
         raise UsageError(
-            f"the results database {path} would lie on a network file system ({kind}), where "
-            f"SQLite files get damaged; use a local disk (--store PATH or ${VARIABLE}), or "
-            "PostgreSQL where several nodes write (--store postgresql://USER:PASSWORD@HOST/DATABASE)"
+            f"the results database {path} would be on a network file system ({kind}), "
+            "where SQLite files get damaged; use a local disk (--store PATH or "
+            f"${VARIABLE}), or PostgreSQL if several nodes write (--store "
+            "postgresql://USER:PASSWORD@HOST/DATABASE)"
         )

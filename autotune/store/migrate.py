@@ -144,9 +144,9 @@ def _version(connection: Connection, database: Database, schema: Schema) -> int 
     foreign = tables & set(metadata.tables) if database.dialect.shares_database else tables
     if foreign:
         raise UsageError(
-            f"{database.shown} is a database of another program (it has the tables "
-            f"{', '.join(sorted(foreign)[:5])}); nothing was changed.  Choose another place "
-            "with --store or $AUTOTUNE_STORE"
+            f"{database.shown} belongs to another program (it has the tables "
+            f"{', '.join(sorted(foreign)[:5])}); nothing was changed.  Choose another "
+            "database with --store or $AUTOTUNE_STORE"
         )
     return None
 
@@ -154,15 +154,16 @@ def _version(connection: Connection, database: Database, schema: Schema) -> int 
 def _checked(version: int, database: Database, schema: Schema) -> int:
     if version > schema.version:
         raise UsageError(
-            f"{database.shown} has schema version {version}, this autotune knows versions up "
-            f"to {schema.version}; nothing was changed.  Update autotune (pip install -U "
-            f"{PRODUCT}) or choose another database with --store"
+            f"{database.shown} has schema version {version}, but this autotune supports "
+            f"versions up to {schema.version}; nothing was changed.  Update autotune (pip "
+            f"install -U {PRODUCT}) or choose another database with --store"
         )
     missing = [v for v in range(version + 1, schema.version + 1) if v not in schema.steps]
     if missing:
         raise UsageError(
-            f"{database.shown} has schema version {version}, from which this autotune cannot move "
-            f"to {schema.version}; nothing was changed.  Choose another database with --store"
+            f"{database.shown} has schema version {version}, which this autotune cannot "
+            f"migrate to {schema.version}; nothing was changed.  Choose another database "
+            "with --store"
         )
     return version
 

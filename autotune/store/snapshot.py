@@ -51,8 +51,9 @@ def snapshot(path: Path) -> Path:
     except OSError as problem:
         shutil.rmtree(folder, ignore_errors=True)
         raise WorkError(
-            f"the results database {path} cannot be written, and no copy of it can be made to "
-            f"read: {problem.strerror}: {folder}; make room there, or name another place (TMPDIR)"
+            f"the results database {path} is read-only, and no copy of it can be made to "
+            f"read: {problem.strerror}: {folder}; free some space there, or set TMPDIR to "
+            "another directory"
         ) from None
     copy.chmod(0o600)
     return copy

@@ -61,8 +61,8 @@ class Store(Shared):
         path = locate(None if place is None else str(place)).path
         if named and path is not None and not path.exists():
             raise UsageError(
-                f"there is no results database {path}; check --store (or ${VARIABLE}).  A search "
-                "makes one"
+                f"the results database {path} does not exist; check --store (or ${VARIABLE}).  "
+                "A search creates it"
             )
         return cls.open(place)
 

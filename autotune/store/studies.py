@@ -203,7 +203,7 @@ def find(connection: Connection, text: str) -> Study:
         return to_study(found[0])
     ids = {row.id for row in found}
     listed = [summary for summary in summaries(connection) if not ids or summary.id in ids]
-    problem = f"{clean(text)!r} fits {len(ids)} studies" if ids else f"no study {clean(text)!r}"
+    problem = f"{clean(text)!r} matches {len(ids)} studies" if ids else f"no study {clean(text)!r}"
     raise UsageError(
         f"{problem}; expected an id or at least 4 characters of a hash.{_list(listed)}"
     )

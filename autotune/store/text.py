@@ -65,6 +65,7 @@ def load_object(text: str | None) -> dict[str, Any]:
 def damaged(why: str) -> WorkError:
     """The error of a row that autotune did not write."""
     return WorkError(
-        f"a row of this results database is damaged ({why}); somebody else wrote to it, or its "
-        "disk is bad.  Use a copy from before, or another database (--store)"
+        f"a row of this results database is damaged ({why}); somebody else wrote to "
+        "it, or its disk is faulty.  Restore a copy from before, or use another "
+        "database (--store)"
     )

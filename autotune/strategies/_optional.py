@@ -19,5 +19,6 @@ def need(strategy: str, packages: Sequence[str]) -> None:
     if absent:
         raise UsageError(
             f"strategy {strategy} needs {' and '.join(absent)}, which is not installed: "
-            f"pip install {' '.join(absent)}, or take another strategy (auto needs nothing more)"
+            f"pip install {' '.join(absent)}, or choose another strategy (auto needs "
+            "nothing more)"
         )

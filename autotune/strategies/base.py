@@ -41,7 +41,7 @@ class Observation:
 
     def __post_init__(self) -> None:
         if self.state not in STATES:
-            raise ValueError(f"state {self.state!r} is none of {STATES}")
+            raise ValueError(f"state {self.state!r} is not known; expected one of {STATES}")
 
     @property
     def fitness(self) -> float:

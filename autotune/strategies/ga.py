@@ -92,7 +92,7 @@ class GASampler(BaseSampler):
         """A uniform choice, for parameters outside the population's space."""
         if not isinstance(param_distribution, CategoricalDistribution):
             raise UsageError(
-                f"parameter {param_name}: the genetic search handles categorical ones only"
+                f"parameter {param_name}: the genetic algorithm handles categorical parameters only"
             )
         choices = param_distribution.choices
         return choices[int(self._rng.integers(len(choices)))]

@@ -88,7 +88,7 @@ def hint(word: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(word, names, n=2, cutoff=0.5)
     guess = f"; did you mean {' or '.join(near)}?" if near else ""
-    return f"{guess} (there are: {', '.join(names)})" if names else " (there are none)"
+    return f"{guess} (known: {', '.join(names)})" if names else " (it has none)"
 
 
 def _unknown_option(owner: str, name: str, options: Mapping[str, Option]) -> str:

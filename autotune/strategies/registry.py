@@ -58,11 +58,11 @@ def find(name: str) -> type[Strategy]:
     if name in _STRATEGIES:
         return _STRATEGIES[name]
     if name not in _installed():
-        raise UsageError(f"there is no strategy {name!r}{hint(name, names())}")
+        raise UsageError(f"strategy {name!r} is not known{hint(name, names())}")
     found = extension(GROUP, name, Strategy)  # type: ignore[type-abstract]
     if found.name != name:
         raise UsageError(
-            f"the entry point {name} of the group {GROUP} has a strategy of the name "
+            f"the entry point {name} of the group {GROUP} has a strategy called "
             f"{found.name!r}; expected the same name"
         )
     return found

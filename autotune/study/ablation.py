@@ -24,8 +24,8 @@ LEAST_BLOCKS = 4
 MISSED_SHARE = 0.85
 """7 of 8 blocks: by chance in 3.5 % of the cases."""
 
-SPENT = "the budget does not hold the runs that taking parameters out needs"
-ROUNDS_USED = f"{MAX_ROUNDS} rounds of taking parameters out were not enough"
+SPENT = "the budget does not hold the runs of the ablation (taking parameters out)"
+ROUNDS_USED = f"{MAX_ROUNDS} rounds of the ablation (taking parameters out) were not enough"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Ablation:
                 return Slimmed(setting)
             if not (self._begun(name) or self.search.budget.affords(runs + reserve)):
                 return Slimmed(setting, SPENT)
-            self.search.watch(PhaseStarted("prune", "taking parameters out", runs))
+            self.search.watch(PhaseStarted("prune", "ablation: taking parameters out", runs))
             blocks = Blocks(self.bench, name, [setting, *rivals], self.seed, self.search.limit_s)
             try:
                 blocks.ensure(count)

@@ -135,9 +135,9 @@ class MachineBench:
                 break
         if setting == DEFAULT:
             raise MachineBusy(
-                f"machine too busy: {self._disturbed()} runs in a row were disturbed; the last: "
-                f"{entry.record.reason}.\nNothing is lost.  Stop the other work, or wait, and give "
-                "the same command again to continue."
+                f"machine too busy: {self._disturbed()} runs in a row were disturbed; the "
+                f"last: {entry.record.reason}.\nNothing is lost. Stop the other work, or wait; "
+                "then the same command continues."
             )
         # Is it the machine or the setting?  The default tells; it raises where it is the machine.
         self.run(DEFAULT, DEFAULT_PHASE)
@@ -216,7 +216,7 @@ class MachineBench:
             self.watch(Note(too_long))
 
     def _wait(self, record: RunRecord, quiet_s: float) -> None:
-        self.watch(Waiting(f"run rejected: {record.reason}; waiting for a quiet machine"))
+        self.watch(Waiting(f"run rejected: {record.reason}; waiting until the machine is quiet"))
         began = time.monotonic()
         quiet = self.quiet(self.patience_s, quiet_s=quiet_s).quiet
         self._waited_in_vain = 0 if quiet else self._waited_in_vain + 1

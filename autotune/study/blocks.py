@@ -101,10 +101,9 @@ class Blocks:
                 return
         entry = self.bench.ledger.blocks(self.phase)[number][self.reference.key]
         raise WorkError(
-            f"the reference ({self.reference.key}) itself fails ({entry.record.reason}); "
-            f"{_REPEATS} attempts of one block "
-            "ended so.  What was measured is kept; the same command continues."
-            f"{failure_words(entry.record)}"
+            f"the reference ({self.reference.key}) failed ({entry.record.reason}) in "
+            f"{_REPEATS} attempts of one block. What was measured is stored; the same "
+            f"command continues.{failure_words(entry.record)}"
         )
 
     def _lacks(self, number: int, setting: Setting) -> bool:

@@ -77,8 +77,9 @@ class StoreBook:
                 if wrong:
                     raise WorkError(
                         f"trial {trial.number} of study {self.study.hash[:12]} in the results "
-                        f"database was not made by its strategy: {name} = {value!r:.80} {wrong}.  "
-                        "Nothing of it was launched; somebody else writes to this database"
+                        f"database was not proposed by its strategy: {name} = {value!r:.80} "
+                        f"{wrong}.  Nothing of it was run.  Somebody else writes to this database: "
+                        "use another one (--store)"
                     )
 
     def refresh(self) -> bool:

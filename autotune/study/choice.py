@@ -28,8 +28,8 @@ def as_begun(
         return target
     watch(
         Note(
-            "this study was begun when the last figure of a run counted, and goes on so; "
-            "--metric-choice max begins another"
+            "this study was begun when the last match of --metric counted, and continues "
+            "so; --metric-choice max begins another study"
         )
     )
     return before
@@ -38,8 +38,9 @@ def as_begun(
 def several_words(count: int) -> str:
     """What to say of a run in which the figure was found so often, where nobody chose."""
     return (
-        f"--metric was found {count} times in one run (every rank prints it, or every step): the "
-        "largest counts; --metric-choice last, first, sum or mean counts another"
+        f"--metric matched {count} times in one run (every rank or every step prints "
+        "it); the largest value counts; --metric-choice last, first, sum or mean "
+        "selects another"
     )
 
 
@@ -52,7 +53,7 @@ def too_long_words(record: RunRecord, choice: MetricChoice | None) -> str:
     if figure is None or choice == "sum" or figure <= 1.5 * wall:
         return ""
     return (
-        f"--metric found {figure:g} in a run of {seconds(wall)}: it is read as seconds, and the "
-        "smaller is the better.  Of ms or us gains are right and times are not; a rate (Gflop/s) "
-        "cannot be used"
+        f"--metric found {figure:g} in a run of {seconds(wall)}. It is read as "
+        "seconds, and smaller is better. If it is in ms or us, gains are right and "
+        "times are not; a rate (Gflop/s) cannot be used"
     )

@@ -213,8 +213,8 @@ def _no_pair(request: ComparisonRequest, warm: Entry | None) -> str:
     if warm and warm.censored:
         took = "; the first run of A had not ended by then"
     return (
-        f"the budget ({' and '.join(bounds)}) ended before one pair was measured{took}.\n"
-        "Give more; what was measured is kept."
+        f"the budget ({' and '.join(bounds)}) was spent before one pair was "
+        f"measured{took}.\nGive a larger one; what was measured is stored."
     )
 
 
@@ -269,7 +269,7 @@ def _same(blocks: Blocks, second: Setting) -> str:
     if one is None or other is None:
         return ""
     idle = idle_difference(blocks.reference, second, [one.record], [other.record])
-    return f"B does what A does: {'; '.join(idle)}" if idle else ""
+    return f"B has the same effect as A: {'; '.join(idle)}" if idle else ""
 
 
 def _failure(tried: list[Entry], ranks_seen: bool) -> str:
@@ -284,6 +284,6 @@ def _failure(tried: list[Entry], ranks_seen: bool) -> str:
         started = record.world_size is not None
     fast = "does not run" if started else "does not start"
     return (
-        f"B {fast}: {record.state}: {record.reason} (all {len(tried)} of its runs, the first after "
-        f"{seconds(record.wall_s)})"
+        f"B {fast}: {record.state}: {record.reason} (in all its {len(tried)} runs, the "
+        f"first after {seconds(record.wall_s)})"
     )

@@ -67,9 +67,10 @@ class Request:
         if len(self.space) == 0:
             absent = "".join(f"\n  {name}: {why}" for name, why in self.space.absent.items())
             raise UsageError(
-                f"space {self.space.name} has nothing that can vary with "
+                f"space {self.space.name} has no parameter that can vary with "
                 f"{self.target.library.family} {self.target.library.version} on cluster "
-                f"{self.target.cluster.name}; choose another (--space, autotune space list){absent}"
+                f"{self.target.cluster.name}; choose another (--space, autotune space "
+                f"list){absent}"
             )
 
     @property

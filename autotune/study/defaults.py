@@ -87,15 +87,15 @@ class Defaults:
         plan, entries = self.plan, self.bench.ledger.entries
         asked = asked_time(plan.budget_s or 0)
         needed = (
-            f"A search needs at least {plan.least_runs} runs (warming up, the default, one setting "
-            "and its proof)"
+            f"A search needs at least {plan.least_runs} runs (warm-up, the default, one "
+            "setting and its proof)"
         )
         first = [e.record.wall_s for e in entries if e.kind == WARMUP and e.record.valid]
         if not first:
             rejected = sum(entry.rejected for entry in entries)
             why = f" ({count(rejected, 'run')} rejected for foreign load)" if rejected else ""
             return (
-                f"the budget of {asked} ended before the default had run once{why}.\n"
+                f"the budget of {asked} was spent before the default had run once{why}.\n"
                 f"{needed}.\n{_REMEDY}"
             )
         return (
@@ -109,22 +109,22 @@ class Defaults:
         if self.plan.budget_s is not None and self.plan.budget_s < least:
             run_s = self.budget.cost_s(1)
             raise BudgetTooSmall(
-                f"a budget of {asked_time(self.plan.budget_s)} cannot hold a search here: one run "
-                f"takes about {seconds(run_s)}, and at least {self.plan.least_runs} are needed "
-                "(warming up, the default, one setting and its proof): about "
+                f"a budget of {asked_time(self.plan.budget_s)} cannot hold a search here: one "
+                f"run takes about {seconds(run_s)}, and at least {self.plan.least_runs} are "
+                "needed (warm-up, the default, one setting and its proof): about "
                 f"{seconds(least)}.\n{_REMEDY}"
             )
 
 
 _REMEDY = (
-    "Give more (--budget), or a smaller input (--input).  Nothing is lost: the same command with a "
-    "larger budget goes on."
+    "Give a larger --budget, or a smaller --input. Nothing is lost: the same "
+    "command with a larger budget continues."
 )
 
 
 def _default_fails(record: RunRecord) -> str:
     return (
-        f"the program does not run with the default setting: {record.state}: {record.reason}.\n"
-        "Nothing can be compared with it.  The command was:\n"
-        f"  {shlex.join(record.command)}{failure_words(record)}"
+        f"the program does not run with the default setting: {record.state}: "
+        f"{record.reason}.\nWithout the default nothing can be compared. The command "
+        f"was:\n  {shlex.join(record.command)}{failure_words(record)}"
     )

@@ -22,5 +22,8 @@ def parse_duration(text: str, where: str = "") -> float:
         total += float(match[1]) * _UNIT[match[2]]
         rest = rest[match.end() :]
     if rest or not 0 < total < math.inf:
-        raise UsageError(f"{where}{text!r} is not a time; expected something like 90s, 10m, 1h30m")
+        raise UsageError(
+            f"{where}{text!r} is not a time; expected a number and s, m or h, such as 90s, "
+            "10m or 1h30m"
+        )
     return total

@@ -23,7 +23,7 @@ def idle_words(name: str, back: ReadBack) -> str:
     """Why a parameter does nothing here, as a sentence; "" where it is not known to."""
     if back.state != "inactive":
         return ""
-    return f"{name}={back.requested} does nothing here: {back.source or NOT_OPENED}"
+    return f"{name}={back.requested} has no effect here: {back.source or NOT_OPENED}"
 
 
 def idle_difference(

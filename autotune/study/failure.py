@@ -19,7 +19,9 @@ def failure_lines(record: RunRecord) -> list[str]:
         said = [line for line in printed.splitlines() if line.strip()][-LINES:]
     else:
         said = telling_lines(record.stderr_tail, record.stdout_tail, LINES)
-    lines = ["last lines of the program:", *(f"  | {line}" for line in said)] if said else []
+    lines = (
+        ["last lines of the program's output:", *(f"  | {line}" for line in said)] if said else []
+    )
     if record.state == "no_metric":
         lines += _figure_lines(record)
     return lines
@@ -28,16 +30,21 @@ def failure_lines(record: RunRecord) -> list[str]:
 def _figure_lines(record: RunRecord) -> list[str]:
     seen = figures(record.stdout_tail, record.extra)
     if seen:
-        lines = ["these numbers look like times; to read one:"]
+        lines = ["these numbers of the output look like times; to use one:"]
         for figure in seen:
             lines += [f"  | {figure.line}", f"      {figure.words}"]
         return lines
     if figures(record.stderr_tail):
-        moved = "it prints times on standard error, where no figure is looked for; to move them:"
+        moved = (
+            "the program prints times on standard error, where --metric does not look; to "
+            "redirect them:"
+        )
         return [moved, "  -- sh -c 'exec \"$@\" 2>&1' sh PROGRAM ARGS"]
     if not record.stdout_tail.strip():
-        return ["the program printed nothing on standard output; without --metric wall time counts"]
-    return ["no number of its output looks like a time; without --metric wall time counts"]
+        return [
+            "the program printed nothing on standard output; without --metric the wall time counts"
+        ]
+    return ["no number in the output looks like a time; without --metric the wall time counts"]
 
 
 def failure_words(record: RunRecord) -> str:

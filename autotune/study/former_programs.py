@@ -22,8 +22,8 @@ _LISTED = 3
 DIGITS = 16
 """Of each source's hash in the file."""
 CONTINUED = (
-    "this study was begun under an older way of telling programs apart; nothing of its program "
-    "changed"
+    "this study was begun by an older version, which identified programs in "
+    "another way; its program has not changed"
 )
 
 
@@ -48,8 +48,8 @@ def begun_key(store: Store, key: StudyKey, target: Target, watch: Watcher = sile
     more = f" and {len(changed) - _LISTED} more" if len(changed) > _LISTED else ""
     watch(
         Note(
-            f"study {former.hash[:12]} of the same command is not continued: its way of telling "
-            f"programs apart did not see {names}{more}, which may have changed since"
+            f"study {former.hash[:12]} of the same command is not continued: it does not "
+            f"identify {names}{more}, which may have changed since"
         )
     )
     return key

@@ -67,7 +67,7 @@ def parse(words: tuple[str, ...], command: str = "search") -> LauncherLine:
     Raises UsageError for an option that is not understood, with the corrected line.
     """
     if not words:
-        raise UsageError(f"no program given: autotune {command} --ranks N -- PROGRAM ARGS")
+        raise UsageError(f"no program given; expected autotune {command} --ranks N -- PROGRAM ARGS")
     name = Path(words[0]).name
     if name not in LAUNCHERS:
         return LauncherLine(words)
@@ -87,7 +87,8 @@ def chosen_mpi(said: str | None, line: LauncherLine) -> str | None:
         return said
     if said is not None and not _same(find(said), find(typed)):
         raise UsageError(
-            f"--mpi {said} and the launcher {line.launcher} are different MPIs; give one of them"
+            f"--mpi {said} and the launcher {line.launcher} belong to different MPI "
+            "libraries; give only one of them"
         )
     return said or typed
 
@@ -138,14 +139,17 @@ class _Parser:
         program = self.words[self.at :]
         if not program:
             raise UsageError(
-                f"the line {shlex.join(self.words)!r} names a launcher but no program behind it"
+                f"the line {shlex.join(self.words)!r} has a launcher but no program after it"
             )
         if Path(program[0]).name in LAUNCHERS:
-            raise UsageError(f"a launcher inside a launcher: {shlex.join(self.words)!r}")
+            raise UsageError(
+                f"the line {shlex.join(self.words)!r} has a launcher inside a launcher; give "
+                "one launcher and the program"
+            )
         if ":" in program:
             raise UsageError(
-                "several programs in one launch (':' on the mpirun line) cannot be tuned; "
-                "give one program"
+                "several programs in one launch (':' on the mpirun line) cannot be tuned; give "
+                "one program"
             )
         return LauncherLine(program, self.ranks, tuple(self.options), self.placement, self.words[0])
 
@@ -183,7 +187,7 @@ class _Parser:
         except ValueError:
             self.ranks = 0
         if self.ranks < 1:
-            raise UsageError(f"the number of ranks {text!r} is not a whole number from 1 up")
+            raise UsageError(f"the number of ranks {text!r} is not a whole number of 1 or more")
 
     def _set_placement(self, kind: str, policy: str) -> None:
         # ":oversubscribe" is said by autotune itself, where there are more ranks than cores.
@@ -195,9 +199,8 @@ class _Parser:
     def _refuse(self, word: str) -> None:
         rest = [w for i, w in enumerate(self.words) if i != self.at]
         raise UsageError(
-            f"the launcher option {word!r} is not understood, and dropping it in silence would "
-            f"measure another program.\nWithout it the line is:\n"
-            f"  autotune {self.command} -- {shlex.join(rest)}\n"
-            "Fixed launch options of a cluster belong into its definition "
-            "(launch options in configs/clusters/NAME.toml)."
+            f"the launcher option {word!r} is not understood; without it another program "
+            "would be measured.\nIf you do not need it, the line is:\n  autotune "
+            f"{self.command} -- {shlex.join(rest)}\nFixed launch options of a cluster "
+            "belong into its definition (launch options in configs/clusters/NAME.toml)."
         )

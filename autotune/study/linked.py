@@ -19,8 +19,9 @@ def linked_words(program: Sequence[str], library: Library) -> str | None:
     if linked is None or (linked.family, linked.version) == (library.family, library.version):
         return None
     said = (
-        f"{Path(program[0]).name} was linked with {linked.family} {linked.version} "
-        f"({linked.place}) and is started by {library.family} {library.version} ({library.bin})"
+        f"{Path(program[0]).name} is linked with {linked.family} {linked.version} "
+        f"({linked.place}) but started by {library.family} {library.version} "
+        f"({library.bin})"
     )
     own = launcher_of(linked.family, linked.version)
-    return said if own is None else f"{said}; --mpi {own} takes its own"
+    return said if own is None else f"{said}; --mpi {own} selects the library it is linked with"

@@ -41,8 +41,9 @@ def belong(store: Store, begun: Study, own: Study) -> None:
         or not different <= _FOLLOWS_NODE
     ):
         raise UsageError(
-            f"this would be another study than {measured.hash[:12]}: it differs in "
-            f"{', '.join(sorted(different))}; start workers on equal nodes, in the same environment"
+            f"this worker would measure another study than {measured.hash[:12]}: it "
+            f"differs in {', '.join(sorted(different))}; start workers on equal nodes, in "
+            "the same environment"
         )
     store.set_result(begun.id, MOVED, {"to": own.hash})
 

@@ -43,7 +43,7 @@ def search_step(answer: Answer, plan: SearchPlan, ended_by: str) -> NextStep | N
     own, why = made.plan, ""
     if not going_on:
         alpha = ErrorBudget(plan.alpha).proof(made.number + 1)
-        why = f"; a further round may spend {100 * alpha:.2g} % of error"
+        why = f"; a further round may spend {100 * alpha:.2g} % of the error probability"
         own = Plan(alpha=alpha, finalists=len(proof.open), min_gain=plan.min_gain)
     logs = logs_of(proof.blocks.pairs(proof.open[0]))
     if not logs:
@@ -68,9 +68,11 @@ def compare_step(proof: Confirmation, plan: Plan, pairs: Pairs, bounds: Budget) 
     if not proof.cut_short:
         needed = pairs_needed(logs, plan.min_gain)
         if needed is None:
-            return NextStep(f"more pairs would hardly decide it: {_scatter(logs)}")
+            return NextStep(f"more pairs are unlikely to decide it: {_scatter(logs)}")
         runs = 2 * needed
-        words = f"{needed} pairs of their own ({_cost(runs, bounds)}) would likely decide it"
+        words = (
+            f"a new comparison with {needed} pairs ({_cost(runs, bounds)}) would probably decide it"
+        )
         options = {"--pairs": f"{needed}"}
     else:
         seen = foresee(plan, logs, kept=True)

@@ -105,8 +105,8 @@ def measure_noise(
         if len(entries) < FEWEST:
             held = count(len(entries), "run")
             raise BudgetTooSmall(
-                f"the budget of {asked_time(budget_s or 0)} held {held} of the default; {FEWEST} "
-                "are the least that tell anything: give more --budget"
+                f"the budget of {asked_time(budget_s or 0)} held {held} of the default; at "
+                f"least {FEWEST} are needed: give a larger --budget"
             )
         report = _report(entries, on.study.hash[:12], bench.ledger.rejected - before)
         report = replace(report, guard=guard)

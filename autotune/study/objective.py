@@ -37,13 +37,12 @@ def judge(objective: Objective, record: RunRecord) -> None:
         value = float(objective(record))
     except Exception as problem:
         raise WorkError(
-            f"the objective {name} failed on a run that ended well: {problem!r}; the run was not "
-            "stored"
+            f"the objective {name} failed on a valid run: {problem!r}; the run was not stored"
         ) from problem
     if not (math.isfinite(value) and value > 0):
         raise WorkError(
-            f"the objective {name} gave {value!r}; expected a positive, finite number, the smaller "
-            "the better"
+            f"the objective {name} returned {value!r}; expected a positive, finite number "
+            "(smaller is better)"
         )
     record.metric_s = value
     record.metric_count = None

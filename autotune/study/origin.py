@@ -62,8 +62,9 @@ class Origin:
         except (LookupError, TypeError, ValueError):
             pass
         raise UsageError(
-            f"{where}: where its program was run is not understood; expected cwd (an absolute "
-            "path), env (variables that change a run) and files (path to digest)"
+            f"{where}: the description of how its program was run is not understood; "
+            "expected cwd (an absolute path), env (variables that change a run) and files "
+            "(path to digest)"
         )
 
     def _is_sound(self) -> bool:
@@ -80,11 +81,11 @@ class Origin:
         """What is not as it was, in words; empty where the program can be run as it was."""
         found = []
         if not Path(self.cwd).is_dir():
-            found.append(f"its directory {self.cwd} is gone")
+            found.append(f"its directory {self.cwd} does not exist any more")
         for path, before in self.files.items():
             now = _content(Path(path))
             if now is None:
-                found.append(f"{path} is gone")
+                found.append(f"{path} does not exist any more")
             elif now != before:
                 found.append(f"{path} has changed since it was measured")
         return found

@@ -145,7 +145,9 @@ class Race:
                 break
             try:
                 if not began:
-                    self.search.watch(PhaseStarted(RACE, "racing the promising", self._left(known)))
+                    self.search.watch(
+                        PhaseStarted(RACE, "racing the promising settings", self._left(known))
+                    )
                     self.search.defaults.start(NOISE_RUNS)
                     began = True
                 self._measure(setting, trials)
@@ -165,7 +167,9 @@ class Race:
             return nothing
         best = min(good, key=lambda trial: (trial.estimate or 1.0, trial.number))
         try:
-            self.search.watch(PhaseStarted(RACE, "measuring what other studies found", NOISE_RUNS))
+            self.search.watch(
+                PhaseStarted(RACE, "measuring settings that other studies found", NOISE_RUNS)
+            )
             self.search.defaults.start(NOISE_RUNS)
             self._measure(best.effective, trials)
         except BudgetSpent:

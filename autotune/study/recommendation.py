@@ -277,7 +277,9 @@ def _not_named(small: Setting, seen: Decision | None, pruning: Pruning) -> str:
     if seen is None:
         return SPENT
     if pruning.non_inferior is False and pruning.margin is not None:
-        return f"{small.key} alone is more than {share(pruning.margin)} slower"
+        return (
+            f"{small.key} alone is more than {share(pruning.margin)} slower than the whole setting"
+        )
     return f"{small.key} alone was not proven to be faster than the default ({seen.why})"
 
 

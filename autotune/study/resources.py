@@ -23,8 +23,8 @@ def layout(cores: int, resources: Mapping[str, str]) -> tuple[int, int]:
     given = [resources[name] for name in ("processes", "ranks") if name in resources]
     if not given and cores % workers:
         raise UsageError(
-            f"workers={workers} does not divide the {cores} cores of --ranks {cores}; "
-            "take a divisor, or another --ranks"
+            f"workers={workers} does not divide the {cores} cores of --ranks {cores}; use "
+            "a divisor, or another --ranks"
         )
     processes = _count("processes", given[0]) if given else cores // workers
     if processes * workers > cores:
@@ -50,12 +50,12 @@ def require_room(space: Space, cores: int) -> None:
             layout(cores, space.launched(setting).get("resource", {}))
         except UsageError as problem:
             raise UsageError(
-                f"space {space.name} allows {setting.key}: {problem}.\nWrite a constraint that "
-                'rules it out, or levels = "divisors: ranks".'
+                f"space {space.name} allows {setting.key}: {problem}.\nAdd a constraint that "
+                'excludes it, or write levels = "divisors: ranks".'
             ) from None
 
 
 def _count(name: str, text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise UsageError(f"{name}={text} is not a whole number from 1 on")
+        raise UsageError(f"{name}={text} is not a whole number of 1 or more")
     return int(text)

@@ -165,7 +165,7 @@ class Result:
             own = next(row for row in self.rounds if row["round"] == self.round)
             found.append(
                 f"Proven in round {self.round} of this study, which may spend "
-                f"{100 * own['alpha']:.2f} % of error."
+                f"{100 * own['alpha']:.2f} % of the error probability."
             )
         if self.pruning is not None:
             found.append(_pruning_words(self.pruning))
@@ -208,8 +208,9 @@ class Result:
 def damaged(problem: Exception) -> WorkError:
     """The error for a stored result that cannot be read."""
     return WorkError(
-        f"a stored result is damaged ({problem!r:.200}): somebody else wrote to the results "
-        "database.  Use a copy from before, or another database (--store)"
+        f"a stored result is damaged ({problem!r:.200}): somebody else wrote to the "
+        "results database. Restore a copy from before, or use another database "
+        "(--store)"
     )
 
 
@@ -333,7 +334,7 @@ def slow_row(seen: SlowLaunches) -> dict[str, Any]:
 
 
 def _fresh_words(fresh: dict[str, Any] | None) -> str:
-    early = "The proof stops when a gain looks well, so its gain is rather too high"
+    early = "The proof stops early when the gain looks large, so its estimate is biased upwards"
     if fresh is None or fresh["gain"] is None:
         return f"{early}; no fresh pairs were measured after it."
     ends = f" ({interval(tuple(fresh['ci95']))})" if fresh["ci95"] else ""
@@ -347,17 +348,22 @@ def _pruning_words(pruning: dict[str, Any]) -> str:
             if pruning["whole"] is None
             else f" to the end, from {len(pruning['whole'])} parameters on"
         )
-        return f"Not pruned{some}: {pruning['why']}; some that are left may do nothing."
+        return (
+            f"Not pruned{some}: {pruning['why']}; some of the remaining parameters may "
+            "have no effect."
+        )
     whole = pruning["whole"]
     if whole is None:
-        return "Each parameter was seen to matter."
+        return "Each parameter was shown to have an effect."
     what, margin = f"Pruned from {len(whole)} parameters", share(pruning["margin"])
     if pruning["non_inferior"] is False:
-        return f"{what}: more than {margin} slower than with all of them, but proven by itself."
+        return f"{what}: more than {margin} slower than the whole setting, but proven by itself."
     if pruning["slower_at_most"] is None:
-        return f"{what}; not measured beside all of them ({pruning['why'] or 'no interval yet'})."
-    most = "not slower than with all of them"
+        return (
+            f"{what}; not compared with the whole setting ({pruning['why'] or 'no interval yet'})."
+        )
+    most = "not slower than the whole setting"
     if pruning["slower_at_most"] > 0:
-        most = f"at most {share(pruning['slower_at_most'])} slower than with all of them"
+        most = f"at most {share(pruning['slower_at_most'])} slower than the whole setting"
     said = "within" if pruning["non_inferior"] else "not shown to be within"
     return f"{what}: {most}, {said} the margin of {margin}."

@@ -113,8 +113,9 @@ def readable() -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, AutotuneError) as problem:
         raise WorkError(
-            f"what this study froze before a proof cannot be used: {problem}.  The results "
-            "database was changed by somebody else: restore it, or search with another --seed"
+            f"the plan that this study stored before its proof cannot be used: {problem}. "
+            "Somebody else changed the results database: restore it, or search with "
+            "another --seed"
         ) from None
 
 
@@ -125,9 +126,9 @@ def thaw(values: Mapping[str, object], space: Space) -> Setting:
     from a database.
     """
     setting = Setting(values)
-    check_values(setting, "a frozen plan", space)
+    check_values(setting, "a stored plan", space)
     if wrong := space.violations(setting, grid=False):
-        raise ValueError(f"{setting.key!r} is no setting of its space: {'; '.join(wrong)}")
+        raise ValueError(f"{setting.key!r} is not a setting of its space: {'; '.join(wrong)}")
     return setting
 
 

@@ -58,8 +58,8 @@ class SearchRequest(BaseModel):
             given = f"--runs {runs}" if self.target.command else f"max_runs={runs}"
             others = "--trials, --budget" if self.target.command else "trials, budget"
             raise UsageError(
-                f"{given} leaves nothing for the search: the default's runs and the proof of one "
-                f"setting take {plan.least_runs - 1} of them; give more, or another bound "
+                f"{given} leaves nothing for the search: the runs of the default and the proof "
+                f"of one setting take {plan.least_runs - 1} runs; give more, or another limit "
                 f"({others})"
             )
         return plan
@@ -77,8 +77,8 @@ class SearchRequest(BaseModel):
         """
         if data.get("schema") != SCHEMA:
             raise UsageError(
-                f"{origin}: the schema is {str(data.get('schema'))[:80]!r}; expected {SCHEMA!r}: "
-                "it was made by another version of autotune, or is damaged"
+                f"{origin}: the schema is {str(data.get('schema'))[:80]!r}; expected "
+                f"{SCHEMA!r}: it was written by another version of autotune, or is damaged"
             )
         return cls.of(origin, **{name: part for name, part in data.items() if name != "schema"})
 

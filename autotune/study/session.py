@@ -71,7 +71,7 @@ class Session:
 
     def _say_waiting(self, *words: object) -> None:
         holder = " ".join(" ".join(str(w) for w in words).split())
-        self.watch(Waiting(f"waiting for the machine: {holder[:200]} holds it"))
+        self.watch(Waiting(f"waiting until {holder[:200]} releases the machine lock"))
 
     def _say_reserved(self) -> None:
         """Warn of hardware threads that share a core with the chosen ones."""
@@ -80,8 +80,8 @@ class Session:
         if others:
             self.watch(
                 Waiting(
-                    f"cpus = {text_of(cpus)} splits cores: the CPUs {text_of(others)} share them, "
-                    "are reserved too and stay idle"
+                    f"cpus = {text_of(cpus)} uses part of some cores: the CPUs {text_of(others)} "
+                    "share them, are reserved too and stay idle"
                 )
             )
 

@@ -92,14 +92,15 @@ def _lines(text: str, path: Path) -> dict[str, Value]:
         value = read_value(next(v for n, v in groups.items() if n != "name" and v is not None))
         if found.setdefault(match["name"], value) != value:
             raise UsageError(
-                f"{path}, line {number}: {match['name']} is given twice, with different values; "
-                "keep one of them"
+                f"{path}, line {number}: {match['name']} is given twice, with different "
+                "values; keep one of them"
             )
     return found
 
 
 def _rules(path: Path) -> UsageError:
     return UsageError(
-        f"{path} holds rules for collectives by message size, not values of parameters; expected a "
-        "setting.\nThe library reads such a file itself (autotune publish says how)."
+        f"{path} has rules for collectives by message size; expected values of "
+        "parameters.\nThe library reads such a file itself (autotune publish shows "
+        "how)."
     )

@@ -59,15 +59,15 @@ def _check_known(setting: Setting, text: str, space: Space, library: Library) ->
     for name in strange:
         if name not in known:
             raise UsageError(
-                f"{text}: {name} stands in no space here: only parameters of spaces that are "
-                "shipped or your own are taken from there.\nIf you trust it, type it "
+                f"{text}: no space known here has {name}; from such a source only parameters "
+                "of the shipped spaces and of your own are taken.\nIf you trust it, type it "
                 f"({name}=VALUE), or name a space file that has it (--space FILE)."
             )
 
 
 def _from_study(wanted: str, store: Store | None) -> Setting:
     if store is None:
-        raise UsageError("study:ID needs the results database; none was opened")
+        raise UsageError("study:ID needs a results database, and none is open; give --store")
     study = store.find_study(wanted)
     result = study.result
     if result is None or "recommended" not in result:
@@ -77,7 +77,8 @@ def _from_study(wanted: str, store: Store | None) -> Setting:
     values = dict(result["recommended"]["setting"])
     if not values and result.get("best"):
         raise UsageError(
-            f"study {study.hash[:12]} recommends the default; its best unproven setting is "
-            f"{Setting(result['best']['setting']).key}: give that text to use it all the same"
+            f"study {study.hash[:12]} recommends the default. Its best setting, "
+            f"{Setting(result['best']['setting']).key}, is not proven; to use it all the "
+            "same, type it"
         )
     return Setting(values)

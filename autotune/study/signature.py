@@ -67,7 +67,7 @@ def read_key(path: Path | None = None) -> WorkerKey | None:
     except FileNotFoundError:
         return None
     except OSError as problem:
-        what = "it is a link" if problem.errno == errno.ELOOP else problem.strerror
+        what = "it is a symbolic link" if problem.errno == errno.ELOOP else problem.strerror
         raise _unusable(place, f"{what}") from None
     if not _HEX.fullmatch(text):
         raise _unusable(place, "it does not hold 64 hexadecimal digits")
@@ -93,14 +93,14 @@ def make_key(path: Path | None = None) -> WorkerKey:
             os.link(part, place)
     except OSError as problem:
         raise UsageError(
-            f"cannot make the key {place}, with which requests to workers are signed: "
-            f"{problem.strerror}; make its directory writable, or set XDG_DATA_HOME"
+            f"cannot write the key file {place}, with which requests to workers are "
+            f"signed: {problem.strerror}; make its directory writable, or set XDG_DATA_HOME"
         ) from None
     finally:
         part.unlink(missing_ok=True)
     made = read_key(place)
     if made is None:
-        raise UsageError(f"the key {place} was removed while it was made; try again")
+        raise UsageError(f"the key file {place} was removed while it was written; try again")
     return made
 
 
@@ -109,17 +109,20 @@ def _private_text(place: Path) -> str:
     with open(fd, "rb") as file:  # noqa: PTH123 (a descriptor)
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
-            raise _unusable(place, "it is no regular file")
+            raise _unusable(place, "it is not a regular file")
         if found.st_uid != os.geteuid():
             raise _unusable(place, f"it belongs to user {found.st_uid}, not to {os.geteuid()}")
         if found.st_mode & 0o077:
-            raise _unusable(place, f"others may use it (mode {stat.S_IMODE(found.st_mode):04o})")
+            raise _unusable(
+                place, f"other users may access it (mode {stat.S_IMODE(found.st_mode):04o})"
+            )
         return file.read(_MOST).decode("ascii", "replace")
 
 
 def _unusable(place: Path, why: str) -> UsageError:
     return UsageError(
-        f"the key {place}, with which requests to workers are signed, cannot be used: {why}; "
-        "expected a file of your own with mode 0600.  Where others may have read it, remove it: "
-        "the next autotune search --join makes a new one, and studies begun before ask for --trust"
+        f"the key file {place}, with which requests to workers are signed, cannot be "
+        f"used: {why}; expected a file of your own with mode 0600. If others may have "
+        "read it, remove it: the next autotune search --join makes a new key, and "
+        "workers of older studies need --trust"
     )

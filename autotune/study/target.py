@@ -35,7 +35,7 @@ def limit_words(target: Target, budget_s: float | None = None) -> str:
     limit_s, why = target.limit_s, "the default"
     if budget_s is not None and budget_s < limit_s:
         limit_s, why = budget_s, "the budget"
-    return f"a run is ended after {seconds(limit_s)} ({why}); --timeout S for another limit"
+    return f"time limit of one run: {seconds(limit_s)} ({why}); --timeout S sets another"
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class TargetRequest:
             say(other)
         for name, (theirs, own) in target.overruled.items():
             say(
-                f"--mca {name} {own} of your line is used; cluster {cluster.name} has "
+                f"--mca {name} {own} of your command line is used; cluster {cluster.name} has "
                 f"--mca {name} {theirs}"
             )
         return target
@@ -97,20 +97,21 @@ class TargetRequest:
     def _app(self, line: LauncherLine) -> App:
         app, program = self._named("app"), self._named("program")
         if self.app and self.program:
-            raise UsageError(f"give either {app} or {program}, not both")
+            raise UsageError(f"{app} and {program} were both given; give only one of them")
         if not self.app and not self.program:
             raise UsageError(
-                f"nothing to run: autotune {self.command} --app NAME, or\n"
-                f"autotune {self.command} --ranks N -- PROGRAM ARGS.\n"
-                "Known applications: autotune apps"
+                f"nothing to run; expected autotune {self.command} --app NAME, or\nautotune "
+                f"{self.command} --ranks N -- PROGRAM ARGS.\nKnown applications: autotune apps"
                 if self.command
-                else f"nothing to run: give {app}, or {program} and {self._named('ranks')}.\n"
+                else f"nothing to run; expected {app}, or {program} and {self._named('ranks')}.\n"
                 "Known applications: autotune apps"
             )
         if not self.app:
             if self.input:
                 given, of = self._named("input"), app.split()[0]
-                raise UsageError(f"{given} belongs to {of}; a program takes its own arguments")
+                raise UsageError(
+                    f"{given} is an option for {of} only; give the program its own arguments"
+                )
             return self.as_said(app_from_command(line.program, self.metric, self.verify))
         check_pattern(self._named("metric"), self.metric, 1)
         check_pattern(self._named("verify"), self.verify, 0)
@@ -131,20 +132,24 @@ class TargetRequest:
         changed = {name: value for name, value in changed.items() if value is not None}
         if self.metric_choice and (app.metric if self.metric is None else self.metric) is None:
             choice, metric = self._named("metric_choice"), self._named("metric")
-            raise UsageError(f"{choice} goes with {metric}: without one wall time counts")
+            raise UsageError(
+                f"{choice} needs {metric}: without it the wall time counts, and a run has only one"
+            )
         return app.model_copy(update=changed)
 
     def _ranks(self, line: LauncherLine, app: App) -> int:
         if self.ranks and line.ranks and self.ranks != line.ranks:
             raise UsageError(
                 f"--ranks {self.ranks} and the launcher line's {line.ranks} ranks contradict "
-                "each other; give one"
+                "each other; give only one of them"
             )
         ranks = self.ranks or line.ranks or app.input(self.input).ranks or app.default_ranks
         if ranks is None:
             how = f"autotune {self.command} --ranks N ..." if self.command else "ranks=N"
             cores = len(os.sched_getaffinity(0))
-            raise UsageError(f"how many ranks?  {how} (this machine has {cores} cores)")
+            raise UsageError(
+                f"the number of ranks is missing; expected {how} (this machine has {cores} cores)"
+            )
         return ranks
 
     def _named(self, field: str) -> str:
@@ -162,6 +167,7 @@ def refuse_nested_launch() -> None:
     for name in ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"):
         if name in os.environ:
             raise UsageError(
-                f"autotune was started inside an MPI launch ({name} is set): mpirun inside mpirun "
-                "does not work.\nStart autotune itself without a launcher; it starts mpirun."
+                f"autotune was started inside an MPI launch ({name} is set), and mpirun inside "
+                "mpirun does not work.\nStart autotune without a launcher; it starts mpirun "
+                "itself."
             )

@@ -63,7 +63,7 @@ class Verdict:
             lines.append(f"program:   {list(asked.target.program)!r}")
         else:
             lines.append(
-                f"program:   that of the application behind --app, whose file is looked for in "
+                "program:   the command of the application --app, whose file is looked for in "
                 f"{cwd + '/configs/apps'!r} first"
             )
         return "".join(f"\n  {line}" for line in lines)
@@ -87,19 +87,22 @@ def judge(store: Store, study: Study) -> Verdict | None:
     key = read_key()
     for request in reversed(requests):
         if key is not None and key.signed(request, study.hash):
-            return Verdict(request, True, "it is signed with the key of this home")
+            return Verdict(request, True, "it is signed with your key")
     newest = requests[-1]
     trusted, roles = _roles(store)
     if trusted:
         return Verdict(newest, True, roles)
     if not newest.signature:
-        why = "it is not signed (begun by an older autotune, or written by somebody else)"
+        why = "it is not signed (written by an older version of autotune, or by somebody else)"
     elif key is None:
-        why = "it is signed, but this home has no key"
+        why = "it is signed, but you have no key"
     elif newest.key == key.id:
-        why = "its signature does not fit: it was changed, or belongs to another study"
+        why = (
+            "its signature is wrong: the study was changed, or the signature belongs to "
+            "another study"
+        )
     else:
-        why = "it is signed with another key than that of this home"
+        why = "it is signed with another key than yours"
     return Verdict(newest, False, why + roles)
 
 
@@ -113,7 +116,7 @@ def _roles(store: Store) -> tuple[bool, str]:
     if others or not writers:
         listed = ", ".join(map(repr, others[:8])) + (" and more" if len(others) > 8 else "")
         return False, f"; {trust_path()} does not name {listed or 'a role'}, who may write studies"
-    return True, f"all who may write studies are named in {trust_path()}"
+    return True, f"{trust_path()} names all roles that may write studies"
 
 
 def trust_path() -> Path:
@@ -141,8 +144,9 @@ def trusted_roles(url: URL) -> frozenset[str] | None:
         raise UsageError(f"cannot read {path}: {reason}") from None
     if found.st_uid not in (0, os.geteuid()) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise UsageError(
-            f"{path} says whose programs are run here, but others may write it; expected a file of "
-            f"your own (or root's) that nobody else writes: chmod 644 {shlex.quote(str(path))}"
+            f"{path} lists whose programs are run here, but others may write it; expected "
+            "a file of your own (or root's) that nobody else may write: chmod 644 "
+            f"{shlex.quote(str(path))}"
         )
     return roles_for(text, str(path), url)
 
@@ -162,7 +166,7 @@ def _url(text: str, origin: str) -> URL:
     except (ArgumentError, ValueError):
         pass
     raise UsageError(
-        f"{origin}: url = {text[:200]!r} is no database; expected postgresql://HOST/DATABASE"
+        f"{origin}: url = {text[:200]!r} is not a database; expected postgresql://HOST/DATABASE"
     )
 
 

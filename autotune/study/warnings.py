@@ -30,7 +30,7 @@ def study_warnings(ledger: Ledger, trials: list[Trial], answer: Answer) -> list[
             words += [f"{setting.key}: {said}" for said in decision.comparison.warnings]
         words += proof_warnings(proof)
         if proof.cut_short:
-            words.append("the budget ended the confirmation before its last look")
+            words.append("the budget was spent before the last test of the confirmation")
     words += _failures(trials) + _rejections(ledger) + _inactive(trials)
     return list(dict.fromkeys(words))
 
@@ -40,17 +40,17 @@ def proof_warnings(proof: Confirmation) -> list[str]:
     words = []
     if proof.repeated:
         words.append(
-            f"the machine changed its speed: {proof.repeated} blocks were measured a second time"
+            f"the speed of the machine changed: {proof.repeated} blocks were measured a second time"
         )
     if proof.unsteady:
         words.append(
-            f"the machine's speed moved all the time ({proof.unsteady} blocks away from its "
-            "median); only runs of one block were compared"
+            f"the speed of the machine changed all the time ({proof.unsteady} blocks "
+            "differ from their median); only runs of the same block were compared"
         )
     for setting in disturbed(proof):
         words.append(
-            f"runs of {setting.key} are rejected for foreign load more often than the reference's: "
-            "it is not recommended, for it was seen only when it disturbed nobody"
+            f"{setting.key} is not recommended: its runs are rejected for foreign load "
+            "more often than those of the reference, so its valid runs are a biased sample"
         )
     return words
 
@@ -58,8 +58,9 @@ def proof_warnings(proof: Confirmation) -> list[str]:
 def slow_words(seen: Mapping[str, Any]) -> str:
     """The rates of slow launches (:class:`SlowLaunches` as a dictionary) in one sentence."""
     said = (
-        f"{seen['slow']} of {seen['launches']} launches took more than {SLOW:g} times as long as "
-        f"usual, {seen['default_slow']} of {seen['default_launches']} by default"
+        f"{seen['slow']} of {seen['launches']} launches took more than {SLOW:g} times "
+        f"as long as usual, {seen['default_slow']} of {seen['default_launches']} with "
+        "the default"
     )
     if seen["verdict"] != "no difference shown":
         return f"{said}: {seen['verdict']}"
@@ -69,8 +70,8 @@ def slow_words(seen: Mapping[str, Any]) -> str:
     if seen["more_from"] is not None:
         ends.append(f"{100 * seen['more_from']:.0f} % or more")
     if not ends:
-        return f"{said}: too few to show any difference"
-    return f"{said}: no difference shown (a rate of {' or '.join(ends)} would be)"
+        return f"{said}: too few launches to show a difference"
+    return f"{said}: no difference shown (a rate of {' or '.join(ends)} would be one)"
 
 
 def rejection_rows(ledger: Ledger) -> list[dict[str, Any]]:
@@ -89,7 +90,7 @@ def _failures(trials: list[Trial]) -> list[str]:
     if not failed:
         return []
     reason, count = Counter(t.reason for t in failed).most_common(1)[0]
-    return [f"{len(failed)} settings failed; most often ({count}): {reason}"]
+    return [f"{len(failed)} settings failed; most frequent reason ({count}): {reason}"]
 
 
 def _rejections(ledger: Ledger) -> list[str]:
@@ -105,11 +106,11 @@ def _inactive(trials: list[Trial]) -> list[str]:
     unused, idle = _names(trials, UNUSED), _names(trials, INACTIVE)
     words = []
     if unused:
-        words.append(f"not in use by this program, so not tuned: {', '.join(sorted(unused))}")
+        words.append(f"not used by this program, so not tuned: {', '.join(sorted(unused))}")
     if idle - unused:
         words.append(
-            "did nothing, so not tried again with the same placement, resources and components: "
-            + ", ".join(sorted(idle - unused))
+            "had no effect, so not tried again with the same placement, resources and "
+            "components: " + ", ".join(sorted(idle - unused))
         )
     return words
 

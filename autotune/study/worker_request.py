@@ -43,7 +43,9 @@ class WorkerRequest:
 
     def __post_init__(self) -> None:
         if not PurePosixPath(self.cwd).is_absolute():
-            raise UsageError(f"{WHERE} is for {self.cwd[:200]!r}, no absolute path")
+            raise UsageError(
+                f"{WHERE} has the directory {self.cwd[:200]!r}; expected an absolute path"
+            )
         content = canonical([self.search.to_json(), list(self.argv or ()), self.cwd])
         if len(content) > MOST_CHARACTERS:
             raise UsageError(
@@ -84,20 +86,18 @@ def requests_of(data: Mapping[str, Any] | None) -> list[WorkerRequest]:
         return []
     listed = data.get("requests") if data.get("schema") in _READ else [data]
     if not isinstance(listed, list) or len(listed) > MOST_REQUESTS:
-        raise UsageError(
-            "the study's requests are no list of them: the results database is damaged"
-        )
+        raise UsageError("the study's requests are not a list: the results database is damaged")
     return [_request(item) for item in listed]
 
 
 def _request(data: Any) -> WorkerRequest:
     if not isinstance(data, dict):
-        raise UsageError(f"{WHERE} is no object: the results database is damaged")
+        raise UsageError(f"{WHERE} is not an object: the results database is damaged")
     texts = [data.get("cwd"), data.get("key", ""), data.get("signature", "")]
     search, argv = data.get("search"), data.get("argv")
     words = isinstance(argv, list) and all(isinstance(word, str) for word in argv)
     if not all(isinstance(t, str) for t in texts) or not (words or isinstance(search, dict)):
-        raise UsageError(f"{WHERE} is damaged: its words are no texts")
+        raise UsageError(f"{WHERE} is damaged: its words are not texts")
     cwd, key, signature = map(str, texts)
     if isinstance(search, dict):
         return WorkerRequest(SearchRequest.from_json(search, WHERE), cwd, key, signature)
@@ -158,8 +158,8 @@ def search_of_words(argv: tuple[str, ...]) -> SearchRequest:
             options[name] = value
         else:
             raise UsageError(
-                f"{WHERE} holds {word[:80]!r}, which no request has; autotune search --join "
-                "writes one that can be used"
+                f"{WHERE} has {word[:80]!r}, which is not allowed in a request; autotune "
+                "search --join writes one that can be used"
             )
     return SearchRequest.of(WHERE, **data, target=target, options=options)
 
@@ -167,7 +167,7 @@ def search_of_words(argv: tuple[str, ...]) -> SearchRequest:
 def _value(word: str, given: Iterator[str]) -> str:
     value = next(given, None)
     if value is None:
-        raise UsageError(f"{WHERE} ends with {word}, its value is missing")
+        raise UsageError(f"{WHERE} ends with {word}; its value is missing")
     return value
 
 

@@ -11,14 +11,14 @@ from autotune.words import FEW, percent
 HEADLINES = {
     "recommended": "A better setting for the class is proven.",
     "keep_default": "Keep the default: nothing better is proven for the class.",
-    "unproven": "Chosen from recorded runs only: not proven, not to be published.",
+    "unproven": "Chosen from recorded runs only: not proven, so it cannot be published.",
     "unguarded": "Measured without the guard: nothing is proven.",
 }
 
 HELD_OUT = {
     "gain": "a gain is shown",
-    "no loss": "no loss beyond the margin is shown, and no gain",
-    "loss": "they lose",
+    "no loss": "no gain is shown, and no loss beyond the margin",
+    "loss": "a loss is shown",
     "open": "neither a gain nor the absence of a loss is shown",
 }
 
@@ -40,7 +40,10 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None
     columns = ["chosen by", ">share", ">cells slower", ">left out: share", ">cells slower"]
     out.print(table(title, columns, rows))
     if any(row.held_out is not None for row in choice.rows):
-        out.print("left out: each program, with what was chosen without it", markup=False)
+        out.print(
+            "left out: each program in turn, judged with the setting chosen without it",
+            markup=False,
+        )
     out.print(f"chosen: {choice.method} ({choice.why})", markup=False)
     if choice.setting != result.setting:  # Else it stands at the end.
         out.print(f"  {choice.setting.key.replace(',', ' ')}", markup=False)
@@ -73,7 +76,7 @@ def _count(number: float) -> str:
 def _interval(row: ProgramEvidence) -> str:
     """Both ends, or the one there is; what is said below the table where there is none."""
     if row.lo is None and row.hi is None:
-        return "none: see below"
+        return "none (see below)"
     if row.hi is None:
         return f"{percent(row.lo)} or more"
     return (
@@ -90,14 +93,14 @@ def print_proof(proof: Proof, guarded: bool) -> None:
     pruned = proof.pruned
     sure = [name for name in pruned.without if name not in pruned.unclear]
     if sure:
-        costs = f"costs less than {margin}" if guarded else "looks as if it costs nothing"
+        costs = f"costs less than {margin}" if guarded else "looks as if it has no effect"
         out.print(f"taken out, {costs}: {', '.join(sure)}", markup=False)
     if pruned.unclear:
-        out.print(f"taken out, not shown to act: {', '.join(pruned.unclear)}", markup=False)
+        out.print(f"taken out, no effect shown: {', '.join(pruned.unclear)}", markup=False)
     if pruned.unproven:
         every = FEW < len(pruned.unproven) == len(pruned.setting)
         names = f"all {len(pruned.unproven)}" if every else ", ".join(pruned.unproven)
-        words = f"not pruned: {names} stayed in without a proof that it acts"
+        words = f"not pruned: {names} stayed in although no effect is proven"
         out.print(words, markup=False)
     rows = [
         [
@@ -112,16 +115,19 @@ def print_proof(proof: Proof, guarded: bool) -> None:
     ]
     columns = ["program", ">ranks", ">gain", ">95 % interval", ">pairs", "verdict"]
     if rows:
-        out.print(table("measured now, against the default", columns, rows))
+        out.print(table("measured on this machine, against the default", columns, rows))
         for row in proof.evidence:
             if row.verdict != "failed" and row.lo is None and row.hi is None:
                 name = f"{row.app} {row.input or ''}".strip()
                 out.print(f"{name}: no interval: {row.words}", markup=False)
         if guarded:
-            out.print(f"passed: shown not to be more than {margin} slower (--margin)", markup=False)
+            out.print(f"passed: shown to be at most {margin} slower (--margin)", markup=False)
     for row in proof.evidence:
         if row.verdict == "failed":
             words = f"failed on {row.app} {row.input or ''}".strip()
             out.print(f"{words}: {row.words} (autotune show {row.study})", markup=False)
     if proof.cut_short:
-        out.print("the budget ended it; the same command with a larger one goes on", markup=False)
+        out.print(
+            "the budget was spent first; the same command with a larger --budget continues",
+            markup=False,
+        )

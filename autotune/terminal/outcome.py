@@ -69,7 +69,7 @@ def print_result(result: Result, command: bool = False) -> None:
         )
         if result.params_file:
             out.print(
-                f"its parameter file, not proven: {result.params_file}",
+                f"parameter file of this setting, not proven: {result.params_file}",
                 markup=False,
                 soft_wrap=True,
             )
@@ -104,8 +104,8 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     gain, first, second = (data.get(name) for name in ("gain", "a_median_s", "b_median_s"))
     if gain and first and second and gain * (first - second) < 0:
         out.print(
-            "the medians point the other way: the gain is that of pairs, which ran one after the "
-            "other; the machine's speed changed between them",
+            "the medians point the other way: the gain is that of the pairs, whose two "
+            "runs follow each other directly; the machine's speed changed between the pairs",
             markup=False,
         )
     out.print(
@@ -113,12 +113,15 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     )
     if data.get("round", 1) > 1:
         out.print(
-            f"measured anew for the {data['round'] - 1}. time: each time is a question of its own, "
-            "with 5 % of error of its own",
+            f"comparison number {data['round']} of these settings: each has an error "
+            "probability of 5 % of its own",
             markup=False,
         )
     if data["budget_ended_it"]:
-        out.print("the budget ended it; the same command with a larger one goes on", markup=False)
+        out.print(
+            "the budget was spent first; the same command with a larger --budget continues",
+            markup=False,
+        )
     if data.get("next_step") is not None:
         _print_step(data["next_step"], command)
     _print_rejections(data["rejections"], names)
@@ -159,11 +162,11 @@ def _print_use(result: Result) -> None:
     out.print("Setting:", style="bold")
     for name, value in result.recommended.to_json().items():
         out.print(f"  {name} = {value}", markup=False)
-    out.print("Start it so:", style="bold")
+    out.print("Start it like this:", style="bold")
     # One line whatever its length: it is made to be copied.
     out.print(f"  {result.mpirun}", markup=False, soft_wrap=True)
     if result.params_file:
-        out.print("Parameter file, seen to take effect:", style="bold")
+        out.print("Parameter file (a test run has shown that it takes effect):", style="bold")
         words = f"  {_launcher(result)} --tune {shlex.quote(result.params_file)} ..."
         out.print(words, markup=False, soft_wrap=True)
 

@@ -27,8 +27,8 @@ def print_prediction(found: Prediction) -> None:
         for name, line in lines.items():
             out.print(f"{line:{width}}{_why(named, name)}", markup=False)
         out.print(
-            f"expected gain {percent(named.gain)}, 95 % of such programs {low} to {high}; "
-            "predicted, not proven",
+            f"expected gain {percent(named.gain)} (95 % of similar programs: {low} to "
+            f"{high}); predicted, not proven",
             markup=False,
         )
     else:
@@ -39,8 +39,8 @@ def print_prediction(found: Prediction) -> None:
         )
         if named.unsure:
             out.print(
-                f"best by score: {short_setting(named.best.to_json())} "
-                f"({percent(named.best_gain)} expected); not named, because {named.unsure}",
+                f"best score: {short_setting(named.best.to_json())} (expected gain "
+                f"{percent(named.best_gain)}); not recommended, because {named.unsure}",
                 markup=False,
             )
     rows = [
@@ -50,8 +50,9 @@ def print_prediction(found: Prediction) -> None:
     out.print(table("", ["nearest program", ">distance", "its best setting", ">gain"], rows))
     if named.far:
         out.print(
-            f"warning: far from everything known: distance {named.distance:.2f}, the model was "
-            f"checked up to {found.model.predictor.reach:.2f}; predictions there are guesses",
+            "warning: this program is far from all known ones: distance "
+            f"{named.distance:.2f}, but the model was validated up to "
+            f"{found.model.predictor.reach:.2f}; its predictions there are guesses",
             markup=False,
         )
     if found.strange:
@@ -64,4 +65,4 @@ def _why(named: Named, name: str) -> str:
         return ""
     effect = named.why[name]
     share = f"{100 * effect.touched:.0f} %"
-    return f"  acts on {share} of the run: {percent(math.expm1(effect.log))} time"
+    return f"  affects {share} of the run: {percent(math.expm1(effect.log))} time"

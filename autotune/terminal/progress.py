@@ -117,7 +117,7 @@ class Progress(LiveLine):
         if event.state == "ok" and event.estimate is not None:
             return f"this {self._gain(event.estimate)}"
         if event.state == "censored":
-            return "this stopped as too slow"
+            return "stopped: too slow"
         return f"this {event.state}"
 
     def _gain(self, ratio: float | None) -> str:

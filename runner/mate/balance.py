@@ -59,10 +59,11 @@ def consecutive(costs: Sequence[float], processes: int, least: int = 1) -> list[
 def _check(costs: Sequence[float], processes: int, least: int) -> None:
     if processes < 1 or least < 1 or len(costs) < processes * least:
         raise ConfigError(
-            f"{len(costs)} ranks cannot be dealt to {processes} processes with {least} or more each"
+            f"{len(costs)} ranks cannot be distributed to {processes} processes with "
+            f"{least} or more each"
         )
     if any(not (math.isfinite(cost) and cost >= 0) for cost in costs):
-        raise ConfigError("the times of the ranks must be finite numbers from 0 on")
+        raise ConfigError("the times of the ranks must be finite numbers of 0 or more")
 
 
 Feasible = tuple[float, list[list[bool]]]

@@ -178,7 +178,7 @@ class Collectives(Messages):
 
     def _check_root(self, root: int, count: int, what: str) -> None:
         if not 0 <= root < count:
-            raise MateError(f"root {root}: there is no such {what}, they go from 0 to {count - 1}")
+            raise MateError(f"root {root}: this {what} does not exist; expected 0 to {count - 1}")
 
     def _combine(self, arrays: list[Array], op: Any) -> Array:
         """``op`` over the local ranks, in the order of their ids: equal runs give equal bits."""

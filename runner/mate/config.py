@@ -39,7 +39,9 @@ class Config:
         self._at_least("--workers", self.workers, 1)
         if self.local_grid is not None and (len(self.local_grid) != 3 or min(self.local_grid) < 1):
             text = "x".join(map(str, self.local_grid))
-            raise ConfigError(f"--local-grid {text}: expected three numbers from 1 on, as 1x8x4")
+            raise ConfigError(
+                f"--local-grid {text}: expected three numbers of 1 or more, such as 1x8x4"
+            )
         if self.ranks_per_process == 0:
             object.__setattr__(self, "ranks_per_process", self._default_ranks())
         self._at_least("--ranks-per-process", self.ranks_per_process, 1)
@@ -86,8 +88,9 @@ class Config:
         """Refuse what runs but wastes cores: more workers than ranks (Martin 2018, chapter 4)."""
         if self.rank_map is None and self.workers > self.ranks_per_process:
             raise ConfigError(
-                f"--workers {self.workers} but --ranks-per-process {self.ranks_per_process}: "
-                "workers beyond the number of ranks never have work; use fewer workers"
+                f"--workers {self.workers} is more than --ranks-per-process "
+                f"{self.ranks_per_process}: some workers would never have work; use fewer "
+                "workers"
             )
 
     def map_for(self, processes: int) -> RankMap:
@@ -107,7 +110,7 @@ class Config:
         if a rank would be thinner than the ghost layer.
         """
         if self.local_grid is None:
-            raise ConfigError("--local-grid is needed, as 1x8x4")
+            raise ConfigError("--local-grid is missing; expected three numbers, such as 1x8x4")
         cells = []
         for axis, extent, parts in zip("xyz", subgrid, self.local_grid, strict=True):
             if extent % parts:
@@ -126,6 +129,6 @@ class Config:
     def local_coordinates(self, local: int) -> Grid:
         """Place of a local rank in the local grid (x runs fastest)."""
         if self.local_grid is None:
-            raise ConfigError("--local-grid is needed, as 1x8x4")
+            raise ConfigError("--local-grid is missing; expected three numbers, such as 1x8x4")
         x, y, _ = self.local_grid
         return (local % x, local // x % y, local // (x * y))

@@ -63,7 +63,7 @@ class Context(Collectives):
         """Global rank of a local rank of a process; raises :class:`MateError` if there is none."""
         ranks = self._shared.ranks.ranks
         if not 0 <= process < len(ranks) or not 0 <= local < len(ranks[process]):
-            raise MateError(f"there is no local rank {local} in a process {process}")
+            raise MateError(f"process {process} has no local rank {local}")
         return ranks[process][local]
 
     def location_of(self, rank: int) -> tuple[int, int]:

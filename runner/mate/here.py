@@ -23,6 +23,8 @@ here = _Here()
 def context() -> Context:
     """What the rank that calls this was given; raises :class:`MateError` outside of ranks."""
     if here.task is None:
-        raise MateError("this is for ranks: call it from a function that mate.run has started")
+        raise MateError(
+            "this function works only in a rank: call it from a function that mate.run has started"
+        )
     found: Context = here.task.context
     return found

@@ -46,8 +46,8 @@ def world(config: Config) -> Any:
     wanted = {"multiple": MPI.THREAD_MULTIPLE, "serialized": MPI.THREAD_SERIALIZED}
     if MPI.Query_thread() < wanted[config.thread_level]:
         raise MateError(
-            f"--thread-level {config.thread_level} is not granted: this MPI library does not have "
-            "it, or mpi4py.MPI was imported before runner.mate.world was called"
+            f"--thread-level {config.thread_level} is not available: this MPI library does "
+            "not support it, or mpi4py.MPI was imported before runner.mate.world was called"
         )
     return MPI.COMM_WORLD
 

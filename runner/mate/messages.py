@@ -107,8 +107,8 @@ class Messages:
         verb = "receive from" if incoming else "send to"
         if not isinstance(peer, (int, np.integer)) or not 0 <= peer < ranks.size:
             raise MateError(
-                f"rank {task.rank} wants to {verb} rank {peer}: ranks go from 0 to "
-                f"{ranks.size - 1} (there are no wildcards)"
+                f"rank {task.rank} wants to {verb} rank {peer}; expected a rank from 0 to "
+                f"{ranks.size - 1} (wildcards are not supported)"
             )
         process, local = ranks.locations[peer]
         pair = (local, task.local) if incoming else (task.local, local)

@@ -17,17 +17,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the switches of the runtime, in a group of their own."""
     group = parser.add_argument_group("MATE runtime")
     add = group.add_argument
-    add("--workers", type=int, default=1, metavar="N", help="worker threads per process")
-    add("--ranks-per-process", type=int, default=0, metavar="M", help="default: as workers")
-    add("--local-grid", metavar="XxYxZ", help="how the ranks cut the grid of a process")
-    add("--block-size", type=int, default=_DEFAULT.block_size, help="cache block of kernels")
-    add("--split", type=int, default=1, metavar="N", help="pieces per message")
-    add("--in-process", action="store_true", help="copy messages within a process directly")
+    add("--workers", type=int, default=1, metavar="N", help="number of worker threads per process")
+    add(
+        "--ranks-per-process",
+        type=int,
+        default=0,
+        metavar="M",
+        help="number of (virtual) ranks per process; default: as many as workers",
+    )
+    add("--local-grid", metavar="XxYxZ", help="how the ranks divide the grid of a process")
+    add(
+        "--block-size",
+        type=int,
+        default=_DEFAULT.block_size,
+        help="cache block of the kernels, in cells",
+    )
+    add("--split", type=int, default=1, metavar="N", help="number of pieces of each message")
+    add(
+        "--in-process",
+        action="store_true",
+        help="copy messages within a process directly, without MPI",
+    )
     add("--affinity", default=_DEFAULT.affinity, help=", ".join(AFFINITIES))
     idle = f"{_DEFAULT.idle_spin_us}:{_DEFAULT.idle_sleep_us}"
-    add("--idle", default=idle, metavar="SPIN:SLEEP", help="microseconds; 0 never sleeps")
+    add(
+        "--idle",
+        default=idle,
+        metavar="SPIN:SLEEP",
+        help="time that an idle worker spins and then sleeps, in microseconds; a SLEEP of 0 "
+        "never sleeps",
+    )
     add("--thread-level", default=_DEFAULT.thread_level, help=", ".join(THREAD_LEVELS))
-    add("--rank-map", metavar="FILE", help="JSON: for each process a list of global ranks")
+    add("--rank-map", metavar="FILE", help="JSON file: for each process a list of global ranks")
 
 
 def from_arguments(namespace: argparse.Namespace) -> Config:
@@ -54,7 +75,7 @@ def parse_grid(text: str) -> Grid:
     """``"1x8x4"`` as numbers; raises :class:`ConfigError` for anything else."""
     parts = text.lower().split("x")
     if len(parts) != 3 or not all(p.isascii() and p.isdigit() for p in parts):
-        raise ConfigError(f"--local-grid {text}: expected three numbers, as 1x8x4")
+        raise ConfigError(f"--local-grid {text}: expected three numbers, such as 1x8x4")
     return (int(parts[0]), int(parts[1]), int(parts[2]))
 
 
@@ -77,7 +98,7 @@ def read_rank_map(path: Path) -> tuple[tuple[int, ...], ...]:
         raise ConfigError(f"--rank-map {path} is not JSON: {error}") from None
     if not isinstance(data, list) or not all(_ranks(p) for p in data):
         raise ConfigError(
-            f"--rank-map {path}: expected a list with one list of ranks per process, "
+            f"--rank-map {path}: expected a list with one list of ranks per process, such "
             "as [[0, 1, 2], [3]]"
         )
     return tuple(tuple(process) for process in data)

@@ -25,8 +25,8 @@ class RankMap:
         for number, process in enumerate(self.ranks):
             if not 1 <= len(process) <= MAX_LOCAL_RANKS:
                 raise ConfigError(
-                    f"--rank-map: process {number} has {len(process)} ranks; "
-                    f"from 1 to {MAX_LOCAL_RANKS} are possible"
+                    f"--rank-map: process {number} has {len(process)} ranks; expected 1 to "
+                    f"{MAX_LOCAL_RANKS}"
                 )
         self.order = flat
         """Global ranks in the order process 0, process 1, ..."""

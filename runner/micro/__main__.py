@@ -30,13 +30,15 @@ seconds = time of all of them (what autotune compares).
 
 def build_parser() -> OptionParser:
     parser = OptionParser("python -m runner.micro", "Time one MPI operation.")
-    parser.add_argument("operation", nargs="?", metavar="OPERATION", help="what is timed (below)")
+    parser.add_argument(
+        "operation", nargs="?", metavar="OPERATION", help="operation to time (see below)"
+    )
     parser.add_argument("--size", type=sizes, metavar="BYTES", default=None,
-        help=f"4096, 4k or 8,4k,1m, or a range in steps of 4; default {DEFAULT_RANGE}")  # fmt: skip
+        help=f"bytes: 4096, 4k or 8,4k,1m, or a range; default {DEFAULT_RANGE}")  # fmt: skip
     parser.add_argument("--count", type=positive, default=None, metavar="N",
-        help="operations at each size; default 2000, fewer from 32 KiB on")  # fmt: skip
+        help="number of operations at each size; default 2000, fewer from 32 KiB on")  # fmt: skip
     parser.add_argument("--buffers", type=positive, default=1, metavar="B",
-        help="pingpong: buffers used in turn; default 1")  # fmt: skip
+        help="pingpong: number of buffers used in turn; default 1")  # fmt: skip
     return parser
 
 
@@ -70,12 +72,14 @@ def _parse(words: list[str], ranks: int) -> Any:
     if given.help:
         return given
     if given.operation not in OPERATIONS:
-        what = f"operation {given.operation} is unknown" if given.operation else "no operation"
+        what = (
+            f"operation {given.operation} is not known" if given.operation else "no operation given"
+        )
         raise AppUsageError(f"{what}; expected one of {', '.join(OPERATIONS)}")
     kind = OPERATIONS[given.operation]
     if ranks < kind.ranks:
         raise AppUsageError(
-            f"{given.operation} needs at least {kind.ranks} ranks: start it with mpirun -n 2"
+            f"{given.operation} needs at least {kind.ranks} ranks; start it with mpirun -n 2"
         )
     if given.buffers > 1 and given.operation != "pingpong":
         raise AppUsageError(f"--buffers is for pingpong only, not for {given.operation}")

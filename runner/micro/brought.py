@@ -25,16 +25,28 @@ from runner.apps.common_report import json_line
 
 
 def build_parser() -> OptionParser:
-    parser = OptionParser("python -m runner.micro.brought", "A brought program's figure, seconds.")
-    parser.add_argument("--figure", metavar="RE", help="a line with the figure: one group")
+    parser = OptionParser(
+        "python -m runner.micro.brought", "Run another benchmark and convert its figure to seconds."
+    )
+    parser.add_argument(
+        "--figure",
+        metavar="RE",
+        help="regular expression for the figure in its output, with one group",
+    )
     parser.add_argument("--us-of", type=positive, metavar="CALLS",
-        help="the figure is microseconds per call; seconds = those of so many calls")  # fmt: skip
+        help="the figure is in us per call; seconds = the time of this many calls")  # fmt: skip
     parser.add_argument("--rate-of", type=_above_zero, metavar="WORK",
-        help="the figure is a rate; seconds = so much work at that rate")  # fmt: skip
-    parser.add_argument("--valid", metavar="RE", help="a line that a right run has")
-    parser.add_argument("--invalid", metavar="RE", help="a line that only a wrong run has")
+        help="the figure is a rate; seconds = the time of this much work at that rate")  # fmt: skip
+    parser.add_argument(
+        "--valid", metavar="RE", help="regular expression that the output of a correct run contains"
+    )
+    parser.add_argument(
+        "--invalid",
+        metavar="RE",
+        help="regular expression that only the output of a wrong run contains",
+    )
     parser.add_argument("--files", metavar="GLOB",
-        help="look into these files, too: it then runs in a directory of its own")  # fmt: skip
+        help="output file to read too; the program then has a directory of its own")  # fmt: skip
     return parser
 
 
@@ -69,7 +81,7 @@ def figure(options: Any, lines: Iterable[str]) -> dict[str, Any]:
         value = float(found[1])
     except ValueError:
         raise AppUsageError(
-            f"--figure {options.figure!r} found {found[1]!r}, which is no number"
+            f"--figure {options.figure!r} found {found[1]!r}, which is not a number"
         ) from None
     if value <= 0:
         return {}
@@ -99,14 +111,14 @@ def _parse(arguments: list[str]) -> tuple[Any, list[str]]:
     if options.help:
         return options, program
     if not program:
-        raise AppUsageError("no program is given; expected -- PROGRAM ARGS at the end")
+        raise AppUsageError("no program given; expected -- PROGRAM ARGS at the end")
     if not options.figure or bool(options.us_of) == bool(options.rate_of):
         raise AppUsageError("expected --figure RE and either --us-of CALLS or --rate-of WORK")
     for pattern in filter(None, (options.figure, options.valid, options.invalid)):
         try:
             groups = re.compile(pattern).groups
         except re.error as error:
-            raise AppUsageError(f"{pattern!r} is no regular expression: {error}") from None
+            raise AppUsageError(f"{pattern!r} is not a regular expression: {error}") from None
         if pattern is options.figure and groups != 1:
             raise AppUsageError(f"--figure {pattern!r} must have one group, around the figure")
     return options, program

@@ -28,7 +28,9 @@ def sizes(text: str) -> list[int]:
     first, _, last = text.partition(":")
     low, high = one_size(first), one_size(last)
     if low > high:
-        raise argparse.ArgumentTypeError(f"{text!r} goes down; the smaller size comes first")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is a descending range; give the smaller size first"
+        )
     steps = []
     while low < high:
         steps.append(low)

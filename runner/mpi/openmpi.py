@@ -118,8 +118,8 @@ class OpenMPI(Adapter):
             if located is None:
                 raise RunnerError(
                     f"{library.launcher} is Open MPI {library.version}, but its ompi_info was not "
-                    f"found in {library.bin}: without it no parameter can be checked.  Install "
-                    "the full package."
+                    f"found in {library.bin}; without it no parameter can be checked.  Install the "
+                    "complete package."
                 )
             info = Path(located)
         return dataclasses.replace(library, params=read_parameters(info))

@@ -43,7 +43,7 @@ def deselected(name: str, shown: Shown, listed: Mapping[str, str]) -> str:
         for component in selection[1:].split(","):
             mine = component and name.startswith(f"{framework}_{component}_")
             if mine and not _selects(value, component):
-                return f"{framework}={value} leaves its component {component} out"
+                return f"{framework}={value} excludes its component {component}"
     return ""
 
 
@@ -70,7 +70,7 @@ def without_traffic(read_back: Mapping[str, ReadBack], shown: Shown) -> dict[str
             continue
         own = _exclusivity(match[1], shown)
         if own is not None and own < (_exclusivity(first, shown) or 0):
-            why = f"btl/{match[1]} carries no messages on one node: btl/{first} does"
+            why = f"btl/{match[1]} carries no messages within one node; btl/{first} does"
             found[name] = ReadBack("inactive", back.requested, back.effective, why)
     return found
 

@@ -27,7 +27,9 @@ class Local(Scheduler):
 
     def submit(self, job: Job) -> str:
         if job.nodes != 1:
-            raise RunnerUsageError("--scheduler local has one node; leave --nodes-per-trial out")
+            raise RunnerUsageError(
+                "--scheduler local has only one node; leave --nodes-per-trial out"
+            )
         try:
             with job.log.open("ab") as log:
                 started = subprocess.Popen(

@@ -211,15 +211,15 @@ class _Server:
         left = self.clean_up(grace_s)
         if "unkillable" in answer:
             return UnkillableError(
-                f"processes of the run do not end even by SIGKILL: {answer['unkillable']}; they "
-                "hang in the kernel (a dead file server, a frozen cgroup) or belong to another "
-                "user; end them before going on"
+                f"processes of the run do not end even after SIGKILL: {answer['unkillable']}; "
+                "they hang in the kernel (a dead file server, a frozen cgroup) or belong to "
+                "another user; end them before you continue"
             )
         last = text.strip().splitlines()[-1:] or [f"exit status {code}"]
         kept = f"; still alive: {sorted(left)}" if left else "; its programs have been ended"
         return SupervisorLost(
-            f"the supervision process (pid {self.process.pid}) ended unexpectedly: "
-            f"{last[0]}{kept}; what was finished before is not affected, run again"
+            f"the supervising process (pid {self.process.pid}) ended unexpectedly: "
+            f"{last[0]}{kept}; finished runs are not affected; give the command again"
         )
 
 
@@ -229,7 +229,9 @@ def check(request: ExecRequest) -> None:
         raise RunnerError("nothing to run: the command is empty; give a program and its arguments")
     for word in (*request.argv, *request.env, *request.env.values()):
         if "\0" in word:
-            raise RunnerError(f"{word!r} contains a NUL character, which no program can be given")
+            raise RunnerError(
+                f"{word!r} contains a NUL character, which cannot be passed to a program"
+            )
     for name, regex in request.patterns.items():
         try:
             re.compile(regex)

@@ -41,7 +41,7 @@ def program() -> Path:
     except OSError as error:
         raise RunnerError(
             f"the testbed's program cannot be stored in {place.parent}: {error.strerror}; "
-            "expected a directory that can be written to (XDG_CACHE_HOME names another)"
+            "expected a directory that can be written (XDG_CACHE_HOME sets another)"
         ) from None
     return place
 

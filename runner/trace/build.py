@@ -42,8 +42,8 @@ def make_cache() -> Path:
         tempfile.TemporaryFile(dir=place).close()
     except OSError as error:
         raise RunnerError(
-            f"cannot write {place}: {error.strerror}; expected a directory that every node can "
-            "write (the variable XDG_CACHE_HOME names another)"
+            f"cannot write {place}: {error.strerror}; expected a directory that every node "
+            "can write (XDG_CACHE_HOME sets another)"
         ) from None
     return place
 

@@ -60,10 +60,11 @@ def read_ranks(directory: Path, ranks: int) -> list[RankCounts]:
     if missing:
         have = ranks - len(missing)
         raise RunnerError(
-            f"{len(missing)} of {ranks} ranks left no counts (the first: rank {missing[0]}"
-            f"{'' if have else ', none did'}): the profiling library was not loaded there.\n"
-            "It must be possible to preload it (a dynamically linked program) and to write "
-            f"{directory.parent} on every node"
+            f"{len(missing)} of {ranks} ranks left no counts (the first: rank "
+            f"{missing[0]}{'' if have else ', no rank did'}): the profiling library was "
+            "not loaded there.\nThe program has to be dynamically linked, so that the "
+            f"library can be preloaded, and {directory.parent} has to be writable on every "
+            "node"
         )
     found = [parse(files[f"rank-{rank}"]) for rank in range(ranks)]
     for counts in found:
@@ -80,7 +81,8 @@ def parse(path: Path) -> RankCounts:
     if not lines or lines[0] != FORMAT or lines[-1] != "end":
         raise RunnerError(
             f"{path.name.replace('-', ' ')} wrote no counts: it ended without MPI_Finalize "
-            "(exit, a crash, or a signal).  Features need a program that runs to its end"
+            "(exit, a crash, or a signal).  Features can be traced only of a program that "
+            "runs to its end"
         )
     try:
         return _counts(lines[1:-1])

@@ -16,7 +16,7 @@ from runner.whole import whole
 
 _SLACK = 1e-9
 _LARGEST = 1 << 20
-_AGAIN = "Make it anew: autotune features -o FILE -- PROGRAM ARGS"
+_AGAIN = "Write it again: autotune features -o FILE -- PROGRAM ARGS"
 
 
 class FeaturesError(RunnerError):
@@ -96,7 +96,7 @@ def load_features(path: Path | str) -> Features:
     place = str(path)
     try:
         if Path(path).stat().st_size > _LARGEST:
-            raise FeaturesError(f"{place} is too large to be a features file (1 MiB at most)")
+            raise FeaturesError(f"{place} is too large to be a features file (limit: 1 MiB)")
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
@@ -105,7 +105,7 @@ def load_features(path: Path | str) -> Features:
         data = json.loads(text)
     except (ValueError, RecursionError) as problem:
         raise FeaturesError(
-            f"{place} is no whole JSON file ({problem}): cut off or damaged.\n{_AGAIN}"
+            f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{_AGAIN}"
         ) from None
     return features_from_json(data, place)
 
@@ -116,8 +116,8 @@ def features_from_json(data: Any, place: str = "features") -> Features:
         raise FeaturesError(f"{place}: expected a JSON object with a features schema.\n{_AGAIN}")
     if data.get("schema") != SCHEMA:
         raise FeaturesError(
-            f"{place}: schema is {data.get('schema')!r}, expected {SCHEMA!r}: made by another "
-            f"version, or no features file.\n{_AGAIN}"
+            f"{place}: schema is {data.get('schema')!r}, expected {SCHEMA!r}: written by "
+            f"another version, or not a features file.\n{_AGAIN}"
         )
     check = _Checks(place)
     check.keys("", data, _KEYS)
@@ -202,12 +202,12 @@ class _Checks:
         except OverflowError:
             number = math.inf
         if not math.isfinite(number) or number < 0:
-            self.fail(key, value, "a finite number from 0 up")
+            self.fail(key, value, "a finite number of 0 or more")
         return number
 
     def natural(self, key: str, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            self.fail(key, value, "a whole number from 1 up")
+            self.fail(key, value, "a whole number of 1 or more")
         return int(value)
 
     def text(self, key: str, value: Any) -> str:

@@ -67,7 +67,7 @@ def trace(
             told = {**variables, DIRECTORY: place}
             record = runner.run(with_variables(spec, library, told))
             if record.state in GUARD_STATES and attempt < ATTEMPTS - 1:
-                tell(f"{record.reason}; once more")
+                tell(f"{record.reason}; trying again")
                 continue
             _require_success(record)
             return Traced(record, read_ranks(Path(place), spec.ranks), used)
@@ -128,8 +128,9 @@ def _preloaded(library: Path) -> str:
     """The value of LD_PRELOAD: ours first, then what the user preloads."""
     if set(" :,") & set(str(library)):
         raise NotTraceable(
-            f"the profiling library lies in {library.parent}, and a preloaded file's path must "
-            "not contain blanks, colons or commas.\nSet XDG_CACHE_HOME to another directory"
+            f"the profiling library is in {library.parent}, but the path of a preloaded "
+            "file must not contain blanks, colons or commas.\nSet XDG_CACHE_HOME to "
+            "another directory"
         )
     inherited = os.environ.get("LD_PRELOAD", "")
     return f"{library}:{inherited}" if inherited else str(library)
@@ -142,13 +143,15 @@ def _require_success(record: RunRecord) -> None:
     words = f"the traced run ended as {record.state}: {record.reason}"
     if record.state == "foreign_load":
         words += (
-            f" ({ATTEMPTS} runs).\nTry again on a quiet machine; with --no-guard the counts are "
-            "right all the same, only the shares of time are not"
+            f" ({ATTEMPTS} runs).\nTry again on a quiet machine; with --no-guard the "
+            "counts are right as well, but the shares of time are not"
         )
     elif record.state == "no_mpi":
-        words += ".\nFeatures need a program that uses MPI"
+        words += ".\nFeatures can be traced only of a program that uses MPI"
     else:
         said = telling_lines(record.stderr_tail, record.stdout_tail)
         if said:
-            words += "\nlast words of the program:" + "".join(f"\n  | {line}" for line in said)
+            words += "\nlast lines of the program's output:" + "".join(
+                f"\n  | {line}" for line in said
+            )
     raise RunnerError(words)

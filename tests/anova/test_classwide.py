@@ -157,10 +157,10 @@ def test_the_latest_proven_result_of_a_cluster(tmp_path: Path) -> None:
         (lambda d: d.update(schema="autotune-classwide-9"), "another version"),
         (lambda d: d.pop("evidence"), "damaged"),
         (lambda d: d.update(more=1), "damaged"),
-        (lambda d: d["setting"].update(eager=8), "changed by hand"),
+        (lambda d: d["setting"].update(eager=8), "edited"),
         (lambda d: d.update(status="great"), "status"),
         (lambda d: d.update(held_out_shows="luck"), "held_out_shows"),
-        (lambda d: d.update(margin=None), "changed by hand"),
+        (lambda d: d.update(margin=None), "edited"),
     ],
 )
 def test_a_result_that_was_meddled_with_is_refused(  # type: ignore[no-untyped-def]
@@ -175,7 +175,7 @@ def test_a_result_that_was_meddled_with_is_refused(  # type: ignore[no-untyped-d
 
 
 def test_ids_that_fit_nothing(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="none begins so"):
+    with pytest.raises(UsageError, match="no id begins so"):
         RESULTS.find("abcd", tmp_path)
-    with pytest.raises(UsageError, match="no id"):
+    with pytest.raises(UsageError, match="not an id"):
         RESULTS.find("../../etc", tmp_path)

@@ -51,8 +51,8 @@ def test_importance_of_a_dataset(cli: Cli, recorded: Path) -> None:
 def test_classwide_without_runs_is_stored_as_unproven(cli: Cli, recorded: Path) -> None:
     outcome = cli("classwide", "--from", "three", "--no-measure", "--json", "c.json")
     assert outcome.code == 0, outcome.text
-    assert "give one of them" in cli("classwide", "three", "--from", "two").err
-    assert "which recorded runs?" in cli("anova").err
+    assert "give only one of them" in cli("classwide", "three", "--from", "two").err
+    assert "no recorded runs given; expected autotune anova DATASET" in cli("anova").err
     data = json.loads(Path("c.json").read_text())
     assert data["status"] == "unproven"
     assert data["setting"]["eager"] == 4
@@ -106,7 +106,10 @@ def test_what_slows_a_program_left_out_is_not_chosen(cli: Cli) -> None:
         (["importance", "nothing"], "no study"),
         (["classwide", "three", "--apps", "fourth", "--no-measure"], "third"),
         (["classwide", "three", "--apps", ",", "--no-measure"], "--apps A,B"),
-        (["classwide", "three", "--apps", "first", "--held-out", "first"], "only be one"),
+        (
+            ["classwide", "three", "--apps", "first", "--held-out", "first"],
+            "give it to one of them",
+        ),
         (["classwide", "three", "--margin", "0", "--no-measure"], "--margin"),
     ],
 )
@@ -227,7 +230,7 @@ def test_more_runs_are_asked_for_where_a_program_is_open(
     data = json.loads(Path("c.json").read_text())
     assert data["status"] == "keep_default"
     assert data["margin"] == 0.015
-    assert data["why"] == "not proven: open on first small"
+    assert data["why"] == "not proven: undecided on first small"
     assert "first small" in data["next_step"]
     assert "to decide it: first small" in " ".join(outcome.out.split())
 

@@ -61,7 +61,7 @@ def test_noise_is_called_noise() -> None:
 
 
 def test_too_few_settings_are_refused() -> None:
-    with pytest.raises(WorkError, match="fewer than 15"):
+    with pytest.raises(WorkError, match="at least 15 are needed"):
         importance(table(count=10))
 
 

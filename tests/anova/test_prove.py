@@ -88,7 +88,7 @@ def test_a_program_with_a_wide_interval_is_open_and_stops_the_proof() -> None:
     found, _ = proof({"a": model(0.2), "wide": model(0.2, 1.0)}, looks=(12,))
     assert not found.proven
     assert verdicts(found) == {"a": "passed", "wide": "open"}
-    assert "open on wide" in found.why
+    assert "undecided on wide" in found.why
     assert "wide: about" in found.next_step
     assert "more pairs" in found.next_step
 

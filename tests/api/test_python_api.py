@@ -122,17 +122,17 @@ def test_two_settings(open_mpi: Library, program: list[str]) -> None:
     ("call", "said"),
     [
         (lambda: autotune.tune("./x", ranks=2), "expected a list of words"),
-        (lambda: autotune.tune(["./x"], rank=2), "rank= is no option"),
+        (lambda: autotune.tune(["./x"], rank=2), "rank= is not an option"),
         (lambda: autotune.tune(["true"], ranks=2, seed=-1), "seed"),
         (lambda: autotune.tune(["true"], ranks=2, strategy="gaa"), "did you mean ga"),
-        (lambda: autotune.tune(["true"]), "how many ranks"),
-        (lambda: autotune.tune(["true"], app="jacobi3d"), "give either app= or program="),
-        (lambda: autotune.tune(), "nothing to run: give app="),
+        (lambda: autotune.tune(["true"]), "the number of ranks is missing"),
+        (lambda: autotune.tune(["true"], app="jacobi3d"), "app= and program= were both given"),
+        (lambda: autotune.tune(), "nothing to run; expected app="),
         (lambda: autotune.tune(["true"], ranks=1, budget="soon"), "is not a time"),
         (lambda: autotune.tune(["true"], ranks=1, runs=3), "runs=3 leaves nothing"),
         (lambda: autotune.compare("default", {}, ["true"], ranks=1), "the same setting"),
         (lambda: autotune.predict("nothing.json"), "nothing.json"),
-        (lambda: autotune.Study("abcdef", "none.db"), "no results database"),
+        (lambda: autotune.Study("abcdef", "none.db"), "does not exist"),
     ],
 )
 def test_what_is_wrong_is_a_usage_error(

@@ -89,7 +89,7 @@ def test_bursts() -> None:
 
 
 def test_quantised_needs_the_warning_and_no_winner() -> None:
-    warning = "the metric moves in steps of 0.01 s, 7.7% of the run"
+    warning = "the metric has a resolution of 0.01 s, 7.7% of the run"
     assert quantised.judge(0, "keep_default", [warning], "") == []
     assert quantised.judge(0, "keep_default", ["8 of 8 blocks are ties"], "")
     assert quantised.judge(0, "recommended", [warning], "") == ["a winner was named"]

@@ -43,7 +43,7 @@ def test_an_unknown_parameter_or_value(cli: Cli, library: object) -> None:
 
 def test_nothing_to_run_and_too_much_to_run(cli: Cli) -> None:
     assert "--app" in refused(cli, "search")
-    assert "not both" in refused(cli, "search", "--app", "jacobi3d", "--", "/bin/true")
+    assert "give only one of them" in refused(cli, "search", "--app", "jacobi3d", "--", "/bin/true")
 
 
 def test_a_budget_that_its_own_proof_needs(cli: Cli) -> None:
@@ -100,8 +100,8 @@ def test_an_unwritable_result_file_is_refused_before_the_work(cli: Cli, library:
         ("import sys; sys.exit(3)", [], "exit code 3"),
         ("import os; os.abort()", [], "failed"),
         ("import time; time.sleep(60)", ["--timeout", "0.6"], "time limit"),
-        (HELLO, ["--metric", "seconds ([0-9.]+)"], "no positive figure"),
-        (HELLO, ["--verify", "SUCCESS"], "did not match"),
+        (HELLO, ["--metric", "seconds ([0-9.]+)"], "no positive number"),
+        (HELLO, ["--verify", "SUCCESS"], "does not match"),
         ("print('no MPI here')", [], "MPI_Init"),
     ],
 )

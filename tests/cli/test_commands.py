@@ -54,7 +54,7 @@ def test_a_slip_is_told_with_what_was_meant(cli: Cli) -> None:
 def test_a_store_that_was_named_and_is_not_there_is_said(cli: Cli, words: tuple[str, ...]) -> None:
     outcome = cli(*words, "--store", "gone.db")
     assert outcome.code == 2
-    assert "there is no results database" in outcome.err.replace("\n", " ")
+    assert "does not exist; check --store" in outcome.err.replace("\n", " ")
     assert not Path("gone.db").exists()
 
 

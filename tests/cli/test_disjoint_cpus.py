@@ -99,7 +99,7 @@ def test_overlapping_cpus_are_measured_one_after_the_other(work: Path) -> None:
     with search("both", "a.db", "a", "go") as one:
         assert eventually(lambda: (work / "a").exists() or one.poll() is not None, 60)
         with search("cpus1", "b.db", "b", "go") as other:
-            told = f"waiting for the machine: pid {one.pid} "
+            told = f"waiting until pid {one.pid} "
             log = work / "b.db.log"
             assert eventually(lambda: told in log.read_text() or other.poll() is not None, 60)
             assert told in log.read_text()
@@ -119,7 +119,7 @@ def test_a_set_that_splits_cores_is_told(cli: Cli, monkeypatch: pytest.MonkeyPat
     )
     assert outcome.code == 0, outcome.err
     words = " ".join(outcome.text.split())
-    assert f"cpus = {CPUS[0]} splits cores: the CPUs {CPUS[1]} share them" in words
+    assert f"cpus = {CPUS[0]} uses part of some cores: the CPUs {CPUS[1]} share them" in words
     assert sorted(os.sched_getaffinity(0)) == CPUS
 
 

@@ -50,7 +50,7 @@ def test_the_first_complaint_is_the_reason(cli: Cli, name: str, work: Path) -> N
     for how, reason in (
         ("words", "exit code 3: solver: the matrix is singular at row 7"),
         ("wm", "exit code 3: solver: the matrix is singular at row 7"),
-        ("silent", "exit code 3: without a word"),
+        ("silent", "exit code 3: without a message"),
         ("m", "exit code 3"),
         ("abort", "Aborted (signal 6)"),
     ):
@@ -79,7 +79,7 @@ def test_no_run_is_endless(
     ):
         done = cli(*command, *words)
         assert done.code == 1
-        assert "a run is ended after 0.800 s (the default)" in done.err
+        assert "time limit of one run: 0.800 s (the default)" in done.err
         assert "stopped at its time limit of 0.8 s" in " ".join(done.text.split())
 
 

@@ -41,7 +41,7 @@ def test_the_largest_counts_and_that_is_said(
 ) -> None:
     found, said = run(cli, *METRIC, *program)
     assert (found["metric_s"], found["metric_count"]) == (0.46, 4)
-    assert "found 4 times in one run" in said.replace("\n", " ")
+    assert "matched 4 times in one run" in said.replace("\n", " ")
 
 
 def test_a_figure_that_is_longer_than_its_run_is_told(
@@ -92,7 +92,7 @@ def test_the_choice_of_an_app_file(cli: Cli, library: Library, program: list[str
 def test_a_choice_without_a_metric(cli: Cli, library: Library, program: list[str]) -> None:
     done = cli("run", "-n", "2", "--metric-choice", "last", *program)
     assert done.code == 2
-    assert "--metric-choice goes with --metric" in done.err
+    assert "--metric-choice needs --metric" in done.err
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_a_comparison_says_it_once(cli: Cli, open_mpi: Library, program: list[st
         *METRIC, *program,
     )  # fmt: skip
     assert done.code == 0, done.text
-    assert " ".join(done.err.split()).count("found 4 times in one run") == 1
+    assert " ".join(done.err.split()).count("matched 4 times in one run") == 1
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_a_study_of_before_goes_on_with_the_last(
     assert cli(*noise, "--metric-choice", "last", *program).code == 0
     done = cli(*noise, *program)
     assert done.code == 0, done.text
-    assert "begun when the last figure of a run counted" in " ".join(done.err.split())
+    assert "begun when the last match of --metric counted" in " ".join(done.err.split())
     with Store.open("r.db") as store:
         (study,) = store.studies()
         assert study.runs == 14
@@ -137,7 +137,7 @@ def test_no_figure_shows_the_output_and_what_would_read_it(
         command, *settings, "--no-guard", "-n", "2", "--metric", "Elapsed: ([0-9.]+)", *program
     )
     assert done.code == 1
-    assert "last lines of the program:" in done.text
+    assert "last lines of the program's output:" in done.text
     assert "  | rank 1: solve time = 0.46 s" in done.text
     candidate = "      --metric 'rank *[0-9]+: *solve *time *= *([0-9.]+)'"
     assert candidate in done.text.splitlines()
@@ -152,6 +152,6 @@ def test_figures_on_standard_error(cli: Cli, library: Library, work: Path) -> No
     words = ("run", "--no-guard", "-n", "1", "--metric", "time ([0-9.]+)", "--")
     done = cli(*words, sys.executable, "p.py")
     assert done.code == 1
-    assert "it prints times on standard error" in done.text
+    assert "the program prints times on standard error" in done.text
     assert "-- sh -c 'exec \"$@\" 2>&1' sh PROGRAM ARGS" in done.text
     assert cli(*words, "sh", "-c", 'exec "$@" 2>&1', "sh", sys.executable, "p.py").code == 0

@@ -30,7 +30,7 @@ def test_the_launcher_that_was_typed_with_its_path_is_used(cli: Cli, work: Path)
     # What follows starts nothing.
     other = cli(*run, "--mpi", library_named("openmpi-5").launcher, *line)
     assert other.code == 2
-    assert "different MPIs; give one of them" in other.err
+    assert "different MPI libraries; give only one of them" in other.err
     bound = cli(*run, "--setting", "bind_to=core", *line)
     assert bound.code == 2
     assert "bind_to cannot be used here: your launcher line sets it" in bound.err
@@ -64,9 +64,9 @@ def test_a_program_of_another_mpi_is_told(cli: Cli, work: Path) -> None:
     done = cli("run", "-n", "2", "--mpi", other.launcher, "--setting", "x=", "--", program)
     assert done.code == 2
     said = " ".join(done.err.split())
-    assert f"was linked with openmpi {library.version}" in said
+    assert f"is linked with openmpi {library.version}" in said
     assert f"is started by openmpi {other.version}" in said
-    assert "takes its own" in said
+    assert "give the program its own arguments" in said
 
 
 def test_what_to_do_where_mpi4py_loads_another_mpi(

@@ -133,7 +133,7 @@ def test_noise(cli: Cli, library: object) -> None:
     assert gains == sorted(gains, reverse=True)
     assert len(gains) >= 3
     shown = cli("show", data["study"], "--store", "r.db").out
-    assert "smallest gain found with 80 % chance" in shown
+    assert "smallest detectable gain of one setting" in shown
     assert f"{gains[0] * 100:.1f} %" in shown
     assert "see gain above" not in shown
 

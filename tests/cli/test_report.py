@@ -25,7 +25,7 @@ def test_pages_of_a_study_and_of_its_cluster(cli: Cli, library: object, work: Pa
     assert told["figures"] >= 1
     page = (work / "s.html").read_text()
     assert result["study"] in page
-    assert f"{result['search_runs']} search runs" in page
+    assert f"in {result['search_runs']} runs" in page
     assert "jacobi3d" in page
     told = json.loads(cli("report", "--cluster", "local", "-o", "c.html", *words).out)
     assert told["sections"] == ["What was measured", "jacobi3d tiny on 2 ranks"]
@@ -36,8 +36,8 @@ def test_what_cannot_be(cli: Cli, work: Path) -> None:
     for words, said in (
         ((), "either STUDY or --cluster"),
         (("abcd", "--cluster", "local"), "either STUDY or --cluster"),
-        (("abcd", "--dataset", "x"), "--dataset goes with --cluster"),
-        (("--cluster", "nowhere"), "no finished search on cluster nowhere"),
+        (("abcd", "--dataset", "x"), "--dataset needs --cluster NAME"),
+        (("--cluster", "nowhere"), "cluster nowhere has no finished search"),
     ):
         outcome = cli("report", *words, "--store", "r.db")
         assert outcome.code == 2

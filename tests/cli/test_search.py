@@ -135,7 +135,7 @@ def test_an_interrupted_run_says_so(library: object, work: Path) -> None:
         run.send_signal(signal.SIGINT)
         _, err = run.communicate(timeout=60)
     assert run.returncode == 130, err
-    assert "Interrupted: the program was ended, and nothing was stored." in err
+    assert "Interrupted: the program was ended; nothing was stored." in err
     with Store.open(work / "r.db") as store:
         assert store.studies() == []
 
@@ -184,4 +184,4 @@ def test_the_users_own_parameter_wins_over_the_clusters(
     words += ["--mca", "btl", "self,sm", sys.executable, str(program)]
     outcome = cli("run", *words)
     assert outcome.code == 0, outcome.text
-    assert "self,sm of your line is used" in outcome.err
+    assert "self,sm of your command line is used" in outcome.err

@@ -60,7 +60,9 @@ def test_tcp_on_one_node_is_not_measured(cli: Cli, work: Path, mpi: Library) -> 
     outcome = cli(*words, "--mpi", mpi.launcher, "--", built(mpi, work))
     assert outcome.code == 1
     said = " ".join(outcome.err.split())
-    assert "B does what A does: btl_tcp_links=2 does nothing here: btl/tcp carries no" in said
+    assert (
+        "B has the same effect as A: btl_tcp_links=2 has no effect here: btl/tcp carries no" in said
+    )
     with Store.open("r.db") as store:
         assert len(store.runs(1)) == 3
 
@@ -147,5 +149,5 @@ def test_what_is_inactive_is_known_under_its_conditions_alone(
     assert len(tried) == 2
     assert sum("bind_to" in key for key in tried) == 1
     said = " ".join(json.loads((work / "r.json").read_text())["warnings"])
-    assert "did nothing, so not tried again with the same placement" in said
+    assert "had no effect, so not tried again with the same placement" in said
     assert "btl_tcp_links" in said

@@ -72,7 +72,7 @@ def test_an_empty_input_is_told_as_such(cli: Cli, mpi: Library, work: Path) -> N
     assert "--stdin FILE" in said
     if mpi.version_tuple >= (5,) and mpi.family == "openmpi":
         assert "the program waits for standard input, which is empty" in said
-    assert "ended after 1 h 0 min (the default)" in done.err
+    assert "time limit of one run: 1 h 0 min (the default)" in done.err
 
 
 def test_a_program_that_reads_nothing_is_left_alone(cli: Cli, library: Library, work: Path) -> None:
@@ -93,7 +93,7 @@ def test_the_search_of_a_program_that_waits_ends_with_the_reason(
     (work / "p.py").write_text("from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0: input()\n")
     done = cli("search", "--no-guard", "-n", "2", "--budget", "10m", "--", sys.executable, "p.py")
     assert done.code == 1
-    assert "a run is ended after 10 min 0 s (the budget)" in done.err
+    assert "time limit of one run: 10 min 0 s (the budget)" in done.err
     assert "standard input" in done.err
     assert "--stdin FILE" in done.err
 

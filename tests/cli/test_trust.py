@@ -88,11 +88,11 @@ def another_study(request: dict[str, Any]) -> None:
 
 
 CHANGES = [
-    (other_program, "its signature does not fit"),
-    (other_place, "its signature does not fit"),
-    (another_study, "its signature does not fit"),
+    (other_program, "its signature is wrong"),
+    (other_place, "its signature is wrong"),
+    (another_study, "its signature is wrong"),
     (other_key, "signed with another key"),
-    (no_key, "this home has no key"),
+    (no_key, "you have no key"),
     (no_signature, "it is not signed"),
 ]
 
@@ -124,7 +124,7 @@ def test_what_is_signed_is_run(cli: Cli, library: object, canary: Path) -> None:
     study = begun(asked(canary))
     outcome = cli("worker", study[:12], "--store", "r.db")
     assert outcome.code == 2
-    assert "this would be another study" in outcome.err.replace("\n", " ")
+    assert "this worker would measure another study" in outcome.err.replace("\n", " ")
 
 
 @pytest.mark.mpi
@@ -199,13 +199,13 @@ def test_a_trial_that_no_strategy_made_is_not_launched(work: Path) -> None:
             assert [t.setting for t in book.trials] == [good]
             evil = Setting({name: value})
             store.add_trial(study.id, evil.to_json(), evil.key)
-            with pytest.raises(WorkError, match="was not made by its strategy"):
+            with pytest.raises(WorkError, match="was not proposed by its strategy"):
                 book.load()
             with Store.open(f"{name}-2.db") as second:
                 study = second.study(key())
                 trial = second.add_trial(study.id, good.to_json(), good.key)
                 second.finish_trial(trial.id, "ok", 0.5, {"effective": evil.key})
-                with pytest.raises(WorkError, match="was not made by its strategy"):
+                with pytest.raises(WorkError, match="was not proposed by its strategy"):
                     StoreBook(second, study, space).load()
 
 
@@ -284,12 +284,12 @@ def test_roles_are_trusted_on_one_database(url: str, found: bool) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("[[database]]\n", "this key is needed"),
-        ('[[database]]\nurl = "sqlite:///x"\nroles = ["a"]\n', "is no database"),
-        ('[[database]]\nurl = "postgresql://h"\nroles = ["a"]\n', "is no database"),
+        ("[[database]]\n", "this key is missing"),
+        ('[[database]]\nurl = "sqlite:///x"\nroles = ["a"]\n', "is not a database"),
+        ('[[database]]\nurl = "postgresql://h"\nroles = ["a"]\n', "is not a database"),
         ('[[database]]\nurl = "postgresql://h/d"\nroles = []\n', "at least 1"),
         ("roles = 1\n", "unknown key"),
-        ("[", "not TOML"),
+        ("[", "not valid TOML"),
     ],
 )
 def test_a_damaged_trust_file_is_refused(content: str, said: str) -> None:
@@ -328,7 +328,7 @@ def test_roles_that_may_write_studies_are_all_to_be_named(cli: Cli, canary: Path
             return outcome.err.replace("\n", " ")
 
         key_path().unlink()
-        assert "this home has no key" in refused()
+        assert "you have no key" in refused()
         with Store.open(url) as store:
             assert str(me) in store.writers()
             others = store.writers() - {str(me)}
@@ -351,7 +351,7 @@ def test_roles_that_may_write_studies_are_all_to_be_named(cli: Cli, canary: Path
                 verdict = judge(store, store.get_study(1))
                 assert verdict is not None
                 assert verdict.trusted, verdict.why
-                assert "all who may write studies are named" in verdict.why
+                assert "names all roles that may write studies" in verdict.why
             group = role("grp", "GRANT UPDATE ON study TO {}")
             for new, grant in (
                 ("updates", "GRANT UPDATE (request) ON study TO {}"),

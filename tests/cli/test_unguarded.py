@@ -57,7 +57,7 @@ def test_nothing_is_proven_without_the_guard(cli: Cli, open_mpi: object, line: l
     assert "Measured without the guard: nothing is proven." in said
     assert "looks better" in said
     assert "A better setting is proven" not in said
-    assert "Start it so" not in said
+    assert "Start it like this" not in said
     assert f"# {SAID.upper()}, NOT PROVEN" in Path("p.conf").read_text()
 
     study = result["study"]
@@ -83,7 +83,7 @@ def test_nothing_is_proven_without_the_guard(cli: Cli, open_mpi: object, line: l
     assert (header.evidence.guarded, header.evidence.proven) == (False, False)
     assert SAID.upper() in text
     looked = cli("verify-published", "t.conf", "--no-compare", "--store", "r.db")
-    assert f"{SAID} and published on demand: not proven" in one_line(looked.out)
+    assert f"{SAID} and published with --force: not proven" in one_line(looked.out)
 
 
 @pytest.mark.slow

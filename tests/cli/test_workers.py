@@ -61,7 +61,7 @@ def test_two_workers_share_a_study(cli: Cli, library: object, work: Path) -> Non
     third = start(work, 3, "worker", study[:12], "--store", "r.db", XDG_DATA_HOME=home)
     said = third.communicate(timeout=60)
     assert third.returncode == 2, said
-    assert "this home has no key" in said[1]
+    assert "you have no key" in said[1]
     outs = [p.communicate(timeout=240) for p in (first, second)]
     assert (first.returncode, second.returncode) == (0, 0), outs
     with Store.open("r.db") as store:
@@ -160,4 +160,4 @@ def test_what_cannot_be(cli: Cli, library: object, work: Path) -> None:
         assert said in (outcome.err + outcome.out).replace("\n", " ")
     gone = cli("status", "--store", "new.db")
     assert gone.code == 2
-    assert "there is no results database" in gone.err.replace("\n", " ")
+    assert "does not exist; check --store" in gone.err.replace("\n", " ")

@@ -58,7 +58,7 @@ def test_sizes_are_counted_as_the_library_counts() -> None:
 
 
 def test_what_has_no_table() -> None:
-    with pytest.raises(UsageError, match="no table for 'scan'"):
+    with pytest.raises(UsageError, match="tables for 'scan' are not supported"):
         space(NEW, "scan")
     with pytest.raises(UsageError, match="cannot be chosen here"):
         restricted(load_space("null"), "bcast")

@@ -126,7 +126,7 @@ def json_again(ledger: Ledger) -> list[Any]:
 
 def test_a_table_that_does_not_run_is_named() -> None:
     broken = Timed(lambda setting, size: np.inf if setting else 1.0, 0)
-    with pytest.raises(WorkError, match="does not run with the table that was found: failed"):
+    with pytest.raises(WorkError, match="does not run with the table found: failed"):
         proven(broken)
 
 

@@ -71,7 +71,7 @@ def test_a_result_survives_its_file(result: CollectiveResult) -> None:
     data = json.loads(path.read_text())
     data["parts"][0]["rules"][1]["algorithm"] = "3"
     path.write_text(json.dumps(data))
-    with pytest.raises(UsageError, match="does not belong"):
+    with pytest.raises(UsageError, match="does not match its id"):
         TABLES.read(path)
 
 
@@ -93,7 +93,7 @@ def test_a_table_measured_without_the_guard_is_not_proven(
     words = ("publish", "--from", f"collectives:{told.id}", "--format", "rules-v1", "--dry-run")
     refused = cli(*words)
     assert refused.code == 2
-    assert "measured without the guard: nothing is proven by it" in " ".join(refused.err.split())
+    assert "measured without the guard, so it proves nothing" in " ".join(refused.err.split())
     forced = cli(*words, "--force")
     assert forced.code == 0, forced.err
     assert "MEASURED WITHOUT THE GUARD" in forced.out
@@ -140,8 +140,8 @@ def test_a_budget_ends_before_the_first_table(cli: Cli, library: object, work: P
     words += ("--no-guard", "--store", "r.db")
     done = cli(*words, "--budget", "1s")
     assert done.code == 1
-    assert "the budget of 1 s ended before the first table was proven" in done.err
-    assert "the same command with a larger --budget goes on" in done.err
+    assert "the budget of 1 s was spent before the first table was proven" in done.err
+    assert "the same command with a larger --budget continues" in done.err
     with Store.open("r.db") as opened:
         (study,) = opened.studies()
     assert study.status == "interrupted"

@@ -211,7 +211,7 @@ class StoreContract:
             connection.execute(
                 text("UPDATE study SET hash = :twin WHERE id = :id"), {"twin": twin, "id": other.id}
             )
-        with pytest.raises(UsageError, match="fits 2 studies"):
+        with pytest.raises(UsageError, match="matches 2 studies"):
             store.find_study(study.hash[:6])
         assert store.find_study(study.hash[:20]).id == study.id
 

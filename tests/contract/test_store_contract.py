@@ -52,7 +52,7 @@ class TestPostgresql(StoreContract, LeaseContract):
         with Store.open(place) as store:
             store.add_run(store.study(key()).id, None, "default", 0, 0, ok(1.0))
         with _other_role(place) as (other, grant):
-            with pytest.raises(UsageError, match="USAGE on the schema and SELECT on the tables"):
+            with pytest.raises(UsageError, match="USAGE on the schema; SELECT on the tables"):
                 Store.open(other)
             grant("USAGE ON SCHEMA {schema}", "SELECT ON ALL TABLES IN SCHEMA {schema}")
             with Store.open(other) as store:

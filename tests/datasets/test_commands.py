@@ -90,7 +90,7 @@ def test_another_folder_is_another_dataset_of_the_same_plan(
     # The plan of another dataset does not continue it, whatever its title is.
     plan.write_text(plan.read_text().replace('name = "tiny"', 'name = "other"'))
     assert main(words) == 2
-    assert "dataset of tiny, the plan is the grid other" in capfd.readouterr().err.replace(
+    assert "dataset of tiny, but the plan is the grid other" in capfd.readouterr().err.replace(
         "\n", " "
     )
 
@@ -143,7 +143,7 @@ def test_a_spent_budget_begins_no_block(plan: Path, open_mpi: object) -> None:
     [
         (["explore", "tiny.toml", "--cells", "qq"], "its cells: pp"),
         (["explore", "grid-nod"], "did you mean grid-node"),
-        (["explore", "tiny.toml", "-o", "."], "holds other files"),
+        (["explore", "tiny.toml", "-o", "."], "has other files"),
         (["explore", "tiny.toml", "--budget", "soon"], "not a time"),
         (["dataset", "describe", "nothing"], "no dataset"),
         (["dataset", "import", "nothing"], "no dataset"),

@@ -62,7 +62,7 @@ def test_a_study_becomes_a_dataset(study: str, capfd: pytest.CaptureFixture[str]
     stopped = runs[runs["state"] == "censored"]
     assert list(stopped["order"]) == [8]
     assert list(stopped["ratio"]) == [2.0]
-    with pytest.raises(UsageError, match="only complete grids"):
+    with pytest.raises(UsageError, match="expected a complete grid"):
         Landscape(made, cell.key)
 
 

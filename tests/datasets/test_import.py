@@ -101,7 +101,7 @@ def test_what_a_card_names_is_looked_up_by_name(theirs: Dataset, key: str, name:
     """A path would be a program of the stranger's choice, run by: dataset trace."""
     old = {"app": 'app = "micro"', "cluster": 'cluster = "local"'}[key]
     card_with(theirs, old, f'{key} = "{name}"')
-    refused(theirs.folder, "is no name of a configuration")
+    refused(theirs.folder, "is not the name of a configuration")
 
 
 def _link(path: Path) -> None:
@@ -140,21 +140,21 @@ def test_what_is_no_file_is_refused(
         with pytest.raises(UsageError):
             import_folder(theirs.folder)
         return
-    refused(theirs.folder, f"it is {words}, expected a regular file")
+    refused(theirs.folder, f"it is {words}; expected a regular file")
 
 
 def test_a_linked_folder_is_refused(theirs: Dataset) -> None:
     elsewhere = theirs.folder.parent / "shards"
     shutil.move(theirs.folder / "shards", elsewhere)
     (theirs.folder / "shards").symlink_to(elsewhere)
-    refused(theirs.folder, "it is a link, expected a regular file")
+    refused(theirs.folder, "it is a link; expected a regular file")
 
 
 def test_a_huge_file_is_not_read(theirs: Dataset) -> None:
     with (theirs.folder / "README.md").open("wb") as file:
         file.truncate(1 << 42)
     began = time.process_time()
-    refused(theirs.folder, "it is larger than 64 MiB, the most that is read")
+    refused(theirs.folder, "it is larger than 64 MiB, the limit for such a file")
     assert time.process_time() - began < 60
 
 
@@ -172,7 +172,7 @@ def test_many_and_much(theirs: Dataset) -> None:
 )
 def test_files_have_plain_names(theirs: Dataset, name: str) -> None:
     (theirs.folder / "shards" / name).write_text("x")
-    refused(theirs.folder, "is no name of a dataset's file")
+    refused(theirs.folder, "is not the name of a dataset's file")
 
 
 @pytest.mark.parametrize("name", ["run.sh", "shards/run.sh", "spaces/x.json", "more/x.toml"])
@@ -185,7 +185,7 @@ def test_what_nobody_reads_does_not_belong(theirs: Dataset, name: str) -> None:
 
 def test_folders_are_not_deep(theirs: Dataset) -> None:
     (theirs.folder / "shards" / "deep").mkdir()
-    refused(theirs.folder, "no folders in its folders")
+    refused(theirs.folder, "no folders inside its folders")
 
 
 def test_features_are_checked(theirs: Dataset) -> None:
@@ -222,13 +222,13 @@ def test_rows_are_counted_before_they_are_read(
     assert path.stat().st_size < 200_000
     read: list[str] = []
     monkeypatch.setattr(pq.ParquetFile, "read", lambda *_, **__: read.append("read"))
-    refused(theirs.folder, f"has {shards.ROWS + 1} rows, and a shard {shards.ROWS} at most")
+    refused(theirs.folder, f"has {shards.ROWS + 1} rows; a shard has {shards.ROWS} at most")
     assert not read
 
 
 def test_rows_of_all_shards_are_counted(theirs: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autotune.datasets.exchange.MOST_RUNS", 10)
-    refused(theirs.folder, "runs, a dataset 10 at most")
+    refused(theirs.folder, "runs; a dataset may have 10 at most")
 
 
 def test_a_long_text_is_not_written_out(theirs: Dataset) -> None:
@@ -266,7 +266,7 @@ def test_the_copy_is_what_was_checked(theirs: Dataset, monkeypatch: pytest.Monke
 def test_a_link_in_the_place_of_the_dataset_is_not_followed(theirs: Dataset) -> None:
     Path("datasets").mkdir()
     Path("datasets/theirs").symlink_to(theirs.folder.parent / "nowhere")
-    with pytest.raises(UsageError, match="there is a dataset"):
+    with pytest.raises(UsageError, match="exists already"):
         import_folder(theirs.folder)
     assert not (theirs.folder.parent / "nowhere").exists()
 
@@ -333,4 +333,4 @@ def test_arguments_of_a_card_are_not_run(
     assert main(["dataset", "trace", str(theirs.folder)]) == 2
     said = " ".join(capfd.readouterr().err.split())
     assert "c: micro ['--out', '/etc/x']" in said
-    assert "say --run-recorded" in said
+    assert "add --run-recorded" in said

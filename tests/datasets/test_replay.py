@@ -121,5 +121,5 @@ def test_an_incomplete_grid_says_so(grid: Dataset) -> None:
 
 def test_explorations_are_not_replayed(tmp_path: Path) -> None:
     found = make(tmp_path / "e", {"c": planted}, kind="explore")
-    with pytest.raises(UsageError, match="only complete grids"):
+    with pytest.raises(UsageError, match="expected a complete grid"):
         Landscape(found, "c")

@@ -64,7 +64,7 @@ def test_without_its_variable_one_message_says_so(
 @pytest.mark.parametrize("name", BROUGHT)
 def test_a_missing_program_is_listed_with_all_its_places(name: str, place: Path) -> None:
     app = load_app(name)
-    with pytest.raises(UsageError, match="did not find its program") as error:
+    with pytest.raises(UsageError, match="its program was not found") as error:
         app.program(None, 2)
     assert str(error.value).count(f"\n  {place}") == len(app.files)
 
@@ -191,10 +191,10 @@ def test_every_input_is_complete(place: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--figure", "(x)", "--us-of", "1"], "no program is given"),
+        (["--figure", "(x)", "--us-of", "1"], "no program given"),
         (["--figure", "(x)", "--", "true"], "either --us-of CALLS or --rate-of WORK"),
         (["--figure", "x", "--us-of", "1", "--", "true"], "must have one group"),
-        (["--figure", "(", "--us-of", "1", "--", "true"], "no regular expression"),
+        (["--figure", "(", "--us-of", "1", "--", "true"], "not a regular expression"),
         (["--figure", "(x)", "--rate-of", "0", "--", "true"], "--rate-of"),
     ],
 )
@@ -204,7 +204,7 @@ def test_wrong_use(words: list[str], message: str) -> None:
 
 
 def test_a_pattern_that_finds_words() -> None:
-    with pytest.raises(AppUsageError, match="found 'hello', which is no number"):
+    with pytest.raises(AppUsageError, match="found 'hello', which is not a number"):
         main(["--figure", r"^(\w+)$", "--us-of", "1", "--", "echo", "hello"])
 
 

@@ -51,13 +51,13 @@ def test_calls_fall_with_the_size(size: int) -> None:
 @pytest.mark.parametrize(
     ("words", "ranks", "message"),
     [
-        (["foo"], 2, "operation foo is unknown; expected one of pingpong, bw"),
-        ([], 2, "no operation; expected one of"),
-        (["bw"], 1, "bw needs at least 2 ranks: start it with mpirun -n 2"),
+        (["foo"], 2, "operation foo is not known; expected one of pingpong, bw"),
+        ([], 2, "no operation given; expected one of"),
+        (["bw"], 1, "bw needs at least 2 ranks; start it with mpirun -n 2"),
         (["bcast", "--buffers", "2"], 2, "--buffers is for pingpong only"),
         (["bcast", "--size", "0"], 2, "expected bytes such as 4096, 4k or 1m, not '0'"),
         (["bcast", "--size", "8,"], 2, "expected bytes such as"),
-        (["bcast", "--size", "1m:8"], 2, "goes down"),
+        (["bcast", "--size", "1m:8"], 2, "is a descending range"),
         (["bcast", "--count", "0"], 2, "whole number above 0"),
     ],
 )

@@ -56,7 +56,7 @@ def test_a_far_program_is_called_far_in_words(cli: Cli, recorded: Recorded, open
     traced(1e9, ranks=4000).save(far)
     text = cli("predict", far, "--model", recorded.model).out
     assert "the default." in text
-    assert "warning: far from everything known" in text
+    assert "warning: this program is far from all known ones" in text
     assert max(len(line) for line in text.splitlines()) <= 80
 
 
@@ -145,13 +145,13 @@ def test_evaluation_as_table_picture_and_json(cli: Cli, recorded: Recorded) -> N
         (("train", "--from", "nowhere"), "no dataset 'nowhere'"),
         (("train", "--from", "x", "--model", "forest"), "auto, knn, mlp, ranking, exposure"),
         (("train", "--from", "x", "--model", "ranking", "--preset", "thesis"), "knn or mlp"),
-        (("train", "--from", "x", "--preset", "best"), "only thesis"),
+        (("train", "--from", "x", "--preset", "best"), "expected thesis"),
         (("evaluate", "predict"), "--from DATASET"),
         (("evaluate", "predict", "--from", "x", "--leave-out", "y"), "cluster, ranks, machine"),
         (("evaluate", "predict", "--from", "x", "--model", "y"), "knn-thesis"),
         (("predict", "FEATURES", "--", "ls"), "--check"),
         (("predict", "FEATURES", "--run-recorded"), "--check"),
-        (("predict", "FEATURES", "--check", "--run-recorded", "--", "ls"), "not both"),
+        (("predict", "FEATURES", "--check", "--run-recorded", "--", "ls"), "give only one of them"),
         (("predict", "FEATURES", "--params-file", "no/such/place"), "cannot write"),
         (("predict", "none.json"), "cannot read none.json"),
     ],

@@ -180,9 +180,9 @@ def test_it_says_what_it_expects_of_each_parameter() -> None:
     [
         ({"effects": {"x": {"sideways": []}}}, "sideways"),
         ({"effects": {"x": {"within p2p": [[1, 2]]}}}, "rows of three"),
-        ({"effects": {"x": {"within p2p": [[None, 0, 0]]}}}, "no level"),
-        ({"effects": {"x": {"within up": [[1, 0, 0]]}}}, "no level"),
-        ({"effects": {"x": {"within p2p": [[[], 0, 0]]}}}, "no level"),
+        ({"effects": {"x": {"within p2p": [[None, 0, 0]]}}}, "not a level"),
+        ({"effects": {"x": {"within up": [[1, 0, 0]]}}}, "not a level"),
+        ({"effects": {"x": {"within p2p": [[[], 0, 0]]}}}, "not a level"),
         ({"effects": {"a b": {"within p2p": [[1, 0, 0]]}}}, "effects of a b"),
         ({"effects": {"x": {"within p2p": [[1, 0, 0], [1, 0, 0]]}}}, "twice"),
         ({"effects": {"x": {"within p2p": [[1, 0, -1]]}}}, "deviations"),

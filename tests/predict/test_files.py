@@ -126,13 +126,13 @@ def test_what_is_wrong_is_named(change: dict[str, Any], words: str) -> None:
 
 
 def test_nan_is_no_number() -> None:
-    with pytest.raises(UsageError, match="NaN is no number"):
+    with pytest.raises(UsageError, match="NaN is not a number"):
         model_from_text(TEXTS["knn"].replace('"reach": ', '"reach": NaN, "x": ', 1), "m.json")
 
 
 def test_an_unknown_kind_of_model_is_named() -> None:
     text = TEXTS["ranking"].replace('"kind": "ranking"', '"kind": "os.system"')
-    with pytest.raises(UsageError, match=r"no model 'os\.system'"):
+    with pytest.raises(UsageError, match=r"model 'os\.system' is not known"):
         model_from_text(text, "m.json")
 
 

@@ -60,7 +60,7 @@ def test_features_of_another_launch_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "toy" / "features" / "app03.json"
     text = path.read_text().replace('"ranks": 4', '"ranks": 8')
     path.write_text(text.replace('"ranks": 4.0', '"ranks": 8.0'))
-    with pytest.raises(UsageError, match=r"ranks is 8, the card says 4"):
+    with pytest.raises(UsageError, match=r"ranks is 8, but the card says 4"):
         training_set([tmp_path / "toy"])
 
 

@@ -93,4 +93,4 @@ def test_without_the_guard_nothing_is_told_of_a_gain(
     said = " ".join(capfd.readouterr().out.split())
     (one,) = json.loads((work / "out.json").read_text())["comparisons"]
     assert (one["status"], one["guard"], one["outcome"]) == ("cannot be told", False, "unguarded")
-    assert "measured without the guard, which tells nothing" in said
+    assert "measured without the guard, which shows nothing" in said

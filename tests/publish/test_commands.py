@@ -30,10 +30,10 @@ def _place(open_mpi: Library, home: Path, work: Path, store: Path) -> None:
         (["publish", "-f", "tune", "--from", "study:abcdef"], "no study"),
         (["publish", "-f", "tune", "--from", "x"], "study:ID"),
         (["publish", "-f", "tune", "--cluster", "nowhere"], "nowhere"),
-        (["unpublish"], "which file?"),
-        (["unpublish", "missing.conf"], "there is no file"),
-        (["verify-published"], "nothing is published yet"),
-        (["verify-published", "missing.conf"], "there is no file"),
+        (["unpublish"], "no file given"),
+        (["unpublish", "missing.conf"], "does not exist"),
+        (["verify-published"], "no file is published; expected"),
+        (["verify-published", "missing.conf"], "does not exist"),
     ],
 )
 def test_mistakes_are_one_message(words: list[str], said: str, capfd: Capture) -> None:
@@ -103,7 +103,7 @@ def test_a_file_that_cannot_be_undone_holds_up_no_other(
     capfd.readouterr()
     assert main(["unpublish", "--all", "--json", "out.json"]) == 2
     seen = capfd.readouterr()
-    assert "published in" in seen.err
+    assert "edited after autotune published" in seen.err
     assert "b.tune was edited since" in seen.err
     assert "'--mca mine 1', where autotune would write nothing" in " ".join(seen.err.split())
     assert sorted(path.name for path in work.glob("*.tune")) == ["b.tune"]
@@ -142,7 +142,7 @@ def test_what_cron_does_not_find_is_said(
     words = ["publish", "--from", source, "-f", "csh", "--unproven", "--force", "--cluster", "mine"]
     assert main(words) == 0, capfd.readouterr().err
     said = capfd.readouterr().out
-    assert "is it for --cluster local?" in " ".join(said.split())
+    assert "did you mean --cluster local?" in " ".join(said.split())
     assert "note: configs/clusters/mine.toml is found from this directory only" in said
     monkeypatch.chdir("/")
     assert main(["verify-published"]) == 1
@@ -150,7 +150,7 @@ def test_what_cron_does_not_find_is_said(
     assert f"not checked: {work}/autotune-mine.csh" in said
     assert "autotune/clusters to be found from anywhere" in said
     assert "NOT in force" not in said
-    assert "take it away" not in said
+    assert "remove the file with autotune unpublish" not in said
 
 
 def test_a_lost_file_does_not_keep_others_from_being_compared(
@@ -178,7 +178,10 @@ def test_a_parameter_file_that_nothing_reads_is_said_to_be_one(
     source = make_study({"mca": {"mpi_yield_when_idle": "1"}}, version=open_mpi.version)
     assert main(["publish", "--from", source, "-f", "openmpi-user", "-o", "etc"]) == 0
     said = capfd.readouterr()
-    assert f"nothing reads {work}/etc/mca-params.conf: put it where this library reads" in said.out
+    assert (
+        f"no library reads {work}/etc/mca-params.conf; install it where this library reads"
+        in said.out
+    )
     assert f"{home}/.openmpi/mca-params.conf" in said.out
-    assert "still right?" not in said.out
+    assert "to check it again later" not in said.out
     assert "in place" not in said.err

@@ -61,7 +61,10 @@ def published(
     source = f"study:{study.hash[:12]}"
     assert main(["publish", "--from", source, "--format", "tune", "-o", "p.tune", "--force"]) == 0
     said = capfd.readouterr().out
-    assert f"still right?  autotune verify-published --run-recorded {place / 'p.tune'}" in said
+    assert (
+        f"to check it again later:  autotune verify-published --run-recorded {place / 'p.tune'}"
+        in said
+    )
     return place / "p.tune"
 
 

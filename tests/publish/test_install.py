@@ -92,7 +92,7 @@ def test_an_edited_file_is_neither_replaced_nor_removed_unless_told(tmp_path: Pa
 def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "f.tune"
     path.write_text("--mca mine 1\n")
-    with pytest.raises(UsageError, match="autotune did not write it"):
+    with pytest.raises(UsageError, match="was not written by autotune"):
         publish(path, "tune")
     with pytest.raises(UsageError, match="not published by autotune"):
         remove(path, force=True)
@@ -226,6 +226,8 @@ def test_undoing_takes_no_other_file_for_the_backup(tmp_path: Path) -> None:
     assert seal(blank) == sealed
     path.write_text(seal(blank.replace("mca-params.conf.before-autotune", "passwd")))
     was = files(tmp_path)
-    with pytest.raises(WorkError, match="'passwd' as its backup, which is none of autotune"):
+    with pytest.raises(
+        WorkError, match="'passwd' as its backup, but autotune's backups are called"
+    ):
         remove(path)
     assert files(tmp_path) == was

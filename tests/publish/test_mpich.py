@@ -327,7 +327,7 @@ def test_without_an_mpich_its_formats_need_unproven(
     made = tmp_path / "site.sh"
     words = ["publish", "--from", source, "-f", "mpich-env", "-o", str(made)]
     assert main(words) == 2
-    assert "it is for mpich; the library here is openmpi" in capfd.readouterr().err
+    assert "it is for mpich, but this library is openmpi" in capfd.readouterr().err
     assert not made.exists()
     assert main([*words, "--unproven"]) == 0
     assert "UNPROVEN:" in made.read_text()

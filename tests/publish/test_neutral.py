@@ -52,7 +52,7 @@ def test_a_published_file_is_out_of_force(
     conf: Path, open_mpi: Library, capfd: pytest.CaptureFixture[str]
 ) -> None:
     given = target(open_mpi)
-    assert "out of force while measuring" in capfd.readouterr().err
+    assert "files published by autotune are not in force while measuring" in capfd.readouterr().err
     key = given.inherited(Session.adapter(given))
     assert key == {f"{conf}:{SITE}": "65536"}
     seen = shown(given)

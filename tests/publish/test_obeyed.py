@@ -128,7 +128,7 @@ def test_a_binding_is_seen_through_the_runtimes_file(prober: Prober, name: str) 
 
 
 def test_a_runtime_parameter_that_nothing_shows_is_refused(prober: Prober) -> None:
-    with pytest.raises(NotObeyed, match="nothing that can be read tells"):
+    with pytest.raises(NotObeyed, match="no observable value shows"):
         prove(prober, find("prte-user"), Content({"prte": {"prte_unseen": "1"}}))
 
 

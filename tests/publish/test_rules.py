@@ -96,7 +96,7 @@ def test_rules_say_what_the_parameters_said() -> None:
 
 
 def test_a_segment_size_alone_is_no_rule() -> None:
-    with pytest.raises(UsageError, match="coll_tuned_bcast_algorithm is not in the setting"):
+    with pytest.raises(UsageError, match="but not coll_tuned_bcast_algorithm; a rules file"):
         rules_of({"coll_tuned_bcast_algorithm_segmentsize": "8192"})
 
 

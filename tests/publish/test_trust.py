@@ -269,10 +269,10 @@ def _plain() -> Library:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (Content({"mca": {"unheard_of": "1"}}), "unheard_of stands in no space here"),
+        (Content({"mca": {"unheard_of": "1"}}), "no space known here has unheard_of"),
         (Content({"env": {"btl_sm_eager_limit": "1"}}), "as an environment variable"),
-        (Content({"mca": {"btl_sm_eager_limit": "/etc/x"}}), "names no file"),
-        (Content({"placement": {"map_by": "rankfile:file=x"}}), "names no file"),
+        (Content({"mca": {"btl_sm_eager_limit": "/etc/x"}}), "may not name a file"),
+        (Content({"placement": {"map_by": "rankfile:file=x"}}), "may not name a file"),
         (Content({"mca": {"btl_sm_eager_limit": "1;x"}}), "1;x"),
         (Content({"arg": {"variant": "mpi"}}), "has values for arg"),
     ],
@@ -296,7 +296,7 @@ def test_a_table_of_rules_is_taken_only_where_autotune_wrote_it(
     rules.write_text("1\n7\n1\n1\n1\n0 6 0 0\n")
     seen = look(conf, prober)
     assert seen.refused
-    assert f"{rules} is no table of rules that autotune published" in seen.why
+    assert f"{rules} is not a table of rules that autotune published" in seen.why
     table = find("rules-v1").part(Content({"mca": {"coll_tuned_bcast_algorithm": "6"}}), library)
     forged(rules, find("rules-v1"), table, library, line="1 1\n")
     assert "line " in look(conf, prober).why
@@ -367,7 +367,7 @@ def test_a_name_that_starts_something_is_refused_at_every_entry(
     """The space of the command line has the parameter: even then no other place gives its value."""
     value = str(canary.program)
     space = Space("own", (Parameter(name, ("a", "b")),))
-    words = f"{name} is refused|not made by its strategy: {name}"
+    words = f"{name} is refused|not proposed by its strategy: {name}"
     with pytest.raises((AutotuneError, ValueError), match=words):
         _take(entry, Setting({name: value}), space, tmp_path, store, make_study)
     assert not canary.sang
@@ -475,7 +475,7 @@ def test_a_dataset_brings_no_program_with_its_settings_or_space(
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('app = "nas-cg"', 'app = "./evil.toml"', "is no name of a configuration"),
+        ('app = "nas-cg"', 'app = "./evil.toml"', "is not the name of a configuration"),
         ('input = "S"', 'input = "S"\nargs = ["--output", "/tmp/x"]', "/tmp/x"),
     ],
 )
@@ -509,7 +509,7 @@ def test_a_study_names_no_path_of_a_cluster_or_space(
     make_study(space_name="./evil.toml", seed=1)
     with Store.open(store) as opened:
         for study in opened.studies():
-            with pytest.raises(UsageError, match="a path is not taken from there"):
+            with pytest.raises(UsageError, match="a path is not accepted from such a source"):
                 source_of(opened.find_study(study.hash), None)
 
 

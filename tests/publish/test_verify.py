@@ -73,7 +73,7 @@ def test_a_file_that_is_gone_or_overwritten_is_not_in_force(tmp_path: Path, prob
     path = tmp_path / "f.tune"
     assert look(path, prober).in_force is False
     path.write_text("--mca other 1\n")
-    assert look(path, prober).why == "what autotune had published is no longer in the file"
+    assert look(path, prober).why == "the file no longer contains what autotune published"
 
 
 def test_another_series_of_the_mpi_is_told(tmp_path: Path) -> None:

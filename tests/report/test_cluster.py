@@ -44,7 +44,7 @@ def test_the_class_with_what_was_held_out() -> None:
     )  # fmt: skip
     text = render(Page("t", "", (classwide_section(result),)))
     for word in ("+10.0 %", "cg A 4x", "held out", "btl_sm_eager_limit = 65536", "failed",
-                 "more than 3 % slower", "not pruned: a, b"):  # fmt: skip
+                 "at most 3 % slower", "not pruned: a, b"):  # fmt: skip
         assert word in text
     old = dataclasses.replace(result, margin=None)
     assert "earlier version" in render(Page("t", "", (classwide_section(old),)))

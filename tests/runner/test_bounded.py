@@ -47,7 +47,7 @@ def test_nothing_else_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ("/dev/zero", "a device"),
         (".", "a directory"),
     ):
-        with pytest.raises(OSError, match=f"it is {words}, expected a regular file"):
+        with pytest.raises(OSError, match=f"it is {words}; expected a regular file"):
             read_bytes(Path(name), 100)
 
 
@@ -115,7 +115,7 @@ def test_the_record_of_a_testbed_is_its_own(bed: Path, key: str, value: object) 
 def test_a_testbed_that_others_may_write_is_refused(bed: Path) -> None:
     for place in (bed, bed.parent):
         place.chmod(0o777)
-        with pytest.raises(RunnerError, match="somebody else may write it"):
+        with pytest.raises(RunnerError, match="other users may write it"):
             state.read("testbed")
         place.chmod(0o755)
     if os.geteuid() == 0:
@@ -130,5 +130,5 @@ def test_a_compiled_program_that_others_may_write_is_refused(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     place = build.program()
     place.chmod(0o777)
-    with pytest.raises(RunnerError, match="somebody else may write it"):
+    with pytest.raises(RunnerError, match="other users may write it"):
         build.program()

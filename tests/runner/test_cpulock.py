@@ -182,7 +182,7 @@ def test_unwritable_file_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch)
     file = path.with_name(path.name + ".cpus")
     file.touch(mode=0o444)
     monkeypatch.setattr("runner.lockfile._open", lambda p: (os.open(p, os.O_RDONLY), False))
-    with pytest.raises(RunnerError, match="may not be written to"):
+    with pytest.raises(RunnerError, match="cannot be written"):
         CpuLockFile(file)
 
 

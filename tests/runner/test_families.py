@@ -116,7 +116,9 @@ def test_known_families_are_named(cli: Cli, other_mpi: Path) -> None:
 
 
 def test_an_unknown_family_is_never_treated_as_another() -> None:
-    with pytest.raises(RunnerUsageError, match=r"'nompi' is not known; known are openmpi, mpich"):
+    with pytest.raises(
+        RunnerUsageError, match=r"'nompi' is not known; expected one of openmpi, mpich"
+    ):
         discover.adapter(Library("nompi", "1.0", "/x", "/x/mpirun"))
 
 

@@ -198,7 +198,7 @@ def test_parameters_of_a_deselected_component_do_nothing(
     back = adapter.probe(spec(parameters={"mca": {"pml_ucx_priority": "3"}}), tmp_path).read_back
     found = back["pml_ucx_priority"]
     assert found.state == state
-    said = f"pml={selected} leaves its component ucx out"
+    said = f"pml={selected} excludes its component ucx"
     assert found.source == (said if state == "inactive" else None)
 
 

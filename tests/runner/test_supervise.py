@@ -217,8 +217,8 @@ def test_what_the_host_took_is_not_laid_at_the_door_of_processes(supervisor: Sup
 @pytest.mark.parametrize(
     ("named", "told"),
     [
-        ((), "2.00 s of CPU time during the run (all of them ended meanwhile)"),
-        ((0.5, 0.25), "(cc 0.50 s, cc 0.25 s, others, and those that ended meanwhile, 1.25 s)"),
+        ((), "2.00 s of CPU time during the run (all of them have ended)"),
+        ((0.5, 0.25), "(cc 0.50 s, cc 0.25 s, other processes and those that have ended, 1.25 s)"),
         ((1.5, 0.45), "(cc 1.50 s, cc 0.45 s)"),
     ],
 )

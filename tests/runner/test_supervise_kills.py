@@ -72,7 +72,7 @@ def test_supervisor_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
         thread = threading.Thread(target=kill)
         thread.start()
-        with pytest.raises(SupervisorLost, match="run again"):
+        with pytest.raises(SupervisorLost, match="give the command again"):
             supervisor.run(stubborn(ready, grace_s=0.2))
         thread.join()
         assert set(marked("server")) <= {os.getpid()}

@@ -67,13 +67,13 @@ def test_what_is_not_there_is_told_with_near_names_and_places(places: tuple[Path
     ) as told:
         find("spaces", "opnmpi")
     assert str(places[1]) in str(told.value)
-    with pytest.raises(UsageError, match=r"there are: .*null, openmpi"):
+    with pytest.raises(UsageError, match=r"known names: .*null, openmpi"):
         find("spaces", "qqq")
     with pytest.raises(UsageError, match="no space called ''"):
         find("spaces", "")
     with pytest.raises(UsageError, match=r"cannot read .*none\.toml: No such file"):
         find("spaces", "./none.toml")
-    with pytest.raises(UsageError, match=r"no widget called 'x' \(there are: none\)"):
+    with pytest.raises(UsageError, match=r"no widget called 'x' \(known names: none\)"):
         find("widgets", "x")
 
 

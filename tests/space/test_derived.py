@@ -98,7 +98,7 @@ def test_a_derived_value_is_set_where_something_behind_it_is(tmp_path: Path) -> 
 
 def test_a_derived_value_cannot_be_set(tmp_path: Path) -> None:
     problem = read(tmp_path, TILES).violations({"parts": 4})[0]
-    assert problem == "parts is not set, it follows: parts = (x * y)"
+    assert problem == "parts cannot be set, it is derived: parts = (x * y)"
 
 
 def test_levels_that_follow_from_facts(tmp_path: Path) -> None:
@@ -141,13 +141,13 @@ def test_the_hash_tells_words_and_derived_values_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("{x}x{y}", "{x}x{q}"), r"arguments.0.words: {q} is no parameter"),
+        (("{x}x{y}", "{x}x{q}"), r"arguments.0.words: {q} is not a parameter"),
         (("{x}x{y}", "{x}x{block_size}"), r"{block_size} has no value where it is unset"),
-        (("{x}x{y}", "{x}x{y"), "a brace that is no place"),
+        (("{x}x{y}", "{x}x{y"), "a brace that is not part of a placeholder"),
         (("--tiles {x}", "'--tiles {x}"), "cannot be split into words"),
         (('"x * y"', '"x * share"'), "derived.parts: share must be given before it"),
         (('"x * y"', '"x *"'), "expected a name"),
-        (("parts = ", "y = "), "derived.y: a parameter or a fact has that name"),
+        (("parts = ", "y = "), "derived.y: a parameter or a fact has this name"),
         (("divisors: ranks", "divisors: x"), "parameters.workers.levels: x is no fact"),
         (("divisors: ranks", "divisors: 2 *"), "expected a name"),
         (('when = "workers > 1"', 'when = "cells > 1"'), "arguments.1.when: cells is neither"),

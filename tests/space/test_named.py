@@ -62,14 +62,14 @@ def test_a_word_of_the_library_is_its_number() -> None:
     [
         ("btl_tcp_link=2", "did you mean btl_tcp_links"),
         ("bnd_to=core", "did you mean bind_to"),
-        ("btl_tcp_links=x", "'x' is no number"),
+        ("btl_tcp_links=x", "'x' is not a number"),
         ("mca_base_component_path=a", "refused"),
         ("OMPI_MCA_plm_rsh_agent=a", "refused"),
         ("LD_PRELOAD=a", "refused"),
         ("coll_tuned_dynamic_rules_filename=a", "refused"),
         ('btl="/tmp/x"', "refused"),
-        ("mpi_show_mca_params=all", "given by autotune itself"),
-        ("bind_to=core,hwloc_base_binding_policy=none", "one parameter with two values"),
+        ("mpi_show_mca_params=all", "set by autotune itself"),
+        ("bind_to=core,hwloc_base_binding_policy=none", "one parameter to two values"),
     ],
 )
 def test_what_is_refused(text: str, words: str) -> None:

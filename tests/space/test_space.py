@@ -172,7 +172,7 @@ def test_canonical(space: Space) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("eagre=512", "eagre is no parameter of space demo; did you mean eager?"),
+        ("eagre=512", "eagre is not a parameter of space demo; did you mean eager?"),
         ("gone=1", "gone cannot be used here: it was removed"),
         ("btl_old=512", "btl_old is called eager here"),
         ("eager=513", "eager=513 is not among its levels (512, 4096, 8192)"),
@@ -218,7 +218,7 @@ def test_launched(space: Space) -> None:
     # What the setting says itself is stronger than what another value implies.
     assert space.launched(Setting.parse("alg=2,seg=1024"))["mca"]["alg"] == "2"
     assert space.launched(Setting.parse("flag=1"))["placement"] == {"map_by": "node"}
-    with pytest.raises(UsageError, match="no parameter of space demo"):
+    with pytest.raises(UsageError, match="not a parameter of space demo"):
         space.launched(Setting.parse("nothing=1"))
 
 

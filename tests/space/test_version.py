@@ -42,5 +42,5 @@ def test_matches(spec: str, version: str, expected: bool) -> None:
     "spec", ["", "5", "openmpi5", "openmpi=5", "openmpi<five", "Open MPI", "<5"]
 )
 def test_what_cannot_be_read_is_refused(spec: str) -> None:
-    with pytest.raises(UsageError, match="names no MPI library"):
+    with pytest.raises(UsageError, match="does not name an MPI library"):
         matches(spec, _library("5.0.11"))

@@ -126,10 +126,10 @@ def test_warnings_say_what_is_wrong() -> None:
     assert estimate(calm).warnings == ()
     assert warned(calm[:3], "only 3 runs")
     assert warned(1 + rng.normal(0, 0.3, 20), "scatter")
-    assert warned([*calm, 3.0], "far from the rest")
+    assert warned([*calm, 3.0], "outliers")
     assert warned([*calm[:10], *(calm[10:] * 1.4)], "two groups")
-    assert warned(np.round(calm / 7, 2), "steps of 0.01 s")
-    assert not warned(np.round(calm * 10, 2), "steps of")
+    assert warned(np.round(calm / 7, 2), "resolution of 0.01 s")
+    assert not warned(np.round(calm * 10, 2), "resolution of")
     assert warned(calm / 100, "too short")
     assert not warned(calm / 100, "too short", min_time=0)
 

@@ -66,9 +66,9 @@ def test_sentences() -> None:
     )
     assert words(ONE, 4 + SMALL).startswith("4.0x the time, 95 % interval 4.0x the time to 4.0x")
     assert words(ONE, 1 + SMALL) == (
-        "no difference worth naming: gain 0.0 %, 95 % interval -0.3 to +0.3 %, 12 blocks"
+        "no relevant difference: gain 0.0 %, 95 % interval -0.3 to +0.3 %, 12 blocks"
     )
-    assert words(ONE, 1 / (1.01 + SMALL)).endswith("12 blocks, not clearly the 2.0 % worth naming")
+    assert words(ONE, 1 / (1.01 + SMALL)).endswith("12 blocks, not clearly at least 2.0 %")
     assert words(ONE, 1 + 20 * SMALL).startswith("not decided: gain 0.0 %, 95 % interval -")
     assert words(ONE[:3], [0.9, 0.8, 1.1]) == (
         "not decided: gain 11.1 %, 3 blocks (range -9.1 to +25.0 %), too few for an interval"

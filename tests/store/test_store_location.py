@@ -155,8 +155,8 @@ def test_a_directory(tmp_path: Path) -> None:
 
 def test_a_file_in_the_way_of_the_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    assert "is no directory" in refusal(tmp_path / "file" / "results.db")
-    assert "is no directory" in refusal(tmp_path / "file" / "more" / "results.db")
+    assert "is not a directory" in refusal(tmp_path / "file" / "results.db")
+    assert "is not a directory" in refusal(tmp_path / "file" / "more" / "results.db")
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:

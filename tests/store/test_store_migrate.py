@@ -124,7 +124,7 @@ def test_a_version_without_a_step_is_refused(old: Path) -> None:
     with closing(sqlite3.connect(old)) as connection:
         set_version(connection, 0)
     with pytest.raises(
-        UsageError, match=f"version 0, from which this autotune cannot move to {SCHEMA_VERSION}"
+        UsageError, match=f"version 0, which this autotune cannot migrate to {SCHEMA_VERSION}"
     ):
         Store.open(old)
     assert version(old) == "0"
@@ -135,7 +135,9 @@ def test_a_newer_version_is_refused_with_both_versions_named(tmp_path: Path) -> 
     Store.open(place).close()
     with closing(sqlite3.connect(place)) as connection:
         set_version(connection, 7)
-    expected = f"schema version 7, this autotune knows versions up to {SCHEMA_VERSION}.*pip install"
+    expected = (
+        f"schema version 7, but this autotune supports versions up to {SCHEMA_VERSION}.*pip install"
+    )
     with pytest.raises(UsageError, match=expected):
         Store.open(place)
     assert version(place) == "7"

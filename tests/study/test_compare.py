@@ -44,7 +44,7 @@ def test_what_never_runs_is_said_in_its_own_words() -> None:
     proof = confirm_blocks(blocks, Plan.fixed(8), Budget(simulated.ledger))
     request: Any = asked()
     seen = outcome_of(request, simulated, blocks, proof, "study")
-    assert seen.failed.startswith("B does not start: failed: failed (all 8 of its runs")
+    assert seen.failed.startswith("B does not start: failed: failed (in all its 8 runs")
     assert seen.to_json()["outcome"] == "failed"
 
 

@@ -48,7 +48,10 @@ def test_what_changed_is_named(origin: Origin, work: Path) -> None:
     assert origin.changes() == [f"{work}/run.py has changed since it was measured"]
     (work / "run.py").unlink()
     work.rmdir()
-    assert origin.changes() == [f"its directory {work} is gone", f"{work}/run.py is gone"]
+    assert origin.changes() == [
+        f"its directory {work} does not exist any more",
+        f"{work}/run.py does not exist any more",
+    ]
 
 
 def test_the_environment_is_that_of_then_and_comes_back(
@@ -80,5 +83,7 @@ def test_the_environment_is_that_of_then_and_comes_back(
     ],
 )
 def test_what_is_no_origin_is_refused(origin: Origin, change: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="where its program was run is not understood"):
+    with pytest.raises(
+        UsageError, match="the description of how its program was run is not understood"
+    ):
         Origin.from_json(origin.to_json() | change, "f.tune")

@@ -176,7 +176,7 @@ def test_what_a_shipped_program_runs_counts(
 
 # Studies that were begun with the former hash.
 
-OLDER = "this study was begun under an older way of telling programs apart; nothing of its"
+OLDER = "this study was begun by an older version, which identified programs in another way;"
 PROGRAM = "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0: print('seconds 0.5')\n"
 
 
@@ -251,7 +251,7 @@ def test_a_study_whose_program_was_not_seen_whole_begins_again(
     own, said, _ = search(sys.executable, "p.py", trials=1)
     assert own != begun
     assert f"study {begun[:12]} of the same command is not continued" in said
-    assert "did not see part.py, which may have changed since" in said
+    assert "does not identify part.py, which may have changed since" in said
     assert search(sys.executable, "p.py", trials=1)[0] == own
 
 

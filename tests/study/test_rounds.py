@@ -189,7 +189,7 @@ def test_a_frozen_plan_that_was_changed_is_refused_in_words(
     Rounds(book, Ledger(), space, 0.05).freeze([Setting({"eager": 8})], min_gain=0.02, limit_s=None)
     book.plans["round:1"] = json.dumps(json.loads(book.plans["round:1"]) | damage)
     simulated = bench(hopeful)
-    with pytest.raises(WorkError, match="results database was changed"):
+    with pytest.raises(WorkError, match="Somebody else changed the results database"):
         go_on(simulated, book, space, SearchPlan(trials=1))
     assert simulated.ledger.count(CONFIRM) == 0
 

@@ -55,7 +55,7 @@ def test_a_key_that_others_may_use_is_refused(mode: int) -> None:
     make_key()
     key_path().chmod(mode)
     for use in (read_key, make_key):
-        with pytest.raises(UsageError, match=f"others may use it .mode {mode:04o}"):
+        with pytest.raises(UsageError, match=f"other users may access it .mode {mode:04o}"):
             use()
 
 
@@ -72,7 +72,7 @@ def test_a_linked_key_is_refused(tmp_path: Path) -> None:
     make_key()
     key_path().rename(tmp_path / "key")
     key_path().symlink_to(tmp_path / "key")
-    with pytest.raises(UsageError, match="it is a link"):
+    with pytest.raises(UsageError, match="it is a symbolic link"):
         read_key()
 
 
@@ -87,7 +87,7 @@ def test_what_is_no_key_is_refused(content: str) -> None:
 def test_a_fifo_does_not_wait() -> None:
     key_path().parent.mkdir(parents=True)
     os.mkfifo(key_path(), 0o600)
-    with pytest.raises(UsageError, match="no regular file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         read_key()
 
 
@@ -121,12 +121,12 @@ def test_a_signature_is_for_all_of_one_request_of_one_study(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--json", "/etc/passwd"), "holds '--json'"),
-        (("--store", "x"), "holds '--store'"),
-        (("--scheduler", "slurm"), "holds '--scheduler'"),
-        (("--of", "abcd"), "holds '--of'"),
-        (("--app=jacobi3d",), "holds '--app=jacobi3d'"),
-        (("jacobi3d",), "holds 'jacobi3d'"),
+        (("--json", "/etc/passwd"), "has '--json'"),
+        (("--store", "x"), "has '--store'"),
+        (("--scheduler", "slurm"), "has '--scheduler'"),
+        (("--of", "abcd"), "has '--of'"),
+        (("--app=jacobi3d",), "has '--app=jacobi3d'"),
+        (("jacobi3d",), "has 'jacobi3d'"),
         (("--app",), "its value is missing"),
         (("--app", "a\0b"), "NUL"),
         (("--trials", "many"), "trials"),
@@ -142,7 +142,7 @@ def test_a_request_holds_what_a_search_writes(words: tuple[str, ...], said: str)
 
 @pytest.mark.parametrize("place", ["", ".", "here", "../x"])
 def test_a_request_is_for_an_absolute_directory(place: str) -> None:
-    with pytest.raises(UsageError, match="no absolute path"):
+    with pytest.raises(UsageError, match="expected an absolute path"):
         WorkerRequest.of_words((), place)
 
 

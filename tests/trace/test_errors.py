@@ -35,7 +35,7 @@ def test_features_are_written_and_printed(
     done = cli("features", *QUICK, *metric, "--json", "-", "-o", "f.json", "--", *program(says))
     assert done.code == 0, done.err
     # Features need no figure; that it was not found is said, with what would read one.
-    assert "no positive figure for 'took ([0-9.]+)'" in done.err
+    assert "no positive number for 'took ([0-9.]+)'" in done.err
     assert "--metric 'time *([0-9.]+)'" in done.err
     found = load_features(work / "f.json")
     assert json.loads(done.out) == found.to_json()
@@ -121,7 +121,7 @@ def test_a_cache_that_cannot_be_used(
     monkeypatch.setenv("XDG_CACHE_HOME", str(work / "file"))
     done = cli("features", *QUICK, "--", *program(HELLO))
     assert done.code == 1
-    assert "XDG_CACHE_HOME names another" in done.err
+    assert "XDG_CACHE_HOME sets another" in done.err
     monkeypatch.setenv("XDG_CACHE_HOME", str(work / "with blanks"))
     monkeypatch.setattr(building, "_compile", lambda _c, _s, at: (at / "library").touch())
     done = cli("features", *QUICK, "--", *program(HELLO))

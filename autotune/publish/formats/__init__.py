@@ -72,7 +72,7 @@ def find(name: str) -> Format:
         return extension(GROUP, name, Format)()  # type: ignore[type-abstract]
     near = difflib.get_close_matches(name, names(), 1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise UsageError(f"--format {name!r} is not known{hint}\nThere are: {', '.join(names())}")
+    raise UsageError(f"--format {name!r} is not known{hint}\nKnown formats: {', '.join(names())}")
 
 
 def usual(content: Content, library: Library) -> list[Format]:
@@ -85,9 +85,10 @@ def usual(content: Content, library: Library) -> list[Format]:
     ]
     if not chosen:
         raise UsageError(
-            f"the setting has nothing that {library.family}'s own files can say: "
+            f"the setting has nothing that {library.family}'s own files can express: "
             f"{', '.join(sorted(name for _, name in content.names)) or 'it is the default'}.\n"
-            "Choose with --format NAME (autotune publish --formats lists them), such as sh"
+            "Choose a format with --format NAME (autotune publish --formats lists them), "
+            "such as sh"
         )
     return chosen
 

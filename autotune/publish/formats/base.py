@@ -69,7 +69,7 @@ class Format(ABC):
     def unobeyed(self, library: Library) -> str | None:
         """Why this library cannot be seen to obey such a file; None where it can."""
         if self.family and library.family != self.family:
-            return f"it is for {self.family}; the library here is {library.family}"
+            return f"it is for {self.family}, but this library is {library.family}"
         return None
 
     def harmful(self, library: Library) -> str | None:

@@ -62,15 +62,15 @@ class MpichJson(RulesV1):
 
     def unobeyed(self, library: Library) -> str | None:
         if self.family != library.family:
-            return f"it is for {self.family}; the library here is {library.family}"
+            return f"it is for {self.family}, but this library is {library.family}"
         return self.harmful(library)
 
     def harmful(self, library: Library) -> str | None:
         if builtin_tree(library) is not None:
             return None
         return (
-            "the selection tree of MPICH was not found here, and a file without the rest of it "
-            "aborts every program that calls another collective"
+            "the selection tree of MPICH was not found; without the rest of the tree the "
+            "file aborts every program that calls another collective"
         )
 
     def part(self, content: Content, library: Library) -> Content:

@@ -21,7 +21,7 @@ class PrteUserConf(UserConf):
 
     def unobeyed(self, library: Library) -> str | None:
         if library.family == self.family and library.version_tuple < (5,):
-            return f"it is for Open MPI from 5.0 on; the library here is {library.version}"
+            return f"it is for Open MPI 5.0 and later; this library is {library.version}"
         return super().unobeyed(library)
 
     def part(self, content: Content, library: Library) -> Content:

@@ -22,7 +22,7 @@ class RulesV3(RulesV1):
 
     def unobeyed(self, library: Library) -> str | None:
         if library.family != self.family or library.version_tuple < (6,):
-            return f"Open MPI reads it from 6.0 on; here is {library.family} {library.version}"
+            return f"Open MPI reads it from 6.0 on; this is {library.family} {library.version}"
         return None
 
     def body(self, content: Content, library: Library) -> str:

@@ -60,5 +60,5 @@ class RulesV2(RulesV1):
 
     def unobeyed(self, library: Library) -> str | None:
         if library.family == self.family and library.version_tuple < (5, 0, 7):
-            return f"Open MPI reads it from 5.0.7 on; the library here is {library.version}"
+            return f"Open MPI reads it from 5.0.7 on; this library is {library.version}"
         return super().unobeyed(library)

@@ -34,7 +34,7 @@ class Script(Format):
     def unobeyed(self, library: Library) -> str | None:
         why = super().unobeyed(library)
         if why is None and self.interpreter() is None:
-            return f"none of {', '.join(self.interpreters)} is installed to read it"
+            return f"none of {', '.join(self.interpreters)}, which read it, is installed"
         return why
 
     def interpreter(self) -> str | None:
@@ -71,7 +71,9 @@ class Script(Format):
     def live(self, path: Path, library: Library) -> Loading:
         interpreter = self.interpreter()
         if interpreter is None:
-            raise WorkError(f"none of {', '.join(self.interpreters)} is here to read {path}")
+            raise WorkError(
+                f"none of {', '.join(self.interpreters)}, which read {path}, is installed"
+            )
         base = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(path.parent)}
         words = self.command(interpreter, path.absolute())
         return Loading(environment_after(words, base, path))

@@ -50,7 +50,9 @@ class Spack(Script):
             ]["default"]
             sets = [kinds[kind][library.family]["environment"]["set"] for kind in ("lmod", "tcl")]
         except (yaml.YAMLError, KeyError, TypeError, ValueError) as problem:
-            raise WorkError(f"{path} is no modules.yaml that sets variables: {problem}") from None
+            raise WorkError(
+                f"{path} is not a modules.yaml that sets variables: {problem}"
+            ) from None
         if sets[0] != sets[1]:
             raise WorkError(f"{path} sets other variables for Lmod than for Tcl modules")
         return Loading({str(name): str(value) for name, value in sets[0].items()})

@@ -44,11 +44,11 @@ def _check_python(text: str, file: str) -> None:
         ast.parse(text)
     except SyntaxError as problem:
         place = f"{file}:{problem.lineno or 1}"
-        raise TranslationError(place, f"this is no Python: {problem.msg}") from None
+        raise TranslationError(place, f"this is not valid Python: {problem.msg}") from None
     except (RecursionError, MemoryError):
         raise TranslationError(f"{file}:1", "it is nested too deeply to be translated") from None
     except ValueError as problem:  # A null byte.
-        raise TranslationError(f"{file}:1", f"this is no Python: {problem}") from None
+        raise TranslationError(f"{file}:1", f"this is not valid Python: {problem}") from None
 
 
 def _translated(text: str, file: str) -> str:
@@ -56,7 +56,7 @@ def _translated(text: str, file: str) -> str:
         module = cst.parse_module(text)
     except cst.ParserSyntaxError as problem:
         place = f"{file}:{problem.raw_line}"
-        raise TranslationError(place, f"this is no Python: {problem.message}") from None
+        raise TranslationError(place, f"this is not valid Python: {problem.message}") from None
     wrapper = MetadataWrapper(module)
     fail = positions(wrapper, file)
     module = wrapper.module

@@ -104,7 +104,9 @@ class _Imports(cst.CSTVisitor):
 
     def _refuse(self, node: cst.CSTNode, name: str) -> None:
         if name in _IMPORTS:
-            raise self.fail(node, f"write '{_IMPORTS[name]}': calls are told by their names")
+            raise self.fail(
+                node, f"write '{_IMPORTS[name]}': the translation recognises calls by these names"
+            )
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         if m.matches(node, m.Attribute(m.Name("mpi4py"), m.Name("MPI"))):

@@ -135,7 +135,9 @@ class Finder(cst.CSTVisitor):
         if id(node) in self._called:
             return
         if name in BLOCKING and not self._of_a_module(node.value, name):
-            raise self.fail(node, f"{name} is used here without being called: nobody awaits it")
+            raise self.fail(
+                node, f"{name} is used here without being called, so it would not be awaited"
+            )
         self.values.setdefault(name, node)
 
     def visit_Name(self, node: cst.Name) -> None:
@@ -221,8 +223,8 @@ def waiting(finder: Finder) -> Waiting:
     for name in names & finder.values.keys():
         raise finder.fail(
             finder.values[name],
-            f"{name} waits for messages and is used here without being called: what takes it "
-            "cannot await it",
+            f"{name} waits for messages and is used here without being called, so it would "
+            "not be awaited",
         )
     return Waiting(frozenset(names), frozenset(calls))
 
@@ -248,12 +250,15 @@ def _check(finder: Finder, function: Found, calls: list[Call], names: set[str]) 
     if node is None:
         return
     if function.name.startswith("__") and function.name.endswith("__"):
-        raise finder.fail(node, f"{function.name} waits for messages: Python calls it unawaited")
+        raise finder.fail(
+            node, f"{function.name} waits for messages, but Python calls it without await"
+        )
     if function.yields:
         raise finder.fail(node, f"{function.name} waits for messages and is a generator")
     for decorator in node.decorators:
         named = decorator.decorator
         if not (isinstance(named, cst.Name) and named.value in ("staticmethod", "classmethod")):
             raise finder.fail(
-                decorator, f"{function.name} waits for messages: its decorator cannot await it"
+                decorator,
+                f"{function.name} waits for messages, but its decorator does not await it",
             )

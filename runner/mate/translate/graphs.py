@@ -99,7 +99,7 @@ def _loop(node: cst.For, fail: Fail) -> tuple[str, cst.BaseExpression]:
         raise fail(node, "a graph's loop must have a single variable")
     regular = isinstance(node.iter, cst.Call) and m.matches(node.iter.func, m.Name("range"))
     if not regular:
-        raise fail(node, "a graph's loop must go over range(...): one regular accumulator")
+        raise fail(node, "a graph's loop must be over range(...) with one loop variable")
     return node.target.value, node.iter
 
 
@@ -114,7 +114,7 @@ def _regions(
             raise fail(statement, "a graph inside a graph: they cannot be nested")
         if pragma is None:
             if not regions:
-                raise fail(statement, "a statement in a graph that belongs to no region")
+                raise fail(statement, "a statement in a graph outside of every region")
             last = regions[-1]
             regions[-1] = RegionPart(last.name, last.depends, (*last.body, statement), last.place)
             continue
@@ -123,7 +123,7 @@ def _regions(
         first = without_directive(statement, number)
         regions.append(RegionPart(pragma.name, pragma.depends, (first,), statement))
     if not regions:
-        raise fail(node, "a graph without regions")
+        raise fail(node, "a graph without regions; it needs at least one")
     return regions
 
 
@@ -164,7 +164,7 @@ class _Leaving(cst.CSTVisitor):
 
     def visit_Break(self, node: cst.Break) -> None:
         if not self.loops:
-            raise self.fail(node, "break in a region: all iterations are run")
+            raise self.fail(node, "break in a region: the runtime always runs all iterations")
 
     def visit_Continue(self, node: cst.Continue) -> None:
         if not self.loops:
@@ -210,8 +210,8 @@ class _Uses(cst.CSTVisitor):
         if node.value == self.name:
             raise self.fail(
                 node,
-                f"{self.name} is the variable of a graph's loop and is used outside of it: every "
-                "region has its own; take another name here",
+                f"{self.name} is the variable of a graph's loop and is used outside of it, but "
+                "every region has a copy of its own; use another name here",
             )
 
     def _over(self, loop: cst.CompFor | None) -> bool:

@@ -64,7 +64,7 @@ def unsupported_words(name: str) -> str:
 NOT_IN_MPI = {
     **dict.fromkeys(("ANY_SOURCE", "ANY_TAG", "PROC_NULL", "IN_PLACE"), _NOT_SUPPORTED),
     "COMM_SELF": _NOT_SUPPORTED,
-    **dict.fromkeys(("Init", "Init_thread", "Finalize"), "is done by the runtime: take it out"),
+    **dict.fromkeys(("Init", "Init_thread", "Finalize"), "is done by the runtime; remove it"),
 }
 """Attributes of the module ``MPI`` that a program may not have, and why."""
 

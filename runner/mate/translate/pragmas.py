@@ -78,7 +78,7 @@ def directive(node: Statement, fail: Fail) -> tuple[Pragma | None, int]:
             continue
         if found[0] is not None:
             assert line.comment is not None
-            raise fail(line.comment, "two directives and no statement between them")
+            raise fail(line.comment, "two directives without a statement between them")
         found = (pragma, number)
     return found
 

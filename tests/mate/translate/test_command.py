@@ -18,11 +18,11 @@ def test_a_program_beside_the_ordinary_one(
     monkeypatch.chdir(tmp_path)
     Path("ring.py").write_text(RING)
     assert main(["mate", "translate", "ring.py"]) == 0
-    assert "wrote ring_mate.py; run it:\n  mpirun " in capfd.readouterr().out
+    assert "wrote ring_mate.py; to run it:\n  mpirun " in capfd.readouterr().out
     made = Path("ring_mate.py").read_text()
     assert "mate.start(" in made
     for words, problem in (
-        (["ring.py"], "ring_mate.py exists; --force replaces it"),
+        (["ring.py"], "ring_mate.py exists already; --force replaces it"),
         (["ring.py", "--out", "ring.py", "--force"], "is the program itself"),
         (["nothing.py"], "cannot read nothing.py: No such file"),
     ):

@@ -180,7 +180,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {
     "accumulators": (GRAPH_HEAD + "    for a, b in x:\n        pass\n", 5, "single variable"),
     "irregular": (GRAPH_HEAD + "    for a in x:\n        pass\n", 5, "range"),
     "else": (REGION + "        pass\n    else:\n        pass\n", 5, "else"),
-    "stray": (LOOP + "        x = i\n", 6, "belongs to no region"),
+    "stray": (LOOP + "        x = i\n", 6, "outside of every region"),
     "twice": (REGION + "        x = i\n" + REGION[len(LOOP) :] + "        y = i\n", 9, "second"),
     "unknown": (REGION[:-1] + " depends(b)\n        x = i\n", 5, "no region b"),
     "cycle": (REGION[:-1] + " depends(a)\n        x = i\n", 5, "can never run"),
@@ -232,13 +232,17 @@ ERRORS: dict[str, tuple[str, int, str]] = {
         4,
         "outside a function",
     ),
-    "method as a value": ("def main():\n    f = MPI.COMM_WORLD.Barrier\n", 4, "nobody awaits"),
+    "method as a value": (
+        "def main():\n    f = MPI.COMM_WORLD.Barrier\n",
+        4,
+        "so it would not be awaited",
+    ),
     "another name": ("from mpi4py import MPI as M\n", 3, "from mpi4py import MPI"),
     "inside": ("from mpi4py.MPI import COMM_WORLD\n", 3, "from mpi4py import MPI"),
     "through the package": ("import mpi4py\nc = mpi4py.MPI.COMM_WORLD\n", 4, "from mpi4py import"),
     "runtime's names": ("import runner.mate.ordinary\n", 3, "import ordinary as mate"),
     "self": ("def main():\n    MPI.COMM_SELF.Barrier()\n", 4, "COMM_SELF is not supported"),
-    "finalize": ("def main():\n    MPI.Finalize()\n", 4, "take it out"),
+    "finalize": ("def main():\n    MPI.Finalize()\n", 4, "remove it"),
     "global": ("def main():\n    global x\n    x = 1\n", 4, "share a module's globals"),
 }
 
@@ -332,7 +336,7 @@ def test_what_the_starting_block_binds_stays_there() -> None:
 
 
 def test_a_file_that_is_no_program() -> None:
-    with pytest.raises(TranslationError, match="no Python"):
+    with pytest.raises(TranslationError, match="not valid Python"):
         translate("def main(:\n", "app.py")
     with pytest.raises(TranslationError, match="__main__"):
         translate("def main():\n    pass\n", "app.py")
