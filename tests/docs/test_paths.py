@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["tour.md", "contributing.md", "extending.md", "python.md", "design.md"]
+PAGES = ["contributing.md", "extending.md", "testing.md", "python.md", "design.md"]
 TOP = "autotune|runner|configs|docs|tests|notebooks|benchmarks|examples"
 
 

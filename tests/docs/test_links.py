@@ -1,0 +1,46 @@
+"""Links between the pages lead somewhere, and each page says first what it is about."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+LINKING = [ROOT / "README.md", ROOT / "runner" / "mate" / "README.md", *PAGES]
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+def text_of(page: Path) -> str:
+    """A page without its blocks of code, in which brackets are no links."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"^    .*$", "", text, flags=re.MULTILINE)
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and GitLab make them."""
+    headings = re.findall(r"^#+ +(.+?) *$", text_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    broken = []
+    for name, anchor in LINK.findall(text_of(page)):
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists() or (anchor and anchor not in anchors_of(target)):
+            broken.append(f"{name}#{anchor}" if anchor else name)
+    assert not broken
+
+
+def test_the_readme_names_every_page() -> None:
+    named = {name for name, _ in LINK.findall(text_of(ROOT / "README.md"))}
+    assert {f"docs/{page.name}" for page in PAGES} <= named
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_begins_with_its_subject(page: Path) -> None:
+    if page.name != "glossary.md":  # A list of terms is its own subject.
+        assert re.match(r"# [^\n]+\n\nThis page ", page.read_text())
