@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from autotune.space import Parameter, Setting, Space
     from autotune.store import Store
     from autotune.strategies import Observation, Option, Proposal, Strategy
-    from autotune.study.compare import ComparisonOutcome
+    from autotune.study.comparison import ComparisonOutcome
     from autotune.study.noise import NoiseReport
     from autotune.study.result import Result
     from autotune.study.target import Target
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "AutotuneError": "errors",
     "Best": "api.study",
-    "ComparisonOutcome": "study.compare",
+    "ComparisonOutcome": "study.comparison",
     "NoiseReport": "study.noise",
     "Observation": "strategies",
     "Option": "strategies",

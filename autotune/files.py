@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from autotune.errors import UsageError
-from runner.whole import whole
+from runner.files import whole
 
 
 def write_text(path: Path, text: str) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.anova.factors import THESIS, Options, judge
-from autotune.anova.response import Values, respond
+from autotune.anova.oneway import Values, respond
 from autotune.anova.synthetic import places, random_settings, table_of
 from autotune.anova.table import Table
 from benchmarks.common import conclude

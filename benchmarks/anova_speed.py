@@ -13,7 +13,7 @@ import numpy as np
 
 from autotune.anova.factors import THESIS, Options, judge
 from autotune.anova.interactions import interactions
-from autotune.anova.response import respond
+from autotune.anova.oneway import respond
 from benchmarks.anova_null import design
 from benchmarks.common import conclude
 

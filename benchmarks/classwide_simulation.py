@@ -22,13 +22,13 @@ from multiprocessing import get_context
 import numpy as np
 from scipy import stats
 
-from autotune.anova.pairs import Program, Terms
-from autotune.anova.prove import prove
+from autotune.anova.paired_runs import Program, Terms
+from autotune.anova.proof import prove
 from autotune.config.app import App
 from autotune.config.cluster import Cluster
 from autotune.space import Parameter, Setting, Space
-from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_on
-from autotune.study.simulated import SimulatedBench
+from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_on
+from autotune.study.simulation import SimulatedBench
 from autotune.study.target import Target
 from benchmarks.common import report
 from runner.mpi.library import Library

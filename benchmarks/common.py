@@ -18,9 +18,9 @@ from typing import Any
 
 from autotune.api.target import find_target
 from autotune.strategies import find
-from autotune.study.conduct import Request
-from autotune.study.plan import SearchPlan
-from autotune.study.target_request import TargetRequest
+from autotune.study.budget import SearchPlan
+from autotune.study.pipeline import Request
+from autotune.study.target import TargetRequest
 from runner.machine import describe
 
 ROOT = Path(__file__).parents[1]

@@ -15,8 +15,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from autotune.store import Store
-from autotune.study.conduct import Conducting
 from autotune.study.events import Event, RunEnded, TrialEnded
+from autotune.study.pipeline import Conducting
 from benchmarks.common import report, request
 
 PROGRAM = [sys.executable, "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"]

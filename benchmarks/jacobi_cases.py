@@ -18,7 +18,7 @@ from autotune.stats import Comparison, compare, estimate
 from autotune.study.target import Target
 from runner.guard import wait_quiet
 from runner.launch import Runner
-from runner.mpi.families import adapter
+from runner.mpi.discover import adapter
 from runner.types import LaunchSpec, RunRecord
 
 FACTORS = (1, 2, 4, 8, 16)

@@ -18,12 +18,11 @@ from multiprocessing import get_context
 import numpy as np
 from scipy.stats import binom
 
-from autotune.publish.claim import PAIRS, Answer, Claim
+from autotune.publish.recheck import PAIRS, Answer, Claim
 from autotune.space import Setting
-from autotune.study.blocks import Blocks
 from autotune.study.budget import Budget
-from autotune.study.confirm import confirm_blocks
-from autotune.study.simulated import SimulatedBench
+from autotune.study.confirmation import Blocks, confirm_blocks
+from autotune.study.simulation import SimulatedBench
 from benchmarks.common import report
 from benchmarks.study_simulation import NOISES
 

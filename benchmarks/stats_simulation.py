@@ -25,9 +25,9 @@ from autotune.stats import (
     settle,
     winner,
 )
-from autotune.stats.compare import judge
-from autotune.stats.pairs import log_ratios
-from autotune.stats.simulate import BASE_S, MODELS, NOISES, STEP_S, Simulated, simulate
+from autotune.stats.comparison import judge
+from autotune.stats.log_ratios import log_ratios
+from autotune.stats.simulation import BASE_S, MODELS, NOISES, STEP_S, Simulated, simulate
 from benchmarks.racing_simulation import Array, Row, racing
 
 

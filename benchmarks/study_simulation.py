@@ -21,9 +21,9 @@ import numpy as np
 
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import create
-from autotune.study.plan import SearchPlan
-from autotune.study.procedure import carry_out
-from autotune.study.simulated import MemoryBook, SimulatedBench
+from autotune.study.budget import SearchPlan
+from autotune.study.pipeline import carry_out
+from autotune.study.simulation import MemoryBook, SimulatedBench
 from benchmarks.common import report
 
 Noise = Callable[[np.random.Generator, int], float]

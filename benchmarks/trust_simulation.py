@@ -25,11 +25,11 @@ from scipy import stats
 
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import create
-from autotune.study.ledger import Entry
-from autotune.study.plan import SearchPlan
-from autotune.study.procedure import carry_out
+from autotune.study.budget import SearchPlan
+from autotune.study.pipeline import carry_out
 from autotune.study.recommendation import Answer
-from autotune.study.simulated import MemoryBook, SimulatedBench
+from autotune.study.run_history import Entry
+from autotune.study.simulation import MemoryBook, SimulatedBench
 from benchmarks.common import report
 from benchmarks.study_simulation import space
 
@@ -102,7 +102,7 @@ def other_shape(setting: Setting, rng: np.random.Generator, order: int) -> float
     """Candidates have a long slow tail, such that the median of their ratio is 1."""
     noise = float(rng.normal(0, 0.05))
     if setting != DEFAULT:
-        # Median of tail - N(0, 0.05 * sqrt(2)) as in autotune.stats.simulate.
+        # Median of tail - N(0, 0.05 * sqrt(2)) as in autotune.stats.simulation.
         tail = rng.exponential(8) if rng.random() < 0.3 else 0.0
         noise = 0.05 * (float(rng.normal()) + tail - 0.623228)
     return math.exp(noise)

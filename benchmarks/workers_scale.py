@@ -31,18 +31,16 @@ from sqlalchemy import insert
 from autotune.report.study import study_section
 from autotune.space import Parameter, Setting, Space
 from autotune.store import Store, schema
-from autotune.store.backs import keep
 from autotune.store.export import export_study
-from autotune.store.records import to_columns
+from autotune.store.runs import keep_read_back, to_columns
 from autotune.store.trials import hash_of
 from autotune.strategies import create
 from autotune.strategies.options import OptionValue
-from autotune.study.bench import MachineBench
-from autotune.study.book import StoreBook, ledger_of
-from autotune.study.ledger import DEFAULT_KEY, DEFAULT_PHASE, SEARCH, Entry
-from autotune.study.plan import SearchPlan
+from autotune.study.budget import SearchPlan
+from autotune.study.evaluator import MachineBench
+from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, SEARCH, Entry
 from autotune.study.search import Search
-from autotune.study.trial import OthersFaster, Trial
+from autotune.study.trial_store import OthersFaster, StoreBook, Trial, ledger_of
 from benchmarks.common import report
 from benchmarks.store_speed import record_of, setting_of, study_key
 from runner.types import LaunchSpec, RunRecord
@@ -185,7 +183,7 @@ def fill(store: Store, study_id: int, runs: int) -> None:
             outcomes.append(record.read_back)
         with store._database.write() as connection:
             for row, outcome in zip(rows, outcomes, strict=True):
-                row["read_back_id"] = keep(connection, outcome)
+                row["read_back_id"] = keep_read_back(connection, outcome)
             connection.execute(insert(schema.run), rows)
     with store._database.write() as connection:
         # A server does so by itself within a minute of such a load.

@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from runner.confinement import Confinement
-from runner.cpuset import text_of, with_siblings
+from runner.cpus import Confinement, text_of, with_siblings
 from runner.guard import ran_outside
 from runner.mpi.base import Adapter, Probe
 from runner.outcome import (

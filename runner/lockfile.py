@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from runner.bounded import open_regular
 from runner.errors import RunnerError
+from runner.files import open_regular
 
 Mode = Literal["shared", "exclusive"]
 

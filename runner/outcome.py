@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import signal as signals
 
-from runner.complaint import Complaint, complaint
+from runner.failure_message import Complaint, complaint
 from runner.mpi.base import Probe
 from runner.supervise import ExecResult, PatternMatch
-from runner.supervise.model import number_in
+from runner.supervise.messages import number_in
 from runner.types import LaunchSpec, MetricChoice, RunRecord, RunState
 
 WAITS_FOR_INPUT = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from runner.cpuset import cpus_of, text_of, with_siblings
+from runner.cpus import cpus_of, text_of, with_siblings
 from runner.types import ReadBack, ReadBackState
 
 _SIBLINGS = Path("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")

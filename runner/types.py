@@ -2,11 +2,14 @@
 
 Both are JSON through :func:`to_json` / :func:`from_json`; nothing here imports MPI, numpy or
 autotune, so that what runs beside measured programs stays light.
+
+Figures for JSON, which has neither NaN nor infinities.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -169,3 +172,19 @@ def record_from_json(data: dict[str, Any]) -> RunRecord:
     data = dict(data)
     data["read_back"] = {k: ReadBack(**v) for k, v in data.get("read_back", {}).items()}
     return RunRecord(**data)
+
+
+def finite(value: float) -> float | None:
+    """The number; None where it is NaN or infinite."""
+    return value if math.isfinite(value) else None
+
+
+def all_finite(value: Any) -> Any:
+    """JSON data, every float in it as :func:`finite`; tuples become lists."""
+    if isinstance(value, float):
+        return finite(value)
+    if isinstance(value, dict):
+        return {key: all_finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [all_finite(inner) for inner in value]
+    return value

@@ -9,8 +9,7 @@ import numpy as np
 from scipy import stats
 
 from autotune.anova.mixed import variance_shares
-from autotune.anova.oneway import MIN_LEVEL
-from autotune.anova.response import Values
+from autotune.anova.oneway import MIN_LEVEL, Values
 
 _DOMINANT = 0.5
 _HEAVY = 10.0

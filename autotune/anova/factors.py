@@ -11,11 +11,10 @@ import numpy as np
 from scipy import stats
 
 from autotune.anova.mixed import MixedTest, mixed_tests, ranked
-from autotune.anova.oneway import MIN_LEVEL, OneWay, one_way
-from autotune.anova.response import Values
+from autotune.anova.oneway import MIN_LEVEL, OneWay, Values, one_way
 from autotune.anova.table import UNSET
 from autotune.space import Setting, Value
-from runner.finite import finite
+from runner.types import finite
 
 Model = Literal["oneway", "blocks", "mixed", "rank"]
 MODELS: tuple[Model, ...] = ("oneway", "blocks", "mixed", "rank")

@@ -3,12 +3,24 @@
 Three views beside each other, because each is blind somewhere: the share of the variance a
 parameter explains alone and in pairs (fANOVA), how much worse settings that the forest has not
 seen are predicted when the parameter is shuffled (permutation), and correlations as in the thesis.
+
+What the proof and the read-back of one study showed of single parameters.
+
+A forest over the runs of a search sees which settings were fast, not which of their parameters made
+them so.  The proof does: a proven setting whose parameters were each seen to matter.
+
+Functional analysis of variance over a forest: which parameters its predictions hang on.
+
+A tree cuts the grid of levels into boxes with one value each, so the mean over all other parameters
+is a sum over boxes and exact (after Hutter, Hoos and Leyton-Brown 2014).  Parameters are taken as
+equally likely at each of their levels.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,11 +29,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from autotune.anova.fanova import Parts, parts_of
 from autotune.anova.mixed import centred
-from autotune.anova.response import Values, respond
+from autotune.anova.oneway import Values, respond
 from autotune.anova.table import Table, numeric
 from autotune.errors import WorkError
+from autotune.space import Setting
+from autotune.store import Store, Study
+from autotune.study.result import Result
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import RandomForestRegressor
+
 
 TREES = 100
 FOLDS = 5
@@ -35,8 +53,6 @@ TRUSTED = 0.1
 PAIRED = 8
 """Pairs are looked at among so many of the most important parameters."""
 
-if TYPE_CHECKING:
-    from sklearn.ensemble import RandomForestRegressor
 
 Floats = NDArray[np.float64]
 
@@ -258,3 +274,133 @@ def best_cells(table: Table, limit: int) -> list[str]:
     """The cells with most to gain, the greatest first; all of them null: the first one."""
     order = sorted(table.cells, key=lambda key: -table.best[key].gain)
     return list(itertools.islice(order, limit))
+
+
+_SHOWN = ("slim", "pruned")
+"""States of pruning in which each parameter that is left was seen to matter."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """``proven``: parameters that the proof showed to matter.  ``taken_out`` of the proven setting,
+    which is no slower without.  ``unused``: read back as inactive in every run that named them, so
+    no run used them.  ``gain`` of the proven setting, as a fraction."""
+
+    proven: tuple[str, ...] = ()
+    taken_out: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    gain: float | None = None
+
+
+def study_evidence(store: Store, study: Study) -> Evidence:
+    """The evidence of a search; empty for a study without a proof.  WorkError for damage."""
+    unused = _unused(store, study)
+    if study.result is None or "recommended" not in study.result:
+        return Evidence(unused=unused)
+    result = Result.from_json(study.result)
+    if result.status != "recommended" or not study.key.guarded:
+        return Evidence(unused=unused)
+    named, pruning = tuple(result.recommended), result.pruning or {}
+    whole = tuple(Setting(pruning["whole"])) if pruning.get("whole") else ()
+    without = () if pruning.get("non_inferior") is False else whole
+    shown = len(named) == 1 or pruning.get("state") in _SHOWN
+    return Evidence(
+        proven=named if shown else (),
+        taken_out=tuple(name for name in without if name not in named),
+        unused=tuple(name for name in unused if name not in named),
+        gain=result.gain,
+    )
+
+
+def _unused(store: Store, study: Study) -> tuple[str, ...]:
+    states: dict[str, set[str]] = defaultdict(set)
+    for run in store.runs(study.id):
+        for name, seen in run.record.read_back.items() if run.record.valid else ():
+            states[name].add(seen.state)
+    return tuple(sorted(name for name, found in states.items() if found == {"inactive"}))
+
+
+_Floats = NDArray[np.float64]
+Ints = NDArray[np.int_]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Shares of the variance of a tree's predictions: ``alone`` shape (parameters,), ``pairs`` the
+    same for pairs beyond what their members do alone."""
+
+    alone: _Floats
+    pairs: dict[tuple[int, int], float]
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """Leaves of a tree.  ``inside[p]``: shape (leaves, levels of p), whether a leaf has a level."""
+
+    values: _Floats
+    shares: _Floats
+    inside: list[Bools]
+
+    def marginal(self, *parameters: int) -> _Floats:
+        """Mean prediction for every combination of levels of one or two parameters."""
+        weight = self.values * self.shares
+        for p in parameters:
+            weight = weight / self.inside[p].mean(axis=1)
+        if len(parameters) == 1:
+            return np.asarray(weight @ self.inside[parameters[0]], dtype=np.float64)
+        first, second = (self.inside[p].astype(np.float64) for p in parameters)
+        return np.asarray((first * weight[:, None]).T @ second, dtype=np.float64)
+
+
+def parts_of(
+    forest: RandomForestRegressor, levels: Sequence[int], pairs_of: Sequence[int]
+) -> list[Parts]:
+    """Shares per tree; trees that predict one value everywhere are left out.
+
+    ``levels``: number of levels of every parameter, coded from 0 as the forest saw them.  Pairs are
+    computed among ``pairs_of`` only: their number grows with the square.
+    """
+    found = []
+    for estimator in forest.estimators_:
+        boxes = _boxes(estimator.tree_, levels)
+        mean = float(boxes.values @ boxes.shares)
+        total = float((boxes.values - mean) ** 2 @ boxes.shares)
+        if total > 0:
+            found.append(_parts(boxes, mean, total, len(levels), pairs_of))
+    return found
+
+
+def _parts(boxes: _Boxes, mean: float, total: float, count: int, pairs_of: Sequence[int]) -> Parts:
+    alone = {p: boxes.marginal(p) - mean for p in range(count)}
+    shares = np.array([float((alone[p] ** 2).mean()) / total for p in range(count)])
+    pairs = {}
+    for a, b in itertools.combinations(sorted(pairs_of), 2):
+        joint = boxes.marginal(a, b) - mean - alone[a][:, None] - alone[b][None, :]
+        pairs[a, b] = float((joint**2).mean()) / total
+    return Parts(shares, pairs)
+
+
+def _boxes(tree: object, levels: Sequence[int]) -> _Boxes:
+    """Walk down a tree; every leaf keeps which levels of each parameter lead to it."""
+    left, right = tree.children_left, tree.children_right  # type: ignore[attr-defined]
+    feature, threshold = tree.feature, tree.threshold  # type: ignore[attr-defined]
+    value = tree.value[:, 0, 0]  # type: ignore[attr-defined]
+    rows: list[tuple[float, list[Bools]]] = []
+    waiting: list[tuple[int, list[Bools]]] = [(0, [np.ones(n, dtype=bool) for n in levels])]
+    while waiting:
+        node, inside = waiting.pop()
+        if left[node] == right[node]:
+            rows.append((float(value[node]), inside))
+            continue
+        p = int(feature[node])
+        low = np.arange(levels[p]) <= threshold[node]
+        for child, part in ((left[node], low), (right[node], ~low)):
+            cut = inside[p] & part
+            # A cut outside the levels that are left makes an empty box: it is never reached.
+            if cut.any():
+                waiting.append((int(child), [*inside[:p], cut, *inside[p + 1 :]]))
+    values = np.array([v for v, _ in rows])
+    inside_of = [np.array([inside[p] for _, inside in rows]) for p in range(len(levels))]
+    shares = np.prod([kept.mean(axis=1) for kept in inside_of], axis=0)
+    return _Boxes(values, np.asarray(shares, dtype=np.float64), inside_of)

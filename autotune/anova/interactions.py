@@ -18,9 +18,8 @@ from scipy import stats
 
 from autotune.anova.factors import Correction, corrected_ps
 from autotune.anova.mixed import per_setting
-from autotune.anova.oneway import Floats, Ints
-from autotune.anova.response import Values
-from runner.finite import finite
+from autotune.anova.oneway import Floats, Ints, Values
+from runner.types import finite
 
 MIN_COMBINATION = 5
 """A combination of levels with fewer observations is left out."""

@@ -17,8 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from autotune.anova.oneway import Floats, Ints, rank_within
-from autotune.anova.response import Values
+from autotune.anova.oneway import Floats, Ints, Values, rank_within
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ import typing
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from autotune.kept import Kept, content_id
+from autotune.artifacts import Kept, content_id
 from autotune.names import names_path
 from autotune.space import Setting
 from autotune.space.trust import check_name
-from runner.finite import all_finite
+from runner.types import all_finite
 
 SCHEMA = "autotune-classwide-1"
 Status = Literal["recommended", "keep_default", "unproven", "unguarded"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from autotune.anova.factors import Factor, Options, judge
-from autotune.anova.response import Response, respond
+from autotune.anova.oneway import Response, respond
 from autotune.anova.table import Place, Table
 from autotune.errors import UsageError, WorkError
 

@@ -18,11 +18,11 @@ from autotune.anova.factors import (
 )
 from autotune.anova.interactions import Interaction, interactions
 from autotune.anova.mixed import Fit, fit
-from autotune.anova.response import RESPONSES, Response, Values, respond
-from autotune.anova.sources import read_table
+from autotune.anova.oneway import RESPONSES, Response, Values, respond
 from autotune.anova.stability import WAYS, By, Part, stability
+from autotune.anova.table import read_table
 from autotune.errors import UsageError
-from autotune.report.levels import level_means
+from autotune.report.figures import level_means
 from autotune.report.page import drawn_page
 from autotune.space import Setting
 

@@ -8,25 +8,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from autotune.anova.classwide import Choice
-from autotune.anova.pairs import Program
-from autotune.anova.prove import Proof
+from autotune.anova.paired_runs import Program
+from autotune.anova.proof import Proof
 from autotune.anova.result import ClasswideResult, Status
-from autotune.anova.sources import dataset_table
-from autotune.anova.table import Table
+from autotune.anova.table import Table, dataset_table
 from autotune.api.target import find_target
 from autotune.datasets import Cell, Dataset
-from autotune.datasets.prepare import with_args
+from autotune.datasets.plan import with_args
 from autotune.errors import UsageError
 from autotune.space import DEFAULT
 from autotune.space.trust import check_config_name, check_value
-from autotune.study.target_request import TargetRequest
+from autotune.study.target import TargetRequest
 from runner.machine import describe
 
 
 def found_class(dataset: str, number: int, count: int | None, apps: str | None) -> set[str]:
     """The keys of the cells of one class."""
     from autotune.prediction.classes import find_classes
-    from autotune.prediction.sources import training_set
+    from autotune.prediction.examples import training_set
 
     if apps is not None:
         raise UsageError("--class and --apps both define the class; give only one of them")

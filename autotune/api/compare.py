@@ -21,10 +21,10 @@ from autotune.errors import UsageError
 from autotune.space import Setting, Space
 from autotune.stats import Plan
 from autotune.store import Store
-from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_settings
+from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher
 from autotune.study.noise import NoiseReport, measure_noise
-from autotune.study.settings import read_settings
+from autotune.study.setting_syntax import read_settings
 from autotune.study.target import Target
 
 SettingLike = str | Mapping[str, int | float | str]

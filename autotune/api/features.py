@@ -7,8 +7,7 @@ from typing import Literal
 
 from autotune.api.target import to_stderr
 from autotune.errors import UsageError
-from autotune.study.target import Target
-from autotune.study.target_request import Say
+from autotune.study.target import Say, Target
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.machine import describe

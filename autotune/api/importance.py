@@ -7,19 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.anova.evidence import Evidence, study_evidence
-from autotune.anova.importance import Importance, Near, around_best, best_cells, importance
-from autotune.anova.sources import STUDY, read_table
-from autotune.anova.table import Table
+from autotune.anova.importance import (
+    Evidence,
+    Importance,
+    Near,
+    around_best,
+    best_cells,
+    importance,
+    study_evidence,
+)
+from autotune.anova.table import STUDY, Table, read_table
 from autotune.api.features import read_features
 from autotune.datasets import load
-from autotune.datasets.place import is_known
+from autotune.datasets.catalog import is_known
 from autotune.errors import UsageError, WorkError
 from autotune.report.figures import Mark, bars, dots
 from autotune.report.page import drawn_page
 from autotune.store import Store
-from autotune.words import percent
-from runner.finite import finite
+from autotune.wording import percent
+from runner.types import finite
 
 LANDSCAPES = 3
 DRAWN = 4
@@ -120,9 +126,9 @@ def _evidence(wanted: str, store: str | None) -> Evidence:
 def _untouched(wanted: str, found: Table, features: Path | None) -> tuple[str, ...]:
     """Parameters that act on nothing in what was traced: by the file that is given, else by those
     that a dataset holds, where it has one for each of the cells."""
+    from autotune.prediction.examples import features_of
     from autotune.prediction.exposure import unused
-    from autotune.prediction.scaling import described
-    from autotune.prediction.sources import features_of
+    from autotune.prediction.scorer import described
 
     if features is not None:
         traced = [read_features(features)]

@@ -11,10 +11,9 @@ from autotune.api.target import find_target, to_stderr
 from autotune.errors import UsageError
 from autotune.space import Space
 from autotune.store import Store
-from autotune.study.duration import parse_duration
 from autotune.study.events import Event, Note, PhaseStarted, TrialEnded, Waiting, Watcher
-from autotune.study.target import Target
-from autotune.study.target_request import TargetRequest
+from autotune.study.target import Target, TargetRequest
+from autotune.wording import parse_duration
 from runner.types import MetricChoice
 
 Program = Sequence[str] | Target | None

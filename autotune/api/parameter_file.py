@@ -6,11 +6,11 @@ import shlex
 from pathlib import Path
 
 from autotune.publish import NotObeyed, write_tune_file
-from autotune.publish.evidence import file_evidence, gain_words
+from autotune.publish.tune_file import file_evidence, gain_words
 from autotune.space import Setting
-from autotune.study.conduct import Conductor
+from autotune.study.pipeline import Conductor
 from autotune.study.result import Result
-from autotune.words import UNGUARDED
+from autotune.wording import UNGUARDED
 
 
 def write_proven(conductor: Conductor, result: Result, named: str | None) -> None:

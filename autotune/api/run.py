@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from autotune.space import Setting, Space
 from autotune.store import Store
-from autotune.study.former_programs import begun_key
-from autotune.study.identity import study_key
 from autotune.study.session import MEASURED
-from autotune.study.settings import read_settings
+from autotune.study.setting_syntax import read_settings
+from autotune.study.study_key import begun_key, study_key
 from autotune.study.target import Target
 from runner.launch import Runner
 from runner.lock import MachineLock

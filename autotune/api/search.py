@@ -12,17 +12,21 @@ from autotune.errors import AutotuneError
 from autotune.space import Setting, Space
 from autotune.store import Process, Store, Study
 from autotune.strategies import Strategy, find, resolve_options
-from autotune.study.conduct import FINISHED, Conducting, Conductor, Request, answer_of
 from autotune.study.events import Watcher, silent
-from autotune.study.moved import belong, follow
-from autotune.study.procedure import FinishedElsewhere
+from autotune.study.pipeline import (
+    FINISHED,
+    Conducting,
+    Conductor,
+    FinishedElsewhere,
+    Request,
+    answer_of,
+)
+from autotune.study.request import SearchRequest, WorkerRequest
 from autotune.study.result import Result
-from autotune.study.search_request import SearchRequest
-from autotune.study.target import Target
-from autotune.study.target_request import Say
-from autotune.study.trust import sign
-from autotune.study.worker_request import WorkerRequest
-from autotune.words import short_setting
+from autotune.study.study_key import belong, follow
+from autotune.study.target import Say, Target
+from autotune.study.worker_trust import sign
+from autotune.wording import short_setting
 
 
 class SearchInterrupted(KeyboardInterrupt):

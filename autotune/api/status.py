@@ -7,9 +7,9 @@ from collections import Counter
 from typing import Any
 
 from autotune.store import Store, Study, StudySummary, Worker
-from autotune.store.leases import LEASE_S
 from autotune.store.model import NEW
-from autotune.study.conduct import FINISH, FINISHED
+from autotune.store.workers import LEASE_S
+from autotune.study.pipeline import FINISH, FINISHED
 from autotune.study.result import Result
 
 

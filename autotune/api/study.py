@@ -10,10 +10,10 @@ import pandas as pd
 from autotune.api.options import StoreLike, read
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
-from autotune.store.frame import runs_frame
-from autotune.study.moved import follow
+from autotune.store.export import runs_frame
 from autotune.study.result import Result
-from autotune.words import HEADLINES, percent, seconds
+from autotune.study.study_key import follow
+from autotune.wording import HEADLINES, percent, seconds
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from autotune.study.target import Surroundings, Target
-from autotune.study.target_request import Say, TargetRequest
+from autotune.study.target import Say, Surroundings, Target, TargetRequest
 from runner.mpi.library import Library
 
 
@@ -25,7 +24,7 @@ def find_target(request: TargetRequest, say: Say = to_stderr) -> Target:
 
 
 def _apart(library: Library, say: Say) -> Surroundings:
-    from autotune.publish.record import published
+    from autotune.publish.undo import published
 
     if not published():
         return Surroundings()

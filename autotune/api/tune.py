@@ -24,10 +24,9 @@ from autotune.api.study import Study
 from autotune.space import Space
 from autotune.strategies import OptionValue, Strategy
 from autotune.study.events import Note, Watcher
-from autotune.study.objective import Objective
-from autotune.study.search_request import SearchRequest
-from autotune.study.target import Target
-from autotune.study.target_request import TargetRequest
+from autotune.study.metric import Objective
+from autotune.study.request import SearchRequest
+from autotune.study.target import Target, TargetRequest
 
 
 def tune(

@@ -31,8 +31,7 @@ def _run(arguments: list[str]) -> int:
 
     from autotune.cli.commands import build
     from autotune.errors import AutotuneError
-    from autotune.terminal.given import remember
-    from autotune.terminal.render import error_console
+    from autotune.terminal.render import error_console, remember
     from runner.errors import RunnerError, RunnerUsageError
 
     _give_home()

@@ -15,7 +15,7 @@ from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.terminal.render import console, table, write_json
-from autotune.words import percent
+from autotune.wording import percent
 
 SIGN = 0.5
 """Corrected p from which a parameter is only named among those without an effect."""

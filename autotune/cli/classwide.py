@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from autotune.anova.classwide import choose
-from autotune.anova.pairs import (
+from autotune.anova.paired_runs import (
     LOOKS,
     MARGIN,
     PRUNE_LOOKS,
@@ -16,7 +16,7 @@ from autotune.anova.pairs import (
     check_programs,
     on_machine,
 )
-from autotune.anova.prove import prove
+from autotune.anova.proof import prove
 from autotune.anova.result import RESULTS
 from autotune.api.anova import PRESETS, read_options
 from autotune.api.classwide import class_of, found_class, member, outsider, result_of
@@ -27,10 +27,10 @@ from autotune.datasets import load
 from autotune.errors import UsageError
 from autotune.space import DEFAULT
 from autotune.store import Store
-from autotune.study.duration import parse_duration
 from autotune.terminal.classwide import print_classwide
 from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, error_console, write_json
+from autotune.wording import parse_duration
 
 
 def classwide(

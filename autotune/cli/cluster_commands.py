@@ -25,7 +25,7 @@ from autotune.files import write_text
 from autotune.names import config_name
 from autotune.study.startup import startup
 from autotune.terminal.render import console, hanging, table, write_json
-from autotune.words import count, seconds
+from autotune.wording import count, seconds
 from runner.errors import RunnerError
 from runner.machine import describe
 from runner.mpi.discover import find

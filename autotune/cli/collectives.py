@@ -7,16 +7,15 @@ from typing import Annotated
 from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.collectives.candidates import OPERATIONS
-from autotune.collectives.find import SIZES, Terms, find_tables, with_ranks
 from autotune.collectives.result import TABLES, CollectiveResult
+from autotune.collectives.tables import SIZES, Terms, find_tables, with_ranks
+from autotune.collectives.tournament import OPERATIONS
 from autotune.errors import UsageError
 from autotune.store import Store
-from autotune.study.duration import parse_duration
-from autotune.study.target_request import TargetRequest
+from autotune.study.target import TargetRequest
 from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, error_console, table, write_json
-from autotune.words import HEADLINES, WHY_UNGUARDED, interval, percent, verdict
+from autotune.wording import HEADLINES, WHY_UNGUARDED, interval, parse_duration, percent, verdict
 from runner.micro.sizes import sizes as parse_sizes
 
 USUAL = "bcast,allreduce,reduce,allgather,alltoall"

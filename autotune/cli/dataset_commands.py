@@ -9,23 +9,23 @@ from typing import Annotated, Any
 
 import typer
 
-from autotune.api.export import source_of
+from autotune.api.datasets import source_of
 from autotune.api.features import traced_features
 from autotune.api.target import find_target
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.datasets.card import Cell, read_card
+from autotune.datasets.catalog import FOLDER, is_shipped, listing, own_folder
 from autotune.datasets.dataset import FEATURES, load
 from autotune.datasets.describe import CellWords, Description
 from autotune.datasets.describe import describe as described
 from autotune.datasets.exchange import export as exported
 from autotune.datasets.exchange import import_folder
-from autotune.datasets.place import FOLDER, is_shipped, listing, own_folder
-from autotune.datasets.prepare import with_args
+from autotune.datasets.plan import with_args
 from autotune.errors import UsageError
 from autotune.store import Store
-from autotune.study.target_request import TargetRequest
+from autotune.study.target import TargetRequest
 from autotune.terminal.render import WIDTH, console, table, write_json
-from autotune.words import beginning, count, percent, seconds
+from autotune.wording import beginning, count, percent, seconds
 
 dataset = typer.Typer(
     help="List, describe, trace, export and import datasets (measured runs as files).",
@@ -232,7 +232,7 @@ def classes(
     """
     # scikit-learn is slow to import; only this command of the group needs it.
     from autotune.prediction.classes import find_classes, words_of
-    from autotune.prediction.sources import training_set
+    from autotune.prediction.examples import training_set
 
     found = find_classes(training_set([name]).examples, number)
     if json_out:

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.api.doctor import examine
-from autotune.api.finding import BAD, Finding
+from autotune.api.doctor import BAD, Finding, examine
 from autotune.cli.options import ClusterName, JsonOut, Mpi, opt
 from autotune.terminal.render import console, hanging, write_json
 

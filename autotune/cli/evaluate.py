@@ -14,7 +14,7 @@ from autotune.cli.train import From, Named, Split
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
 from autotune.terminal.render import console, error_console, table, write_json
-from autotune.words import remaining
+from autotune.wording import remaining
 
 if TYPE_CHECKING:
     from autotune.prediction import Evaluation
@@ -54,7 +54,7 @@ def predict(
     """Leave each program out in turn, predict its setting, and compare with its recorded runs."""
     from autotune.prediction import GROUPS, KINDS, training_set
     from autotune.prediction import evaluate as judge
-    from autotune.prediction.classwide import class_wide
+    from autotune.prediction.evaluation import class_wide
 
     sources = [*(datasets or []), *(from_ or [])]
     if not sources:

@@ -12,24 +12,16 @@ import typer
 
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.datasets.block import BlockEnded, Told
+from autotune.datasets.campaign import BlockEnded, Campaign, Told
+from autotune.datasets.catalog import FOLDER
 from autotune.datasets.describe import describe
-from autotune.datasets.explore import Campaign
-from autotune.datasets.place import FOLDER
-from autotune.datasets.plan import Plan, load_plan
-from autotune.datasets.prepare import Prepared, cell_target, prepare, start
+from autotune.datasets.plan import Plan, Prepared, cell_target, load_plan, prepare, start
 from autotune.store import Store
-from autotune.study.duration import parse_duration
 from autotune.study.events import Note, PhaseStarted, RunEnded, Waiting
-from autotune.study.target_request import refuse_nested_launch
+from autotune.study.target import refuse_nested_launch
 from autotune.terminal.progress import LiveLine
-from autotune.terminal.render import (
-    console,
-    error_console,
-    table,
-    write_json,
-)
-from autotune.words import remaining, seconds
+from autotune.terminal.render import console, error_console, table, write_json
+from autotune.wording import parse_duration, remaining, seconds
 
 
 def explore(

@@ -13,7 +13,7 @@ from autotune.cli.anova import SourceOption, one_source
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.files import write_text
 from autotune.terminal.render import console, table, write_json
-from autotune.words import count, percent
+from autotune.wording import count, percent
 
 SHOWN_PAIRS = 5
 

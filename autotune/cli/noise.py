@@ -10,12 +10,11 @@ from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.stats import estimate_words
 from autotune.store import Store
-from autotune.study.duration import parse_duration
 from autotune.study.noise import FEWEST, NoiseReport, measure_noise
-from autotune.study.target_request import TargetRequest
+from autotune.study.target import TargetRequest
 from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, table, write_json
-from autotune.words import UNGUARDED, seconds
+from autotune.wording import UNGUARDED, parse_duration, seconds
 
 
 def noise(

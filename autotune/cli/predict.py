@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.api.check import Proof, check_prediction, refusal, write_params
 from autotune.api.features import read_features
+from autotune.api.predict import (
+    Proof,
+    check_prediction,
+    recorded_target,
+    refusal,
+    traced_on,
+    traced_with,
+    write_params,
+)
 from autotune.api.predict import predict as predicted
-from autotune.api.predict import recorded_target, traced_on, traced_with
 from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.options import opt
@@ -19,12 +26,12 @@ from autotune.errors import UsageError, WorkError
 from autotune.files import check_writable
 from autotune.space import DEFAULT
 from autotune.store import Store
-from autotune.study.duration import parse_duration
-from autotune.study.target_request import TargetRequest
+from autotune.study.target import TargetRequest
 from autotune.terminal.outcome import print_comparison
 from autotune.terminal.prediction import print_prediction
 from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, write_json
+from autotune.wording import parse_duration
 
 if TYPE_CHECKING:
     from autotune.prediction import Named

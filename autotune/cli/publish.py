@@ -12,13 +12,13 @@ from autotune.config.cluster import load_cluster
 from autotune.config.find import user_config
 from autotune.files import check_writable
 from autotune.publish import formats
-from autotune.publish.evidence import gain_words
 from autotune.publish.plan import Planned, plan
 from autotune.publish.probe import Prober
 from autotune.publish.programs import recorded_only
-from autotune.publish.publishing import Published, diff, is_live, preview
-from autotune.publish.publishing import publish as carry_out
+from autotune.publish.publication import Published, diff, is_live, preview
+from autotune.publish.publication import publish as carry_out
 from autotune.publish.source import Proposal, read_source
+from autotune.publish.tune_file import gain_words
 from autotune.store import Store
 from autotune.terminal.render import console, error_console, hanging, table, write_json
 from runner.lock import MachineLock

@@ -14,7 +14,7 @@ from autotune.report.build import cluster_page, study_page
 from autotune.report.page import render
 from autotune.store import Store
 from autotune.terminal.render import console, write_json
-from autotune.words import count
+from autotune.wording import count
 
 
 def report(

@@ -15,17 +15,15 @@ from autotune.cli.options import opt
 from autotune.errors import WorkError
 from autotune.stats import LOOKS
 from autotune.store import Store
-from autotune.study.choice import several_words, too_long_words
-from autotune.study.compare import compare_settings
-from autotune.study.duration import parse_duration
-from autotune.study.effect import idle_words
-from autotune.study.failure import failure_lines
-from autotune.study.target import NOT_PARAMETERS, limit_words
-from autotune.study.target_request import TargetRequest
+from autotune.study.comparison import compare_settings
+from autotune.study.inactive import idle_words
+from autotune.study.metric import failure_lines
+from autotune.study.study_key import several_words, too_long_words
+from autotune.study.target import NOT_PARAMETERS, TargetRequest, limit_words
 from autotune.terminal.outcome import print_comparison
 from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, error_console, table, write_json
-from autotune.words import UNGUARDED, seconds
+from autotune.wording import UNGUARDED, parse_duration, seconds
 from runner.types import LIBRARY, RunRecord, to_json
 
 SpaceName = Annotated[

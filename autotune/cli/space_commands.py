@@ -13,7 +13,7 @@ from autotune.files import write_text
 from autotune.space import Parameter, Space, load_space
 from autotune.space.check import check_file
 from autotune.space.discover import as_toml, discover
-from autotune.space.load import KIND
+from autotune.space.resolve import KIND
 from autotune.terminal.render import console, table, write_json
 from runner.machine import describe
 from runner.mpi.discover import find

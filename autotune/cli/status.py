@@ -10,18 +10,10 @@ import typer
 from autotune.api.status import state_of
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.store import Store
-from autotune.study.conduct import FINISHED
-from autotune.study.moved import follow
+from autotune.study.pipeline import FINISHED
+from autotune.study.study_key import follow
 from autotune.terminal.render import console, table, write_json
-from autotune.words import (
-    HEADLINES,
-    UNGUARDED,
-    count,
-    interval,
-    percent,
-    seconds,
-    short_setting,
-)
+from autotune.wording import HEADLINES, UNGUARDED, count, interval, percent, seconds, short_setting
 
 EVERY_S = 2.0
 

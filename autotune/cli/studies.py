@@ -14,14 +14,14 @@ from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.errors import UsageError
 from autotune.store import Store, Study
 from autotune.store.export import export_study
-from autotune.study.compare import COMPARE
-from autotune.study.conduct import FINISHED
-from autotune.study.ledger import DEFAULT_KEY
+from autotune.study.comparison import COMPARE
 from autotune.study.noise import NOISE
+from autotune.study.pipeline import FINISHED
 from autotune.study.result import Result, damaged
+from autotune.study.run_history import DEFAULT_KEY
 from autotune.terminal.outcome import print_comparison, print_result
 from autotune.terminal.render import console, table, write_json
-from autotune.words import UNGUARDED, beginning, percent, seconds
+from autotune.wording import UNGUARDED, beginning, percent, seconds
 
 ROOM = 54
 """Columns of a setting in a list at 80 columns, the figures beside it."""

@@ -13,7 +13,7 @@ from autotune.cli.options import JsonOut, opt
 from autotune.config.cluster import check_testbed_name
 from autotune.errors import UsageError
 from autotune.terminal.render import console, table, write_json
-from autotune.words import percent, seconds
+from autotune.wording import percent, seconds
 from runner import testbed as tb
 from runner.lock import BusyError, MachineLock
 

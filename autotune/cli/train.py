@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.api.train import dataset_of_traced
+from autotune.api.datasets import dataset_of_traced
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.errors import UsageError

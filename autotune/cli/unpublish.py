@@ -9,8 +9,7 @@ import typer
 
 from autotune.cli.options import JsonOut, opt
 from autotune.errors import AutotuneError, UsageError, WorkError
-from autotune.publish.record import forget, published
-from autotune.publish.undo import remove
+from autotune.publish.undo import forget, published, remove
 from autotune.terminal.render import console, write_json
 
 

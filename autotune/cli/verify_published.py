@@ -11,18 +11,16 @@ from autotune.api.verify import compare_again, look_at, whole
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.cli.publish import waiting
 from autotune.errors import UsageError
-from autotune.publish.claim import PAIRS
-from autotune.publish.recheck import Recheck
-from autotune.publish.record import published
+from autotune.publish.recheck import PAIRS, Recheck
+from autotune.publish.undo import published
 from autotune.publish.verify import (
     FileState,
     published_header,
 )
 from autotune.store import Store
-from autotune.study.duration import parse_duration
 from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, error_console, hanging, write_json
-from autotune.words import count
+from autotune.wording import count, parse_duration
 from runner.mpi.discover import find
 
 

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from autotune.api.search import Search
-from autotune.api.worker import request_of
+from autotune.api.workers import request_of
 from autotune.cli import options as o
-from autotune.cli.conducted import conduct, watch
 from autotune.cli.options import opt
+from autotune.cli.search import conduct, watch
 from autotune.files import check_writable
 from autotune.store import Store
 

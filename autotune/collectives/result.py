@@ -7,10 +7,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.collectives.candidates import OPERATIONS
-from autotune.collectives.prove import SizeEvidence
-from autotune.kept import Kept, content_id
-from autotune.rules import Rule
+from autotune.artifacts import Kept, content_id
+from autotune.collective_rules import Rule
+from autotune.collectives.proof import SizeEvidence
+from autotune.collectives.tournament import OPERATIONS
 
 SCHEMA = "autotune-collectives-1"
 

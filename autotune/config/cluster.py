@@ -18,9 +18,9 @@ from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName
 from runner import testbed
-from runner.cpuset import count_cores, parse_cpus, text_of
+from runner.cpus import count_cores, parse_cpus, text_of
 from runner.machine import describe
-from runner.mpi.families import families, family
+from runner.mpi.discover import families, family
 from runner.mpi.library import Library
 
 KIND = "clusters"

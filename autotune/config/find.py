@@ -13,7 +13,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from autotune.errors import UsageError
-from runner.bounded import MIB, read_text
+from runner.files import MIB, read_text
 
 SUFFIX = ".toml"
 LARGEST = MIB

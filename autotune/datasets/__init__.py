@@ -4,14 +4,12 @@ Grids are complete products of a few parameters, on which strategies are replaye
 random settings of a large space, for importance, analysis and training.
 """
 
-from autotune.datasets.beyond import Draw
 from autotune.datasets.card import Card, Cell, Machine
-from autotune.datasets.dataset import Dataset, load
-from autotune.datasets.frozen import frozen, narrowed
-from autotune.datasets.levels import ratios
+from autotune.datasets.dataset import Dataset, create, load, ratios, write_card
+from autotune.datasets.recorded_space import frozen, narrowed
 from autotune.datasets.replay import Best, Landscape
 from autotune.datasets.shards import Row, read_shard, write_shard
-from autotune.datasets.writer import create, write_card
+from autotune.datasets.significance import Draw
 
 __all__ = [
     "Best",

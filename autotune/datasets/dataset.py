@@ -1,24 +1,29 @@
-"""A dataset as it is read: settings, raw runs, and runs as ratios to their block's default."""
+"""A dataset as it is read: settings, raw runs, and runs as ratios to their block's default.
+
+Runs as ratios: how fast the machine was in each block, and how long the default takes there.
+
+Writing a dataset's folder: card, spaces, settings; shards have a module of their own.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from autotune.datasets.card import Card, Cell, Kind, read_card
-from autotune.datasets.frozen import thawed
-from autotune.datasets.levels import ratios
-from autotune.datasets.place import folder_of
+from autotune.datasets.card import CARD, Card, Cell, Kind, read_card
+from autotune.datasets.catalog import folder_of
+from autotune.datasets.recorded_space import frozen, thawed
 from autotune.datasets.shards import COLUMNS, SHARDS, read_shard
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, IdleParameters, Setting, Space
 from autotune.space.trust import check_name, check_space
-from runner.bounded import MIB, read_text
+from runner.files import MIB, read_text, write_whole
 
 SETTINGS = "settings"
 ALL = "all"
@@ -167,7 +172,7 @@ def representatives(settings: Sequence[Setting], idle: IdleParameters) -> list[i
 
 
 def load(place: str | Path) -> Dataset:
-    """The dataset of a folder, or of that name (:mod:`autotune.datasets.place`).
+    """The dataset of a folder, or of that name (:mod:`autotune.datasets.catalog`).
 
     Its shards are read when needed.
 
@@ -195,3 +200,95 @@ def settings_text(settings: Sequence[Setting]) -> str:
     """A list of settings as JSON, one a line."""
     lines = [json.dumps(setting.to_json()) for setting in settings]
     return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+_ROUNDS = 20
+_NEAR = 1e-6
+
+
+def ratios(runs: pd.DataFrame) -> pd.Series[float]:
+    """The ratio of every run to the default's level in its cell and block; see Dataset.runs.
+
+    A block has few runs of the default, and where one launch in five is three times as slow their
+    median is slow now and then, and all ratios of the block are a third of what they should be.
+    The other settings were run in several blocks, too, and tell together how the blocks differ:
+    log time = setting + block, fitted by medians (Tukey's median polish).  The default's level
+    is the median of all its runs of the cell, brought to the block.  A block without a valid run of
+    the default has no ratios: nothing says that the machine was as usual there.
+    """
+    level = pd.Series(np.nan, index=runs.index, dtype=float)
+    for _, cell in runs.groupby("cell", sort=False):
+        level[cell.index] = cell["block"].map(_levels(cell))
+    found = pd.Series(np.inf, index=runs.index, dtype=float)
+    found = found.mask(runs["state"] == "ok", runs["value_s"] / level)
+    return found.mask(runs["state"] == "censored", runs["limit_s"] / level)
+
+
+def _levels(cell: pd.DataFrame) -> dict[int, float]:
+    """Seconds that the default takes in each block of one cell."""
+    good = cell[cell["state"] == "ok"]
+    logs = pd.Series(np.log(good["value_s"].astype(float)), index=good.index)
+    default = good["setting"] == 0
+    blocks = sorted(int(block) for block in good.loc[default, "block"].unique())
+    if not blocks:
+        return {}
+    table = (
+        logs.groupby([good["setting"], good["block"]]).median().unstack().reindex(columns=blocks)
+    )
+    seen = table[table.notna().sum(axis=1) > 1].to_numpy()
+    if len(seen) <= len(blocks):  # Little but the default itself tells how blocks differ.
+        medians = good[default].groupby("block")["value_s"].median()
+        return {block: float(medians[block]) for block in blocks}
+    speed = dict(zip(blocks, _polish(seen), strict=True))
+    middle = float((logs[default] - good.loc[default, "block"].map(speed)).median())
+    return {block: float(np.exp(middle + speed[block])) for block in blocks}
+
+
+def _polish(table: NDArray[np.float64]) -> list[float]:
+    """Effects of the columns, their median 0.  A column that shares no row with others gets 0."""
+    columns = np.zeros(table.shape[1])
+    for _ in range(_ROUNDS):
+        rows = np.nanmedian(table - columns, axis=1)
+        with np.errstate(all="ignore"):
+            left = table - columns - rows[:, None]
+        step = np.array([np.nanmedian(c) if np.isfinite(c).any() else 0.0 for c in left.T])
+        columns += step
+        if float(np.abs(step).max()) < _NEAR:
+            break
+    return [float(c) for c in columns - np.median(columns)]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file in one step; raises UsageError where that place cannot be written."""
+    try:
+        write_whole(path, text, mode=0o644)
+    except OSError as problem:
+        raise UsageError(f"cannot write {path}: {problem.strerror}") from None
+
+
+def write_card(folder: Path, card: Card) -> None:
+    """Write or replace the card."""
+    write_text(folder / CARD, card.text())
+
+
+def create(
+    folder: Path,
+    card: Card,
+    spaces: Mapping[str, Space],
+    settings: Mapping[str, Sequence[Setting]],
+) -> Dataset:
+    """A dataset without runs.  ``spaces`` by cell key; ``settings`` by cell key or ``"all"``.
+
+    Index 0 must be the default.  The card is written last: a folder without one is no dataset.
+    """
+    for key, listed in settings.items():
+        if not listed or listed[0] != DEFAULT:
+            raise ValueError(f"settings of {key} do not begin with the default")
+        write_text(folder / SETTINGS / f"{key}.json", settings_text(listed))
+    for key, space in spaces.items():
+        write_text(folder / SPACES / f"{key}.toml", frozen(space))
+    write_card(folder, card)
+    return load(folder)
+
+
+__all__ = ["ALL", "create", "write_card", "write_text"]

@@ -1,16 +1,39 @@
-"""Plans: what ``autotune explore`` measures, as a TOML file (``configs/plans``)."""
+"""Plans: what ``autotune explore`` measures, as a TOML file (``configs/plans``).
+
+From a plan to a dataset's folder: cells resolved, settings listed, nothing measured yet.
+
+Which settings are run when: passes over a cell's settings, cut into blocks of bounded time.
+"""
 
 from __future__ import annotations
 
+import datetime
+import itertools
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+import pandas as pd
 from pydantic import Field, field_validator, model_validator
 
+from autotune.config.app import App, load_app
+from autotune.config.cluster import load_cluster
 from autotune.config.find import find
 from autotune.config.validated import read_toml
-from autotune.datasets.card import Cell, CellKey, Kind, Model, Split
+from autotune.datasets.card import CARD, Card, Cell, CellKey, Kind, Machine, Model, Split
+from autotune.datasets.dataset import ALL, Dataset, create, load
+from autotune.datasets.recorded_space import narrowed
+from autotune.datasets.replay import BAD_RUNS
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName
+from autotune.space import DEFAULT, Setting, Space, load_space
+from autotune.study.target import Target
+from runner.machine import describe
+from runner.mpi import discover
 
 PLANS = "plans"
 BLOCK_S = 600.0
@@ -112,3 +135,284 @@ def load_plan(name: str) -> Plan:
     """The plan of that name, or the file of that path; raises UsageError."""
     file = find(PLANS, name)
     return read_toml(file.text, file.path, Plan)
+
+
+Resolve = Callable[[PlanCell], Target]
+"""Looks application, cluster and MPI of a cell up."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A cell that can be measured."""
+
+    plan: PlanCell
+    target: Target
+    space: Space
+    settings: list[Setting]
+    cut: Size
+    runs: int
+    """Launches planned."""
+
+    @property
+    def planned_s(self) -> float:
+        return self.runs * self.plan.run_s
+
+
+def with_args(app: App, input_name: str | None, args: Sequence[str] | None) -> App:
+    """The application whose input has these arguments instead of its own."""
+    if args is None:
+        return app
+    name = input_name or app.usual_input
+    changed = app.input(input_name).model_copy(update={"args": tuple(args)})
+    return app.model_copy(update={"inputs": {**app.inputs, name: changed}})
+
+
+def cell_target(cell: PlanCell, mpi: str | None) -> Target:
+    """What a plan's cell measures; raises UsageError for a space that it cannot have."""
+    app = with_args(load_app(cell.app), cell.input or None, cell.args)
+    target = Target.of(
+        app, cell.input or None, cell.ranks, load_cluster(cell.cluster), discover.find(mpi)
+    )
+    # Refuses a space that the program or its ranks cannot have; prepare reads it again.
+    target.space(cell.space)
+    return target
+
+
+def prepare(plan: Plan, cells: Sequence[PlanCell], resolve: Resolve) -> list[Prepared]:
+    """Look up what the cells need; raises UsageError and RunnerError for what is not there."""
+    found = []
+    # One list serves all cells of an explore plan, so it must not depend on which are chosen.
+    for cell in plan.cells if plan.kind == "explore" else cells:
+        target = resolve(cell)
+        space = load_space(
+            cell.space,
+            library=target.library,
+            facts=target.facts,
+            app_facts=target.app_facts,
+        ).without(target.cluster.fixed)
+        if cell.levels is not None:
+            space = narrowed(space, cell.levels, f"plan {plan.name}, cell {cell.key}")
+        found.append((cell, target, space))
+    shared = _random_list(plan, [space for _, _, space in found])
+    prepared = []
+    for cell, target, space in found:
+        if cell not in cells:
+            continue
+        settings = _grid(plan, cell, space) if plan.kind == "grid" else shared
+        cut = size(plan, cell, len(settings) - 1)
+        runs = planned_runs(plan, len(settings) - 1, cut)
+        prepared.append(Prepared(cell, target, space, settings, cut, runs))
+    return prepared
+
+
+def _grid(plan: Plan, cell: PlanCell, space: Space) -> list[Setting]:
+    settings = list(itertools.islice(space.enumerate(), LARGEST_GRID + 1))
+    if len(settings) > LARGEST_GRID:
+        raise UsageError(
+            f"plan {plan.name}, cell {cell.key}: the grid has more than {LARGEST_GRID} settings "
+            f"({space.combinations():.3g} combinations); give fewer levels"
+        )
+    return [DEFAULT, *(setting for setting in settings if setting != DEFAULT)]
+
+
+def _random_list(plan: Plan, spaces: list[Space]) -> list[Setting]:
+    """The default and distinct random settings that are valid in every cell."""
+    if plan.kind == "grid":
+        return []
+    rng = np.random.default_rng(plan.seed)
+    found = {DEFAULT: None}
+    for _ in range(50 * plan.settings):
+        if len(found) > plan.settings:
+            break
+        setting = spaces[0].sample(rng)
+        if plan.keep < 1:
+            left_out = [name for name in setting if rng.random() >= plan.keep]
+            setting = spaces[0].canonical(setting.without(*left_out))
+        if all(space.is_valid(setting) for space in spaces):
+            found[setting] = None
+    return list(found)
+
+
+def start(
+    plan: Plan, prepared: Sequence[Prepared], folder: Path, regenerate: str, mpi: str
+) -> Dataset:
+    """The dataset's folder: made where it is new, else checked and given the new cells.
+
+    It is named as the folder, so that the runs of one plan on two machines are told apart.
+    Raises UsageError where the folder holds something that this plan does not continue.
+    """
+    machine = describe()
+    known: Mapping[str, Cell] = {}
+    before = None
+    if (folder / CARD).exists():
+        before = load(folder)
+        _check(before, plan, prepared, machine.fingerprint, mpi)
+        known = {cell.key: cell for cell in before.cells}
+    elif folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"{folder} has other files and no {CARD}; give an empty folder with -o")
+    now = {p.plan.key: _cell(p) for p in prepared}
+    chunks = {p.plan.key: p.cut.chunks for p in prepared}
+    keys = [c.key for c in plan.cells if c.key in known or c.key in now]
+    added = [p for p in prepared if p.plan.key not in known]
+    planned = sum(p.planned_s for p in added)
+    card = Card(
+        schema=1,
+        name=folder.resolve().name,
+        plan=plan.name,
+        kind=plan.kind,
+        title=plan.title,
+        why=plan.why,
+        date=before.card.date if before else f"{datetime.date.today()}",
+        machine=Machine(
+            fingerprint=machine.fingerprint,
+            cpu_model=machine.cpu_model,
+            cores=machine.cores,
+            memory_bytes=machine.memory_bytes,
+            kernel=machine.kernel,
+            virtualised=machine.virtualised,
+        ),
+        mpi=mpi,
+        protocol=protocol(plan, any(cell.unguarded for cell in known.values())),
+        planned_s=round(planned + (before.card.planned_s if before else 0.0), 1),
+        measured_s=before.card.measured_s if before else 0.0,
+        regenerate=regenerate,
+        cells=tuple(continued(known.get(key), now.get(key), chunks.get(key, 1)) for key in keys),
+    )
+    spaces = {p.plan.key: p.space for p in added}
+    settings = {p.plan.key: p.settings for p in added}
+    if plan.kind == "explore" and prepared:
+        settings = {ALL: prepared[0].settings}
+    return create(folder, card, spaces, settings)
+
+
+def continued(known: Cell | None, now: Cell | None, chunks: int) -> Cell:
+    """A cell as it was begun, with more blocks where the plan asks for more runs since.
+
+    The blocks there are stay what they were: a further pass, of so many ``chunks``, only adds some
+    behind them.
+    """
+    if known is None or now is None:
+        found = known or now
+        assert found is not None
+        return found
+    more = now.blocks > known.blocks and known.blocks % chunks == 0
+    return known.model_copy(update={"blocks": now.blocks}) if more else known
+
+
+def _cell(prepared: Prepared) -> Cell:
+    cell = prepared.plan.cell(dict(prepared.space.facts))
+    return cell.model_copy(update={"blocks": prepared.cut.blocks})
+
+
+def _check(
+    before: Dataset, plan: Plan, prepared: Sequence[Prepared], fingerprint: str, mpi: str
+) -> None:
+    hint = "give another folder with -o"
+    card = before.card
+    if (card.plan or card.name, card.kind) != (plan.name, plan.kind):
+        raise UsageError(
+            f"{before.folder} is the {card.kind} dataset of {card.plan or card.name}, but "
+            f"the plan is the {plan.kind} {plan.name}; {hint}"
+        )
+    if card.machine.fingerprint != fingerprint or card.mpi != mpi:
+        raise UsageError(
+            f"{before.folder} was measured on machine {card.machine.fingerprint} with "
+            f"{card.mpi}, but this is {fingerprint} with {mpi}; runs of two machines need "
+            f"two datasets: {hint}"
+        )
+    keys = {cell.key for cell in before.cells}
+    for p in prepared:
+        if p.plan.key in keys and before.settings(p.plan.key) != p.settings:
+            raise UsageError(
+                f"{before.folder}: cell {p.plan.key} was begun with other settings than the "
+                f"plan now has; {hint}"
+            )
+
+
+def _times(plan: Plan) -> str:
+    counts = sorted({plan.passes(cell) for cell in plan.cells})
+    return " or ".join(map(str, counts))
+
+
+def protocol(plan: Plan, unguarded: bool = False) -> tuple[str, ...]:
+    """How the runs are made, in words for the card.
+
+    ``unguarded``: some blocks were measured without the guard.
+    """
+    how = (
+        f"every setting of a grid {_times(plan)} times, once in each pass, in random order"
+        if plan.kind == "grid"
+        else f"{plan.settings} random settings once; then {plan.more} times more the best "
+        f"{plan.best} and a random {plan.best} of the others of each cell"
+    )
+    return (
+        how,
+        "blocks of at most 10 minutes, each with its own runs of the default",
+        f"the default at a block's beginning, end and after every {plan.default_every} others",
+        f"a run slower than {plan.slowest:g} times its block's default is stopped: censored",
+        "a setting that ended badly twice is not run again",
+        "runs beside foreign load are repeated and not kept here"
+        + (", but in blocks that were measured without the guard" if unguarded else ""),
+    )
+
+
+DEFAULTS_FIRST = 3
+"""Runs of the default at the beginning of a block; it is run again throughout, and at the end."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How the passes over a cell's settings are cut: fixed before the first run, so that a
+    continued campaign has the same blocks."""
+
+    chunks: int
+    passes: int
+
+    @property
+    def blocks(self) -> int:
+        return self.chunks * self.passes
+
+
+def size(plan: Plan, cell: PlanCell, settings: int) -> Size:
+    """Blocks of at most ten minutes for a cell's ``settings`` (without the default)."""
+    runs = settings * (1 + 1 / plan.default_every) + DEFAULTS_FIRST + 1
+    # Slow settings take up to three times the default: a margin, not a bound.
+    return Size(max(1, math.ceil(runs * cell.run_s * 1.25 / BLOCK_S)), plan.passes(cell))
+
+
+def planned_runs(plan: Plan, settings: int, cut: Size) -> int:
+    """Launches of a cell, the default's included, where every setting runs well."""
+    per_block = DEFAULTS_FIRST + 1
+    runs = settings * cut.passes
+    if plan.kind == "explore":
+        runs = settings + plan.more * min(2 * plan.best, settings)
+    return round(runs * (1 + 1 / plan.default_every)) + per_block * cut.blocks
+
+
+def of_block(
+    plan: Plan, cell: str, cut: Size, block: int, indices: Sequence[int], runs: pd.DataFrame
+) -> list[int]:
+    """The settings of one block in their order, the default left out.
+
+    ``indices`` are all of the cell, ``runs`` what earlier blocks measured: a setting that ended
+    badly twice is known, and of an exploration only the chosen go on after the first pass.
+    """
+    number, chunk = divmod(block, cut.chunks)
+    wanted = [index for index in indices if index != 0]
+    if plan.kind == "explore" and number > 0:
+        wanted = _chosen(plan, cell, wanted, runs[runs["block"] < cut.chunks])
+    order = sorted(wanted)
+    random.Random(f"{plan.seed}/{cell}/{number}").shuffle(order)
+    bad = runs[(runs["state"] != "ok") & (runs["block"] < block)].groupby("setting").size()
+    settled = {int(str(i)) for i, count in bad.items() if count >= BAD_RUNS}
+    return [index for index in order[chunk :: cut.chunks] if index not in settled]
+
+
+def _chosen(plan: Plan, cell: str, indices: list[int], first: pd.DataFrame) -> list[int]:
+    """The best of the first pass and a random choice of the others."""
+    good = first[first["setting"].isin(indices) & (first["state"] == "ok")]
+    ranked = good.groupby("setting")["ratio"].median().sort_values(kind="stable").index
+    best = [int(str(i)) for i in ranked[: plan.best]]
+    others = sorted(set(indices) - set(best))
+    count = min(plan.best, len(others))
+    return best + random.Random(f"{plan.seed}/{cell}/others").sample(others, count)

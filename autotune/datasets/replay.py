@@ -12,8 +12,8 @@ from statistics import median
 
 import numpy as np
 
-from autotune.datasets.beyond import Draw, beyond, faster_groups
 from autotune.datasets.dataset import Dataset
+from autotune.datasets.significance import Draw, beyond, faster_groups
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, IdleParameters, Setting, Space
 from autotune.stats import noise_of

@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from autotune.errors import UsageError, WorkError
-from runner.bounded import MIB, open_regular
+from runner.files import MIB, open_regular, whole
 from runner.types import RunRecord
-from runner.whole import whole
 
 State = Literal["ok", "censored", "failed", "altered", "wrong"]
 STATES: tuple[State, ...] = ("ok", "censored", "failed", "altered", "wrong")

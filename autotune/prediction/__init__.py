@@ -1,9 +1,9 @@
 """Prediction: one traced run of an unseen program gives its setting (docs/prediction.md)."""
 
 from autotune.prediction.evaluation import GROUPS, Evaluation, evaluate
-from autotune.prediction.examples import Example, TrainingSet
+from autotune.prediction.examples import Example, TrainingSet, features_of, training_set
 from autotune.prediction.exposure import acting
-from autotune.prediction.files import (
+from autotune.prediction.model_file import (
     Model,
     default_place,
     find_model,
@@ -11,11 +11,9 @@ from autotune.prediction.files import (
     model_from_text,
     model_of,
 )
-from autotune.prediction.kinds import CHOICES, KINDS, THESIS
-from autotune.prediction.predictor import Named, Neighbour, Predictor
-from autotune.prediction.priors import named_there, priors_for, usable
-from autotune.prediction.sources import features_of, training_set
+from autotune.prediction.predictor import CHOICES, KINDS, THESIS, Named, Neighbour, Predictor
 from autotune.prediction.training import Trained, train
+from autotune.prediction.warm_start import named_there, priors_for, usable
 
 __all__ = [
     "CHOICES",

@@ -10,7 +10,7 @@ import numpy as np
 
 from autotune.errors import UsageError
 from autotune.prediction.examples import Example, Floats
-from autotune.prediction.scaling import SETS, Scaler, described
+from autotune.prediction.scorer import SETS, Scaler, described
 from runner.trace import SPECS
 
 MOST = 6

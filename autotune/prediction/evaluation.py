@@ -1,15 +1,26 @@
-"""How well settings are predicted for programs left out, beside what needs no prediction."""
+"""How well settings are predicted for programs left out, beside what needs no prediction.
+
+Share and performance ratio of a named setting on a recorded program (docs/design.md).
+
+The class-wide setting as a row of the evaluation: one setting for all the other programs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from autotune.prediction.examples import Example, TrainingSet, means
-from autotune.prediction.kinds import KINDS
-from autotune.prediction.scaling import described
-from autotune.prediction.score import Row, Verdict, judge, judge_random, row
+import numpy as np
+
+from autotune.anova.classwide import direct_setting
+from autotune.anova.shrinkage import Worth
+from autotune.anova.table import dataset_table
+from autotune.datasets import load
+from autotune.prediction.examples import Example, Floats, TrainingSet, means
+from autotune.prediction.predictor import KINDS
+from autotune.prediction.scorer import described
 from autotune.prediction.training import Group, Watch, by_program, silent, train
 from autotune.space import Setting
 
@@ -120,3 +131,124 @@ def best_single(inside: Sequence[Example], example: Example) -> int:
 def _place(example: Example, setting: Setting) -> int:
     """Index of the setting; one that was not recorded for this cell counts as the default."""
     return example.settings.index(setting) if setting in example.settings else 0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One setting on one cell.  ``performance`` is T_OPUB / T, on a null cell T_default / T;
+    ``share`` gain / gain(OPUB), None on a null cell; ``slower``: than the default, beyond noise;
+    ``false``: something else than the default was named on a null cell."""
+
+    cell: str
+    app: str
+    setting: str
+    ratio: float
+    performance: float
+    share: float | None
+    slower: bool
+    false: bool
+
+    def to_json(self) -> dict[str, Any]:
+        finite = self.ratio if np.isfinite(self.ratio) else None
+        return {**self.__dict__, "ratio": finite}
+
+
+def judge(example: Example, index: int) -> Verdict:
+    """What naming the setting of that index for this cell is worth."""
+    ratio = float(example.ratios[index])
+    return Verdict(
+        cell=example.key,
+        app=example.app,
+        setting=example.settings[index].key,
+        ratio=ratio,
+        performance=example.opub / ratio,
+        share=_share(example, 1 / ratio - 1),
+        slower=index > 0 and bool(example.logs[index] > example.beyond_noise(index)),
+        false=example.null and index > 0,
+    )
+
+
+def judge_random(example: Example) -> Verdict:
+    """What a setting drawn at random is worth on average; it counts as slower where most are."""
+    speeds: Floats = 1 / example.ratios[1:]
+    slower = [judge(example, i).slower for i in range(1, len(example.settings))]
+    mean = float(speeds.mean())
+    return Verdict(
+        cell=example.key,
+        app=example.app,
+        setting="any",
+        ratio=1 / mean if mean > 0 else float("inf"),
+        performance=example.opub * mean,
+        share=_share(example, mean - 1),
+        slower=2 * sum(slower) > len(slower),
+        false=example.null,
+    )
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method over all cells: means of performance and (on cells with something to gain) share."""
+
+    method: str
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def performance(self) -> float:
+        return float(np.mean([v.performance for v in self.verdicts]))
+
+    @property
+    def worst(self) -> float:
+        return min(v.performance for v in self.verdicts)
+
+    @property
+    def share(self) -> float | None:
+        shares = [v.share for v in self.verdicts if v.share is not None]
+        return float(np.mean(shares)) if shares else None
+
+    @property
+    def slower(self) -> int:
+        return sum(v.slower for v in self.verdicts)
+
+    @property
+    def false(self) -> int:
+        return sum(v.false for v in self.verdicts)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "method": self.method,
+            "performance_ratio": self.performance,
+            "worst_performance_ratio": self.worst,
+            "share": self.share,
+            "slower_than_default": self.slower,
+            "named_on_null_cells": self.false,
+            "cells": [v.to_json() for v in self.verdicts],
+        }
+
+
+def row(method: str, verdicts: Sequence[Verdict]) -> Row:
+    return Row(method, tuple(verdicts))
+
+
+def _share(example: Example, gain: float) -> float | None:
+    return None if example.null else gain / (1 / example.opub - 1)
+
+
+def class_wide(places: Sequence[str | Path]) -> ClassWide | None:
+    """Chooses the measured setting with the best mean share that slows no program it was given.
+
+    None where there is more than one dataset, or no setting was run on every cell: then there is
+    no list of settings for a class.
+    """
+    if len(places) != 1:
+        return None
+    table = dataset_table(load(places[0]))
+    worth = Worth(table)
+    if not worth.everywhere:
+        return None
+
+    def choose(examples: Sequence[Example]) -> Setting:
+        keys = {example.key for example in examples}
+        part = table.where(lambda place: place.key in keys)
+        return direct_setting(part, worth.on(part))
+
+    return choose

@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from autotune.prediction.examples import Example, Floats, means
-from autotune.prediction.reading import entry, floats, mapping, settings, whole
-from autotune.prediction.scaling import SETS, Scaler, described
-from autotune.prediction.scorer import Options, Scorer
+from autotune.prediction.parsing import entry, floats, mapping, settings, whole
+from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, described
 from autotune.prediction.values import ValueCode, near_scores
 from autotune.space import Setting, Value
 

@@ -16,9 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
 from autotune.prediction.examples import Example, Floats, distinct, means
-from autotune.prediction.reading import floats, mapping, number, sequence, texts
-from autotune.prediction.scaling import SETS, Scaler, described
-from autotune.prediction.scorer import Options, Scorer
+from autotune.prediction.parsing import floats, mapping, number, sequence, texts
+from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, described
 from autotune.prediction.values import ValueCode, near_scores
 from autotune.space import Setting, Value
 

@@ -1,4 +1,7 @@
-"""A model with what was seen when it was checked: how sure it may be, and when it keeps quiet."""
+"""The models by name.
+
+A model with what was seen when it was checked: how sure it may be, and when it keeps quiet.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,36 @@ import numpy as np
 from scipy import stats
 
 from autotune.prediction.examples import Example, Floats
-from autotune.prediction.reading import floats, mapping, number, texts
-from autotune.prediction.scaling import SETS, Scaler, described
-from autotune.prediction.scorer import Effect, Scorer
+from autotune.prediction.exposure import Exposed
+from autotune.prediction.neighbours import Neighbours, ThesisNeighbours
+from autotune.prediction.network import Network, ThesisNetwork
+from autotune.prediction.parsing import floats, mapping, number, texts
+from autotune.prediction.ranking import Ranking
+from autotune.prediction.scorer import SETS, Effect, Scaler, Scorer, described
 from autotune.space import DEFAULT, Setting
-from runner.finite import finite
+from runner.types import finite
+
+KINDS: dict[str, type[Scorer]] = {
+    kind.kind: kind
+    for kind in (Neighbours, ThesisNeighbours, Network, ThesisNetwork, Ranking, Exposed)
+}
+CHOICES = (Neighbours.kind, Network.kind, Ranking.kind, Exposed.kind)
+"""Models that cross-validation chooses from when none is asked for."""
+THESIS = {Neighbours.kind: ThesisNeighbours.kind, Network.kind: ThesisNetwork.kind}
+"""What ``--preset thesis`` makes of a model."""
+
+
+def careful(kind: str) -> bool:
+    """Whether a model names the default when it is unsure; the thesis's forms never do."""
+    return kind not in THESIS.values()
+
+
+def find(kind: str) -> type[Scorer]:
+    """The class of that name; raises ValueError naming those there are."""
+    if kind not in KINDS:
+        raise ValueError(f"kind: model {kind!r} is not known; expected one of {', '.join(KINDS)}")
+    return KINDS[kind]
+
 
 SURE = math.log(1.02)
 """The smallest log gain worth naming, whatever the checks allowed."""
@@ -228,8 +256,7 @@ class Predictor:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Predictor:
         """Inverse of :meth:`to_json`; raises ValueError naming the key for anything else."""
-        from autotune.prediction.kinds import find
-        from autotune.prediction.reading import entry, settings, text
+        from autotune.prediction.parsing import entry, settings, text
 
         scorer = mapping(data, "scorer")
         scaler = Scaler.from_json(mapping(data, "scaler"))

@@ -16,9 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from autotune.prediction.examples import Example, Floats, distinct
-from autotune.prediction.reading import floats, mapping, number, settings
-from autotune.prediction.scaling import SETS, Scaler, described
-from autotune.prediction.scorer import Options, Scorer
+from autotune.prediction.parsing import floats, mapping, number, settings
+from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, described
 from autotune.space import DEFAULT, Setting, Value
 
 _WHOLE = 0.5

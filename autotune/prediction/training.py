@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from autotune.prediction.examples import Example
-from autotune.prediction.kinds import careful, find
-from autotune.prediction.predictor import WRONG, Checks, Predictor
-from autotune.prediction.scaling import SETS, Scaler, described
-from autotune.prediction.scorer import Options, Scorer
+from autotune.prediction.predictor import WRONG, Checks, Predictor, careful, find
+from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, described
 from autotune.space import Value
 
 Group = Callable[[Example], Hashable]

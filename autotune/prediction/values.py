@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from autotune.prediction.examples import Floats
-from autotune.prediction.reading import mapping
+from autotune.prediction.parsing import mapping
 from autotune.space import Setting, Value
 from autotune.space.setting import normalise_value
 

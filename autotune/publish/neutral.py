@@ -13,17 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autotune.publish.block import without_block
 from autotune.publish.formats import find
 from autotune.publish.formats.base import Format, system_directory, variables
-from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE, UserConf
-from autotune.publish.formats.prte_conf import PrteSystemConf
+from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE, PrteSystemConf, UserConf
 from autotune.publish.formats.scripts import Script
-from autotune.publish.header import Header
+from autotune.publish.header import Header, without_block
 from autotune.publish.install import read_text
-from autotune.publish.record import published
+from autotune.publish.undo import published
 from autotune.study.target import Surroundings
-from runner import places
+from runner import files
 from runner.mpi.library import Library
 
 _PARAM_FILES = "OMPI_MCA_mca_base_param_files"
@@ -122,7 +120,7 @@ def _place(texts: list[tuple[str, str]]) -> Path:
     digest = hashlib.sha256(
         "\0".join(f"{n}\0{t}" for n, t in texts).encode(errors="surrogateescape")
     )
-    return places.cache("neutral", digest.hexdigest()[:16])
+    return files.cache("neutral", digest.hexdigest()[:16])
 
 
 def _home(home: Path, real: Path, texts: Mapping[str, str]) -> Path:

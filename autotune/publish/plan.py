@@ -10,19 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from autotune.collective_rules import ENABLE, FILE
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
-from autotune.publish.block import CLOSE, seal, without_block
-from autotune.publish.content import Content, without_rules
+from autotune.publish.content import Content, check_path, without_rules
 from autotune.publish.formats.base import Format
 from autotune.publish.formats.mpich import FILE as MPICH_FILE
 from autotune.publish.formats.mpich import MpichJson
-from autotune.publish.formats.rules_text import RulesV1
-from autotune.publish.header import Header, commented
+from autotune.publish.formats.rules import RulesV1
+from autotune.publish.header import CLOSE, Header, commented, seal, without_block
 from autotune.publish.install import BACKUP, Text, read_text
 from autotune.publish.source import Proposal
-from autotune.publish.words import check_path
-from autotune.rules import ENABLE, FILE
 from runner.machine import describe
 from runner.mpi.library import Library
 

@@ -10,18 +10,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from autotune.collective_rules import ENABLE
 from autotune.config.cluster import Cluster
 from autotune.publish.content import Content
 from autotune.publish.formats.base import Canary, Format, Loading, variables
 from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE
 from autotune.publish.formats.scripts import Script
 from autotune.publish.tune_file import NotObeyed
-from autotune.rules import ENABLE
 from autotune.study.launcher_line import without_parameters
-from autotune.words import count
+from autotune.wording import count
 from runner.launch import Runner
 from runner.machine import describe
-from runner.mpi.families import adapter
+from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LIBRARY, LaunchSpec, ReadBack, RunRecord
 

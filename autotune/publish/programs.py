@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from autotune.collectives.candidates import OPERATIONS
-from autotune.collectives.machine import MICRO, program
+from autotune.collectives.measurement import MICRO, program
+from autotune.collectives.tournament import OPERATIONS
 from autotune.config.app import App, app_from_command, load_app
 from autotune.config.cluster import Cluster
 from autotune.config.find import listing
 from autotune.errors import UsageError
-from autotune.publish.owner import check_config, check_owner
-from autotune.study.origin import Origin
+from autotune.publish.install import check_config, check_owner
+from autotune.study.provenance import Origin
 from autotune.study.target import Target
 from runner.mpi.library import Library
 from runner.types import MetricChoice

@@ -1,27 +1,133 @@
-"""A publication's values against the default, measured again on the programs of its evidence."""
+"""A published gain looked at again: still there, gone, or not to be told with so many pairs.
+
+The comparison is the study's own (:class:`autotune.stats.Plan`): looks at numbers of pairs fixed in
+advance, intervals that cover the true gain at all looks together.  What is said of a published
+gain depends on the interval alone, so each answer has a probability to be wrong that is known.
+
+A publication's values against the default, measured again on the programs of its evidence.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from autotune.config.cluster import Cluster
 from autotune.errors import WorkError
-from autotune.publish.claim import PAIRS, Claim, Status
 from autotune.publish.content import Content, Evidence
 from autotune.publish.programs import NotRun, program_of
 from autotune.space import Parameter, Setting, Space
 from autotune.space.parameter import Target as Group
 from autotune.space.setting import read_value
+from autotune.stats import MIN_GAIN, Decision, Plan, looks_up_to
 from autotune.store import Store
-from autotune.study.bench import MachineBusy
 from autotune.study.budget import BudgetTooSmall
-from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_settings
+from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
+from autotune.study.evaluator import MachineBusy
 from autotune.study.events import Watcher, silent
-from autotune.words import UNGUARDED, count
+from autotune.wording import UNGUARDED, count, interval, percent
 from runner.mpi.library import Library
+
+Status = Literal["still there", "gone", "cannot be told", "not compared", "cannot be run"]
+
+PAIRS = 60
+"""Pairs after which nothing more is measured (``--pairs``)."""
+SHRUNK = 0.5
+"""A gain below this share of the published one is called less than half of it."""
+_LARGEST = 0.99
+_ROUNDING = 1e-9
+"""What two equal ratios may differ by in floating point."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What was published for one program.
+
+    ``gain`` (T_default / T - 1) is None where it is not known, or, with ``faster`` false, where no
+    gain was shown for this program of a class: then it was only to be no slower.
+    """
+
+    gain: float | None = None
+    faster: bool = True
+
+    @property
+    def least(self) -> float:
+        """The smallest gain worth naming: 2 %, or half of a published gain that is smaller."""
+        if self.gain is None or self.gain >= MIN_GAIN:
+            return MIN_GAIN
+        return max(self.gain, 0.0) * SHRUNK
+
+    def plan(self, pairs: int = PAIRS) -> Plan:
+        """Looks up to ``pairs``.  Ends early where the interval lies above 0 (with half of the
+        published gain seen), or where it rules out half of the gain and what is worth naming."""
+        least = self.least if self.gain is None else max(self.least, self.gain * SHRUNK)
+        looks = looks_up_to(pairs)
+        # No stop for futility: only what an interval shows is told.
+        return Plan(looks=looks, min_gain=min(least, _LARGEST), win_from=looks[0], futility=0.0)
+
+    def answer(self, decision: Decision) -> Answer:
+        """What the interval says of the published gain."""
+        seen = decision.comparison
+        if not seen.interval:
+            return Answer("cannot be told", "too few pairs for an interval", self.gain, None, None)
+        inside = None if self.gain is None else seen.lo <= self.gain <= seen.hi
+        shrunk = None if self.gain is None else seen.hi < SHRUNK * self.gain - _ROUNDING
+        status, why = self._status(seen.lo, seen.hi, bool(shrunk))
+        return Answer(status, why, self.gain, inside, shrunk)
+
+    def _status(self, lo: float, hi: float, shrunk: bool) -> tuple[Status, str]:
+        least = percent(self.least).lstrip("+")
+        if hi < 0:
+            return "gone", "it is slower than the default"
+        if not self.faster:
+            if lo > 0:
+                return "still there", "it is faster, though no gain was published for this program"
+            if lo > -MIN_GAIN and hi < MIN_GAIN:
+                return "still there", "no gain was published for this program, and it is no slower"
+            return "cannot be told", "no gain was published for this program; whether it is slower"
+        if hi < self.least:
+            return "gone", f"a gain of {least} or more is ruled out"
+        if lo > 0:
+            return "still there", "less than half of the published gain is left" if shrunk else ""
+        if shrunk:
+            return "gone", "no gain is shown, and half of the published gain is ruled out"
+        return "cannot be told", "neither a gain nor the loss of the gain is shown"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``inside``: whether the published gain lies in the interval; ``shrunk``: whether the interval
+    lies below half of it.  None where no gain was published."""
+
+    status: Status
+    why: str
+    gain: float | None
+    inside: bool | None
+    shrunk: bool | None
+
+    def words(self, decision: Decision) -> str:
+        """One line: what was seen, against what was published."""
+        seen = decision.comparison
+        ends = (seen.lo if seen.lo > -1 else None, seen.hi if seen.hi < float("inf") else None)
+        words = f"{percent(seen.gain)} in {seen.n} pairs"
+        if seen.interval:
+            words += f" (95 % interval {interval(ends) or 'open'})"
+        if self.gain is not None:
+            words += f", published {percent(self.gain)}"
+            if self.inside is not None:
+                words += f" ({'inside' if self.inside else 'outside'} the interval)"
+        return words + (f": {self.why}" if self.why else "")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "status": self.status,
+            "published_gain": self.gain,
+            "published_inside_interval": self.inside,
+            "below_half_of_published": self.shrunk,
+            "status_why": self.why,
+        }
 
 
 @dataclass

@@ -22,8 +22,8 @@ from autotune.publish.content import GROUPS, Content, Evidence
 from autotune.space import Setting, load_space
 from autotune.space.trust import check_config_name, check_groups, known_names
 from autotune.store import Store, Study, StudyKey
-from autotune.study.origin import Origin
-from autotune.words import UNGUARDED
+from autotune.study.provenance import Origin
+from autotune.wording import UNGUARDED
 from runner.machine import describe
 from runner.mpi.library import Library
 

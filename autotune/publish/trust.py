@@ -14,15 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autotune.errors import AutotuneError, UsageError
-from autotune.publish.block import BEGIN, CLOSE, split, unsealed
-from autotune.publish.content import GROUPS, Content
+from autotune.publish.content import GROUPS, TABLES, Content
 from autotune.publish.formats import find
-from autotune.publish.formats.rules_text import RulesV1
-from autotune.publish.header import Header
-from autotune.publish.install import Text, read_text, side_of
-from autotune.publish.owner import check_owner
+from autotune.publish.formats.rules import RulesV1
+from autotune.publish.header import BEGIN, CLOSE, Header, split, unsealed
+from autotune.publish.install import Text, check_owner, read_text, side_of
 from autotune.publish.plan import compose, series
-from autotune.publish.words import TABLES
 from autotune.space.trust import Names, check_groups
 from runner.mpi.library import Library
 

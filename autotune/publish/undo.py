@@ -1,17 +1,24 @@
-"""The way back from a publication: what autotune wrote goes, what others wrote stays."""
+"""The way back from a publication: what autotune wrote goes, what others wrote stays.
+
+Which files this user has published: a list for ``unpublish`` and ``verify-published``.
+
+The files themselves hold all that is needed; the list only finds them again.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from autotune.config.cluster import known_family
 from autotune.errors import AutotuneError, UsageError, WorkError
-from autotune.publish.block import Split, split
 from autotune.publish.formats import find
 from autotune.publish.formats.mpich import MpichJson
-from autotune.publish.header import Header
+from autotune.publish.header import Header, Split, split
 from autotune.publish.install import BACKUP, Text, keep_edited, put, read, read_text, side_of
 from autotune.publish.trust import difference
+from runner import files
+from runner.files import write_whole
 from runner.mpi.library import Library
 
 
@@ -119,3 +126,48 @@ def _restore(path: Path, backup: Path | None) -> str:
     put(path, Text(read(backup)))
     backup.unlink()
     return f"restored {path} from {backup.name}"
+
+
+def record_path() -> Path:
+    """``published.json`` beside the results database's usual place."""
+    return files.data("published.json")
+
+
+def published() -> list[Path]:
+    """The paths in the order of publication.  WorkError for a damaged list."""
+    place = record_path()
+    try:
+        data = json.loads(place.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, RecursionError) as problem:
+        raise WorkError(
+            f"cannot read the list of published files {place}: {problem}; give the files "
+            "as arguments instead"
+        ) from None
+    if not isinstance(data, list) or not all(isinstance(p, str) for p in data):
+        raise WorkError(
+            f"{place} is not a list of published files; give the files as arguments instead"
+        )
+    return [Path(p) for p in data]
+
+
+def remember(path: Path) -> None:
+    """Add ``path``; nothing where it is there already."""
+    known = published()
+    if path not in known:
+        _write([*known, path])
+
+
+def forget(path: Path) -> None:
+    known = published()
+    if path in known:
+        _write([p for p in known if p != path])
+
+
+def _write(paths: list[Path]) -> None:
+    place = record_path()
+    try:
+        write_whole(place, json.dumps([str(p) for p in paths], indent=1) + "\n", mode=0o600)
+    except OSError as problem:
+        raise WorkError(f"cannot write {place}: {problem.strerror}") from None

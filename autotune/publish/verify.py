@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autotune.collective_rules import ENABLE, FILE
 from autotune.config.cluster import Cluster, cluster_file, load_cluster
 from autotune.errors import UsageError
 from autotune.publish.content import Content, Evidence
@@ -15,15 +16,13 @@ from autotune.publish.formats.base import Loading
 from autotune.publish.formats.mpich import FILE as MPICH_FILE
 from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.header import Header
-from autotune.publish.install import Text, read_text
-from autotune.publish.owner import check_config
+from autotune.publish.install import Text, check_config, read_text
 from autotune.publish.plan import series
 from autotune.publish.probe import Prober
 from autotune.publish.trust import Trust
 from autotune.publish.tune_file import NotObeyed
-from autotune.rules import ENABLE, FILE
 from autotune.space.trust import check_config_name, known_names
-from autotune.words import UNGUARDED, count
+from autotune.wording import UNGUARDED, count
 
 
 @dataclass

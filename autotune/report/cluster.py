@@ -7,21 +7,19 @@ from collections import Counter
 from collections.abc import Sequence
 
 from autotune.anova.factors import judge
-from autotune.anova.response import respond
+from autotune.anova.oneway import respond
 from autotune.anova.result import RESULTS, ClasswideResult
-from autotune.anova.sources import read_table
+from autotune.anova.table import read_table
 from autotune.collectives.result import TABLES, CollectiveResult
 from autotune.errors import UsageError
-from autotune.report.figures import Mark, boxes, dots
-from autotune.report.heat import heat_map
-from autotune.report.levels import level_means
+from autotune.report.figures import Mark, boxes, dots, heat_map, level_means
 from autotune.report.page import Copy, Section, Table
 from autotune.report.study import proof_ratios, study_section
 from autotune.store import Store, Study
-from autotune.study.book import ledger_of
-from autotune.study.ledger import DEFAULT_KEY
 from autotune.study.result import Result
-from autotune.words import (
+from autotune.study.run_history import DEFAULT_KEY
+from autotune.study.trial_store import ledger_of
+from autotune.wording import (
     HEADLINES,
     UNGUARDED,
     binary,

@@ -3,6 +3,10 @@
 Ink, and whatever else is grey, takes the colour of the text around it (``currentColor``); marks
 have colours that the colour-blind tell apart (Okabe and Ito).  In a file of its own a drawing is
 black on white; a page overrules that.  The same data give the same text.
+
+Heat maps: what is best where, in words and colours.
+
+Means of levels as drawings (Pellegrini, Figure 4.9).
 """
 
 from __future__ import annotations
@@ -16,8 +20,12 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
+from autotune.anova.factors import Factor
+from autotune.anova.oneway import Response
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 MARKED = "#0072b2"
 COLOURS = (
@@ -254,3 +262,74 @@ def _style(number: int) -> dict[str, Any]:
         "linestyle": DASHES[number % len(DASHES)],
         "linewidth": 1.8,
     }
+
+
+_HATCHES = ("////", "....", "xxxx")
+
+
+def heat_map(
+    title: str,
+    x_name: str,
+    y_name: str,
+    columns: Sequence[str],
+    rows: Sequence[str],
+    kinds: Sequence[Sequence[str]],
+    words: Sequence[Sequence[str]],
+    neutral: str = "",
+) -> str:
+    """A cell per row and column, coloured by its kind, with its words in it.
+
+    The kind ``neutral`` stays grey; where colours come again, they are hatched.
+    """
+    from matplotlib.patches import Patch, Rectangle
+
+    order = [k for k in dict.fromkeys(kind for row in kinds for kind in row) if k != neutral]
+    looks = {kind: _look(number) for number, kind in enumerate(order)}
+    if any(neutral in row for row in kinds):
+        looks[neutral] = {"facecolor": INK, "alpha": 0.08}
+    below = math.ceil(len(looks) / ABREAST)
+    with drawing(title, x_name, y_name, 1.2 + 0.36 * len(rows) + 0.22 * below) as made:
+        axes = made.axes
+        for y, (kind_row, word_row) in enumerate(zip(kinds, words, strict=True)):
+            for x, (kind, word) in enumerate(zip(kind_row, word_row, strict=True)):
+                axes.add_patch(Rectangle((x, y), 1, 1, linewidth=0, **looks[kind]))
+                axes.text(x + 0.5, y + 0.5, plain(word), ha="center", va="center", fontsize=7)
+        axes.set_xticks([x + 0.5 for x in range(len(columns))], list(columns), fontsize=7)
+        axes.set_yticks([y + 0.5 for y in range(len(rows))], list(rows))
+        axes.set_xlim(0, len(columns))
+        axes.set_ylim(len(rows), 0)
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        handles = [Patch(label=plain(kind), linewidth=0, **look) for kind, look in looks.items()]
+        axes.figure.legend(
+            handles=handles, loc="outside lower left", ncols=ABREAST, handlelength=1.2
+        )
+    return made.svg
+
+
+def _look(number: int) -> dict[str, Any]:
+    """A colour, then the same colours hatched."""
+    again = number // len(COLOURS)
+    hatch = {"hatch": _HATCHES[(again - 1) % len(_HATCHES)], "edgecolor": INK} if again else {}
+    return {"facecolor": COLOURS[number % len(COLOURS)], "alpha": 0.4, **hatch}
+
+
+AXES: dict[Response, str] = {
+    "gain": "mean gain over the default, as a share of the best known gain (95 % interval)",
+    "log": "mean of log(T default / T), 95 % interval",
+}
+
+
+def level_means(factors: Sequence[Factor], response: Response) -> list[str]:
+    """One drawing per significant factor, the strongest first."""
+    shown = sorted((f for f in factors if f.significant), key=lambda f: -f.omega2)
+    return [drawn(factor, response) for factor in shown]
+
+
+def drawn(factor: Factor, response: Response) -> str:
+    """The mean of each level of one factor with its interval; the best level is marked."""
+    marks = [
+        Mark(m.level, m.mean, m.lo, m.hi, f"n = {m.n}", m.level == factor.best)
+        for m in factor.levels
+    ]
+    return dots(factor.name, AXES[response], marks)

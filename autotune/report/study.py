@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from autotune.report.figures import boxes, steps
 from autotune.report.page import Copy, Section, Table
 from autotune.store import Store, StoredRun, Study, Trial
-from autotune.study.ledger import CONFIRM, DEFAULT_KEY, Ledger, entry_of
 from autotune.study.result import Finalist, Result
-from autotune.words import (
+from autotune.study.run_history import CONFIRM, DEFAULT_KEY, Ledger, entry_of
+from autotune.wording import (
     HEADLINES,
     WHY_UNGUARDED,
     Names,

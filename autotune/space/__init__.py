@@ -2,9 +2,9 @@
 
 from autotune.space.expression import ExpressionError
 from autotune.space.expression import parse as parse_expression
-from autotune.space.idle import IdleParameters
-from autotune.space.load import join, load_space, space_names
+from autotune.space.inactive import IdleParameters
 from autotune.space.parameter import Parameter
+from autotune.space.resolve import join, load_space, space_names
 from autotune.space.setting import DEFAULT, Setting, Value
 from autotune.space.space import Constraint, Space
 

@@ -1,23 +1,27 @@
-"""Check a space file against the MPI that is here, before a search relies on it."""
+"""Check a space file against the MPI that is here, before a search relies on it.
+
+Whether the library accepts a value; it would not say so itself.
+
+Open MPI reads a word where it wants a number as 0, and an unknown enumerated value as its default.
+
+What became of Open MPI parameters that a library does not have (any more, or yet).
+"""
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from autotune.config.find import ConfigFile, find
 from autotune.errors import UsageError
-from autotune.space.definition import ENUM, Definition, Keys, read_with_mistakes
+from autotune.space.definition import ENUM, Definition, Keys, expressions, read_with_mistakes
+from autotune.space.expression import Compare, Constant, Expr, Name
 from autotune.space.expression import parse as parse_expression
-from autotune.space.legal import illegal
-from autotune.space.levels import divided, parse_levels
-from autotune.space.load import KIND
-from autotune.space.mentions import expressions
-from autotune.space.nodes import Compare, Constant, Expr, Name
-from autotune.space.parameter import target_of
-from autotune.space.renamed import today
-from autotune.space.resolve import applies, merged, resolve, title
+from autotune.space.parameter import divided, parse_levels, target_of
+from autotune.space.resolve import KIND, applies, merged, resolve, title
 from autotune.space.setting import Value, normalise_value
 from autotune.space.space import Space
 from runner.mpi.library import Library, ParamInfo
@@ -189,3 +193,89 @@ def _compared(expr: Expr) -> Iterator[tuple[str, str]]:
                 yield one.name, word
     for child in expr.children():
         yield from _compared(child)
+
+
+def is_flags(info: ParamInfo) -> bool:
+    """Whether the enumerated values are bits that are added up."""
+    return bool(info.enum) and (info.name.endswith("_flags") or "," in info.default)
+
+
+def illegal(value: Value, info: ParamInfo) -> str | None:
+    """Why ``value`` is not legal for the parameter, or None."""
+    if isinstance(value, str):
+        return _illegal_word(value, info)
+    if info.type == "string":
+        return None
+    if info.type == "bool":
+        return None if value in (0, 1) else f"{value} is not a boolean"
+    if info.enum and not is_flags(info):
+        return None if value in info.enum else f"{value} is not among {_enumerated_values(info)}"
+    if isinstance(value, float) and info.type != "double":
+        return f"{value} is not a whole number"
+    if value < 0 and info.type in ("unsigned", "size_t"):
+        return f"{value} is negative"
+    return None
+
+
+def _illegal_word(word: str, info: ParamInfo) -> str | None:
+    if info.type == "string" or word in info.enum.values():
+        return None
+    if info.enum:
+        return f"{word!r} is not among {_enumerated_values(info)}"
+    return f"{word!r} is not a number; the library would read it as 0"
+
+
+def _enumerated_values(info: ParamInfo) -> str:
+    return ", ".join(f"{number} {name}" for number, name in sorted(info.enum.items()))
+
+
+_RENAMED: tuple[tuple[str, str], ...] = (
+    # pattern of the old name, new name
+    (r"btl_vader_(\w+)", r"btl_sm_\1"),
+    (r"btl_sm_(\w+)", r"btl_vader_\1"),
+    (r"mpi_preconnect_(?:mpi|oob)", "mpi_preconnect_all"),
+    (r"coll_hierarch_(\w+)", r"coll_han_\1"),
+    (r"opal_leave_pinned", "mpi_leave_pinned"),
+)
+_GONE: tuple[tuple[str, str], ...] = (
+    # pattern of the old name, what does its work now
+    (r"btl_vader_single_copy_mechanism", 'in 5.0 smsc = "^cma" does what "none" did'),
+    (r"smsc", "in 4.1 this is btl_vader_single_copy_mechanism (cma, emulated, none)"),
+    (r"(?:mpi|opal)_paffinity_alone|hwloc_base_binding_policy", "use the parameter bind_to"),
+    (r"rmaps_\w*(?:mapping|schedule)_policy", "use the parameter map_by"),
+    (r"rmaps_\w*ranking_policy", "use the parameter rank_by"),
+    (
+        r"(?:orte|plm|rmaps|ras|odls|oob|ess|state)_\w+",
+        'it is PRRTE\'s in 5.0: set target = "prte"',
+    ),
+    (r"btl_openib_\w+", "the component openib is not in this library; InfiniBand is driven by UCX"),
+    (r"btl_(?:sm|vader)_(?:num_)?fifos?(?:_size)?", "shared memory has no such queues any more"),
+)
+
+
+def today(name: str, library: Library) -> str:
+    """What to write in place of ``name``, as the end of a sentence."""
+    spellings = [name]
+    for pattern, replacement in _RENAMED:
+        if match := re.fullmatch(pattern, name):
+            spellings.append(match.expand(replacement))
+            if spellings[-1] in library.params:
+                return f"it is called {spellings[-1]} here"
+    for pattern, advice in _GONE:
+        if re.fullmatch(pattern, name):
+            return advice
+    near = _nearest(spellings, library)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return "no parameter here has a similar name"
+
+
+def _nearest(spellings: list[str], library: Library) -> list[str]:
+    """Up to two current names that look like one of the spellings, the best first."""
+    current = [n for n, info in library.params.items() if info.synonym_of not in library.params]
+    scores: dict[str, float] = {}
+    for spelling in spellings:
+        for name in difflib.get_close_matches(spelling, current, n=2, cutoff=0.75):
+            score = difflib.SequenceMatcher(None, name, spelling).ratio()
+            scores[name] = max(score, scores.get(name, 0.0))
+    return sorted(scores, key=lambda name: (-scores[name], name))[:2]

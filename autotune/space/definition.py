@@ -1,22 +1,27 @@
-"""What a space file says, validated but not yet resolved against a library."""
+"""What a space file says, validated but not yet resolved against a library.
+
+Names that a space file mentions: each must be something that the file or the caller gives.
+
+Which libraries a piece of a definition is for: ``openmpi``, ``openmpi>=4.1,<5``.
+"""
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from autotune.config.cluster import known_family
 from autotune.config.find import ConfigFile
 from autotune.config.validated import read_toml, read_what_is_right
 from autotune.errors import UsageError
 from autotune.space.expression import parse as parse_expression
-from autotune.space.levels import divided, parse_levels
-from autotune.space.mentions import problems
-from autotune.space.parameter import Target
+from autotune.space.parameter import Argument, Target, divided, parse_levels, read_template
 from autotune.space.setting import NAME, Setting
-from autotune.space.version import parse as parse_version
-from autotune.space.words import read_template
+from runner.mpi.library import Library
 
 ENUM = "enum"
 """In place of levels: whatever the running library enumerates."""
@@ -81,7 +86,7 @@ class ParameterTable(Keys):
     @classmethod
     def _libraries_can_be_read(cls, value: dict[str, Keys]) -> dict[str, Keys]:
         for spec in value:
-            _tell_pydantic(parse_version, spec)
+            _tell_pydantic(parse, spec)
         return value
 
 
@@ -104,7 +109,7 @@ class ConstraintTable(BaseModel):
     @classmethod
     def _library_can_be_read(cls, value: str | None) -> str | None:
         if value is not None:
-            _tell_pydantic(parse_version, value)
+            _tell_pydantic(parse, value)
         return value
 
 
@@ -186,7 +191,7 @@ class Definition(BaseModel):
     @classmethod
     def _library_can_be_read(cls, value: str | None) -> str | None:
         if value is not None:
-            _tell_pydantic(parse_version, value)
+            _tell_pydantic(parse, value)
         return value
 
 
@@ -227,3 +232,143 @@ def _tell_pydantic(read: Any, value: Any) -> None:
         read(value)
     except UsageError as error:
         raise ValueError(str(error)) from error
+
+
+FACTS = ("ranks", "cores", "nodes")
+"""What the caller may tell about the situation: cores that the ranks use in all (by default one
+each); cores and nodes available to the job."""
+
+
+def problems(definition: Definition) -> Iterator[str]:
+    """What is wrong with names: where, and in which way."""
+    facts = (*FACTS, *definition.app_facts)
+    named = {*definition.parameters, *definition.derived}
+    for name in definition.derived:
+        if name in definition.parameters or name in facts:
+            yield f"derived.{name}: a parameter or a fact has this name already; choose another"
+    for where, text in expressions(definition):
+        known, what = (named, "neither a parameter of this file nor a fact")
+        if where.endswith(".levels"):
+            # Levels are fixed before there is a setting.
+            known, what = set(), "no fact"
+        for name in sorted(parse_expression(text).names - known - set(facts)):
+            yield f"{where}: {name} is {what} ({', '.join(facts)})"
+    yield from _order_of_derived(definition)
+    for where, template in templates(definition):
+        for name in Argument(template).places:
+            yield from _place(definition, where, name, facts)
+    yield from _workers(definition)
+    for i, start in enumerate(definition.start):
+        for name in sorted(Setting.parse(start.setting).keys() - definition.parameters.keys()):
+            yield f"start.{i}.setting: {name} is not a parameter of this file"
+
+
+def expressions(definition: Definition) -> list[tuple[str, str]]:
+    """Every expression with the key it stands at."""
+    found = []
+    for where, keys in _tables(definition):
+        number = divided(keys.levels)
+        given = (("when", keys.when), ("default_rule", keys.default_rule), ("levels", number))
+        found += [(f"{where}.{key}", text) for key, text in given if text]
+    found += [(f"derived.{name}", text) for name, text in definition.derived.items()]
+    found += [(f"arguments.{i}.when", a.when) for i, a in enumerate(definition.arguments) if a.when]
+    found += [(f"constraints.{i}.rule", c.rule) for i, c in enumerate(definition.constraints)]
+    return found
+
+
+def templates(definition: Definition) -> list[tuple[str, str]]:
+    """Every template of program words with the key it stands at."""
+    found = [(f"{where}.option", k.option) for where, k in _tables(definition) if k.option]
+    found += [(f"arguments.{i}.words", a.words) for i, a in enumerate(definition.arguments)]
+    return found
+
+
+def _tables(definition: Definition) -> Iterator[tuple[str, Keys]]:
+    for name, table in definition.parameters.items():
+        yield f"parameters.{name}", table
+        for spec, keys in table.on.items():
+            yield f"parameters.{name}.on.{spec}", keys
+
+
+def _order_of_derived(definition: Definition) -> Iterator[str]:
+    later = set(definition.derived)
+    for name, text in definition.derived.items():
+        for other in sorted(parse_expression(text).names & later):
+            yield f"derived.{name}: {other} must be given before it"
+        later.discard(name)
+
+
+def _place(definition: Definition, where: str, name: str, facts: tuple[str, ...]) -> Iterator[str]:
+    if name in definition.derived or name in facts:
+        return
+    if name not in definition.parameters:
+        yield f"{where}: {{{name}}} is not a parameter, derived value or fact of this file"
+    elif where.startswith("arguments.") and not _always_known(name, definition.parameters[name]):
+        yield f"{where}: {{{name}}} has no value where it is unset; give it a default"
+
+
+def _always_known(name: str, table: ParameterTable) -> bool:
+    tables = [table, *table.on.values()]
+    return (
+        not table.unset
+        or is_workers(name, table)
+        or any(keys.default is not None or keys.default_rule is not None for keys in tables)
+    )
+
+
+def _workers(definition: Definition) -> Iterator[str]:
+    """The default is flat, one rank per core: unset workers mean one."""
+    table = definition.parameters.get("workers")
+    if table is not None and is_workers("workers", table) and table.default not in (None, 1):
+        yield "parameters.workers.default: must be 1, since the default is one rank per core"
+
+
+def is_workers(name: str, keys: Keys) -> bool:
+    """Whether a parameter is the number of cores of each process."""
+    return name == "workers" and keys.target in (None, "resource")
+
+
+_COMPARE: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,9})*"
+_SPEC = re.compile(rf"\s*([a-z]+)\s*((?:(?:^|,|\s)*(?:<=|>=|==|!=|<|>)\s*{_NUMBER}\s*)*)")
+_BOUND = re.compile(r"(<=|>=|==|!=|<|>)\s*([0-9.]+)")
+
+
+def matches(spec: str, library: Library) -> bool:
+    """Whether the library is of the family and inside every bound.
+
+    A bound counts to its own precision: 4.1.8 satisfies ``==4.1`` and ``<=4.1``.
+    Raises :class:`UsageError` if ``spec`` cannot be read.
+    """
+    family, bounds = parse(spec)
+    if library.family != family:
+        return False
+    version = library.version_tuple
+    return all(
+        _COMPARE[sign]((version + (0,) * len(bound))[: len(bound)], bound) for sign, bound in bounds
+    )
+
+
+def parse(spec: str) -> tuple[str, list[tuple[str, tuple[int, ...]]]]:
+    """Family and bounds.
+
+    Raises :class:`UsageError` if ``spec`` cannot be read or names a family that nobody knows.
+    """
+    match = _SPEC.fullmatch(spec)
+    if match is None:
+        raise UsageError(
+            f"{spec!r} does not name an MPI library; expected for example openmpi, "
+            "openmpi<5 or openmpi>=4.1,<5"
+        )
+    bounds = [
+        (sign, tuple(int(part) for part in number.split(".")))
+        for sign, number in _BOUND.findall(match[2])
+    ]
+    return known_family(match[1]), bounds

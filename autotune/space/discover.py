@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 
 from autotune.errors import UsageError
-from autotune.space.legal import is_flags
+from autotune.space.check import is_flags
 from autotune.space.resolve import title
 from runner.mpi.library import Library, ParamInfo
 

@@ -1,24 +1,38 @@
-"""A definition as it applies to one library: its names, its enumerated values, its defaults."""
+"""A definition as it applies to one library: its names, its enumerated values, its defaults.
+
+Levels and default of one parameter under one library and the facts of the situation.
+
+Derived values: what follows from parameters and facts, and is never set itself.
+
+Spaces by name: find the file, validate it, resolve it against the running library.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from autotune.config.find import ConfigFile, find, listing, read_file
 from autotune.errors import UsageError
-from autotune.space.definition import ConstraintTable, Definition, Keys, ParameterTable
-from autotune.space.derived import derive, spelled_out
+from autotune.space.definition import (
+    ENUM,
+    FACTS,
+    ConstraintTable,
+    Definition,
+    Keys,
+    ParameterTable,
+    is_workers,
+    matches,
+    read_definition,
+)
+from autotune.space.expression import Compare, Constant, Expr, IsSet, Logic, Name, renamed
 from autotune.space.expression import parse as parse_expression
-from autotune.space.grid import default_of, levels_of
-from autotune.space.mentions import is_workers
-from autotune.space.nodes import Compare, Constant, Expr, Name, renamed
-from autotune.space.parameter import Parameter, target_of
-from autotune.space.setting import Setting, Value, normalise_value
+from autotune.space.parameter import Argument, Parameter, divided, divisors, parse_levels, target_of
+from autotune.space.setting import Setting, Value, normalise_value, read_value
 from autotune.space.space import Constraint, Space
-from autotune.space.version import matches
-from autotune.space.words import Argument
-from runner.mpi.families import family
-from runner.mpi.library import Library, ParamInfo
+from runner.mpi.discover import family
+from runner.mpi.library import Library, ParamInfo, normalise
 
 _LISTED = "mca"
 """The only target whose names a library's own listing can confirm."""
@@ -224,3 +238,175 @@ def _without_hopeless(space: Space, names: Mapping[str, str]) -> Space:
 def title(library: Library) -> str:
     """Name and version for messages."""
     return f"{family(library.family).title} {library.version}".strip()
+
+
+def levels_of(
+    keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value], where: str, library: str
+) -> tuple[Value, ...]:
+    """The grid; ``where`` and ``library`` (its title, or "") are for messages.
+
+    Raises :class:`UsageError`.
+    """
+    if keys.levels is None:
+        known = f"for {library}" if library else "without a library"
+        raise UsageError(f'{where}: no levels {known}; give "levels", or "absent" with the reason')
+    levels: tuple[Value, ...]
+    if keys.levels == ENUM:
+        levels = _enumerated(info, where)
+    elif (number := divided(keys.levels)) is not None:
+        levels = divisors(parse_expression(number).evaluate(_Facts(facts)))
+    else:
+        levels = tuple(dict.fromkeys(_number(v, info) for v in parse_levels(keys.levels)))
+    excluded = {_number(normalise_value(value), info) for value in keys.exclude}
+    kept = tuple(level for level in levels if level not in excluded)
+    if not kept:
+        raise UsageError(f'{where}: "exclude" leaves no level')
+    return kept
+
+
+def _enumerated(info: ParamInfo | None, where: str) -> tuple[Value, ...]:
+    if info is None or not info.enum:
+        raise UsageError(
+            f'{where}: levels = "enum" takes the values from a library that enumerates them, and '
+            "there is none here; give a list of levels"
+        )
+    # "ignore" is how coll/tuned spells "unset".
+    return tuple(number for number, name in sorted(info.enum.items()) if name != "ignore")
+
+
+def _number(value: Value, info: ParamInfo | None) -> Value:
+    """An enumerated name as its number, a size as its bytes; other values as they are."""
+    if info is None or info.type == "string" or not isinstance(value, str):
+        return value
+    return read_value(normalise(value, info))
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """The scope of a rule that mentions facts only."""
+
+    facts: Mapping[str, Value]
+
+    def value(self, name: str) -> Value | None:
+        return self.facts.get(name)
+
+    def is_set(self, name: str) -> bool:
+        return False
+
+
+def default_of(keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value]) -> Value | None:
+    """What unset means: the file's word if it gives one, else the library's; None: not known."""
+    if keys.default_rule is not None:
+        result = parse_expression(keys.default_rule).evaluate(_Facts(facts))
+        return None if result is None else normalise_value(result)
+    if keys.default is not None:
+        given = normalise_value(keys.default)
+        return _number(read_value(given) if isinstance(given, str) else given, info)
+    if info is None:
+        return None
+    return info.default if info.type == "string" else _number(info.default, info)
+
+
+def derive(definitions: Mapping[str, Expr]) -> dict[str, Expr]:
+    """The expressions in terms of parameters and facts alone; each may use those before it."""
+    known: dict[str, Expr] = {}
+    for name, expr in definitions.items():
+        known[name] = spelled_out(expr, known)
+    return known
+
+
+def spelled_out(expr: Expr, derived: Mapping[str, Expr]) -> Expr:
+    """``expr`` with what derived values stand for in their place.
+
+    Rules then name the parameters that they depend on, which is what repairs and walks go by.  A
+    derived value counts as set where any name in it is.
+    """
+
+    def change(node: Expr) -> Expr:
+        if isinstance(node, Name):
+            return derived.get(node.name, node)
+        if isinstance(node, IsSet) and node.name in derived:
+            tests = tuple(IsSet(name) for name in sorted(derived[node.name].names))
+            return tests[0] if len(tests) == 1 else Logic("or", tests)
+        return node
+
+    return expr.map(change)
+
+
+KIND = "spaces"
+
+
+def load_space(
+    name: str,
+    library: Library | None = None,
+    facts: Mapping[str, Value] | None = None,
+    app_facts: Mapping[str, Value] | None = None,
+) -> Space:
+    """The space ``name``, or several joined by ``+``; a part may be the path of a ``.toml`` file.
+
+    ``facts`` (any of ranks, cores, nodes) are what expressions in the files may mention; one that
+    is not given is unknown, and rules that need it do not bite.  ``app_facts`` are what the
+    application tells about its input; a file sees those that it names.  With ``library=None``
+    names stay as in the file and nothing is looked up, which needs levels that are written out.
+    Raises :class:`UsageError`.
+    """
+    files = [find(KIND, word.strip()) for word in name.split("+")]
+    return join([_space(file, library, facts or {}, app_facts or {}) for file in files])
+
+
+def load_space_file(
+    path: Path,
+    facts: Mapping[str, Value] | None = None,
+    app_facts: Mapping[str, Value] | None = None,
+) -> Space:
+    """The space of one file without a library, as :func:`load_space`, whatever its path holds."""
+    return _space(read_file(path), None, facts or {}, app_facts or {})
+
+
+def _space(
+    file: ConfigFile,
+    library: Library | None,
+    facts: Mapping[str, Value],
+    app_facts: Mapping[str, Value],
+) -> Space:
+    for fact in facts:
+        if fact not in FACTS:
+            raise UsageError(
+                f"{fact!r} is not a fact that a space knows; facts are {', '.join(FACTS)}"
+            )
+    definition = read_definition(file)
+    told = {k: v for k, v in app_facts.items() if k in definition.app_facts}
+    return resolve(definition, file.name, file.path, library, {**facts, **told})
+
+
+def join(parts: list[Space]) -> Space:
+    """One space of all parts; raises :class:`UsageError` where two have the same parameter."""
+    seen: dict[str, str] = {}
+    for part in parts:
+        for name in [*part.names, *part.derived]:
+            if name in seen:
+                raise UsageError(
+                    f"spaces {seen[name]} and {part.name} both have {name}; "
+                    "leave one of the spaces out"
+                )
+            seen[name] = part.name
+    first, *others = parts
+    for other in others:
+        first = Space(
+            name=f"{first.name}+{other.name}",
+            parameters=first.parameters + other.parameters,
+            constraints=first.constraints + other.constraints,
+            absent={**first.absent, **other.absent},
+            facts={**first.facts, **other.facts},
+            aliases={**first.aliases, **other.aliases},
+            derived={**first.derived, **other.derived},
+            arguments=first.arguments + other.arguments,
+            requires=first.requires | other.requires,
+            starts=first.starts + other.starts,
+        )
+    return first
+
+
+def space_names() -> list[str]:
+    """The names of every space file that can be found."""
+    return [file.name for file in listing(KIND)]

@@ -1,8 +1,17 @@
-"""A space: parameters, constraints between them, and what a search asks about settings."""
+"""A space: parameters, constraints between them, and what a search asks about settings.
+
+Walk through every distinct valid setting of a space without keeping those already seen.
+
+What makes two spaces the same: part of a study's key.
+
+What a setting puts on the launch: library parameters, placement, program words, processes.
+"""
 
 from __future__ import annotations
 
 import difflib
+import hashlib
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,13 +21,9 @@ from itertools import islice
 import numpy as np
 
 from autotune.errors import UsageError
-from autotune.space.enumeration import valid_settings
-from autotune.space.fingerprint import fingerprint
-from autotune.space.launching import launched
-from autotune.space.nodes import Expr
-from autotune.space.parameter import RESOURCES, Parameter
+from autotune.space.expression import Expr
+from autotune.space.parameter import PLACEMENT, RESOURCES, Argument, Parameter, usual_option
 from autotune.space.setting import Setting, Value, normalise_value
-from autotune.space.words import Argument
 
 _TRIES = 200
 """Independent draws before :meth:`Space.sample` starts repairing one."""
@@ -44,7 +49,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class _Values:
-    """The :class:`~autotune.space.nodes.Scope` of one setting in one space."""
+    """The :class:`~autotune.space.expression.Scope` of one setting in one space."""
 
     space: Space
     setting: Mapping[str, Value]
@@ -251,7 +256,7 @@ class Space:
         return choices[int(rng.integers(len(choices)))]
 
     def launched(self, setting: Mapping[str, Value]) -> dict[str, dict[str, str]]:
-        """What goes on the launch: see :func:`autotune.space.launching.launched`.
+        """What goes on the launch: see :func:`autotune.space.space.launched`.
 
         Raises :class:`UsageError` for a parameter that the space does not have.
         """
@@ -271,3 +276,185 @@ class Space:
         near = difflib.get_close_matches(name, self.names, n=2, cutoff=0.6)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         return f"{name} is not a parameter of space {self.name}{hint}"
+
+
+def valid_settings(space: Space) -> Iterator[Setting]:
+    """Depth first over the parameters, the last one varying fastest.
+
+    A raw combination is a setting of its own exactly if every value in it is active and it breaks
+    no rule; each test is made as soon as the parameters it mentions are decided, so that a
+    condition that does not hold costs one step and not a whole sub-tree.
+    """
+    order = _parents_first(space)
+    rules = _due(order, space)
+    values: dict[str, Value] = {}
+
+    def settled(depth: int) -> bool:
+        names, constraints = rules[depth]
+        if any(name in values and not space.active(name, values) for name in names):
+            return False
+        return not constraints or not set(space.broken(values)).intersection(constraints)
+
+    def walk(depth: int) -> Iterator[Setting]:
+        if depth == len(order):
+            yield Setting(values)
+            return
+        name = order[depth].name
+        for choice in order[depth].choices:
+            if choice is not None:
+                values[name] = choice
+            if settled(depth):
+                yield from walk(depth + 1)
+            values.pop(name, None)
+
+    return walk(0)
+
+
+def _parents_first(space: Space) -> list[Parameter]:
+    """The parameters in their order, but each after those its condition mentions (cycles stay)."""
+    done: dict[str, Parameter] = {}
+    on_the_way: set[str] = set()
+
+    def visit(parameter: Parameter) -> None:
+        if parameter.name in done or parameter.name in on_the_way:
+            return
+        on_the_way.add(parameter.name)
+        for name in sorted(parameter.when.names if parameter.when else ()):
+            if name in space:
+                visit(space[name])
+        done[parameter.name] = parameter
+
+    for parameter in space.parameters:
+        visit(parameter)
+    return list(done.values())
+
+
+def _due(order: list[Parameter], space: Space) -> list[tuple[list[str], list[Constraint]]]:
+    """For each depth: the conditions and the constraints whose last parameter is decided there."""
+    place = {parameter.name: depth for depth, parameter in enumerate(order)}
+
+    def last(names: frozenset[str] | set[str]) -> int | None:
+        return max((place[name] for name in names if name in place), default=None)
+
+    rules: list[tuple[list[str], list[Constraint]]] = [([], []) for _ in order]
+    for parameter in order:
+        if parameter.when is not None:
+            depth = last(parameter.when.names | {parameter.name})
+            assert depth is not None  # it contains the parameter itself
+            rules[depth][0].append(parameter.name)
+    for constraint in space.constraints:
+        depth = last(constraint.expr.names)
+        if depth is not None:
+            rules[depth][1].append(constraint)
+    return rules
+
+
+def fingerprint(space: Space) -> str:
+    """SHA-256 (hex) over all that decides which settings there are and what they launch."""
+    content: dict[str, object] = {
+        "parameters": [
+            _content(parameter) for parameter in sorted(space.parameters, key=lambda p: p.name)
+        ],
+        "constraints": sorted(str(c.expr) for c in space.constraints),
+        "facts": {
+            k: v for k, v in sorted(space.facts.items()) if k in _names_in_expressions(space)
+        },
+    }
+    # Only where there are any: spaces without them keep the hash they always had.
+    if space.derived:
+        content["derived"] = {name: str(expr) for name, expr in sorted(space.derived.items())}
+    if space.arguments:
+        content["arguments"] = [[a.template, str(a.when or "")] for a in space.arguments]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _names_in_expressions(space: Space) -> set[str]:
+    """Every name in an expression of the space."""
+    used: set[str] = set()
+    for expr in [*(c.expr for c in space.constraints), *space.derived.values()]:
+        used |= expr.names
+    used.update(*(argument.places for argument in space.arguments))
+    for condition in [*(p.when for p in space), *(a.when for a in space.arguments)]:
+        used |= condition.names if condition else set()
+    return used
+
+
+def _content(parameter: Parameter) -> dict[str, object]:
+    return {
+        "name": parameter.name,
+        "target": parameter.target,
+        "levels": list(parameter.levels),
+        "default": parameter.default,
+        "unset": parameter.unset,
+        "when": str(parameter.when or ""),
+        "implies": dict(parameter.implies),
+        **({} if parameter.option is None else {"option": parameter.option}),
+    }
+
+
+Groups = dict[str, dict[str, str]]
+
+
+def launched(space: Space, setting: Mapping[str, Value]) -> Groups:
+    """Target -> {native name: text}, with everything implied and derived.
+
+    Under ``arg`` the names are templates and the texts words as a shell reads them, in the order in
+    which they are given.  Raises :class:`UsageError` for a parameter that the space does not have.
+    """
+    launch: Groups = {}
+    for name, value in setting.items():
+        if name not in space:
+            raise space.unknown(name)
+        parameter = space[name]
+        if parameter.target != "arg":
+            launch.setdefault(parameter.target, {})[name] = str(parameter.normalise(value))
+    for name in setting:
+        for other, value in space[name].implies.items():
+            # A value the setting itself gives is stronger than an implied one.
+            launch.setdefault(_target_of(other, space), {}).setdefault(other, str(value))
+    _derive(space, setting, launch)
+    words = _words(space, setting)
+    return launch | ({"arg": words} if words else {})
+
+
+def _derive(space: Space, setting: Mapping[str, Value], launch: Groups) -> None:
+    """Resources that follow from what is set; one that follows from defaults is no news."""
+    for name in space.derived:
+        if name in space.resources and space.follows(name, setting):
+            value = space.value(name, setting)
+            if value is not None:
+                launch.setdefault("resource", {})[name] = str(normalise_value(value))
+
+
+def _words(space: Space, setting: Mapping[str, Value]) -> dict[str, str]:
+    given = [Argument(t) for n in setting if (t := _own_option(space, space[n], setting[n]))]
+    for argument in space.arguments:
+        if argument.when is None:
+            if any(space.follows(name, setting) for name in argument.places):
+                given.append(argument)
+        elif space.truth(argument.when, setting):
+            given.append(argument)
+    return {a.template: a.text(lambda name: space.value(name, setting)) for a in given}
+
+
+def _own_option(space: Space, parameter: Parameter, value: Value) -> str | None:
+    """The parameter's own words, if any: a template without a place is given where it is true."""
+    if parameter.target != "arg":
+        return None
+    if parameter.option is not None:
+        is_flag = not Argument(parameter.option).places
+        return None if is_flag and value in (0, "") else parameter.option
+    return None if parameter.name in _mentioned(space) else usual_option(parameter.name)
+
+
+def _mentioned(space: Space) -> set[str]:
+    """Parameters in places of the space's arguments, themselves or in a derived value."""
+    places = {name for argument in space.arguments for name in argument.places}
+    behind = [expr.names for name, expr in space.derived.items() if name in places]
+    return places.union(*behind)
+
+
+def _target_of(name: str, space: Space) -> str:
+    if name in space:
+        return space[name].target
+    return "placement" if name in PLACEMENT else "mca"

@@ -5,17 +5,30 @@ What is computed and why, with measured figures: docs/statistics.md.
 """
 
 from autotune.stats.blocks import DefaultLevel, design, drifted
-from autotune.stats.compare import MIN_GAIN, Comparison, NoBlocks, compare, known_gain
-from autotune.stats.error_budget import ErrorBudget
+from autotune.stats.comparison import MIN_GAIN, Comparison, NoBlocks, compare, known_gain
 from autotune.stats.estimate import Estimate, estimate
-from autotune.stats.foresee import Foreseen, foresee, pairs_needed, scatter
-from autotune.stats.pairs import detect_resolution
+from autotune.stats.log_ratios import detect_resolution
+from autotune.stats.power import (
+    Foreseen,
+    Resolvable,
+    foresee,
+    pairs_needed,
+    resolution_table,
+    scatter,
+)
 from autotune.stats.racing import beliefs, finalists, next_run, noise_of, time_limit
-from autotune.stats.rejection import depends_on_setting
-from autotune.stats.resolve import Resolvable, resolution_table
-from autotune.stats.sequential import LOOKS, Decision, Plan, looks_up_to, settle, winner
-from autotune.stats.slow import SLOW, SlowLaunches, slow_launches
-from autotune.stats.words import comparison_words, estimate_words
+from autotune.stats.sentences import comparison_words, estimate_words
+from autotune.stats.sequential import (
+    LOOKS,
+    Decision,
+    ErrorBudget,
+    Plan,
+    looks_up_to,
+    settle,
+    winner,
+)
+from autotune.stats.slow_launches import SLOW, SlowLaunches, slow_launches
+from autotune.stats.warnings import depends_on_setting
 
 __all__ = [
     "LOOKS",

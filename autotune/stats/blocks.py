@@ -10,7 +10,7 @@ from statistics import fmean, median
 import numpy as np
 
 from autotune.stats.exact import Values
-from autotune.stats.warn import mad_spread
+from autotune.stats.warnings import mad_spread
 
 NEAREST = 3
 """How many runs of the default on either side a run is seen against."""

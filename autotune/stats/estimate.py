@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from autotune.stats.exact import Flags, Values, sign_rank, sign_tail
-from autotune.stats.pairs import checked, detect_resolution, flags
-from autotune.stats.warn import mad_spread, run_warnings
+from autotune.stats.log_ratios import checked, detect_resolution, flags
+from autotune.stats.warnings import mad_spread, run_warnings
 
 MIN_RUNS = 6
 """Fewest runs that give a 95 % order-statistic interval: 1 - 2 * 2^-6 = 96.9 %."""

@@ -16,9 +16,9 @@ from statistics import median
 import numpy as np
 from scipy import special
 
-from autotune.stats.compare import MIN_GAIN
+from autotune.stats.comparison import MIN_GAIN
 from autotune.stats.exact import Floats, Values
-from autotune.stats.warn import mad_spread
+from autotune.stats.warnings import mad_spread
 
 MAX_RUNS = 6
 """Runs after which more are the business of the confirmation."""

@@ -9,8 +9,16 @@ The schema, its guarantees and queries in plain SQL are in docs/database.md.
 """
 
 from autotune.store.keys import GUARD, AppInfo, MachineInfo, MpiInfo, StudyKey
-from autotune.store.model import RUNNING, Best, StoredRun, Study, StudySummary, Trial, Worker
-from autotune.store.owner import Process
+from autotune.store.model import (
+    RUNNING,
+    Best,
+    Process,
+    StoredRun,
+    Study,
+    StudySummary,
+    Trial,
+    Worker,
+)
 from autotune.store.store import Store
 
 __all__ = [

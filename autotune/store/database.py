@@ -1,16 +1,27 @@
-"""One opened database: transactions, and the driver's errors as messages to the user."""
+"""One opened database: transactions, and the driver's errors as messages to the user.
+
+The only place where SQLite and PostgreSQL differ.
+
+Who may write the studies of a database: what a server knows of it, and nobody else does.
+
+A column that names who wrote a row would not do: whoever may write the row may write that column
+(a trigger could fill it in, but the table's owner may remove the trigger).  What a server can tell
+for sure is which roles have the right to write at all.
+"""
 
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
 
-from sqlalchemy import URL, Connection
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DBAPIError, IntegrityError, NoSuchModuleError, SQLAlchemyError
 
-from autotune.errors import UsageError, WorkError
-from autotune.store.dialect import WRITES, Dialect, Postgresql, Sqlite
+from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.store.location import Location, mask, prepare_file
 
 BUSY_TIMEOUT_S = 30.0
@@ -73,3 +84,200 @@ def _words(error: Exception) -> str:
     """The driver's own words in one line, without SQLAlchemy's decoration and without passwords."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     return mask(" ".join(str(cause).split()))
+
+
+WRITES = "autotune_writes"
+"""Execution option of a connection that is going to write."""
+
+_LOCK_NUMBER = 0x6175746F74756E65  # "autotune" in ASCII
+_RETRY_S = 0.02
+
+
+class Dialect(Protocol):
+    """What a kind of database does in its own way."""
+
+    shares_database: bool
+    """Whether tables of other programs may live beside ours."""
+
+    def engine(self, url: URL) -> Engine: ...
+
+    def lock(self, connection: Connection) -> None:
+        """Let no other process create or migrate until the transaction ends."""
+
+    def ready(self, engine: Engine) -> None:
+        """Settings that belong to the database, made once it is known to be ours."""
+
+    def now(self) -> str:
+        """SQL for the seconds of the epoch by the database's own clock: workers' may differ."""
+        ...
+
+    def iso_time(self, seconds: str) -> str:
+        """SQL that writes seconds of the epoch as ISO 8601 in UTC."""
+        ...
+
+    def explain(self, message: str) -> AutotuneError | None:
+        """The error for a driver's message in words, or None where it is not a known one."""
+        ...
+
+
+class Sqlite:
+    """A file, in write-ahead mode: readers never wait, one writer at a time, kill -9 loses nothing.
+
+    ``synchronous=NORMAL`` leaves the flush to the disk to the operating system: what is committed
+    outlives the process, not a power cut (the file stays whole; the last commits may be missing).
+    """
+
+    shares_database = False
+
+    def __init__(self, path: Path, busy_timeout_s: float) -> None:
+        self.path = path
+        self.busy_timeout_s = busy_timeout_s
+
+    def engine(self, url: URL) -> Engine:
+        engine = create_engine(url, connect_args={"timeout": self.busy_timeout_s})
+        event.listen(engine, "connect", _configure)
+        event.listen(engine, "begin", _begin)
+        return engine
+
+    def lock(self, connection: Connection) -> None:
+        """BEGIN IMMEDIATE has locked already."""
+
+    def ready(self, engine: Engine) -> None:
+        """Switching the journal does not wait for locks by itself, so that is done here."""
+        deadline = time.monotonic() + self.busy_timeout_s
+        raw = engine.raw_connection()
+        try:
+            cursor = raw.cursor()
+            while True:
+                try:
+                    cursor.execute("PRAGMA journal_mode=WAL")
+                    break
+                except sqlite3.OperationalError as error:
+                    if "locked" not in str(error) or time.monotonic() > deadline:
+                        raise
+                    time.sleep(_RETRY_S)
+            mode = cursor.fetchall()[0][0]
+        finally:
+            raw.close()
+        if mode != "wal":
+            raise UsageError(
+                f"the file system of {self.path} does not support SQLite's write-ahead log; "
+                "put the results database on a local disk (--store PATH or $AUTOTUNE_STORE)"
+            )
+
+    def now(self) -> str:
+        return "(julianday('now') - 2440587.5) * 86400.0"
+
+    def iso_time(self, seconds: str) -> str:
+        return f"strftime('%Y-%m-%dT%H:%M:%SZ', {seconds}, 'unixepoch')"
+
+    def explain(self, message: str) -> AutotuneError | None:
+        where = f"the results database {self.path}"
+        if "locked" in message:
+            return WorkError(
+                f"{where} has been locked by another process for more than "
+                f"{self.busy_timeout_s:g} s; end that process (fuser -v shows it) or wait, and "
+                "give the same command again"
+            )
+        if "readonly" in message or "unable to open" in message:
+            return UsageError(
+                f"{where} cannot be written ({message}); make the file and its directory writable, "
+                "or choose another one with --store PATH or $AUTOTUNE_STORE"
+            )
+        if "disk is full" in message:
+            return WorkError(
+                f"{where} cannot grow because its disk is full; free some space and give the "
+                "same command again: everything stored so far is safe"
+            )
+        if "malformed" in message or "not a database" in message:
+            return WorkError(
+                f"{where} is damaged ({message}); keep the file, try `sqlite3 {self.path} "
+                ".recover`, or continue with another one (--store PATH)"
+            )
+        return None
+
+
+def _configure(connection: Any, _record: Any) -> None:
+    """Transactions are begun by :func:`_begin` alone; the driver must not begin its own."""
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute("PRAGMA synchronous=NORMAL")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    """A writer takes the lock at once: upgrading later fails when somebody else wrote meanwhile."""
+    writes = connection.get_execution_options().get(WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+class Postgresql:
+    """A server, for several nodes that write."""
+
+    shares_database = True
+
+    def engine(self, url: URL) -> Engine:
+        try:
+            return create_engine(url, pool_pre_ping=True)
+        except (ImportError, NoSuchModuleError) as error:
+            raise UsageError(
+                f"PostgreSQL needs the driver of {url.get_backend_name()} ({error}); install it "
+                'with pip install "psycopg[binary]"'
+            ) from error
+
+    def lock(self, connection: Connection) -> None:
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK_NUMBER})")
+
+    def ready(self, engine: Engine) -> None:
+        """Nothing to set."""
+
+    def now(self) -> str:
+        return "extract(epoch FROM clock_timestamp())"
+
+    def iso_time(self, seconds: str) -> str:
+        utc = f"to_timestamp({seconds}) AT TIME ZONE 'UTC'"
+        return f"""to_char({utc}, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"""
+
+    def explain(self, message: str) -> AutotuneError | None:
+        if "permission denied" in message or "no schema has been selected" in message:
+            return UsageError(
+                f"PostgreSQL does not permit it: {message}; the user needs USAGE on the "
+                "schema; SELECT on the tables to read; INSERT and UPDATE on them and USAGE on "
+                "the sequences to write; CREATE on the schema to create or migrate the tables"
+            )
+        if "connection" in message or "could not translate host" in message:
+            return UsageError(
+                f"the PostgreSQL server does not answer or refuses access: {message}; check "
+                "host, port, database, user and password of --store or $AUTOTUNE_STORE"
+            )
+        return None
+
+
+_WRITERS = text(
+    """
+    WITH written AS (
+        SELECT c.oid, c.relowner, n.nspowner, d.datdba
+        FROM pg_class c
+        JOIN pg_namespace n ON n.oid = c.relnamespace
+        JOIN pg_database d ON d.datname = current_database()
+        WHERE c.oid = to_regclass('study')
+    ), able AS (
+        SELECT r.oid FROM pg_roles r, written w
+        WHERE r.rolsuper OR r.rolcreaterole
+           OR r.oid IN (w.relowner, w.nspowner, w.datdba)
+           OR has_table_privilege(r.oid, w.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')
+           OR has_any_column_privilege(r.oid, w.oid, 'INSERT, UPDATE')
+    )
+    SELECT m.rolname FROM pg_roles m
+    WHERE m.rolcanlogin
+      AND EXISTS (SELECT 1 FROM able a WHERE pg_has_role(m.oid, a.oid, 'MEMBER'))
+    ORDER BY m.rolname
+    """
+)
+
+
+def writers(connection: Connection) -> frozenset[str]:
+    """Every role that can log in and write studies: by a grant, as owner, as superuser, through a
+    role that it is a member of, or because it may make itself one (CREATEROLE)."""
+    return frozenset(str(name) for name in connection.scalars(_WRITERS))

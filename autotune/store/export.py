@@ -1,18 +1,27 @@
-"""A study as a file for other tools.  The file appears whole or not at all."""
+"""A study as a file for other tools.  The file appears whole or not at all.
+
+The runs of a study as a table: one row per run, nothing summarised.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from autotune.errors import UsageError, WorkError
-from runner.whole import whole
+from autotune.store.runs import INTEGERS
+from autotune.store.text import clean, dump
+from runner.files import whole
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from autotune.store.model import Study, Value
     from autotune.store.store import Store
+
 
 Writer = Callable[["Store", int, Path, bool], None]
 
@@ -55,16 +64,12 @@ def export_study(
 def _csv(store: Store, study_id: int, path: Path, output: bool) -> None:
     from pyarrow import Table, csv
 
-    from autotune.store.frame import runs_frame
-
     # Ten times as fast as pandas' own writer: a hundred thousand runs are 400 MB of text.
     table = Table.from_pandas(runs_frame(store, study_id, output), preserve_index=False)
     csv.write_csv(table, path)
 
 
 def _parquet(store: Store, study_id: int, path: Path, output: bool) -> None:
-    from autotune.store.frame import runs_frame
-
     runs_frame(store, study_id, output).to_parquet(path, index=False)
 
 
@@ -75,3 +80,63 @@ def _optuna(store: Store, study_id: int, path: Path, output: bool) -> None:
 
 
 WRITERS: dict[str, Writer] = {"csv": _csv, "parquet": _parquet, "optuna": _optuna}
+
+
+PARAMETER = "param."
+"""Prefix of the columns that hold the values of the trial's setting."""
+
+
+def runs_frame(store: Store, study_id: int, output: bool = False) -> pd.DataFrame:
+    """One row per run in order, with the study's description and its trial's values as columns.
+
+    A parameter that is not set is empty; lists and dictionaries are JSON text.  ``setting`` is what
+    was launched, which may leave out parameters of the trial that proved inactive.  ``output``:
+    with what the programs printed.
+    Raises UsageError for an unknown study and one without runs.
+    """
+    import pandas as pd
+
+    described = _described(store.get_study(study_id))
+    settings = {trial.id: trial.setting for trial in store.trials(study_id)}
+    columns = store.run_columns(study_id, output)
+    count = len(columns["run"])
+    if not count:
+        raise UsageError(f"study {study_id} has no runs yet, so there is nothing to export")
+    of_runs = [{} if trial is None else settings[trial] for trial in columns.pop("trial_id")]
+    data: dict[str, Any] = {name: [value] * count for name, value in described.items()} | columns
+    for name in ("trial", "block", "position", *INTEGERS):
+        data[name] = pd.array(data[name], dtype="Int64")
+    data["verified"] = pd.array(data["verified"], dtype="boolean")
+    for name in sorted({name for setting in settings.values() for name in setting}):
+        data[f"{PARAMETER}{clean(name)}"] = _column([setting.get(name) for setting in of_runs])
+    return pd.DataFrame(data)
+
+
+def _described(study: Study) -> dict[str, Any]:
+    key = study.key
+    return {
+        "study": study.hash,
+        "app": clean(key.app.name),
+        "arguments": dump(list(key.app.argv)),
+        "input": key.app.input and clean(key.app.input),
+        "ranks": key.ranks,
+        "mpi": clean(f"{key.mpi.family} {key.mpi.version}"),
+        "machine": clean(key.machine.cpu_model),
+        "cores": key.machine.cores,
+        "cluster": clean(key.cluster),
+        "space": clean(key.space_name),
+        "strategy": clean(key.strategy),
+        "seed": key.seed,
+    }
+
+
+def _column(values: Sequence[Value | None]) -> pd.Series[Any]:
+    """Whole numbers, numbers, or text where any value is text: a column has one type."""
+    import pandas as pd
+
+    given = [value for value in values if value is not None]
+    if all(isinstance(value, int) and abs(value) < 2**63 for value in given):
+        return pd.Series(list(values), dtype="Int64")
+    if not any(isinstance(value, str) for value in given):
+        return pd.Series(list(values), dtype="Float64")
+    return pd.Series([None if v is None else clean(str(v)) for v in values], dtype="string")

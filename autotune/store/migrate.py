@@ -18,12 +18,13 @@ from pathlib import Path
 from sqlalchemy import Connection, Double, bindparam, inspect, select, update
 
 from autotune.errors import UsageError
-from autotune.store.backs import keep
-from autotune.store.database import Database
-from autotune.store.dialect import Dialect
+from autotune.store.database import Database, Dialect
+from autotune.store.runs import keep_read_back
 from autotune.store.schema import (
     PRODUCT,
+    READABLE,
     SCHEMA_VERSION,
+    create_views,
     frozen_plan,
     meta,
     metadata,
@@ -32,7 +33,6 @@ from autotune.store.schema import (
     role,
     run,
 )
-from autotune.store.views import READABLE, create_views
 from runner.types import ReadBack
 
 Step = Callable[[Connection, Dialect], None]
@@ -66,7 +66,10 @@ def _to_3(connection: Connection, dialect: Dialect) -> None:
         " ORDER BY run_id, position"
     ).all()
     pointers = [
-        {"run": run_id, "outcome": keep(connection, {name: ReadBack(*b) for _, name, *b in some})}
+        {
+            "run": run_id,
+            "outcome": keep_read_back(connection, {name: ReadBack(*b) for _, name, *b in some}),
+        }
         for run_id, some in groupby(rows, key=itemgetter(0))
     ]
     if pointers:

@@ -1,8 +1,21 @@
-"""Statements about runs, each inside a transaction of the caller."""
+"""Statements about runs, each inside a transaction of the caller.
+
+What was read back of runs.
+
+Most runs of a study read back the same few things again and again, and a study of 100,000 runs
+would have a million rows of it: each different outcome is kept once, and a run points to its own.
+
+A :class:`runner.types.RunRecord` as columns and back.
+
+Times that are not a number are kept as NULL and come back as NaN.  A valid run whose own figure is
+not finite would otherwise be valued at its wall time: it becomes ``no_metric``.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import gc
+import hashlib
 import math
 import statistics
 from collections import defaultdict
@@ -21,22 +34,15 @@ from sqlalchemy import (
     insert,
     or_,
     select,
+    text,
 )
 
-from autotune.store import backs, studies
 from autotune.store import schema as s
+from autotune.store import studies
 from autotune.store.model import DEFAULT_KEY, WARMUP, Best, StoredRun
-from autotune.store.records import (
-    COLUMNS,
-    OUTPUT,
-    WIDE,
-    Rows,
-    storable,
-    to_columns,
-)
-from autotune.store.text import canonical, clean, load
+from autotune.store.text import canonical, clean, clean_or_none, damaged, dump, load, load_object
 from autotune.store.trials import hash_of, unknown_trial
-from runner.types import RunRecord
+from runner.types import ReadBack, RunRecord
 
 Launched = Mapping[str, Mapping[str, str]]
 _KEYS_AT_ONCE = 500
@@ -83,7 +89,7 @@ def add(
             "block": block,
             "position": position,
             **to_columns(record),
-            "read_back_id": backs.keep(connection, record.read_back),
+            "read_back_id": keep_read_back(connection, record.read_back),
         },
     )
     return int(done.scalar_one())
@@ -164,7 +170,7 @@ def table(connection: Connection, study_id: int, output: bool) -> dict[str, list
         rows = sorted(connection.execute(query).all(), key=itemgetter(0))
         columns = dict(zip(wanted, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
         columns = {name: columns.get(name, []) for name in wanted}
-        texts = backs.texts(connection, [of_study])
+        texts = read_back_texts(connection, [of_study])
         columns["read_back"] = [texts.get(number, "{}") for number in columns["read_back"]]
     return columns
 
@@ -210,7 +216,7 @@ def _load(
         # walks a whole study in order to find one setting.
         rows = sorted(done.all(), key=order)
         # Asked last: a run that another worker stores meanwhile has its outcome then, too.
-        outcomes = {} if brief else backs.of_runs(connection, conditions)
+        outcomes = {} if brief else read_back_of(connection, conditions)
         return [_to_run(place(row), records(row, outcomes.get(row[back], {}))) for row in rows]
 
 
@@ -265,3 +271,149 @@ def _keys(connection: Connection, study_id: int, hashes: list[str]) -> dict[str,
         )
         keys.update((row.setting_hash, row.setting_key) for row in connection.execute(query))
     return keys
+
+
+Backs = dict[str, ReadBack]
+_ID = select(s.read_back.c.id).where(s.read_back.c.hash == bindparam("hash"))
+# Understood by SQLite and PostgreSQL; of two processes that meet, the second waits and gets none.
+_ADD = text(
+    "INSERT INTO read_back (hash) VALUES (:hash) ON CONFLICT (hash) DO NOTHING RETURNING id"
+)
+
+
+def keep_read_back(connection: Connection, backs: Mapping[str, ReadBack]) -> int | None:
+    """The id of an outcome, which is stored where it is new; None where nothing was read back."""
+    if not backs:
+        return None
+    rows = [(name, *dataclasses.astuple(back)) for name, back in backs.items()]
+    wanted = {"hash": hashlib.sha256(dump(rows).encode()).hexdigest()}
+    known: int | None = connection.scalar(_ID, wanted)
+    if known is None and (known := connection.scalar(_ADD, wanted)) is not None:
+        values = [
+            {"read_back_id": known, "position": at, "name": name, **dataclasses.asdict(back)}
+            for at, (name, back) in enumerate(backs.items())
+        ]
+        connection.execute(insert(s.read_back_value), values)
+    return known if known is not None else int(connection.execute(_ID, wanted).scalar_one())
+
+
+def read_back_of(
+    connection: Connection, conditions: Sequence[ColumnElement[bool]]
+) -> dict[int, Backs]:
+    """The outcomes of the runs that meet the conditions, by ``run.read_back_id``."""
+    wanted = select(s.run.c.read_back_id).where(*conditions)
+    query = select(s.read_back_value).where(s.read_back_value.c.read_back_id.in_(wanted))
+    found: dict[int, Backs] = {}
+    # Sorted here: a set in the order of its positions is a dictionary in the order it was told.
+    rows = sorted(connection.execute(query).all(), key=itemgetter(0, 2))
+    for number, name, _, *back in rows:
+        found.setdefault(number, {})[name] = ReadBack(*back)
+    return found
+
+
+def read_back_texts(
+    connection: Connection, conditions: Sequence[ColumnElement[bool]]
+) -> dict[int, str]:
+    """As :func:`of_runs`, each as the text of a JSON object."""
+    found = read_back_of(connection, conditions)
+    return {
+        number: dump({name: dataclasses.asdict(back) for name, back in backs.items()})
+        for number, backs in found.items()
+    }
+
+
+_JSON = ("command", "bindings", "inherited", "extra")
+_TEXT = ("reason", "host", "place", "mpi_name", "mpi_version", "stdout_tail", "stderr_tail")
+_TIMES = (
+    "wall_s",
+    "started_at",
+    "cpu_s",
+    "foreign_cpu_s",
+    "foreign_limit_s",
+    "irq_s",
+    "load1",
+)
+_AS_THEY_ARE = (
+    "state",
+    "metric_s",
+    "metric_count",
+    "exit_code",
+    "signal",
+    "verified",
+    "world_size",
+    "output_bytes",
+)
+_PLAIN = (*_TEXT, *_AS_THEY_ARE)
+INTEGERS = ("metric_count", "exit_code", "signal", "world_size", "output_bytes")
+COLUMNS = (*_TEXT, *_TIMES, *_AS_THEY_ARE, *_JSON, "value_s")
+"""Names of the columns that a record becomes."""
+OUTPUT = ("stdout_tail", "stderr_tail")
+"""What the program printed, 2 kB a run and more."""
+WIDE = (*OUTPUT, *_JSON)
+"""Those that are long, and say nothing of how fast a run was."""
+
+
+def storable(record: RunRecord) -> RunRecord:
+    """``record`` as it will come back: clean text, and no valid run without a finite figure."""
+    changes: dict[str, Any] = {name: clean(getattr(record, name)) for name in _TEXT}
+    changes["read_back"] = {
+        clean(name): ReadBack(
+            back.state,
+            clean(back.requested),
+            clean_or_none(back.effective),
+            clean_or_none(back.source),
+        )
+        for name, back in record.read_back.items()
+    }
+    # A database file keeps no negative zero.
+    changes |= {name: 0.0 for name in (*_TIMES, "metric_s") if getattr(record, name) == 0}
+    if record.metric_s is not None and not math.isfinite(record.metric_s):
+        changes["metric_s"] = None
+        if record.valid:
+            changes["state"] = "no_metric"
+            changes["reason"] = f"the program's own figure was {record.metric_s}, not a time"
+    return dataclasses.replace(record, **changes)
+
+
+def to_columns(record: RunRecord) -> dict[str, Any]:
+    """Column values of a storable record; ``value_s`` among them."""
+    columns = {name: getattr(record, name) for name in (*_TEXT, *_TIMES, *_AS_THEY_ARE)}
+    columns.update((name, dump(getattr(record, name))) for name in _JSON)
+    columns["value_s"] = record.value_s
+    for name in (*_TIMES, "value_s"):
+        if math.isnan(columns[name]):
+            columns[name] = None
+    return columns
+
+
+class Rows:
+    """Inverse of :func:`to_columns` for rows with the columns of these names, in their order.
+
+    Nothing of what it gives is shared with another record.  Without the columns in ``WIDE`` it
+    gives records in which they are empty.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = [name for name in (*_PLAIN, *_TIMES, *_JSON) if name in names]
+        self._pick = itemgetter(*map(list(names).index, self._names))
+        self._json = [name for name in _JSON if name in names]
+        self._parsed: dict[str, Any] = {"[]": [], "{}": {}}
+
+    def __call__(self, row: Sequence[Any], read_back: Mapping[str, ReadBack]) -> RunRecord:
+        values: dict[str, Any] = dict(zip(self._names, self._pick(row), strict=True))
+        for name in _TIMES:
+            if values[name] is None:
+                values[name] = math.nan
+        parsed = self._parsed
+        for name in self._json:
+            text = values[name]
+            if name == "extra":  # The program's own figures: another text in each run, and nested.
+                values[name] = {} if text == "{}" else load_object(text)
+                continue
+            known = parsed.get(text)
+            if known is None:
+                known = parsed[text] = load(text)
+                if not isinstance(known, list | dict):
+                    raise damaged(f"{name} is {known!r:.80}")
+            values[name] = known.copy()
+        return RunRecord(read_back=dict(read_back), **values)

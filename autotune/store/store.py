@@ -12,14 +12,12 @@ from typing import Any, Literal, Self
 from sqlalchemy import URL
 
 from autotune.errors import UsageError
-from autotune.store import migrate, roles, runs, studies, trials
-from autotune.store.database import BUSY_TIMEOUT_S, Database
-from autotune.store.dialect import Postgresql
+from autotune.store import database, migrate, runs, studies, trials
+from autotune.store.database import BUSY_TIMEOUT_S, Database, Postgresql
 from autotune.store.keys import StudyKey
-from autotune.store.location import VARIABLE, locate
+from autotune.store.location import VARIABLE, locate, only_readable, snapshot
 from autotune.store.model import Best, StoredRun, Study, StudySummary, Trial, Value
-from autotune.store.shared import Shared
-from autotune.store.snapshot import only_readable, snapshot
+from autotune.store.workers import Shared
 from runner.types import RunRecord
 
 
@@ -161,7 +159,7 @@ class Store(Shared):
         if not isinstance(self._database.dialect, Postgresql):
             return frozenset()
         with self._database.read() as connection:
-            return roles.writers(connection)
+            return database.writers(connection)
 
     def freeze(self, study_id: int, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
         """Keep a JSON document of a study that never changes; gives the one that is kept.

@@ -12,8 +12,7 @@ from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 from autotune.errors import UsageError
 from autotune.store import schema as s
 from autotune.store import studies
-from autotune.store.model import RUNNING, Trial, Value
-from autotune.store.owner import Process
+from autotune.store.model import RUNNING, Process, Trial, Value
 from autotune.store.text import clean, dump, load_object
 
 _OF_STUDY = s.trial.c.study_id == bindparam("of_study")

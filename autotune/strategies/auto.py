@@ -10,8 +10,8 @@ from scipy.special import ndtr
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.strategies._additive import Additive, Belief, Floats, Kernel, Matrix
+from autotune.strategies._candidates import Pool
 from autotune.strategies._codec import Codes
-from autotune.strategies._pool import Pool
 from autotune.strategies.base import SCATTER, Observation, Proposal, Strategy
 from autotune.strategies.options import Option, OptionValue, table
 

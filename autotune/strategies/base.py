@@ -11,10 +11,10 @@ from typing import ClassVar
 import numpy as np
 
 from autotune.space import DEFAULT, Setting, Space
+from autotune.strategies._candidates import Unvisited
 from autotune.strategies._codec import INACTIVE as INACTIVE
 from autotune.strategies._codec import UNUSED as UNUSED
 from autotune.strategies._codec import Codec
-from autotune.strategies._order import Unvisited
 from autotune.strategies.options import Option, OptionValue, complete
 
 STATES = ("ok", "failed", "censored", "running", "pruned")

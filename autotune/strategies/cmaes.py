@@ -10,9 +10,8 @@ import numpy as np
 
 from autotune.space import Setting, Space
 from autotune.strategies._codec import Codes
-from autotune.strategies._optional import need
 from autotune.strategies.base import Observation, Proposal, Strategy
-from autotune.strategies.options import Option, OptionValue, table
+from autotune.strategies.options import Option, OptionValue, need, table
 
 _POINT = "point"
 """Attribute of a proposal: where it was drawn, in units of all levels of each parameter."""

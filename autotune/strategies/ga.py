@@ -14,11 +14,10 @@ from optuna.trial import FrozenTrial, TrialState
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._ga_options import OPTIONS, THESIS, plan
-from autotune.strategies._optuna import NUMBER, OptunaStrategy, distributions
-from autotune.strategies._population import Plan, Population
+from autotune.strategies._genetic import OPTIONS, THESIS, Plan, Population, plan
 from autotune.strategies.base import Proposal
 from autotune.strategies.options import Option, OptionValue
+from autotune.strategies.optuna_samplers import NUMBER, OptunaStrategy, distributions
 
 
 class GASampler(BaseSampler):

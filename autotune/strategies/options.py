@@ -1,10 +1,14 @@
-"""Options of strategies: one table per strategy feeds its documentation and its validation."""
+"""Options of strategies: one table per strategy feeds its documentation and its validation.
+
+Packages that single strategies need and that are not installed with autotune.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Literal
 
 from autotune.errors import UsageError
@@ -93,3 +97,19 @@ def hint(word: str, known: Iterable[str]) -> str:
 
 def _unknown_option(owner: str, name: str, options: Mapping[str, Option]) -> str:
     return f"strategy {owner} has no option {name!r}{hint(name, options)}"
+
+
+def missing(packages: Sequence[str]) -> list[str]:
+    """Those that are not installed."""
+    return [package for package in packages if find_spec(package) is None]
+
+
+def need(strategy: str, packages: Sequence[str]) -> None:
+    """Raise :class:`UsageError` where a package is not installed."""
+    absent = missing(packages)
+    if absent:
+        raise UsageError(
+            f"strategy {strategy} needs {' and '.join(absent)}, which is not installed: "
+            f"pip install {' '.join(absent)}, or choose another strategy (auto needs "
+            "nothing more)"
+        )

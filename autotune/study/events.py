@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from autotune.space import Setting
-from autotune.study.ledger import Entry
+from autotune.study.run_history import Entry
 
 
 @dataclass(frozen=True)

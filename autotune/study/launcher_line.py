@@ -2,6 +2,8 @@
 
 What can be said as a target is taken over (ranks, fixed launch options); anything else is refused
 with the line that would be right, because an option dropped in silence measures another program.
+
+Whether the MPI that starts a program is the one that the program was linked with.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.errors import UsageError
-from runner.mpi.discover import find
+from runner.mpi.discover import find, launcher_of, linked_with
 from runner.mpi.library import Library
 
 _OF_ONE_MPI = {"mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"}
@@ -204,3 +206,20 @@ class _Parser:
             f"{self.command} -- {shlex.join(rest)}\nFixed launch options of a cluster "
             "belong into its definition (launch options in configs/clusters/NAME.toml)."
         )
+
+
+def linked_words(program: Sequence[str], library: Library) -> str | None:
+    """What to say where the program was linked with another MPI than ``library``; None otherwise.
+
+    The launcher may put its own library before it, so the run says whether that works.
+    """
+    linked = linked_with(program)
+    if linked is None or (linked.family, linked.version) == (library.family, library.version):
+        return None
+    said = (
+        f"{Path(program[0]).name} is linked with {linked.family} {linked.version} "
+        f"({linked.place}) but started by {library.family} {library.version} "
+        f"({library.bin})"
+    )
+    own = launcher_of(linked.family, linked.version)
+    return said if own is None else f"{said}; --mpi {own} selects the library it is linked with"

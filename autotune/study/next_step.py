@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autotune.stats import ErrorBudget, Foreseen, Plan, foresee, pairs_needed, scatter
-from autotune.study.blocks import Pairs
-from autotune.study.budget import Budget
-from autotune.study.confirm import Confirmation
-from autotune.study.plan import SearchPlan
+from autotune.study.budget import Budget, SearchPlan
+from autotune.study.confirmation import Confirmation, Pairs
 from autotune.study.recommendation import Answer
 from autotune.study.search import BUDGET_SPENT
-from autotune.words import seconds, share
+from autotune.wording import seconds, share
 
 LIKELY = 0.5
 MORE_TRIALS = 10

@@ -19,14 +19,13 @@ from autotune.stats import (
 )
 from autotune.store import Store, StudyKey
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
-from autotune.study.choice import as_begun
 from autotune.study.events import PhaseStarted, Watcher, silent
-from autotune.study.failure import failure_words
-from autotune.study.identity import study_key
-from autotune.study.ledger import WARMUP, Entry
+from autotune.study.metric import failure_words
+from autotune.study.run_history import WARMUP, Entry
 from autotune.study.session import MEASURED, Session
+from autotune.study.study_key import as_begun, study_key
 from autotune.study.target import Target
-from autotune.words import asked_time, count
+from autotune.wording import asked_time, count
 
 NOISE = "noise"
 FEWEST = 6

@@ -24,13 +24,12 @@ from autotune.stats import (
     slow_launches,
 )
 from autotune.study.ablation import SPENT, Ablation, is_missed
-from autotune.study.blocks import Blocks
-from autotune.study.confirm import Confirmation, decide, decide_pairs, measure
+from autotune.study.confirmation import Blocks, Confirmation, decide, decide_pairs, measure
 from autotune.study.events import PhaseStarted
-from autotune.study.ledger import DEFAULT_KEY, SEARCH_KINDS, Ledger
 from autotune.study.rounds import Freezer, Round, readable, thaw
+from autotune.study.run_history import DEFAULT_KEY, SEARCH_KINDS, Ledger
 from autotune.study.search import Search
-from autotune.words import share
+from autotune.wording import share
 
 FRESH_BLOCKS = 12
 """Blocks of the look that nobody stopped early."""

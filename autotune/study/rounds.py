@@ -16,7 +16,7 @@ from autotune.errors import AutotuneError, WorkError
 from autotune.space import Setting, Space
 from autotune.space.trust import check_values
 from autotune.stats import ErrorBudget, Plan
-from autotune.study.ledger import CONFIRM, Ledger
+from autotune.study.run_history import CONFIRM, Ledger
 
 _PREFIX = "r"
 

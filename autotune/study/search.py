@@ -1,23 +1,27 @@
-"""The search phase: ask, measure, tell, until the strategy, the trials or the budget end."""
+"""The search phase: ask, measure, tell, until the strategy, the trials or the budget end.
+
+A worker says that it lives, whatever it does: its trials are then not taken for lost.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import statistics
+import threading
 import time
 
+from autotune.errors import AutotuneError
 from autotune.space import DEFAULT, IdleParameters, Setting, Space
 from autotune.stats import time_limit
+from autotune.store import Store
+from autotune.store.workers import BEAT_S
 from autotune.strategies import INACTIVE, SCATTER, UNUSED, Observation, Strategy
-from autotune.study.bench import Bench
-from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.defaults import Defaults
-from autotune.study.effect import inactive_in
+from autotune.study.budget import Budget, BudgetSpent, SearchPlan
+from autotune.study.evaluator import Bench, Defaults
 from autotune.study.events import PhaseStarted, TrialEnded, Waiting, Watcher, silent
-from autotune.study.ledger import SEARCH
-from autotune.study.plan import SearchPlan
-from autotune.study.trial import OthersFaster, Trial, TrialBook
-from autotune.study.unused import unused_parameters
+from autotune.study.inactive import inactive_in, unused_parameters
+from autotune.study.run_history import SEARCH
+from autotune.study.trial_store import OthersFaster, Trial, TrialBook
 from runner.types import RunRecord
 
 NOTHING_LEFT = "the strategy has nothing left to try"
@@ -271,3 +275,30 @@ class Search:
             self.idle.learn(idle, trial.effective)
             trial.attrs[INACTIVE] = sorted(idle)
             trial.effective = self.idle.strip(trial.effective)
+
+
+class Heartbeat:
+    """Renews the leases of this process in one study until it is stopped.
+
+    A database that does not answer is asked again: whether the lease is lost then is for the next
+    statement of the study itself to find out.
+    """
+
+    def __init__(self, store: Store, study_id: int, every_s: float = BEAT_S) -> None:
+        self._store, self._study_id, self._every_s = store, study_id, every_s
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._every_s):
+            try:
+                self._store.beat(self._study_id)
+            except AutotuneError:
+                continue

@@ -9,14 +9,14 @@ from types import TracebackType
 from autotune.errors import AutotuneError
 from autotune.space import Space
 from autotune.store import Store, StudyKey
-from autotune.study.bench import MachineBench
-from autotune.study.book import ledger_of
 from autotune.study.budget import BudgetSpent
+from autotune.study.evaluator import MachineBench
 from autotune.study.events import Note, Waiting, Watcher, silent
-from autotune.study.former_programs import begun_key
-from autotune.study.heartbeat import Heartbeat
+from autotune.study.search import Heartbeat
+from autotune.study.study_key import begun_key
 from autotune.study.target import Target, limit_words
-from runner.cpuset import text_of
+from autotune.study.trial_store import ledger_of
+from runner.cpus import text_of
 from runner.guard import wait_quiet
 from runner.launch import Runner
 from runner.lock import MachineLock

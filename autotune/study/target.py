@@ -1,25 +1,51 @@
-"""What is tuned: a program with input, ranks, MPI and cluster; and a setting of it as a launch."""
+"""What is tuned: a program with input, ranks, MPI and cluster; and a setting of it as a launch.
+
+What was said of a target, before anything was looked up.
+
+Processes and workers of a launch: how many are started on the cores that there are.
+
+``--ranks`` is the number of cores that every candidate may use (docs/design.md, "Names"): the
+default starts one process on each, a setting may start fewer with several workers each.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import shlex
 import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from autotune.config.app import App, require_tunable
-from autotune.config.cluster import Cluster
+from pydantic import ConfigDict
+
+from autotune.config.app import (
+    App,
+    app_from_command,
+    check_pattern,
+    load_app,
+    readable,
+    require_tunable,
+)
+from autotune.config.cluster import Cluster, load_cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
-from autotune.study.launcher_line import fixed_parameters, without_parameters
-from autotune.study.objective import Objective
-from autotune.study.resources import layout, require_room
-from autotune.words import seconds
+from autotune.study.launcher_line import (
+    LauncherLine,
+    chosen_mpi,
+    fixed_parameters,
+    linked_words,
+    parse,
+    without_parameters,
+)
+from autotune.study.metric import Objective
+from autotune.wording import parse_duration, seconds
 from runner.mpi.base import Adapter
-from runner.mpi.families import adapter as adapter_of
+from runner.mpi.discover import adapter as adapter_of
+from runner.mpi.discover import find
 from runner.mpi.library import Library
 from runner.types import LaunchSpec, MetricChoice
 
@@ -241,3 +267,204 @@ class Target:
         if found is not None and Path(found).resolve() == Path(words[0]).resolve():
             words[0] = name
         return shlex.join(words) + behind
+
+
+Say = Callable[[str], None]
+"""Takes one sentence for the user."""
+Apart = Callable[[Library], Surroundings]
+"""Gives what keeps launches of a library from files that autotune published."""
+
+
+@dataclass(frozen=True)
+class TargetRequest:
+    """What was said of a target, before anything was looked up.
+
+    Either ``program`` (words; a launcher line is understood) or ``app`` (the name of a known
+    application, with ``input``).  ``ranks`` are MPI processes; ``mpi`` and ``cluster`` are names as
+    on the command line; ``metric`` and ``verify`` are regular expressions or ``json:KEY``;
+    ``timeout`` is the longest run, in seconds or a text such as "10m"; ``stdin`` is the path of
+    rank 0's standard input.
+    ``command`` is the command that asks, for its messages; empty where Python asks.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    program: Sequence[str] | None = None
+    app: str | None = None
+    input: str | None = None
+    ranks: int | None = None
+    cluster: str = "local"
+    mpi: str | None = None
+    metric: str | None = None
+    verify: str | None = None
+    timeout: float | str | None = None
+    clean_env: bool = False
+    command: str = ""
+    metric_choice: MetricChoice | None = None
+    stdin: str | None = None
+
+    def resolve(self, apart: Apart, say: Say) -> Target:
+        """Look everything up; every mistake is one UsageError.
+
+        ``say`` is told what of the cluster's launch options the program's own line overrules.
+        """
+        refuse_nested_launch()
+        line = parse(tuple(self.program), self.command) if self.program else LauncherLine(())
+        app = self._app(line)
+        cluster = load_cluster(self.cluster)
+        library = find(chosen_mpi(self.mpi, line))
+        surroundings = Surroundings() if self.clean_env else apart(library)
+        app.input(self.input)  # Before the ranks: an unknown input is the plainer mistake.
+        target = Target.of(
+            app,
+            self.input,
+            self._ranks(line, app),
+            cluster,
+            library,
+            timeout_s=self.timeout_s,
+            options=line.options,
+            placement=line.placement,
+            clean_env=self.clean_env,
+            surroundings=surroundings,
+        )
+        if other := linked_words(target.program, library):
+            say(other)
+        for name, (theirs, own) in target.overruled.items():
+            say(
+                f"--mca {name} {own} of your command line is used; cluster {cluster.name} has "
+                f"--mca {name} {theirs}"
+            )
+        return target
+
+    @property
+    def timeout_s(self) -> float | None:
+        """Longest run in seconds; None where nothing was said.  Raises UsageError for no time."""
+        if isinstance(self.timeout, str):
+            return parse_duration(self.timeout, f"{self._named('timeout')} ")
+        return self.timeout
+
+    def _app(self, line: LauncherLine) -> App:
+        app, program = self._named("app"), self._named("program")
+        if self.app and self.program:
+            raise UsageError(f"{app} and {program} were both given; give only one of them")
+        if not self.app and not self.program:
+            raise UsageError(
+                f"nothing to run; expected autotune {self.command} --app NAME, or\nautotune "
+                f"{self.command} --ranks N -- PROGRAM ARGS.\nKnown applications: autotune apps"
+                if self.command
+                else f"nothing to run; expected {app}, or {program} and {self._named('ranks')}.\n"
+                "Known applications: autotune apps"
+            )
+        if not self.app:
+            if self.input:
+                given, of = self._named("input"), app.split()[0]
+                raise UsageError(
+                    f"{given} is an option for {of} only; give the program its own arguments"
+                )
+            return self.as_said(app_from_command(line.program, self.metric, self.verify))
+        check_pattern(self._named("metric"), self.metric, 1)
+        check_pattern(self._named("verify"), self.verify, 0)
+        return self.as_said(load_app(self.app))
+
+    def as_said(self, app: App) -> App:
+        """The application with what this request says of it."""
+        changed: dict[str, object] = {
+            "metric": self.metric,
+            "verify": self.verify,
+            "metric_choice": self.metric_choice,
+        }
+        if self.stdin is not None:
+            changed["stdin"] = readable(self.stdin, self._named("stdin"))
+            changed["inputs"] = {
+                name: given.model_copy(update={"stdin": None}) for name, given in app.inputs.items()
+            }
+        changed = {name: value for name, value in changed.items() if value is not None}
+        if self.metric_choice and (app.metric if self.metric is None else self.metric) is None:
+            choice, metric = self._named("metric_choice"), self._named("metric")
+            raise UsageError(
+                f"{choice} needs {metric}: without it the wall time counts, and a run has only one"
+            )
+        return app.model_copy(update=changed)
+
+    def _ranks(self, line: LauncherLine, app: App) -> int:
+        if self.ranks and line.ranks and self.ranks != line.ranks:
+            raise UsageError(
+                f"--ranks {self.ranks} and the launcher line's {line.ranks} ranks contradict "
+                "each other; give only one of them"
+            )
+        ranks = self.ranks or line.ranks or app.input(self.input).ranks or app.default_ranks
+        if ranks is None:
+            how = f"autotune {self.command} --ranks N ..." if self.command else "ranks=N"
+            cores = len(os.sched_getaffinity(0))
+            raise UsageError(
+                f"the number of ranks is missing; expected {how} (this machine has {cores} cores)"
+            )
+        return ranks
+
+    def _named(self, field: str) -> str:
+        """A field as the one who asks writes it: an option, or a Python argument."""
+        if self.command:
+            return _OPTIONS.get(field, f"--{field.replace('_', '-')}")
+        return f"{field}="
+
+
+_OPTIONS = {"app": "--app NAME", "program": "-- PROGRAM ARGS"}
+
+
+def refuse_nested_launch() -> None:
+    """autotune starts launchers itself; started by one, every rank would tune."""
+    for name in ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"):
+        if name in os.environ:
+            raise UsageError(
+                f"autotune was started inside an MPI launch ({name} is set), and mpirun inside "
+                "mpirun does not work.\nStart autotune without a launcher; it starts mpirun "
+                "itself."
+            )
+
+
+def layout(cores: int, resources: Mapping[str, str]) -> tuple[int, int]:
+    """Processes to start and workers of each, from what a setting says about resources.
+
+    Without ``processes`` (or ``ranks``) all cores are used.  Raises :class:`UsageError` where the
+    cores do not suffice or cannot be shared out.
+    """
+    workers = _count("workers", resources.get("workers", "1"))
+    given = [resources[name] for name in ("processes", "ranks") if name in resources]
+    if not given and cores % workers:
+        raise UsageError(
+            f"workers={workers} does not divide the {cores} cores of --ranks {cores}; use "
+            "a divisor, or another --ranks"
+        )
+    processes = _count("processes", given[0]) if given else cores // workers
+    if processes * workers > cores:
+        raise UsageError(
+            f"{processes} processes with {workers} workers each need {processes * workers} cores, "
+            f"but --ranks {cores} allows {cores}"
+        )
+    return processes, workers
+
+
+def require_room(space: Space, cores: int) -> None:
+    """Refuse a space that allows a layout which the cores have no room for, before anything runs.
+
+    Raises UsageError naming the levels.
+    """
+    parameters = [p for p in space if p.target == "resource"]
+    for combination in itertools.product(*(p.choices for p in parameters)):
+        pairs = zip(parameters, combination, strict=True)
+        setting = Setting({p.name: value for p, value in pairs if value is not None})
+        if not setting or space.broken(setting):
+            continue
+        try:
+            layout(cores, space.launched(setting).get("resource", {}))
+        except UsageError as problem:
+            raise UsageError(
+                f"space {space.name} allows {setting.key}: {problem}.\nAdd a constraint that "
+                'excludes it, or write levels = "divisors: ranks".'
+            ) from None
+
+
+def _count(name: str, text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise UsageError(f"{name}={text} is not a whole number of 1 or more")
+    return int(text)

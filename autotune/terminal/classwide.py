@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from autotune.anova.classwide import Choice
-from autotune.anova.prove import Proof
+from autotune.anova.proof import Proof
 from autotune.anova.result import ClasswideResult, ProgramEvidence
 from autotune.terminal.render import console, table
-from autotune.words import FEW, percent
+from autotune.wording import FEW, percent
 
 HEADLINES = {
     "recommended": "A better setting for the class is proven.",

@@ -8,9 +8,8 @@ from typing import Any
 
 from autotune.space import Setting
 from autotune.study.result import Finalist, Result
-from autotune.terminal.given import this_command
-from autotune.terminal.render import console, table
-from autotune.words import (
+from autotune.terminal.render import console, table, this_command
+from autotune.wording import (
     HEADLINES,
     WHY_UNGUARDED,
     Names,

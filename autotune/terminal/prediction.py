@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autotune.terminal.render import console, table
-from autotune.words import percent, short_setting
+from autotune.wording import percent, short_setting
 
 if TYPE_CHECKING:
     from autotune.api.predict import Prediction

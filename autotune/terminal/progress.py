@@ -12,7 +12,7 @@ from rich.text import Text
 
 from autotune.study.events import Event, Note, PhaseStarted, RunEnded, TrialEnded, Waiting
 from autotune.terminal.render import PlainConsole, shown
-from autotune.words import percent, remaining, seconds
+from autotune.wording import percent, remaining, seconds
 
 LONG_S = 20.0
 """How long a phase must take for a line that says so."""

@@ -1,12 +1,16 @@
-"""How things look on a terminal: tables and words that fit 80 columns, plain lines elsewhere."""
+"""How things look on a terminal: tables and words that fit 80 columns, plain lines elsewhere.
+
+The words of the command that runs, to say it again with other options.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -150,3 +154,28 @@ def write_json(data: Any, target: str) -> None:
         sys.stdout.write(text)
         return
     write_text(Path(target), text)
+
+
+_words: list[str] | None = None
+
+
+def remember(words: Sequence[str] | None) -> None:
+    """What :func:`autotune.cli.main` was called with; None: this process's own arguments."""
+    global _words
+    _words = None if words is None else list(words)
+
+
+def this_command(changed: Mapping[str, str] | None = None) -> str:
+    """The command line, to be copied; ``changed`` options replace or join those before ``--``."""
+    words = list(sys.argv[1:] if _words is None else _words)
+    end = words.index("--") if "--" in words else len(words)
+    options, program = words[:end], words[end:]
+    for name in changed or {}:
+        for at, word in reversed(list(enumerate(options))):
+            if word == name:
+                del options[at : at + 2]
+            elif word.startswith(f"{name}="):
+                del options[at]
+    for name, value in (changed or {}).items():
+        options += [name, value]
+    return shlex.join(["autotune", *options, *program])

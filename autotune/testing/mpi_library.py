@@ -17,8 +17,7 @@ import pytest
 from runner.errors import RunnerUsageError
 from runner.launch import Runner
 from runner.mpi.base import Adapter
-from runner.mpi.discover import find, identify
-from runner.mpi.families import adapter, families, family
+from runner.mpi.discover import adapter, families, family, find, identify
 from runner.mpi.library import Library
 from runner.types import LIBRARY, LaunchSpec, RunRecord
 

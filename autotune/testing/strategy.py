@@ -14,8 +14,21 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
 from autotune.strategies import Observation, Strategy
-from autotune.testing.landscapes import Measure, drive, fine, hopeless, keys, observe, rough
-from autotune.testing.spaces import FORCED, MANY, MAPPED, RULED, SINGLE, SMALL
+from autotune.testing.landscapes import (
+    FORCED,
+    MANY,
+    MAPPED,
+    RULED,
+    SINGLE,
+    SMALL,
+    Measure,
+    drive,
+    fine,
+    hopeless,
+    keys,
+    observe,
+    rough,
+)
 
 
 class StrategyContract:

@@ -10,13 +10,12 @@ import numpy as np
 
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import Observation, Proposal, Strategy
+from autotune.study.budget import SearchPlan
 from autotune.study.events import Event, TrialEnded
-from autotune.study.finalists import with_favourite
-from autotune.study.plan import SearchPlan
-from autotune.study.procedure import carry_out
-from autotune.study.race import Race, evidence
+from autotune.study.pipeline import carry_out
 from autotune.study.search import Search
-from autotune.study.simulated import MemoryBook, Model, SimulatedBench
+from autotune.study.selection import Race, evidence, with_favourite
+from autotune.study.simulation import MemoryBook, Model, SimulatedBench
 from benchmarks.search.landscapes import Land
 from benchmarks.search.limited import Limited
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.space import Setting
-from runner import places
-from runner.whole import write_whole
+from runner import files
+from runner.files import write_whole
 
 ROOT = Path(__file__).parents[2]
 CODE = (
@@ -44,7 +44,7 @@ class Kept:
         data = [path for folder in recordings for path in folder.rglob("*") if path.is_file()]
         for path in [*sorted(code), *sorted(data)]:
             state.update(f"{path.name} ".encode() + hashlib.sha256(path.read_bytes()).digest())
-        return cls(places.cache("benchmarks", "search", state.hexdigest()[:16]), anew)
+        return cls(files.cache("benchmarks", "search", state.hexdigest()[:16]), anew)
 
     def read(self, name: str, turns: int) -> Played | None:
         """What ``name`` did in so many turns; None where it did not get to the last."""

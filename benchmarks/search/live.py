@@ -25,16 +25,14 @@ from autotune.errors import AutotuneError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import compare
 from autotune.store import Store
-from autotune.study.book import StoreBook
+from autotune.study.budget import SearchPlan
 from autotune.study.events import TrialEnded
-from autotune.study.finalists import with_favourite
-from autotune.study.identity import study_key
-from autotune.study.plan import SearchPlan
-from autotune.study.race import Race, evidence
 from autotune.study.search import Search
+from autotune.study.selection import Race, evidence, with_favourite
 from autotune.study.session import Session
-from autotune.study.target import Target
-from autotune.study.target_request import TargetRequest
+from autotune.study.study_key import study_key
+from autotune.study.target import Target, TargetRequest
+from autotune.study.trial_store import StoreBook
 from benchmarks.common import report, table
 from benchmarks.search.field import maker
 from benchmarks.search.limited import Limited

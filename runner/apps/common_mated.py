@@ -13,7 +13,7 @@ from runner import mate
 from runner.apps.common_errors import AppError, AppUsageError
 from runner.apps.common_meter import Timed
 from runner.apps.common_options import OptionParser, positive
-from runner.mate.options import add_arguments, from_arguments
+from runner.mate.config import add_arguments, from_arguments
 
 
 @dataclass(frozen=True, kw_only=True)

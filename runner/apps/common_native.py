@@ -42,10 +42,9 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
 
-from runner import places
+from runner import files
 from runner.errors import RunnerError
-from runner.private import read_private
-from runner.whole import whole
+from runner.files import read_private, whole
 
 _PYTHON_RUNTIME = ("Py", "_Py", "numba_", "NRT_")
 
@@ -135,7 +134,7 @@ def cache_dir() -> Path:
     """``$NUMBA_CACHE_DIR/autotune``, else ``autotune/kernels`` in the user's cache directory."""
     if numba_dir := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(numba_dir) / "autotune"
-    return places.cache("kernels")
+    return files.cache("kernels")
 
 
 def compile_kernels(module: str) -> MachineCode:

@@ -5,17 +5,15 @@ See README.md for the model and the whole interface.
 
 from __future__ import annotations
 
-from runner.mate.config import Config
+from runner.mate.config import Config, add_arguments, from_arguments
 from runner.mate.context import Context
 from runner.mate.errors import ConfigError, Deadlock, GraphError, MateError, RankFailed
 from runner.mate.graph import Graph
 from runner.mate.launch import run, world
 from runner.mate.log import EventLog, check_events
 from runner.mate.messages import pieces
-from runner.mate.options import add_arguments, from_arguments
-from runner.mate.report import Report
 from runner.mate.task import Request
-from runner.mate.timers import WorkerTimes
+from runner.mate.timers import Report, WorkerTimes
 
 __all__ = [
     "Config",

@@ -1,7 +1,7 @@
 """Description of a graph: its regions and what each depends on (Martin 2018, chapter 3).
 
 A description is made once and shared by all ranks; what a rank has done so far lives in
-:mod:`runner.mate.steps`.
+:mod:`runner.mate.task`.
 """
 
 from __future__ import annotations

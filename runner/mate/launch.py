@@ -12,20 +12,17 @@ from typing import Any, NoReturn
 
 from runner.errors import RunnerError
 from runner.mate import affinity
-from runner.mate.config import Config
+from runner.mate.collectives import Meetings
+from runner.mate.config import Config, RankMap
 from runner.mate.context import Context, Main, Marks, life
 from runner.mate.errors import ConfigError, MateError, RankFailed
 from runner.mate.guard import Guard
 from runner.mate.log import EventLog
-from runner.mate.meeting import Meetings
 from runner.mate.messages import Shared
-from runner.mate.poller import Poller
-from runner.mate.rankmap import RankMap
-from runner.mate.report import Report
 from runner.mate.scheduler import Scheduler
 from runner.mate.task import Task
-from runner.mate.timers import Timers
-from runner.mate.transport import Transport
+from runner.mate.timers import Report, Timers
+from runner.mate.transport import Poller, Transport
 from runner.mate.transport_mpi import MpiTransport
 from runner.mate.worker import Worker
 

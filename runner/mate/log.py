@@ -14,8 +14,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from runner.mate.graph import Graph
-from runner.mate.steps import Node, Part
-from runner.mate.task import Request, Task
+from runner.mate.task import Node, Part, Request, Task
 
 
 class Event(NamedTuple):

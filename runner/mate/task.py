@@ -1,15 +1,29 @@
-"""A rank as the scheduler sees it: a coroutine with a state, and what it waits for."""
+"""A rank as the scheduler sees it: a coroutine with a state, and what it waits for.
+
+What a rank has done of a graph, and which regions may run next.
+
+The rule (Martin 2018, chapter 4, with a region's step read as the execution it is about to do):
+region R may run when ``done(X) >= done(R) + 1 - delay`` for each region X that it depends on, own
+or of every registered neighbour.  Counts only grow, and one at a time, so nothing is ever scanned:
+each region keeps the number of its dependencies that are not met, and a region that finishes tells
+those whose need it reaches exactly.
+
+Everything here is called with the scheduler's lock held, except where it says otherwise.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
+from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
-from runner.mate.steps import Node, Part
+from runner.mate.errors import GraphError
+from runner.mate.graph import Graph
 
 if TYPE_CHECKING:
     from runner.mate.graph import Graph
     from runner.mate.timers import Clock
+
 
 QUEUED, RUNNING, PARKED, ENDED = range(4)
 
@@ -140,3 +154,194 @@ class Task:
         """Collective operations begun: local, global."""
         self.blocker: Blocker | None = None
         self.result: Any = None
+
+
+class Node:
+    """One region of one rank."""
+
+    __slots__ = (
+        "bit",
+        "body",
+        "body_ended",
+        "busy",
+        "done",
+        "finished",
+        "index",
+        "inputs",
+        "is_async",
+        "outputs",
+        "part",
+        "posted",
+        "remaining",
+        "unmet",
+    )
+
+    def __init__(self, part: Part, index: int) -> None:
+        region = part.graph.regions[index]
+        self.part = part
+        self.index = index
+        self.bit = 1 << index
+        self.body = region.body
+        self.is_async = region.is_async
+        self.done = 0
+        """Finished executions since the job began."""
+        self.unmet = 0
+        """Dependencies that the next execution still waits for."""
+        self.remaining = 0
+        """Executions that this entry of the graph has not ended yet."""
+        self.busy = False
+        """Running, or its messages are under way."""
+        self.body_ended = False
+        self.posted = 0
+        """Messages started by the running execution; written by the rank, without the lock."""
+        self.finished = 0
+        """Those of them that are complete; two counters, so that each has a single writer."""
+        self.outputs: list[tuple[Node, int]] = []
+        self.inputs: list[tuple[Node, int]] = []
+
+
+class Part:
+    """One rank's part of a graph."""
+
+    __slots__ = ("active", "busy", "graph", "lazy", "nodes", "random", "ready", "task", "waiting")
+
+    def __init__(self, graph: Graph, task: Task, random: Random | None) -> None:
+        self.graph = graph
+        self.task = task
+        self.random = random
+        self.nodes = [Node(self, r.index) for r in graph.regions]
+        self.ready = 0
+        """Bit mask of the regions that may run now."""
+        self.active = 0
+        """Regions that this entry has still to run."""
+        self.busy = 0
+        self.lazy = False
+        self.waiting = False
+
+    def enter(self, count: int, lazy: bool) -> None:
+        """Allow ``count`` more executions of every region."""
+        self.lazy = lazy
+        if count == 0:
+            return
+        self.active = len(self.nodes)
+        for node in self.nodes:
+            node.remaining = count
+            if not node.unmet and not node.busy:
+                self.ready |= node.bit
+
+    def take(self) -> Node | None:
+        """The region to run now, or None: see :meth:`over`, else wait."""
+        ready = self.ready
+        if not ready:
+            return None
+        bit = ready & -ready if self.random is None else _any_bit(ready, self.random)
+        self.ready = ready ^ bit
+        node = self.nodes[bit.bit_length() - 1]
+        node.busy = True
+        node.body_ended = False
+        node.posted = node.finished = 0
+        self.busy += 1
+        return node
+
+    def over(self) -> bool:
+        """Whether the rank may leave the graph."""
+        return not self.active and (self.lazy or not self.busy)
+
+    def end_body(self, node: Node, wake: Callable[[Task], None]) -> None:
+        """The region's function has returned; it has finished once its messages are complete."""
+        node.remaining -= 1
+        if not node.remaining:
+            self.active -= 1
+        node.body_ended = True
+        if node.posted == node.finished:
+            self.finish(node, wake)
+
+    def request_done(self, node: Node, wake: Callable[[Task], None]) -> None:
+        """One of the region's messages is complete."""
+        node.finished += 1
+        if node.body_ended and node.posted == node.finished:
+            self.finish(node, wake)
+
+    def finish(self, node: Node, wake: Callable[[Task], None]) -> None:
+        """Count the execution and tell everybody who waited for exactly this one."""
+        done = node.done = node.done + 1
+        node.busy = False
+        self.busy -= 1
+        unmet = 0
+        for source, lead in node.inputs:
+            if source.done < done + lead:
+                unmet += 1
+        node.unmet = unmet
+        if node.remaining and not unmet:
+            self.ready |= node.bit
+        for target, lead in node.outputs:
+            if done == target.done + lead:
+                target.unmet -= 1
+                if not target.unmet and target.remaining and not target.busy:
+                    part = target.part
+                    part.ready |= target.bit
+                    if part.waiting:
+                        part.waiting = False
+                        wake(part.task)
+        if self.waiting and (self.ready or not (self.active or self.busy)):
+            self.waiting = False
+            wake(self.task)
+
+    def describe(self) -> str:
+        """What the regions of a stuck rank wait for."""
+        stuck = [self._why(n) for n in self.nodes if n.remaining and not n.busy]
+        stuck += [
+            f"{self.graph.regions[n.index].name} waits for its messages"
+            for n in self.nodes
+            if n.busy
+        ]
+        return f"graph {self.graph.name}: " + "; ".join(stuck)
+
+    def _why(self, node: Node) -> str:
+        missing = [
+            f"{self.graph.regions[source.index].name} of local rank {source.part.task.local} "
+            f"(finished {source.done} times, needed {node.done + lead})"
+            for source, lead in node.inputs
+            if source.done < node.done + lead
+        ]
+        name = self.graph.regions[node.index].name
+        return f"{name} (execution {node.done}) waits for {', '.join(missing)}"
+
+
+def _any_bit(mask: int, random: Random) -> int:
+    bits = [1 << i for i in range(mask.bit_length()) if mask >> i & 1]
+    return random.choice(bits)
+
+
+def link(target: Node, source: Node, delay: int) -> None:
+    """Make ``target`` depend on ``source``; raises :class:`GraphError` if it could never run."""
+    if target is source:
+        # A region's own previous execution has always finished.
+        if delay == 0:
+            name = target.part.graph.regions[target.index].name
+            raise GraphError(
+                f"graph {target.part.graph.name}: region {name} depends on {name}@ and local rank "
+                f"{target.part.task.local} is registered as its own neighbour: it would wait for "
+                "itself; use '*@'"
+            )
+        return
+    lead = 1 - delay
+    source.outputs.append((target, lead))
+    target.inputs.append((source, lead))
+    if source.done < target.done + lead:
+        target.unmet += 1
+        target.part.ready &= ~target.bit
+
+
+def link_own(part: Part) -> None:
+    """The dependencies between regions of one rank."""
+    for edge in part.graph.edges():
+        if not edge.neighbors:
+            link(part.nodes[edge.target], part.nodes[edge.source], edge.delay)
+
+
+def link_neighbor(part: Part, neighbor: Part) -> None:
+    """The ``@`` dependencies of a rank on one registered neighbour."""
+    for edge in part.graph.edges():
+        if edge.neighbors:
+            link(part.nodes[edge.target], neighbor.nodes[edge.source], edge.delay)

@@ -1,4 +1,7 @@
-"""Where a worker's time goes: an exact partition of its wall time, and its CPU time."""
+"""Where a worker's time goes: an exact partition of its wall time, and its CPU time.
+
+What a job tells about itself when it has ended.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 COMPUTE, MPI, BUFFERING, WAITING, SCHEDULING = range(5)
 
@@ -148,3 +152,34 @@ class Timers:
     def result(self) -> list[WorkerTimes]:
         """What was counted so far."""
         return self._total if self._begun is None else self._now()
+
+
+@dataclass
+class Report:
+    """One process's part of a job.  Times in seconds; worker times are those the timers counted."""
+
+    process: int
+    process_count: int
+    local_ranks: list[int]
+    """Global rank of each local rank; the lists of ranks below have the same order."""
+    wall_s: float
+    """From the common start to the end of the last local rank."""
+    workers: list[WorkerTimes]
+    rank_compute_s: list[float]
+    """Time in the bodies of each rank over the whole job: what a load balancer needs."""
+    rank_workers: list[list[int]]
+    """The workers that ran each rank."""
+    results: list[Any] = field(default_factory=list)
+    """What each rank returned."""
+
+    def totals(self) -> dict[str, float]:
+        """Sums over the workers of this process."""
+        total = WorkerTimes()
+        for times in self.workers:
+            total = total.plus(times)
+        return {**dataclasses.asdict(total), "wall_s": self.wall_s, "workers": len(self.workers)}
+
+    def gather(self, comm: Any) -> list[Report] | None:
+        """The reports of all processes, without results, at process 0; collective over ``comm``."""
+        gathered: list[Report] | None = comm.gather(dataclasses.replace(self, results=[]), root=0)
+        return gathered

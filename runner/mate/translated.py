@@ -15,11 +15,11 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from runner.mate.config import add_arguments, from_arguments
+from runner.mate.context import context
 from runner.mate.errors import MateError
 from runner.mate.graph import Graph
-from runner.mate.here import context
 from runner.mate.launch import run, world
-from runner.mate.options import add_arguments, from_arguments
 from runner.mate.task import Request as _Request
 
 Bodies = Sequence[Callable[[int], Any]]

@@ -9,15 +9,13 @@ from time import perf_counter
 
 from runner.mate import affinity
 from runner.mate.config import Config
+from runner.mate.context import here
 from runner.mate.errors import MateError
-from runner.mate.here import here
 from runner.mate.log import Lapse
-from runner.mate.poller import Poller
-from runner.mate.scheduler import Scheduler
-from runner.mate.sleepers import Sleeper
+from runner.mate.scheduler import Scheduler, Sleeper
 from runner.mate.task import Task
 from runner.mate.timers import COMPUTE, MPI, SCHEDULING, WAITING, Clock
-from runner.mate.transport import Transport
+from runner.mate.transport import Poller, Transport
 
 _FIRST_PAUSE = 20e-6
 _GROWTH = 1.25

@@ -32,7 +32,7 @@ class Probe:
 class Adapter(ABC):
     """One MPI library: a setting as command line and environment, and the read-back.
 
-    One class a family, registered in :mod:`runner.mpi.families`.  What the others ask of a family
+    One class a family, registered in :mod:`runner.mpi.discover`.  What the others ask of a family
     they ask here, never by its name; what is not overridden is what a library without that ability
     says.  :class:`autotune.testing.MpiLibraryContract` is what a class must keep.
     """

@@ -1,17 +1,31 @@
-"""Finding MPI installations: next to the running Python (the wheel), then on PATH."""
+"""Finding MPI installations: next to the running Python (the wheel), then on PATH.
+
+The families of MPI libraries by name, each with its adapter class.
+
+An installed package adds one by an entry point ``FAMILY = "module:Class"`` of the group
+``autotune.mpi``; what the class must keep is :class:`autotune.testing.MpiLibraryContract`.
+
+The MPI library that a program was linked with, as the loader would find it.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
-from runner.mpi.families import adapter, families, family
+from runner.extensions import extended
+from runner.mpi.base import Adapter
 from runner.mpi.library import Library
+from runner.mpi.mpich import Mpich
+from runner.mpi.openmpi import OpenMPI
 
 LAUNCHERS = ("mpirun", "mpiexec")
 
@@ -147,3 +161,98 @@ def _complete(library: Library) -> Library:
 
 
 __all__ = ["LAUNCHERS", "adapter", "candidates", "find", "identify", "libraries"]
+
+
+GROUP = "autotune.mpi"
+_OWN: dict[str, type[Adapter]] = {kind.family: kind for kind in (OpenMPI, Mpich)}
+
+
+@cache
+def families() -> dict[str, type[Adapter]]:
+    """Family -> adapter class, of this package and of installed ones.
+
+    Raises RunnerError for an entry point that is broken or names another family than its class.
+    """
+    found: dict[str, type[Adapter]] = extended(GROUP, Adapter, _OWN)  # type: ignore[type-abstract]
+    for name, kind in found.items():
+        if kind.family != name:
+            raise RunnerError(
+                f"the entry point {name} of the group {GROUP} has a class of the family "
+                f"{kind.family!r}; expected the same name"
+            )
+    return found
+
+
+def family(name: str) -> type[Adapter]:
+    """The adapter class of a family; RunnerUsageError, with those known, for another name."""
+    known = families()
+    if name not in known:
+        raise RunnerUsageError(
+            f"the MPI family {name!r} is not known; expected one of {', '.join(known)}.\nA "
+            f"package can add another family with an adapter in the entry points {GROUP}"
+        )
+    return known[name]
+
+
+def adapter(library: Library) -> Adapter:
+    """The adapter of a library; RunnerUsageError where its family is not known."""
+    return family(library.family)(library)
+
+
+_LIBRARY = re.compile(r"^\s*lib(?:mpi|mpich)\.so\S* => (?P<place>/\S+)", re.MULTILINE)
+_VERSION = re.compile(r"(?P<family>Open MPI|MPICH)(?: Version:)?\s+v?(?P<version>\d+(?:\.\d+)*)")
+_FAMILIES = {"Open MPI": "openmpi", "MPICH": "mpich"}
+_ASK = """import ctypes, sys
+text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
+ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(text, ctypes.byref(length))
+print(text.value.decode(errors="replace"))"""
+"""MPI allows this call before MPI_Init."""
+_PATIENCE_S = 10
+
+
+@dataclass(frozen=True)
+class Linked:
+    """An MPI library's file, its family as :class:`Library` names it, and its version."""
+
+    place: str
+    family: str
+    version: str
+
+
+def linked_with(words: Sequence[str]) -> Linked | None:
+    """What the program of this command line was linked with; None for a script, or where it cannot
+    be told.
+
+    It is what the loader finds without the launcher, which may put its own library before it.
+    """
+    found = shutil.which(words[0]) if words else None
+    return None if found is None else _linked(found)
+
+
+@lru_cache(maxsize=8)
+def _linked(program: str) -> Linked | None:
+    with Path(program).open("rb") as file:
+        if file.read(4) != b"\x7fELF":
+            return None
+    match = _LIBRARY.search(_said("ldd", program))
+    return None if match is None else _identified(match["place"])
+
+
+def _identified(place: str) -> Linked | None:
+    match = _VERSION.search(_said(sys.executable, "-I", "-c", _ASK, place))
+    return match and Linked(place, _FAMILIES[match["family"]], match["version"])
+
+
+def _said(*words: str) -> str:
+    try:
+        done = subprocess.run(
+            words,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout

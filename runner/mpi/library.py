@@ -1,7 +1,13 @@
-"""What an MPI library is and what parameters it has: the description that discovery fills in."""
+"""What an MPI library is and what parameters it has: the description that discovery fills in.
+
+When two texts mean one value of an MCA parameter: 64k = 65536, true = 1, enum name = number.
+
+Mapping, binding and ranking: one policy has another name in each generation of Open MPI.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 
@@ -30,7 +36,7 @@ class ParamInfo:
 class Library:
     """One MPI installation.
 
-    ``family`` is one of :func:`runner.mpi.families.families`; ``version`` as the library prints it;
+    ``family`` is one of :func:`runner.mpi.discover.families`; ``version`` as the library prints it;
     ``bin`` the directory of its commands.  ``params`` is filled by discovery, empty where the
     library cannot tell.
     """
@@ -55,3 +61,61 @@ class Library:
                 break
             parts.append(int(digits))
         return tuple(parts)
+
+
+_NUMBER = re.compile(r"^(-?(?:0[xX][0-9a-fA-F]+|\d+))([kKmMgGtT]?)[bB]?$")
+_FACTOR = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_TRUE = {"1", "true", "t", "enabled", "yes", "y"}
+_FALSE = {"0", "false", "f", "disabled", "no", "n"}
+
+
+def normalise(text: str, info: ParamInfo | None) -> str:
+    """The canonical text of a value: numbers in decimal, booleans 0/1, enumerated names as numbers.
+
+    ``info`` is the library's description, or None where there is none; then only what is certain
+    without it is rewritten.
+    """
+    word = text.strip()
+    if info is not None:
+        for number, name in info.enum.items():
+            if word.lower() == name.lower():
+                return str(number)
+        if info.type == "bool":
+            if word.lower() in _TRUE:
+                return "1"
+            if word.lower() in _FALSE:
+                return "0"
+        if info.type == "string":
+            return word
+    match = _NUMBER.match(word)
+    if match:
+        return str(int(match[1], 0 if "x" in match[1].lower() else 10) * _FACTOR[match[2].lower()])
+    return word
+
+
+def same_value(first: str, second: str, info: ParamInfo | None) -> bool:
+    """Whether both texts mean one value of the parameter ``info`` describes."""
+    a, b = normalise(first, info), normalise(second, info)
+    if a == b:
+        return True
+    if info is not None and info.type == "double":
+        try:
+            return float(a) == float(b)
+        except ValueError:
+            return False
+    return info is None and {a.lower(), b.lower()} in ({"1", "true"}, {"0", "false"})
+
+
+POLICIES = {
+    "map_by": ("rmaps_base_mapping_policy", "rmaps_default_mapping_policy"),
+    "bind_to": ("hwloc_base_binding_policy", "hwloc_default_binding_policy"),
+    "rank_by": ("rmaps_base_ranking_policy", "rmaps_default_ranking_policy"),
+}
+"""Placement as parameters: of Open MPI 4.1, and of PRRTE with 5.x."""
+
+_PLACEMENT = {name: knob for knob, names in POLICIES.items() for name in names}
+
+
+def placement_of(name: str) -> str | None:
+    """``bind_to`` for ``hwloc_base_binding_policy``, and so on; None for any other parameter."""
+    return _PLACEMENT.get(name)

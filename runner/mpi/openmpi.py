@@ -14,15 +14,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from runner.cpuset import core_numbers, text_of
+from runner.cpus import core_numbers, text_of
 from runner.errors import RunnerError
 from runner.mpi.base import Adapter, Probe
-from runner.mpi.library import Library
-from runner.mpi.ompi_info import read_parameters
-from runner.mpi.openmpi_files import PARAM_FILES, parameter_files, read_parameter_file
+from runner.mpi.library import POLICIES, Library, placement_of, same_value
+from runner.mpi.openmpi_parameters import (
+    PARAM_FILES,
+    parameter_files,
+    read_parameter_file,
+    read_parameters,
+)
 from runner.mpi.openmpi_traffic import deselected, not_registered, without_traffic
-from runner.mpi.policies import POLICIES, placement_of
-from runner.mpi.values import same_value
 from runner.scheduler import allocation
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 

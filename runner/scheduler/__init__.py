@@ -14,7 +14,7 @@ from functools import cache
 
 from runner.errors import RunnerUsageError
 from runner.extensions import extended
-from runner.scheduler import unsupported
+from runner.scheduler import base
 from runner.scheduler.base import Allocation, Job, Scheduler, State
 from runner.scheduler.local import Local
 from runner.scheduler.slurm import Slurm
@@ -51,6 +51,6 @@ def find(name: str) -> Scheduler:
 def allocation(environment: Mapping[str, str]) -> Allocation:
     """What the schedulers gave a process with this environment; by default one node, unnamed."""
     asked = [kind.allocation(environment) for kind in _kinds().values()]
-    found = [one for one in (*asked, unsupported.allocation(environment)) if one is not None]
+    found = [one for one in (*asked, base.allocation(environment)) if one is not None]
     nodes = next((one.nodes for one in found if one.nodes), "")
     return Allocation(nodes, any(one.several for one in found))

@@ -1,4 +1,7 @@
-"""What a scheduler can do."""
+"""What a scheduler can do.
+
+Batch systems that take no workers of ours: known by the environment of their jobs alone.
+"""
 
 from __future__ import annotations
 
@@ -90,3 +93,17 @@ def output_of(words: Sequence[str], stdin: str = "", env: Mapping[str, str] | No
         said = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
         raise RunnerError(f"{words[0]} refuses: {said}")
     return done.stdout
+
+
+_NODE_VARIABLES = {
+    "PBS": "PBS_NODEFILE",
+    "LSF": "LSB_MCPU_HOSTS",
+    "Grid Engine": "PE_HOSTFILE",
+}
+"""Set in a job that may use several nodes; their names are not read."""
+
+
+def allocation(environment: Mapping[str, str]) -> Allocation | None:
+    """What a process with this environment was given by one of them; None: nothing."""
+    found = [name for name in _NODE_VARIABLES.values() if environment.get(name, "1") != "1"]
+    return Allocation(several=True) if found else None

@@ -1,14 +1,16 @@
 """Run programs so that nothing of them can be lost sight of: see :class:`Supervisor`."""
 
-from runner.supervise.client import Supervisor
-from runner.supervise.errors import RunInterrupted, StartError, SupervisorLost, UnkillableError
-from runner.supervise.interrupts import DeferredInterrupts
-from runner.supervise.model import (
+from runner.supervise.client import DeferredInterrupts, Supervisor
+from runner.supervise.messages import (
     ExecRequest,
     ExecResult,
     Leftover,
     PatternMatch,
     RankSeen,
+    RunInterrupted,
+    StartError,
+    SupervisorLost,
+    UnkillableError,
 )
 
 __all__ = [

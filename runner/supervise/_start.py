@@ -8,6 +8,6 @@ from pathlib import Path
 
 if __name__ == "__main__":
     sys.path.append(str(Path(__file__).resolve().parents[2]))
-    from runner.supervise._server import main
+    from runner.supervise.server import main
 
     main(int(sys.argv[1]), int(sys.argv[2]))

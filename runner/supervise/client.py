@@ -1,4 +1,7 @@
-"""The tuner's side: start the supervision process once, hand it one program after the other."""
+"""The tuner's side: start the supervision process once, hand it one program after the other.
+
+Ctrl-C that never hits in the middle of something.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,31 @@ import contextlib
 import dataclasses
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import IO, Any
 
 from runner import guard
 from runner.errors import RunnerError
-from runner.supervise import _frames, strays
-from runner.supervise.errors import RunInterrupted, StartError, SupervisorLost, UnkillableError
-from runner.supervise.interrupts import DeferredInterrupts
-from runner.supervise.model import ExecRequest, ExecResult, request_to_json, result_from_json
+from runner.supervise import messages, process_tree
+from runner.supervise.messages import (
+    ExecRequest,
+    ExecResult,
+    RunInterrupted,
+    StartError,
+    SupervisorLost,
+    UnkillableError,
+    request_to_json,
+    result_from_json,
+)
 
 _START = Path(__file__).with_name("_start.py")
 _CLOSE_S = 15.0
@@ -109,14 +121,17 @@ class Supervisor:
             self._server = None
         if self._server is None:
             # What an earlier tuner left when it and its supervisor were both killed.
-            strays.end(strays.abandoned)
+            process_tree.end(process_tree.abandoned)
             self._server = _Server()
         return self._server
 
     def _exchange(self, request: ExecRequest, interrupts: DeferredInterrupts) -> dict[str, Any]:
         server = self._ready()
         self._number += 1
-        env = {**request.env, strays.MARKER: strays.marker(server.process.pid, self._number)}
+        env = {
+            **request.env,
+            process_tree.MARKER: process_tree.marker(server.process.pid, self._number),
+        }
         message = request_to_json(dataclasses.replace(request, env=env))
         cpu_s = time.process_time()
         server.send({"op": "run", "request": message})
@@ -125,7 +140,7 @@ class Supervisor:
             # A signal between the two lines above found nothing to stop yet.
             if interrupts.count:
                 self._on_interrupt(interrupts.count)
-            answer = _frames.receive(server.sock)
+            answer = messages.receive(server.sock)
         finally:
             self._sent = False
         if answer is None or "crashed" in answer or "unkillable" in answer:
@@ -172,14 +187,14 @@ class _Server:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
-        self._identity = strays.identity(self.process.pid)
-        if _frames.receive(self.sock) is None:
+        self._identity = process_tree.identity(self.process.pid)
+        if messages.receive(self.sock) is None:
             raise self.lost({}, 0.0)
 
     def send(self, message: dict[str, Any]) -> None:
         """Send, unless the other end is gone: the reader finds that out."""
         with self._sending, contextlib.suppress(OSError):
-            _frames.send(self.sock, message)
+            messages.send(self.sock, message)
 
     def close(self) -> None:
         self.sock.close()
@@ -190,7 +205,7 @@ class _Server:
             self.process.wait()
         self.clean_up()
 
-    def clean_up(self, grace_s: float = strays.GRACE_S) -> set[int]:
+    def clean_up(self, grace_s: float = process_tree.GRACE_S) -> set[int]:
         """After the end of the process: kill what it left, release everything.
 
         Only a process that died without cleaning up itself can have left something.
@@ -200,7 +215,7 @@ class _Server:
         self._errors.close()
         if self.process.returncode == 0:
             return set()
-        return strays.end(lambda: strays.of_server(self._identity), grace_s)
+        return process_tree.end(lambda: process_tree.of_server(self._identity), grace_s)
 
     def lost(self, answer: dict[str, Any], grace_s: float) -> RunnerError:
         """Clean up and say what happened."""
@@ -239,3 +254,50 @@ def check(request: ExecRequest) -> None:
             raise RunnerError(
                 f"pattern {name!r}: {regex!r} is not a regular expression: {error}"
             ) from None
+
+
+class DeferredInterrupts:
+    """While entered, SIGINT is counted instead of raised; ``on_interrupt(count)`` hears of it.
+
+    At the end the caller looks at ``count`` and raises what fits.  Outside the main thread, and
+    where SIGINT is ignored, it does nothing: no KeyboardInterrupt can come there.  May be nested;
+    the inner one gets the signals and passes their number on to the outer one.
+    """
+
+    _innermost: DeferredInterrupts | None = None
+
+    def __init__(self, on_interrupt: Callable[[int], None] | None = None) -> None:
+        self.count = 0
+        self._on_interrupt = on_interrupt
+        self._previous: Any = None
+        self._outer: DeferredInterrupts | None = None
+        self._active = False
+
+    def __enter__(self) -> DeferredInterrupts:
+        in_main = threading.current_thread() is threading.main_thread()
+        if not in_main or signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
+            return self
+        self._active = True
+        self._outer = DeferredInterrupts._innermost
+        DeferredInterrupts._innermost = self
+        self._previous = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._active:
+            return
+        self._active = False
+        DeferredInterrupts._innermost = self._outer
+        if self._outer is not None:
+            self._outer.count += self.count
+        signal.signal(signal.SIGINT, self._previous)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        if self._on_interrupt is not None:
+            self._on_interrupt(self.count)

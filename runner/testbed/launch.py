@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from runner.errors import RunnerError
-from runner.testbed import needs, state
+from runner.testbed import model, state
 from runner.testbed.model import Node, Ran, Testbed
 from runner.testbed.processes import TOKEN
 
@@ -32,7 +32,7 @@ def write_files(testbed: Testbed) -> None:
 
 def _agent(testbed: Testbed) -> str:
     """A shell script that runs a command in a node, called as ssh is: ``agent NODE COMMAND...``."""
-    enter = shlex.quote(shutil.which(needs.SET_NAMESPACE) or needs.SET_NAMESPACE)
+    enter = shlex.quote(shutil.which(model.SET_NAMESPACE) or model.SET_NAMESPACE)
     pin = shlex.quote(shutil.which("taskset") or "taskset")
     cases = "\n".join(_case(node) for node in testbed.nodes)
     # Nodes that share a CPU are oversubscribed although each has a slot for its rank: Open MPI must

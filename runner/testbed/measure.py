@@ -1,15 +1,25 @@
-"""The state of a testbed, and its own limits measured: what it can be trusted for."""
+"""The state of a testbed, and its own limits measured: what it can be trusted for.
+
+What devices and wake-ups cost each way, so that the latency is the asked one.
+
+Round trip and bandwidth between the first two nodes of a testbed, measured with real TCP.
+"""
 
 from __future__ import annotations
 
+import json
+import statistics
+import subprocess
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from runner.errors import RunnerError
 from runner.guard import cpu_times, process_time, read_proc
-from runner.testbed import shared, state
-from runner.testbed.model import Status, Testbed
-from runner.testbed.probe import measure
+from runner.testbed import delay_line, state
+from runner.testbed.delay_line import program
+from runner.testbed.model import Node, Status, Testbed
+from runner.testbed.processes import TOKEN
 
 IDLE_S = 0.3
 PING_S = 0.6
@@ -61,12 +71,12 @@ def _measured(seen: Status, testbed: Testbed) -> Status:
     time.sleep(IDLE_S)
     idle, _ = clock.shares()
 
-    before = shared.read(place)
+    before = delay_line.read(place)
     clock = _Clock(testbed)
     pings = max(20, min(5000, round(PING_S / (2 * testbed.latency_s + 1e-4))))
     path = measure(testbed, pings, 0.0)
     pingpong, irq_pingpong = clock.shares()
-    after = shared.read(place)
+    after = delay_line.read(place)
 
     clock = _Clock(testbed)
     stream = measure(testbed, 1, STREAM_S)
@@ -84,6 +94,109 @@ def _measured(seen: Status, testbed: Testbed) -> Status:
         irq_pingpong=irq_pingpong,
         irq_stream=irq_stream,
         late_s=(after.late_sum_ns - before.late_sum_ns) / packets / 1e9 if packets else None,
-        dropped=shared.read(place).dropped,
+        dropped=delay_line.read(place).dropped,
         realtime=bool(after.realtime),
+    )
+
+
+_ATTEMPTS = 6
+_READINGS = 5
+_EACH_S = 0.15
+_GOOD = 0.02
+_PACKET_BITS = 8 * 60
+"""Of 8 bytes with the headers of IP and TCP."""
+
+
+def compensation(testbed: Testbed) -> float:
+    """Seconds to take off the delay line's own wait, each way; between 0 and the latency.
+
+    The first figure is the round trip without delay.  A line that has to sleep costs more than one
+    that does not, so the figure is then put right under the very latency, with the link as it will
+    be: who keeps the rate costs time too.  One reading scatters by a third of a short latency, so
+    an attempt is the median of several under one wait, and the best attempt stands.  What a packet
+    needs to pass the link is no latency.
+    """
+    asked = testbed.latency_s
+    if not asked:
+        return 0.0
+    passing = _PACKET_BITS / testbed.rate_bps if testbed.rate_bps else 0.0
+    taken_off, best, smallest = asked, asked, float("inf")
+    for _ in range(_ATTEMPTS):
+        delay_line.set_link(Path(testbed.directory), asked - taken_off, testbed.rate_bps)
+        error = _one_way(testbed) - passing - asked
+        if abs(error) < smallest:
+            best, smallest = taken_off, abs(error)
+        if smallest <= _GOOD * asked:
+            break
+        taken_off = min(max(taken_off + error, 0.0), asked)
+    return best
+
+
+def _one_way(testbed: Testbed) -> float:
+    """Half a round trip as the link is now; seconds."""
+    pings = max(20, min(1000, round(_EACH_S / (2 * testbed.latency_s + 1e-4))))
+    return statistics.median(
+        measure(testbed, pings, 0.0).round_trip_s / 2 for _ in range(_READINGS)
+    )
+
+
+_PATIENCE_S = 60
+
+
+@dataclass(frozen=True)
+class NetworkPath:
+    """Seconds and bits per second; ``low``: 25 % were faster, ``high``: 5 % were slower."""
+
+    round_trip_s: float
+    low_s: float
+    high_s: float
+    bandwidth_bps: float | None
+
+
+def measure(testbed: Testbed, pings: int, stream_s: float) -> NetworkPath:
+    """``pings`` round trips of 8 bytes, then a stream of ``stream_s`` seconds (0: none).
+
+    Raises RunnerError if the nodes cannot talk to each other.
+    """
+    near, far = testbed.nodes[:2]
+    environment = {TOKEN: testbed.token}
+    with subprocess.Popen(
+        [*_inside(far), "serve", far.address],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        text=True,
+    ) as server:
+        try:
+            assert server.stdout is not None
+            port = server.stdout.readline().strip()
+            done = subprocess.run(
+                [*_inside(near), "measure", far.address, port, str(pings), str(stream_s)],
+                capture_output=True,
+                env=environment,
+                text=True,
+                timeout=_PATIENCE_S,
+                check=False,
+            )
+            if done.returncode:
+                raise _failed(testbed, done.stderr)
+            seen = json.loads(done.stdout)
+        except (ValueError, subprocess.TimeoutExpired) as problem:
+            raise _failed(testbed, str(problem)) from None
+        finally:
+            server.kill()
+    bits = seen["bytes"] * 8e9 / seen["ns"] if seen["ns"] else None
+    return NetworkPath(seen["median_ns"] / 1e9, seen["low_ns"] / 1e9, seen["high_ns"] / 1e9, bits)
+
+
+def _inside(node: Node) -> list[str]:
+    enter = ["nsenter", "-t", str(node.process.pid), "-n"]
+    return [*enter, "--", "taskset", "-c", str(node.cpus[0]), str(program())]
+
+
+def _failed(testbed: Testbed, why: str) -> RunnerError:
+    return RunnerError(
+        f"the nodes of testbed {testbed.name} cannot talk to each other: "
+        f"{why.strip() or 'no answer'}; take it down and up again:\n"
+        f"  autotune testbed down --name {testbed.name}"
     )

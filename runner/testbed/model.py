@@ -1,11 +1,19 @@
-"""What a testbed is and what was found out about it: plain dataclasses, JSON both ways."""
+"""What a testbed is and what was found out about it: plain dataclasses, JSON both ways.
+
+What a testbed needs of the machine; what is missing is said in one message.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from runner.errors import RunnerError
 
 
 @dataclass(frozen=True)
@@ -162,3 +170,34 @@ def _check(found: Testbed) -> None:
         and all(isinstance(time, int | float) and abs(time) < 1e9 for time in times)
     ):
         raise TypeError("not the record of a testbed")
+
+
+TUN = Path("/dev/net/tun")
+SET_NAMESPACE = "nsenter"
+
+
+def missing() -> list[str]:
+    """What this machine or user lacks, in words; empty where a testbed can be brought up."""
+    found = []
+    if sys.platform != "linux":
+        return ["Linux (network namespaces)"]
+    if os.geteuid() != 0:
+        found.append("root (for network namespaces and devices); try sudo")
+    if not TUN.exists():
+        found.append(f"{TUN} (kernel module tun: modprobe tun)")
+    if shutil.which("cc") is None:
+        found.append("a C compiler, cc (install gcc)")
+    if shutil.which(SET_NAMESPACE) is None:
+        found.append("nsenter (package util-linux)")
+    return found
+
+
+def require() -> None:
+    """Raise RunnerError naming everything that is missing."""
+    lacking = missing()
+    if lacking:
+        raise RunnerError(
+            "a testbed cannot be started here; it needs\n"
+            + "\n".join(f"  - {what}" for what in lacking)
+            + "\nEverything else of autotune works without it (--cluster local)."
+        )

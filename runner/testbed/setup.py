@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
-from runner.testbed import build, launch, needs, shaper, shared, state
-from runner.testbed.calibrate import compensation
+from runner.testbed import delay_line, launch, model, state
+from runner.testbed.measure import compensation
 from runner.testbed.model import Downed, Node, Process, Testbed
 from runner.testbed.processes import TOKEN, end_all, process, with_token
 
@@ -47,7 +47,7 @@ def up(
     """
     _check(nodes, latency_s, rate_bps, mtu)
     cpus = _cpus(nodes, cores)
-    needs.require()
+    model.require()
     place = state.directory(name)
     with state.locked():
         there = state.read(name)
@@ -56,14 +56,14 @@ def up(
         _clean(name)
         try:
             testbed = _start(place, name, cpus, latency_s, rate_bps, mtu)
-            limited = bool(rate_bps) and shaper.shape(testbed.nodes, rate_bps, mtu)
+            limited = bool(rate_bps) and delay_line.shape(testbed.nodes, rate_bps, mtu)
             compensated = compensation(testbed)
             testbed = replace(
                 testbed,
                 compensation_s=compensated,
                 shaper="tbf" if limited else "delay line" if rate_bps else "none",
             )
-            shared.set_link(place, latency_s - compensated, rate_bps)
+            delay_line.set_link(place, latency_s - compensated, rate_bps)
             state.write(testbed)
         except BaseException:
             _clean(name)
@@ -119,7 +119,7 @@ def _start(
     mtu: int,
 ) -> Testbed:
     """Start the delay line and its nodes without any delay yet."""
-    program = build.program()
+    program = delay_line.program()
     token = uuid.uuid4().hex
     (place / "tmp").mkdir(parents=True)
     # Before anything is started: whatever happens, the next one finds every process by it.
@@ -131,7 +131,7 @@ def _start(
     (place / "hosts").write_text("\n".join(lines) + "\n", encoding="utf-8")
     words = [program, "line", name, subnet, nodes, mtu, place / "tmp", place / "hosts"]
     spin_ns = SPIN_NS if latency_s < SPIN_BELOW_S else 0
-    words += [shared.create(place), max(os.sched_getaffinity(0)), spin_ns]
+    words += [delay_line.create(place), max(os.sched_getaffinity(0)), spin_ns]
     line, *keepers = _run([str(word) for word in words], token, place / "log", name)
     testbed = Testbed(
         name=name,

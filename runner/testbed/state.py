@@ -11,10 +11,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from runner import places
-from runner.bounded import MIB, read_text
+from runner import files
 from runner.errors import RunnerError
-from runner.private import refuse_others
+from runner.files import MIB, read_text, refuse_others
 from runner.testbed.model import Testbed, testbed_from_json, to_json
 from runner.testbed.processes import alive
 
@@ -31,7 +30,7 @@ def root() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and Path(runtime).is_dir():
         return Path(runtime) / "autotune-testbed"
-    return places.cache("testbeds")
+    return files.cache("testbeds")
 
 
 def is_name(name: str) -> bool:

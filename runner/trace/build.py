@@ -2,6 +2,8 @@
 
 One library per MPI (version, place, header) and per source text.  Several processes may build at
 once: each writes a file of its own and the last one replaces it whole.
+
+Whether a program can be preloaded: a statically linked one has no dynamic loader to do it.
 """
 
 from __future__ import annotations
@@ -9,16 +11,17 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
-from runner import places
+from runner import files
 from runner.errors import RunnerError
+from runner.files import refuse_others
 from runner.mpi.library import Library
-from runner.private import refuse_others
 
 FLAGS = ("-O2", "-std=gnu11", "-fPIC", "-shared")
 LIBRARIES = ("-ldl", "-lpthread")
@@ -31,7 +34,7 @@ class NoCompiler(RunnerError):
 
 def cache_dir() -> Path:
     """``$XDG_CACHE_HOME/autotune/trace``, or below ``~/.cache``."""
-    return places.cache("trace")
+    return files.cache("trace")
 
 
 def make_cache() -> Path:
@@ -117,3 +120,26 @@ def _compile(compiler: str, sources: dict[str, str], work: Path) -> None:
         hint = "" if shutil.which("cc") else " (it needs a C compiler, cc)"
         said = (done.stderr or done.stdout).strip()[:1500]
         raise NoCompiler(f"{compiler} cannot compile the profiling library{hint}:\n{said}")
+
+
+_INTERPRETER = 3  # PT_INTERP
+_WIDE, _NARROW = 2, 1
+
+
+def statically_linked(program: Path) -> bool:
+    """True for an ELF executable without a dynamic loader; False for anything else (scripts)."""
+    try:
+        with program.open("rb") as file:
+            head = file.read(64)
+            if len(head) < 52 or head[:4] != b"\x7fELF" or head[4] not in (_WIDE, _NARROW):
+                return False
+            order = "<" if head[5] == 1 else ">"
+            offset_at, offset_form, sizes_at = (32, "Q", 54) if head[4] == _WIDE else (28, "I", 42)
+            (offset,) = struct.unpack_from(order + offset_form, head, offset_at)
+            size, count = struct.unpack_from(order + "HH", head, sizes_at)
+            file.seek(offset)
+            table = file.read(size * count)
+        kinds = [struct.unpack_from(order + "I", table, at * size)[0] for at in range(count)]
+    except (OSError, struct.error):
+        return False
+    return _INTERPRETER not in kinds

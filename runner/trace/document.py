@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import RunnerError
+from runner.files import whole
 from runner.trace.schema import FEATURE_NAMES, SCHEMA, SPECS
-from runner.whole import whole
 
 _SLACK = 1e-9
 _LARGEST = 1 << 20

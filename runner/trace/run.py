@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from runner.complaint import telling_lines
 from runner.errors import RunnerError
+from runner.failure_message import telling_lines
 from runner.launch import Runner
-from runner.mpi.families import adapter
+from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.trace import substitute
-from runner.trace.build import NoCompiler, make_cache, profiling_library
+from runner.trace.build import NoCompiler, make_cache, profiling_library, statically_linked
 from runner.trace.counts import RankCounts, read_ranks
-from runner.trace.elf import statically_linked
 from runner.types import GUARD_STATES, LaunchSpec, RunRecord
 
 DIRECTORY = "AUTOTUNE_TRACE_DIR"

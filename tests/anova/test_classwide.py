@@ -18,8 +18,8 @@ from autotune.anova.result import (
 )
 from autotune.anova.synthetic import Effect, no_effect, places, random_settings, table_of
 from autotune.anova.table import Place, Table
+from autotune.artifacts import content_id
 from autotune.errors import UsageError
-from autotune.kept import content_id
 from autotune.space import DEFAULT, Setting
 from tests.anova.conftest import TRUTH, choices
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from autotune.anova.prove import Proof
-from autotune.anova.prune import Pruned
+from autotune.anova.proof import Proof
+from autotune.anova.pruning import Pruned
 from autotune.anova.result import RESULTS, ProgramEvidence
 from autotune.anova.table import Place
 from autotune.api.target import find_target
 from autotune.space import DEFAULT
-from autotune.study.target_request import TargetRequest
+from autotune.study.target import TargetRequest
 from autotune.terminal.classwide import print_proof
 from tests.anova.conftest import TRUTH, write
 from tests.cli.conftest import Cli, cli
@@ -238,8 +238,8 @@ def test_more_runs_are_asked_for_where_a_program_is_open(
 @pytest.mark.mpi
 @pytest.mark.slow
 def test_parameters_that_do_nothing_are_taken_out(cli: Cli, work: Path, library: Library) -> None:
-    from autotune.anova.pairs import Program, Terms, on_machine
-    from autotune.anova.prune import prune
+    from autotune.anova.paired_runs import Program, Terms, on_machine
+    from autotune.anova.pruning import prune
     from autotune.space import Setting
     from autotune.store import Store
     from tests.anova.conftest import SPACE

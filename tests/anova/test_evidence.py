@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.anova.evidence import Evidence, study_evidence
+from autotune.anova.importance import Evidence, study_evidence
 from autotune.prediction.exposure import acting, unused
 from autotune.space import Setting
 from autotune.store import Store

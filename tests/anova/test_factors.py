@@ -9,7 +9,7 @@ from autotune.anova.diagnostics import diagnose
 from autotune.anova.factors import THESIS, Model, Options, corrected_ps, judge, recommended
 from autotune.anova.interactions import interactions
 from autotune.anova.mixed import fit, variance_shares
-from autotune.anova.response import respond, winsorised
+from autotune.anova.oneway import respond, winsorised
 from autotune.anova.stability import stability, unstable
 from autotune.anova.synthetic import (
     additive,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
-from autotune.anova.fanova import parts_of
-from autotune.anova.importance import around_best, importance
+from autotune.anova.importance import around_best, importance, parts_of
 from autotune.anova.synthetic import no_effect, places, random_settings, table_of
 from autotune.anova.table import Table
 from autotune.errors import WorkError

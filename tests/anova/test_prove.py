@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autotune.anova.pairs import LOOKS, MARGIN, PRUNE_LOOKS, Terms, measure
-from autotune.anova.pooled import mean_gain
-from autotune.anova.prove import Proof, prove
-from autotune.anova.prune import ALPHA, PURPOSE, prune, prune_plan
+from autotune.anova.classwide import mean_gain
+from autotune.anova.paired_runs import LOOKS, MARGIN, PRUNE_LOOKS, Terms, measure
+from autotune.anova.proof import Proof, prove
+from autotune.anova.pruning import ALPHA, PURPOSE, prune, prune_plan
 from autotune.anova.result import ProgramEvidence
 from autotune.space import DEFAULT, Setting, parse_expression
 from autotune.space.space import Constraint
 from autotune.study.budget import BudgetTooSmall
-from autotune.study.compare import ComparisonOutcome, ComparisonRequest, compare_on
-from autotune.study.simulated import Model, SimulatedBench
+from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_on
+from autotune.study.simulation import Model, SimulatedBench
 from autotune.terminal.classwide import print_proof
 from benchmarks.classwide_simulation import (
     ACTING,

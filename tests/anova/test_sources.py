@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.anova.sources import dataset_table, read_table, study_table
+from autotune.anova.table import dataset_table, read_table, study_table
 from autotune.datasets import load
 from autotune.errors import UsageError
 from autotune.space import Setting

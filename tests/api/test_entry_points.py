@@ -26,7 +26,7 @@ class InOrder(autotune.Strategy):
         return self.anything_new()
 """
 FORMAT = """
-from autotune.publish.formats.shell import Sh
+from autotune.publish.formats.scripts import Sh
 
 class Ksh(Sh):
     name = "ksh"

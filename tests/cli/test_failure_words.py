@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from autotune.study import target
-from autotune.study.search_request import SearchRequest
-from autotune.study.target_request import TargetRequest
-from autotune.study.worker_request import WorkerRequest, added, requests_of
+from autotune.study.request import SearchRequest, WorkerRequest, added, requests_of
+from autotune.study.target import TargetRequest
 from runner.mpi.library import Library
 from tests.cli.conftest import Cli
 from tests.mpis import NAMES, built, library_named

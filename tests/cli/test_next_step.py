@@ -12,11 +12,11 @@ import pytest
 
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.stats import Plan, foresee, pairs_needed
+from autotune.study.budget import SearchPlan
 from autotune.study.next_step import search_step
-from autotune.study.plan import SearchPlan
-from autotune.study.procedure import carry_out
-from autotune.study.simulated import MemoryBook, SimulatedBench
-from autotune.terminal.given import remember, this_command
+from autotune.study.pipeline import carry_out
+from autotune.study.simulation import MemoryBook, SimulatedBench
+from autotune.terminal.render import remember, this_command
 from tests.cli.conftest import Cli
 from tests.study.conftest import ListStrategy
 

@@ -13,7 +13,7 @@ from autotune.space import Setting
 from autotune.study.result import Finalist, Result
 from autotune.terminal.outcome import print_comparison, print_result
 from autotune.terminal.render import console, table
-from autotune.words import beginning
+from autotune.wording import beginning
 from tests.cli.conftest import HELLO, Cli
 
 LONG = Setting(

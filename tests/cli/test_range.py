@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from autotune.space import DEFAULT, Parameter, Setting, Space
-from autotune.study.plan import SearchPlan
-from autotune.study.procedure import carry_out
+from autotune.study.budget import SearchPlan
+from autotune.study.pipeline import carry_out
 from autotune.study.result import Result, finalist_rows
-from autotune.study.simulated import MemoryBook, SimulatedBench
+from autotune.study.simulation import MemoryBook, SimulatedBench
 from autotune.terminal.outcome import print_result
 from tests.cli.conftest import HELLO, Cli
 from tests.study.conftest import ListStrategy

@@ -13,10 +13,10 @@ from autotune.cli import main
 from autotune.space import Setting
 from autotune.store import Store
 from autotune.study.events import PhaseStarted, RunEnded
-from autotune.study.ledger import Entry
+from autotune.study.run_history import Entry
 from autotune.terminal.progress import Progress, Status
 from autotune.terminal.render import WIDTH, console, error_console, hanging, table
-from autotune.words import verdict
+from autotune.wording import verdict
 from tests.contract.store_samples import key, ok
 
 

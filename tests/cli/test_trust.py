@@ -13,11 +13,18 @@ from sqlalchemy import make_url, text
 from autotune.errors import UsageError, WorkError
 from autotune.space import Parameter, Setting, Space
 from autotune.store import Store
-from autotune.study.book import StoreBook
-from autotune.study.search_request import SearchRequest
-from autotune.study.signature import key_path, make_key, read_key
-from autotune.study.trust import judge, roles_for, sign, trust_path, trusted_roles
-from autotune.study.worker_request import WorkerRequest, requests_of, search_of_words
+from autotune.study.request import SearchRequest, WorkerRequest, requests_of, search_of_words
+from autotune.study.trial_store import StoreBook
+from autotune.study.worker_trust import (
+    judge,
+    key_path,
+    make_key,
+    read_key,
+    roles_for,
+    sign,
+    trust_path,
+    trusted_roles,
+)
 from tests.cli.conftest import Cli
 from tests.contract.store_samples import key
 from tests.servers import missing_for_postgres, new_schema, postgres_server

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.collectives.candidates import (
-    OPERATIONS,
-    Entry,
-    as_rules,
-    candidates,
-    restricted,
-)
+from autotune.collective_rules import Rule, check_rules
+from autotune.collectives.tournament import OPERATIONS, Entry, as_rules, candidates, restricted
 from autotune.errors import UsageError
-from autotune.rules import Rule, check_rules
 from autotune.space import DEFAULT, Space, load_space
 from runner.mpi.library import Library
 from tests.space.libraries import NEW, OLD

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.collectives.candidates import Entry
-from autotune.collectives.machine import SIZES, Machine
-from autotune.collectives.prove import Proven, between, proof_plan, prove
-from autotune.collectives.tournament import Tournament
+from autotune.collective_rules import FILE
+from autotune.collectives.measurement import SIZES, Machine
+from autotune.collectives.proof import Proven, between, proof_plan, prove
+from autotune.collectives.tournament import Entry, Tournament
 from autotune.errors import WorkError
-from autotune.rules import FILE
 from autotune.space import DEFAULT, Setting
 from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.ledger import Ledger
-from autotune.study.simulated import SimulatedBench
+from autotune.study.run_history import Ledger
+from autotune.study.simulation import SimulatedBench
 from runner.types import RunRecord
 
 ALL = (64, 1024, 16384, 262144)

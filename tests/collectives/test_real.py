@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from autotune.collectives.candidates import Entry
-from autotune.collectives.find import SIZES
-from autotune.collectives.prove import SizeEvidence, _kept, at, between, fewest_pairs
+from autotune.collective_rules import Rule
+from autotune.collectives.proof import SizeEvidence, _kept, at, between, fewest_pairs
 from autotune.collectives.result import TABLES, CollectiveResult, Part
-from autotune.collectives.tournament import Tournament
+from autotune.collectives.tables import SIZES
+from autotune.collectives.tournament import Entry, Tournament
 from autotune.errors import UsageError
-from autotune.rules import Rule
 from autotune.space import DEFAULT, Setting
 from autotune.store import Store
 from runner.machine import describe

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.collectives.candidates import Entry
-from autotune.collectives.find import SIZES
-from autotune.collectives.tournament import CHANGE, SHARE, Jobs, Tournament, pruned
+from autotune.collectives.tables import SIZES
+from autotune.collectives.tournament import CHANGE, SHARE, Entry, Jobs, Tournament, pruned
 from autotune.space import DEFAULT, Setting
 
 

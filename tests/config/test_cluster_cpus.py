@@ -9,7 +9,7 @@ import pytest
 from autotune.config.cluster import Cluster
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
-from runner.cpuset import count_cores
+from runner.cpus import count_cores
 
 
 def cluster(text: str) -> Cluster:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from sqlalchemy import text
 
 from autotune.store import RUNNING, Process, Store
-from autotune.store.leases import LEASE_S
+from autotune.store.workers import LEASE_S
 from runner.types import RunRecord
 from tests.contract.store_samples import key
 

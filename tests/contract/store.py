@@ -21,7 +21,7 @@ from sqlalchemy import text
 
 from autotune.errors import UsageError
 from autotune.store import RUNNING, Process, Store
-from autotune.store.records import WIDE, storable
+from autotune.store.runs import WIDE, storable
 from runner.types import ReadBack, RunRecord, to_json
 from tests.contract.store_samples import APP, MACHINE, MPI, key, ok
 

@@ -8,7 +8,7 @@ import pytest
 
 from autotune.space import Space
 from autotune.strategies import Strategy, find, names, resolve_options
-from autotune.strategies._optional import missing
+from autotune.strategies.options import missing
 from autotune.testing import StrategyContract
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from autotune.datasets import Cell
-from autotune.datasets.block import Block, Clock, OutOfTime, Patient, row_of
+from autotune.datasets.campaign import Block, Clock, OutOfTime, Patient, row_of
 from autotune.datasets.plan import Plan
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Parameter, Setting, Space
-from autotune.study.bench import MachineBusy
-from autotune.study.simulated import Model, SimulatedBench
+from autotune.study.evaluator import MachineBusy
+from autotune.study.simulation import Model, SimulatedBench
 from runner.guard import Wait
 from runner.types import RunRecord
 from tests.datasets.conftest import SPACE, planted

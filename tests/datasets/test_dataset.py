@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.datasets import Dataset, Landscape, frozen, load, read_shard
+from autotune.datasets.card import to_toml
 from autotune.datasets.shards import SHARDS
-from autotune.datasets.toml import to_toml
 from autotune.errors import UsageError
 from tests.datasets.conftest import SPACE, make, planted
 

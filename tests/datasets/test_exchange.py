@@ -12,9 +12,9 @@ from autotune.datasets import Landscape, load
 from autotune.datasets.exchange import check
 from autotune.errors import UsageError
 from autotune.store import Store
-from autotune.study.identity import study_key
 from autotune.study.session import Session
-from autotune.study.target_request import TargetRequest
+from autotune.study.study_key import study_key
+from autotune.study.target import TargetRequest
 from runner.mpi.library import Library
 from runner.types import RunRecord
 

@@ -19,9 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from autotune.datasets import Dataset, load, shards
-from autotune.datasets.exchange import import_folder
-from autotune.datasets.folder import BOUNDS, Bounds, copy_folder
-from autotune.datasets.place import listing
+from autotune.datasets.catalog import listing
+from autotune.datasets.exchange import BOUNDS, Bounds, copy_folder, import_folder
 from autotune.datasets.shards import SCHEMA, shard_path
 from autotune.errors import UsageError
 from tests.datasets.conftest import make, planted

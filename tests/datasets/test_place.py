@@ -9,7 +9,7 @@ import pytest
 
 from autotune.cli import main
 from autotune.datasets import load
-from autotune.datasets.place import is_shipped, own_folder
+from autotune.datasets.catalog import is_shipped, own_folder
 from autotune.errors import UsageError
 from tests.datasets.conftest import make, planted
 

@@ -10,9 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.datasets import Dataset, narrowed
-from autotune.datasets.plan import LARGEST_GRID, Plan, PlanCell, load_plan
-from autotune.datasets.prepare import continued, prepare
-from autotune.datasets.schedule import of_block, size
+from autotune.datasets.plan import (
+    LARGEST_GRID,
+    Plan,
+    PlanCell,
+    continued,
+    load_plan,
+    of_block,
+    prepare,
+    size,
+)
 from autotune.errors import UsageError
 from autotune.space import load_space
 from autotune.study.target import Target
@@ -101,7 +108,7 @@ def test_the_order_is_random_and_repeatable() -> None:
     ],
 )
 def test_wrong_plans_are_refused(tmp_path: Path, change: dict[str, object], words: str) -> None:
-    from autotune.datasets.toml import to_toml
+    from autotune.datasets.card import to_toml
 
     path = tmp_path / "p.toml"
     path.write_text(to_toml({"kind": "grid", "name": "p", "cells": [CELL], **change}))

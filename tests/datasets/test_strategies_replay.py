@@ -10,7 +10,7 @@ import pytest
 from autotune.datasets import Landscape
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import Strategy, create, find, names
-from autotune.strategies._optional import missing
+from autotune.strategies.options import missing
 from autotune.testing.landscapes import Measure, drive, keys
 from tests.datasets.conftest import make, planted
 

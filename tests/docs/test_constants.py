@@ -17,29 +17,28 @@ from typing import Any
 
 import pytest
 
-from autotune.anova import classwide, importance, interactions, oneway, opub, response
+from autotune.anova import best_known, classwide, importance, interactions, oneway
 from autotune.anova.factors import Options as Judging
 from autotune.collectives import tournament
-from autotune.collectives.find import Terms
+from autotune.collectives.tables import Terms
 from autotune.datasets.plan import BLOCK_S, Plan
 from autotune.errors import UsageError, WorkError
-from autotune.prediction import classes, examples, predictor, priors
+from autotune.prediction import classes, examples, predictor, warm_start
 from autotune.space import load_space
-from autotune.stats import blocks, pairs, racing, rejection, sequential, warn
-from autotune.stats.compare import MIN_GAIN
+from autotune.stats import blocks, log_ratios, racing, sequential, warnings
+from autotune.stats.comparison import MIN_GAIN
 from autotune.stats.estimate import MIN_RUNS, estimate
-from autotune.store import leases
-from autotune.study import confirm, plan
-from autotune.study.bench import MachineBench
-from autotune.study.plan import SearchPlan
+from autotune.store import workers
+from autotune.study import budget, confirmation
+from autotune.study.budget import SearchPlan
+from autotune.study.evaluator import MachineBench
 from runner import guard
-from runner.mate import launch, poller, worker
-from runner.mate.config import Config
-from runner.mate.rankmap import MAX_LOCAL_RANKS
+from runner.mate import launch, transport, worker
+from runner.mate.config import MAX_LOCAL_RANKS, Config
 from runner.micro import operations, sizes
-from runner.supervise import _ranks, _run, _server, _tree, model
-from runner.supervise.model import ExecRequest
-from runner.testbed import calibrate
+from runner.supervise import messages, process_tree, server, watches
+from runner.supervise.messages import ExecRequest
+from runner.testbed import measure
 from runner.trace import run as tracing
 
 ROOT = Path(__file__).parents[2]
@@ -80,7 +79,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     (
         "concepts",
         "beyond twice the smallest search {} % (at most {} launches)",
-        (percent(plan.KEPT_SHARE), plan.KEPT_MOST),
+        (percent(budget.KEPT_SHARE), budget.KEPT_MOST),
     ),
     ("concepts", "The smallest search takes {} launches", (SEARCH.least_runs,)),
     # statistics
@@ -92,16 +91,16 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     (
         "statistics",
         "fewer than {} runs; robust spread (1.4826 MAD / median) above {} %",
-        (MIN_RUNS, percent(warn.SPREAD)),
+        (MIN_RUNS, percent(warnings.SPREAD)),
     ),
-    ("statistics", "farther than {} robust standard deviations", (warn._OUTLIER,)),
-    ("statistics", "the metric's step above {} % of the median", (percent(warn.COARSE),)),
+    ("statistics", "farther than {} robust standard deviations", (warnings._OUTLIER,)),
+    ("statistics", "the metric's step above {} % of the median", (percent(warnings.COARSE),)),
     (
         "statistics",
         "median below `min_time` ({} s)",
         (default(estimate, "min_time"),),
     ),
-    ("statistics", "common divisor from {} runs on", (pairs._GCD_RUNS,)),
+    ("statistics", "common divisor from {} runs on", (log_ratios._GCD_RUNS,)),
     ("statistics", "(`min_gain`, {} %, is the smallest gain", (percent(MIN_GAIN),)),
     (
         "statistics",
@@ -128,8 +127,8 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
         ),
     ),
     ("statistics", "medians of the {} nearest runs on either side", (blocks.NEAREST,)),
-    ("statistics", "Where more than {} of the new blocks are away", (confirm.DRIFT_SHARE,)),
-    ("statistics", "Fisher's exact test, one-sided at {} %", (percent(rejection.ALPHA),)),
+    ("statistics", "Where more than {} of the new blocks are away", (confirmation.DRIFT_SHARE,)),
+    ("statistics", "Fisher's exact test, one-sided at {} %", (percent(warnings.ALPHA),)),
     (
         "statistics",
         "{} waits for a quiet machine in a row were in vain, or {} times",
@@ -153,15 +152,15 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
         "`linger_s` ({} s), SIGTERM, `grace_s` ({} s)",
         (ExecRequest.linger_s, ExecRequest.grace_s),
     ),
-    ("measuring", "the same with at most {} s of grace", (_server._ORPHAN_GRACE_S,)),
-    ("measuring", "SIGKILL has no effect for {} s", (_tree._PATIENCE_S,)),
+    ("measuring", "the same with at most {} s of grace", (server._ORPHAN_GRACE_S,)),
+    ("measuring", "SIGKILL has no effect for {} s", (process_tree._PATIENCE_S,)),
     ("measuring", "why `grace_s` is {} s", (ExecRequest.grace_s,)),
-    ("measuring", "Where the table costs more than {} ms", (1000 * _run._TABLE_COST_S,)),
-    ("measuring", "which is cut at {} KiB", (model.LINE_LIMIT / 1024,)),
+    ("measuring", "Where the table costs more than {} ms", (1000 * server._TABLE_COST_S,)),
+    ("measuring", "which is cut at {} KiB", (messages.LINE_LIMIT / 1024,)),
     (
         "measuring",
         "Looks at `/proc` at {}, {}, {}, {} ...",
-        tuple(1000 * _ranks.FIRST_LOOK_S * n for n in (1, 2, 4, 8)),
+        tuple(1000 * watches.RANKS_FIRST_LOOK_S * n for n in (1, 2, 4, 8)),
     ),
     ("measuring", "limit = {} s + {} x window", (FOREIGN_S, FOREIGN_SHARE)),
     (
@@ -190,9 +189,9 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     (
         "workers",
         "It renews a lease every {} s; after {} s",
-        (leases.BEAT_S, leases.LEASE_S),
+        (workers.BEAT_S, workers.LEASE_S),
     ),
-    ("database", "({} s without a heartbeat", (leases.LEASE_S,)),
+    ("database", "({} s without a heartbeat", (workers.LEASE_S,)),
     # spaces
     (
         "spaces",
@@ -214,7 +213,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     ),
     ("micro", "a window of {} messages", (operations.WINDOW,)),
     ("micro", "median over {} batches", (sizes.BATCHES,)),
-    ("testbed", "readings, up to {} times)", (calibrate._ATTEMPTS,)),
+    ("testbed", "readings, up to {} times)", (measure._ATTEMPTS,)),
     # datasets
     ("datasets", "cut into **blocks** of at most {} minutes", (BLOCK_S / 60,)),
     (
@@ -229,10 +228,10 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     ("prediction", "weighs {} times as much as a gain missed", (predictor.WRONG,)),
     ("prediction", "it is never below {} %", (percent(math.expm1(predictor.SURE)),)),
     ("prediction", "than any in the checks (by a {})", (predictor._FAR - 1,)),
-    ("prediction", "Up to {} settings with the best scores", (priors.MOST,)),
+    ("prediction", "Up to {} settings with the best scores", (warm_start.MOST,)),
     # analysis of variance
-    ("anova", "the outermost {} % at either end", (percent(response.WINSOR),)),
-    ("anova", "does not beat the default by {} standard errors", (opub.SIGMAS,)),
+    ("anova", "the outermost {} % at either end", (percent(oneway.WINSOR),)),
+    ("anova", "does not beat the default by {} standard errors", (best_known.SIGMAS,)),
     ("anova", "`--preset thesis`: one-way, {} %", (percent(Judging.level),)),
     ("anova", "`--preset careful` (default): mixed, {} %", (percent(Judging.level),)),
     ("anova", "A level with fewer than {} observations", (oneway.MIN_LEVEL,)),
@@ -273,7 +272,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
         "`idle_spin_us` ({}), `idle_sleep_us` ({}) |",
         (Config.idle_spin_us, Config.idle_sleep_us),
     ),
-    ("runner/mate/README", "between ranks at most every {} us", (1e6 * poller._POLL_GAP,)),
+    ("runner/mate/README", "between ranks at most every {} us", (1e6 * transport._POLL_GAP,)),
     ("runner/mate/README", "each time a {} longer", (worker._GROWTH - 1,)),
     ("runner/mate/README", "switch interval is {} ms", (1e3 * launch._SWITCH_INTERVAL_S,)),
 ]

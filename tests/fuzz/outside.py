@@ -20,22 +20,20 @@ from typing import Any
 from sqlalchemy import make_url
 
 from autotune.datasets.dataset import _read_settings
-from autotune.datasets.exchange import import_folder
-from autotune.datasets.folder import Bounds
+from autotune.datasets.exchange import Bounds, import_folder
 from autotune.datasets.shards import read_shard, shard_path, stated_rows
 from autotune.errors import AutotuneError
 from autotune.names import is_plain, slug
-from autotune.publish.record import published, record_path
+from autotune.publish.undo import published, record_path
 from autotune.space import Parameter, Setting, Space
 from autotune.store.location import locate
 from autotune.store.studies import to_study
 from autotune.store.trials import to_trial
-from autotune.study.book import StoreBook, trial_of
+from autotune.study.request import WorkerRequest, added, requests_of, search_of_words
 from autotune.study.result import Result
-from autotune.study.setting_file import read_setting_file
-from autotune.study.signature import WorkerKey, read_key
-from autotune.study.trust import Verdict, roles_for
-from autotune.study.worker_request import WorkerRequest, added, requests_of, search_of_words
+from autotune.study.setting_syntax import read_setting_file
+from autotune.study.trial_store import StoreBook, trial_of
+from autotune.study.worker_trust import Verdict, WorkerKey, read_key, roles_for
 from runner.testbed import state
 from tests.contract.store_samples import key
 from tests.datasets.conftest import make, planted

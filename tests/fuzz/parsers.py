@@ -18,7 +18,8 @@ from typing import Any
 
 from autotune.anova.result import RESULTS, ClasswideResult
 from autotune.cli.testbed_commands import parse_latency, parse_rate
-from autotune.collectives.prove import SizeEvidence
+from autotune.collective_rules import Rule
+from autotune.collectives.proof import SizeEvidence
 from autotune.collectives.result import TABLES, CollectiveResult, Part
 from autotune.config.app import App
 from autotune.config.cluster import Cluster
@@ -27,35 +28,33 @@ from autotune.config.validated import read_toml
 from autotune.datasets.card import read_card
 from autotune.datasets.plan import Plan
 from autotune.errors import AutotuneError
-from autotune.prediction.files import model_from_text
-from autotune.prediction.scaling import described
+from autotune.prediction.model_file import model_from_text
+from autotune.prediction.scorer import described
 from autotune.publish.formats.mca_conf import UserConf
 from autotune.publish.header import read_header
-from autotune.rules import Rule
 from autotune.space import Setting
+from autotune.space.definition import parse as parse_version
 from autotune.space.definition import read_definition
 from autotune.space.expression import parse as parse_expression
-from autotune.space.levels import parse_levels
+from autotune.space.parameter import parse_levels, read_template
 from autotune.space.resolve import resolve
-from autotune.space.version import parse as parse_version
-from autotune.space.words import read_template
-from autotune.study.duration import parse_duration
-from autotune.study.figures import figures
 from autotune.study.launcher_line import parse as parse_line
-from autotune.testing.format_samples import text_of
-from runner.complaint import LONGEST, complaint, telling_lines
-from runner.cpuset import parse_cpus
+from autotune.study.metric import figures
+from autotune.testing.format import text_of
+from autotune.wording import parse_duration
+from runner.cpus import parse_cpus
 from runner.errors import RunnerError
+from runner.failure_message import LONGEST, complaint, telling_lines
+from runner.mate.config import read_rank_map
 from runner.mate.graph import parse_dependency
-from runner.mate.options import read_rank_map
 from runner.mate.translate import translate
 from runner.mate.translate.pragmas import read as read_pragma
 from runner.micro.sizes import sizes
-from runner.mpi.ompi_info import parse as parse_ompi_info
 from runner.mpi.openmpi import parse_shown
-from runner.mpi.openmpi_files import read_parameter_file
+from runner.mpi.openmpi_parameters import parse as parse_ompi_info
+from runner.mpi.openmpi_parameters import read_parameter_file
 from runner.outcome import metric_of
-from runner.supervise._lines import LineScanner
+from runner.supervise.output import LineScanner
 from runner.trace.counts import parse as parse_counts
 from runner.trace.document import load_features
 from runner.types import LaunchSpec

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from autotune.kept import content_id
+from autotune.artifacts import content_id
 from tests.fuzz import outside
 from tests.fuzz.parsers import CARD, CLASSWIDE, OUTPUT, PARSERS
 

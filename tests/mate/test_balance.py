@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.mate.balance import balanced, consecutive, imbalance, shuffled
+from runner.mate.config import RankMap
 from runner.mate.errors import ConfigError
-from runner.mate.rankmap import RankMap
 
 C = [5, 1, 2, 6, 2, 2, 4, 1, 3, 3, 7, 4]
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from runner import mate
 from runner.mate import affinity
-from runner.mate.rankmap import RankMap
-from runner.mate.tags import TagCodec
+from runner.mate.config import RankMap
+from runner.mate.messages import TagCodec
 
 
 @given(st.integers(15, 31), st.integers(1, 256), st.data())

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner import mate
-from runner.mate import steps
+from runner.mate import task
 from tests.mate.graphs import STENCIL, DelayedTransport, chain, graph_of
 
 FREE = {"D": ["C"], "E": ["C"], "C": []}
@@ -229,8 +229,8 @@ def test_the_checker_finds_what_the_rule_read_literally_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The step rule as printed is one iteration too permissive."""
-    right = steps.link
-    monkeypatch.setattr(steps, "link", lambda node, source, delay: right(node, source, delay + 1))
+    right = task.link
+    monkeypatch.setattr(task, "link", lambda node, source, delay: right(node, source, delay + 1))
     graph = graph_of(STENCIL, lambda name, ctx, i: None)
 
     async def main(ctx: mate.Context) -> None:

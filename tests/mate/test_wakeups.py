@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from runner import mate
-from runner.mate.scheduler import Scheduler
-from runner.mate.sleepers import Sleeper
+from runner.mate.scheduler import Scheduler, Sleeper
 from runner.mate.task import Request, Task
 from runner.mate.transport import Transport
 from runner.mate.transport_mpi import MpiTransport

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from autotune.config.app import App, load_app
+from autotune.config.app import App, fill, load_app
 from autotune.config.find import listing
-from autotune.config.place import fill
 from autotune.errors import UsageError
 from runner.apps.common_errors import AppUsageError
 from runner.micro.brought import main

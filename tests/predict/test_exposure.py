@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.prediction import Example, TrainingSet, evaluate, train
-from autotune.prediction.exposed import Exposed
-from autotune.prediction.exposure import Exposure
-from autotune.prediction.scaling import NODES, described
+from autotune.prediction.exposure import Exposed, Exposure
+from autotune.prediction.scorer import NODES, described
 from autotune.space import DEFAULT, Setting
 from runner.trace import FEATURES, Features
 from tests.predict.family import traced

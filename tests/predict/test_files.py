@@ -23,7 +23,7 @@ from autotune.prediction import (
     train,
     usable,
 )
-from autotune.prediction.scaling import described
+from autotune.prediction.scorer import described
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from tests.predict.family import BIND, EAGER, LIMIT, SETTINGS, family, traced
 

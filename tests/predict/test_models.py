@@ -19,10 +19,9 @@ from autotune.prediction import (
     ranking,
     train,
 )
-from autotune.prediction.kinds import find
-from autotune.prediction.predictor import SURE, Checks
-from autotune.prediction.scaling import described
-from autotune.prediction.score import judge, judge_random
+from autotune.prediction.evaluation import judge, judge_random
+from autotune.prediction.predictor import SURE, Checks, find
+from autotune.prediction.scorer import described
 from autotune.prediction.training import by_program, check
 from autotune.prediction.values import ValueCode
 from autotune.space import DEFAULT, Setting

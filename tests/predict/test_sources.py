@@ -8,7 +8,7 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.prediction import training_set
-from autotune.prediction.classwide import class_wide
+from autotune.prediction.evaluation import class_wide
 from tests.predict.family import LIMIT, SETTINGS, SIZES
 from tests.predict.recorded import FINGERPRINT, record
 

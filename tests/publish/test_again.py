@@ -10,7 +10,7 @@ import pytest
 
 from autotune.cli import main
 from autotune.publish.formats import find
-from autotune.testing.format_samples import evidence
+from autotune.testing.format import evidence
 from runner.mpi.library import Library
 from tests.publish.test_trust import EAGER, forged
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autotune.publish.claim import PAIRS, Claim
-from autotune.publish.recheck import claim_of
+from autotune.publish.recheck import PAIRS, Claim, claim_of
 from autotune.stats import Decision, looks_up_to
-from autotune.testing.format_samples import evidence
+from autotune.testing.format import evidence
 from benchmarks.published_simulation import allowed, look_again, refuses_twice_the_rate
 from benchmarks.study_simulation import NOISES
 

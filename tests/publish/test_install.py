@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import UsageError, WorkError
-from autotune.publish.block import seal
 from autotune.publish.formats import find
+from autotune.publish.header import seal
 from autotune.publish.install import Text, install, put, read_text
 from autotune.publish.plan import plan
-from autotune.publish.publishing import diff
+from autotune.publish.publication import diff
 from autotune.publish.source import Proposal
 from autotune.publish.undo import remove
-from autotune.testing.format_samples import CLUSTER, content_of, evidence, library_of
+from autotune.testing.format import CLUSTER, content_of, evidence, library_of
 
 OWN = "# the site's own\nbtl_tcp_links = 2\n"
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from autotune.cli import main
+from autotune.collective_rules import Rule
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.publish.content import Content
@@ -24,23 +25,17 @@ from autotune.publish.formats import Format, find
 from autotune.publish.formats.base import Loading
 from autotune.publish.formats.mpich import FILE, changed
 from autotune.publish.probe import Prober
-from autotune.publish.publishing import publish
+from autotune.publish.publication import publish
 from autotune.publish.tune_file import NotObeyed
 from autotune.publish.verify import look
-from autotune.rules import Rule
 from autotune.store import MpiInfo
-from autotune.testing.format_samples import planned
+from autotune.testing.format import planned
 from runner.errors import RunnerError
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.discover import find as find_mpi
 from runner.mpi.library import Library
-from runner.mpi.mpich_library import (
-    builtin_tree,
-    python_variables,
-    shared_library,
-    values_in_force,
-)
+from runner.mpi.mpich import builtin_tree, python_variables, shared_library, values_in_force
 from runner.types import LaunchSpec
 from tests.publish.conftest import MakeStudy
 from tests.publish.test_trust import forged

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from autotune.cli import main
+from autotune.collective_rules import Rule
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.publish.content import Content
 from autotune.publish.formats import Format, find, usual
 from autotune.publish.probe import Prober
 from autotune.publish.tune_file import NotObeyed
-from autotune.rules import Rule
 from runner.launch import Runner
 from runner.mpi.library import Library
 from runner.types import LaunchSpec, RunRecord

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autotune.collective_rules import IDS, Rule, canary_rules, check_rules, rules_of
 from autotune.errors import UsageError
 from autotune.publish.content import Content, without_rules
 from autotune.publish.formats import find
-from autotune.rules import IDS, Rule, canary_rules, check_rules, rules_of
 from tests.space.libraries import NEW
 
 RULES = st.lists(

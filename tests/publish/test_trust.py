@@ -17,20 +17,19 @@ from pathlib import Path
 import pytest
 
 from autotune.anova.result import RESULTS, ClasswideResult
-from autotune.api.export import source_of
+from autotune.api.datasets import source_of
 from autotune.api.predict import traced_on
+from autotune.artifacts import content_id
 from autotune.cli import main
 from autotune.config.cluster import load_cluster
 from autotune.datasets import load
 from autotune.errors import AutotuneError, UsageError, WorkError
-from autotune.kept import content_id
-from autotune.prediction.reading import settings as model_settings
+from autotune.prediction.parsing import settings as model_settings
 from autotune.publish import formats
-from autotune.publish.block import CLOSE, seal
-from autotune.publish.content import Content, Evidence
+from autotune.publish.content import TABLES, Content, Evidence
 from autotune.publish.formats import Format, find
 from autotune.publish.formats.scripts import Script
-from autotune.publish.header import Header, commented
+from autotune.publish.header import CLOSE, Header, commented, seal
 from autotune.publish.install import Text, put, read_text
 from autotune.publish.plan import compose, series
 from autotune.publish.probe import Prober
@@ -38,13 +37,12 @@ from autotune.publish.programs import Again, NotRun, program_of
 from autotune.publish.source import read_source
 from autotune.publish.trust import Trust
 from autotune.publish.verify import cluster_of, look
-from autotune.publish.words import TABLES
 from autotune.space import Parameter, Setting, Space
 from autotune.space.trust import check_values, known_names, runs_programs
 from autotune.store import Store
-from autotune.study.book import StoreBook
-from autotune.study.settings import read_settings
-from autotune.testing.format_samples import evidence
+from autotune.study.setting_syntax import read_settings
+from autotune.study.trial_store import StoreBook
+from autotune.testing.format import evidence
 from runner.mpi.library import Library
 from tests.predict.family import traced
 from tests.publish.conftest import MakeStudy

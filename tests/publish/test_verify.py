@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 
 from autotune.cli.verify_published import _print_checks
+from autotune.collective_rules import Rule
 from autotune.config.cluster import load_cluster
-from autotune.publish.claim import Status
 from autotune.publish.content import Content
 from autotune.publish.formats import find
 from autotune.publish.header import read_header
 from autotune.publish.install import put
 from autotune.publish.probe import Prober
-from autotune.publish.recheck import Recheck
+from autotune.publish.recheck import Recheck, Status
 from autotune.publish.verify import FileState, look, publications
-from autotune.rules import Rule
-from autotune.testing.format_samples import evidence, planned, text_of
+from autotune.testing.format import evidence, planned, text_of
 from tests.publish.test_install import publish
 from tests.space.libraries import NEW, OLD
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import UsageError
-from autotune.publish.words import (
+from autotune.publish.content import (
     check_groups,
     check_path,
     check_value,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 from autotune.anova.result import ClasswideResult, ProgramEvidence
-from autotune.collectives.prove import SizeEvidence
+from autotune.collective_rules import Rule
+from autotune.collectives.proof import SizeEvidence
 from autotune.collectives.result import CollectiveResult, Part
 from autotune.report.cluster import classwide_section, collectives_section
 from autotune.report.page import Page, render
-from autotune.rules import Rule
 from autotune.space import Setting
 
 

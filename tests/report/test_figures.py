@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from autotune.report.figures import Mark, bars, boxes, curve, dots, steps
-from autotune.report.heat import heat_map
+from autotune.report.figures import Mark, bars, boxes, curve, dots, heat_map, steps
 
 SVG = "{http://www.w3.org/2000/svg}"
 MARKS = [

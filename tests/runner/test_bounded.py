@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.bounded import open_regular, read_bytes, read_text
 from runner.errors import RunnerError
+from runner.files import open_regular, read_bytes, read_private, read_text, refuse_others
 from runner.lockfile import holders_text
-from runner.private import read_private, refuse_others
-from runner.testbed import build, model, state
+from runner.testbed import delay_line, model, state
 
 
 def test_what_fits_is_read(tmp_path: Path) -> None:
@@ -128,7 +127,7 @@ def test_a_compiled_program_that_others_may_write_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    place = build.program()
+    place = delay_line.program()
     place.chmod(0o777)
     with pytest.raises(RunnerError, match="other users may write it"):
-        build.program()
+        delay_line.program()

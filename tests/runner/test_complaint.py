@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runner.complaint import LONGEST, complaint, telling_lines
+from runner.failure_message import LONGEST, complaint, telling_lines
 
 ROWS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "data" / "complaints.json").read_text()

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from runner.confinement import Confinement
+from runner.cpus import Confinement
 from runner.errors import RunnerError
 
 SHOW = ("sh", "-c", "grep Cpus_allowed_list /proc/self/status")

@@ -14,17 +14,16 @@ import pytest
 
 import runner
 from runner import lock
-from runner.cpulock import CpuLockFile, cpus_held
-from runner.cpuset import parse_cpus
+from runner.cpus import parse_cpus
 from runner.errors import RunnerError
-from runner.lock import MachineLock, inherited
+from runner.lock import CpuLockFile, MachineLock, cpus_held, inherited
 from runner.lockfile import Mode, holders
 from tests.runner.supervising import eventually
 
 ROOT = Path(str(runner.__file__)).parents[1]
 HOLD = """
 import sys
-from runner.cpuset import parse_cpus
+from runner.cpus import parse_cpus
 from runner.lock import MachineLock
 cpus = parse_cpus(sys.argv[2]) if sys.argv[2] else None
 say = lambda word: print(word, flush=True)

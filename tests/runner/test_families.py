@@ -13,7 +13,7 @@ import pytest
 from runner import scheduler
 from runner.errors import RunnerError, RunnerUsageError
 from runner.launch import Runner
-from runner.mpi import discover, families
+from runner.mpi import discover
 from runner.mpi.library import Library
 from runner.scheduler import Allocation, allocation
 from tests.cli.conftest import HELLO, Cli, cli
@@ -59,7 +59,7 @@ Install = Callable[[str, str, str], None]
 @pytest.fixture
 def install(package: Install) -> Iterator[Install]:
     """Install a package of one module with one entry point, for this test."""
-    kept = (families.families, scheduler._kinds, discover.find)
+    kept = (discover.families, scheduler._kinds, discover.find)
 
     def forget() -> None:
         for cached in kept:

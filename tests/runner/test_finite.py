@@ -6,7 +6,7 @@ import json
 import math
 
 from autotune.stats import known_gain
-from runner.finite import all_finite, finite
+from runner.types import all_finite, finite
 
 
 def test_what_is_no_number_becomes_none() -> None:

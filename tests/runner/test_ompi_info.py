@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runner.errors import RunnerError
 from runner.mpi.library import ParamInfo
-from runner.mpi.ompi_info import parse, read_parameters
+from runner.mpi.openmpi_parameters import parse, read_parameters
 
 DATA = Path(__file__).parent / "data"
 OLD = (DATA / "ompi_info_4.1.8.txt").read_text()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.cpuset import cpus_of
+from runner.cpus import cpus_of
 from runner.mpi.library import Library, ParamInfo
 from runner.mpi.openmpi import SHOW_FILE, OpenMPI, parse_shown
 from runner.placement import read_back_cpus, read_back_placement

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.supervise import Supervisor, SupervisorLost, strays
+from runner.supervise import Supervisor, SupervisorLost, process_tree
 from tests.runner.supervising import MARK, eventually, marked, request, stubborn
 
 # Prints the supervisor's process id, then runs the stubborn program again and again.
@@ -84,7 +84,7 @@ def test_supervisor_killed_between_runs() -> None:
         assert supervisor.run(request("true")).exit_code == 0
         assert supervisor.pid is not None
         os.kill(supervisor.pid, signal.SIGKILL)
-        assert eventually(lambda: not strays._procfs.is_alive(supervisor.pid or 0))
+        assert eventually(lambda: not process_tree.is_alive(supervisor.pid or 0))
         assert supervisor.run(request("true")).exit_code == 0
 
 
@@ -115,10 +115,10 @@ def test_both_killed_is_put_right_by_the_next_tuner(tmp_path: Path) -> None:
     for pid in (server, one.pid):
         os.kill(pid, signal.SIGKILL)
     one.wait()
-    assert eventually(lambda: not strays._procfs.is_alive(server))
+    assert eventually(lambda: not process_tree.is_alive(server))
     # The launcher got SIGTERM when the supervisor died; what ignores or missed it stays.
     assert marked("both")
-    assert strays.end(strays.abandoned, 0.1) == set()
+    assert process_tree.end(process_tree.abandoned, 0.1) == set()
     assert marked("both") == []
 
 

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 
 from runner.guard import read_proc
 from runner.supervise import PatternMatch, Supervisor
-from runner.supervise._capture import Capture, Tail
-from runner.supervise._lines import LineScanner
-from runner.supervise._literal import required_literal
+from runner.supervise.output import Capture, LineScanner, Tail, required_literal
 from tests.runner.supervising import script
 
 TIME = r"Time in seconds\s*=\s*([0-9.]+)"

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.mpi.library import ParamInfo
-from runner.mpi.values import normalise, same_value
+from runner.mpi.library import ParamInfo, normalise, same_value
 
 ENUM = ParamInfo("coll_tuned_bcast_algorithm", "int", "ignore", enum={0: "ignore", 2: "chain"})
 FLAG = ParamInfo("mpi_yield_when_idle", "bool", "false", enum={0: "false", 1: "true"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.mpi.library import Library
-from runner.mpi.ompi_info import parse
+from runner.mpi.openmpi_parameters import parse
 
 _DATA = Path(__file__).parents[1] / "runner" / "data"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from autotune.errors import UsageError
 from autotune.space import Setting, Space, join, load_space
-from autotune.space.levels import divisors
+from autotune.space.parameter import divisors
 
 TILES = """
 [derived]

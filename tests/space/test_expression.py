@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from autotune.space import ExpressionError, Value, parse_expression
-from autotune.space.nodes import renamed
+from autotune.space.expression import renamed
 
 NUMBERS = {"a": 0, "b": 3, "c": 7, "d": -2}
 WORDS = {"policy": "core", "other": "none"}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import UsageError
-from autotune.space.levels import parse_levels
+from autotune.space.parameter import parse_levels
 
 
 @pytest.mark.parametrize(

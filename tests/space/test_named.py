@@ -6,7 +6,7 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space
-from autotune.space.named import admitted, plain_names
+from autotune.space.extra_parameters import admitted, plain_names
 from runner.mpi.library import Library, ParamInfo
 
 PARAMS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autotune.errors import UsageError
-from autotune.space.version import matches
+from autotune.space.definition import matches
 from runner.mpi.library import Library
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from autotune.errors import WorkError
 from autotune.stats import compare
-from autotune.stats.compare import verdict
-from autotune.stats.simulate import MODELS, Simulated, simulate
+from autotune.stats.comparison import verdict
+from autotune.stats.simulation import MODELS, Simulated, simulate
 
 pairs = st.lists(st.tuples(st.floats(0.1, 100), st.floats(0.1, 100)), min_size=6, max_size=25)
 methods = pytest.mark.parametrize("method", ["sign", "wilcoxon"])

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from autotune.errors import UsageError
 from autotune.stats import LOOKS, Decision, Plan, drifted, settle, winner
-from autotune.stats.compare import judge
-from autotune.stats.pairs import log_ratios
-from autotune.stats.simulate import simulate
+from autotune.stats.comparison import judge
+from autotune.stats.log_ratios import log_ratios
+from autotune.stats.simulation import simulate
 
 
 def run(plan: Plan, default, candidate) -> Decision:

@@ -13,12 +13,10 @@ from sqlalchemy import Connection, inspect, text
 
 from autotune.errors import UsageError, WorkError
 from autotune.store import Store
-from autotune.store.database import Database
-from autotune.store.dialect import Dialect, Postgresql, Sqlite
+from autotune.store.database import Database, Dialect, Postgresql, Sqlite
 from autotune.store.location import locate
 from autotune.store.migrate import CURRENT, Schema, prepare
-from autotune.store.schema import SCHEMA_VERSION, metadata
-from autotune.store.views import VIEWS
+from autotune.store.schema import SCHEMA_VERSION, VIEWS, metadata
 from runner.types import ReadBack
 from tests.contract.store_samples import key, ok
 from tests.servers import missing_for_postgres, new_schema, postgres_server

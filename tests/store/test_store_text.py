@@ -9,7 +9,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.store.owner import Process
+from autotune.store.model import Process
 from autotune.store.text import clean, dump, load
 
 

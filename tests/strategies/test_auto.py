@@ -10,10 +10,9 @@ import pytest
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import SCATTER, Observation, create
 from autotune.strategies._additive import Additive, Belief, Kernel
+from autotune.strategies._candidates import Pool
 from autotune.strategies._codec import Codec
-from autotune.strategies._pool import Pool
-from autotune.testing.landscapes import drive, fine
-from autotune.testing.spaces import MANY, SMALL
+from autotune.testing.landscapes import MANY, SMALL, drive, fine
 
 SPACE = Space(
     "six", tuple(Parameter(f"p{i}", tuple(f"w{k}" for k in range(1, 4))) for i in range(4))

@@ -13,12 +13,10 @@ import pytest
 from autotune.space import Setting
 from autotune.strategies import GASampler, Observation, create, resolve_options
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._ga_options import plan
-from autotune.strategies._optuna import distributions
-from autotune.strategies._population import Population
+from autotune.strategies._genetic import Population, plan
 from autotune.strategies.options import OptionValue
-from autotune.testing.landscapes import drive, fine, keys
-from autotune.testing.spaces import MANY
+from autotune.strategies.optuna_samplers import distributions
+from autotune.testing.landscapes import MANY, drive, fine, keys
 from benchmarks.search_synthetic import additive, mpi, search
 
 LAND = mpi(3)

@@ -11,15 +11,13 @@ import pytest
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import create, resolve_options
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._ga_options import plan
-from autotune.strategies._genes import Genes
-from autotune.strategies._population import Population
+from autotune.strategies._genetic import Genes, Population, plan
 from autotune.strategies.options import OptionValue
-from autotune.study.ledger import SEARCH
-from autotune.study.plan import SearchPlan
+from autotune.study.budget import SearchPlan
+from autotune.study.run_history import SEARCH
 from autotune.study.search import Search
-from autotune.study.simulated import MemoryBook, SimulatedBench
-from autotune.testing.spaces import MANY, RULED, SMALL
+from autotune.study.simulation import MemoryBook, SimulatedBench
+from autotune.testing.landscapes import MANY, RULED, SMALL
 from benchmarks.search_synthetic import mpi
 from tests.strategies.test_ga import grow, noise
 

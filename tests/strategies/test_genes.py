@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from autotune.space import Parameter, Space
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._genes import Genes, Rates
-from autotune.testing.spaces import FORCED, MANY
+from autotune.strategies._genetic import Genes, Rates
+from autotune.testing.landscapes import FORCED, MANY
 
 CODEC = Codec(MANY)
 GENES = Genes(CODEC)

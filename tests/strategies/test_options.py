@@ -6,7 +6,7 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.strategies import create, describe, find, names, resolve_options
-from autotune.testing.spaces import SMALL
+from autotune.testing.landscapes import SMALL
 
 
 def test_defaults_then_preset_then_given_texts() -> None:

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from autotune.space import Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
 from autotune.strategies import Strategy, create
-from autotune.strategies import _order as order
+from autotune.strategies import _candidates as order
 from autotune.strategies._codec import Codec
-from autotune.testing.landscapes import drive, fine, keys
-from autotune.testing.spaces import MANY, RULED
+from autotune.testing.landscapes import MANY, RULED, drive, fine, keys
 
 HUGE = Space("huge", tuple(Parameter(f"p{i}", tuple(range(9))) for i in range(30)))
 

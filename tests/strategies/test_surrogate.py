@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from autotune.strategies import _surrogate as model
 from autotune.strategies._codec import Codec
-from autotune.testing.spaces import MANY
+from autotune.testing.landscapes import MANY
 
 CODEC = Codec(MANY)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from autotune.space import Parameter, Setting, Space
-from autotune.study.simulated import SimulatedBench
+from autotune.study.simulation import SimulatedBench
 
 
 class ListStrategy:

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from autotune.space import DEFAULT, Setting, Space
-from autotune.study.budget import BudgetTooSmall
-from autotune.study.ledger import Ledger
-from autotune.study.plan import SearchPlan
-from autotune.study.procedure import carry_out
+from autotune.study.budget import BudgetTooSmall, SearchPlan
+from autotune.study.pipeline import carry_out
 from autotune.study.recommendation import Answer
 from autotune.study.result import judge_status
-from autotune.study.simulated import MemoryBook, SimulatedBench
+from autotune.study.run_history import Ledger
+from autotune.study.simulation import MemoryBook, SimulatedBench
 from tests.study.conftest import ListStrategy, bench
 
 MANY = [

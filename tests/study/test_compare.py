@@ -7,10 +7,9 @@ from typing import Any
 
 from autotune.space import Setting
 from autotune.stats import Plan
-from autotune.study.blocks import Blocks
 from autotune.study.budget import Budget
-from autotune.study.compare import outcome_of
-from autotune.study.confirm import confirm_blocks
+from autotune.study.comparison import outcome_of
+from autotune.study.confirmation import Blocks, confirm_blocks
 from tests.study.conftest import bench
 
 FASTER = Setting({"eager": 8})

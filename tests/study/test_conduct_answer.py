@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from autotune.space import DEFAULT
-from autotune.study.conduct import answer_of
-from autotune.study.plan import SearchPlan
+from autotune.study.budget import SearchPlan
+from autotune.study.pipeline import answer_of
 from autotune.study.result import Result
 from autotune.study.search import BUDGET_SPENT, NOTHING_LEFT
 

@@ -7,11 +7,10 @@ import pytest
 
 from autotune.space import DEFAULT, Setting
 from autotune.stats import Plan
-from autotune.study.blocks import Blocks
 from autotune.study.budget import Budget
-from autotune.study.confirm import Confirmation, confirm_blocks
-from autotune.study.simulated import SimulatedBench
-from autotune.study.warnings import proof_warnings
+from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
+from autotune.study.result import proof_warnings
+from autotune.study.simulation import SimulatedBench
 from tests.study.conftest import bench
 
 FAST = Setting({"eager": 8})

@@ -6,7 +6,7 @@ import pytest
 
 from autotune.space import Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
-from autotune.study.elimination import Elimination, groups
+from autotune.study.ablation import Elimination, groups
 
 CONDITION = parse_expression("algorithm == 2")
 SPACE = Space(

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from autotune.study.figures import figures
+from autotune.study.metric import figures
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,8 @@ from autotune.config.app import App, Input, load_app, require_tunable
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
-from autotune.study.identity import study_key
-from autotune.study.resources import layout, require_room
-from autotune.study.target import Target
-from autotune.study.target_request import TargetRequest
+from autotune.study.study_key import study_key
+from autotune.study.target import Target, TargetRequest, layout, require_room
 from runner.apps.jacobi3d.inputs import INPUTS
 from runner.launch import Runner
 from runner.machine import describe

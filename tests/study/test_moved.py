@@ -10,7 +10,7 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.store import MachineInfo, Store
-from autotune.study.moved import MOVED, belong, follow
+from autotune.study.study_key import MOVED, belong, follow
 from tests.contract.store_samples import MPI, key
 
 NODE = MachineInfo(64, "Another CPU", 256 * 2**30, "6.1.0", "node7")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from autotune.errors import UsageError
-from autotune.study.origin import Origin, origin_of
+from autotune.study.provenance import Origin, origin_of
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from autotune.space import Setting
-from autotune.study.ledger import CONFIRM, DEFAULT_PHASE, SEARCH, Entry, Ledger
-from autotune.study.race import evidence
-from autotune.study.trial import Trial
+from autotune.study.run_history import CONFIRM, DEFAULT_PHASE, SEARCH, Entry, Ledger
+from autotune.study.selection import evidence
+from autotune.study.trial_store import Trial
 from runner.types import RunRecord
 
 ONE = Setting({"a": 1})

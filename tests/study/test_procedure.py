@@ -9,11 +9,11 @@ import pytest
 
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Parameter, Setting, Space
-from autotune.study.plan import SearchPlan
-from autotune.study.procedure import carry_out
+from autotune.study.budget import SearchPlan
+from autotune.study.pipeline import carry_out
 from autotune.study.recommendation import Answer
 from autotune.study.result import judge_status
-from autotune.study.simulated import MemoryBook, SimulatedBench
+from autotune.study.simulation import MemoryBook, SimulatedBench
 from runner.types import RunRecord
 from tests.study.conftest import ListStrategy, bench, parameter
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from autotune.study import imports
-from autotune.study.programs import former_hash, program_hash
+from autotune.study import program_identity
+from autotune.study.program_identity import former_hash, program_hash
 from tests.cli.conftest import Cli, cli
 from tests.mpis import built, library_named
 
@@ -33,9 +33,11 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the runner's sources, which programs are then made of."""
     place = tmp_path / "copy"
     shutil.copytree(
-        imports.RUNNER / "runner", place / "runner", ignore=shutil.ignore_patterns("__pycache__")
+        program_identity.RUNNER / "runner",
+        place / "runner",
+        ignore=shutil.ignore_patterns("__pycache__"),
     )
-    monkeypatch.setattr(imports, "RUNNER", place)
+    monkeypatch.setattr(program_identity, "RUNNER", place)
     monkeypatch.chdir(tmp_path)
     return place
 
@@ -114,8 +116,8 @@ def test_relative_imports_and_packages_are_followed(work: Path) -> None:
     (package / "parts" / "face.py").write_text("area = 1\n")
     (work / "go.py").write_text("import solver.parts.cell as c\n")
     argv = (sys.executable, "go.py")
-    [entry] = imports.entries(argv, work)
-    assert set(imports.sources(entry)) == {
+    [entry] = program_identity.entries(argv, work)
+    assert set(program_identity.sources(entry)) == {
         "go.py",
         *("solver/__init__.py", "solver/setup.py", "solver/parts/__init__.py"),
         *("solver/parts/cell.py", "solver/parts/face.py"),
@@ -188,7 +190,7 @@ def search(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str
         with monkeypatch.context() as patch:
             if former:
                 patch.setattr(
-                    "autotune.study.identity.program_hash", lambda argv, cwd: former_hash(argv)
+                    "autotune.study.study_key.program_hash", lambda argv, cwd: former_hash(argv)
                 )
             done = cli(
                 *("search", "--no-guard", "--store", "r.db", "--strategy", "random", "--ranks"),
@@ -259,23 +261,23 @@ def test_a_shipped_program_goes_on_while_its_runtime_is_as_it_was(
     copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The list names what programs import; a source that is edited is no longer the one listed."""
-    from autotune.study import former_programs
-    from autotune.study.programs import code_hash, uncovered
+    from autotune.study import study_key
+    from autotune.study.program_identity import code_hash, uncovered
 
     argv = module("runner.apps.jacobi3d")
     missed = uncovered(argv)
     assert "runner/mate/scheduler.py" in missed
-    listed = {name: code_hash(path)[: former_programs.DIGITS] for name, path in missed.items()}
+    listed = {name: code_hash(path)[: study_key.DIGITS] for name, path in missed.items()}
     # The former hash looked beside the installed module, not beside the copy.
     beside = {name for name in missed if name.startswith("runner/apps/jacobi3d/")}
-    assert set(missed) - beside <= set(former_programs._sources())
-    monkeypatch.setattr(former_programs, "_sources", lambda: listed)
+    assert set(missed) - beside <= set(study_key._sources())
+    monkeypatch.setattr(study_key, "_sources", lambda: listed)
     target = dataclasses.make_dataclass("Target", [("program", object), ("cwd", object)])(argv, ".")
-    assert former_programs._changed(target) == []
+    assert study_key._changed(target) == []
     edit(missed["runner/mate/scheduler.py"], more_words)
-    assert former_programs._changed(target) == []
+    assert study_key._changed(target) == []
     edit(missed["runner/mate/scheduler.py"], more_code)
-    assert former_programs._changed(target) == ["runner/mate/scheduler.py"]
+    assert study_key._changed(target) == ["runner/mate/scheduler.py"]
 
 
 def test_a_program_in_a_word_is_no_file() -> None:

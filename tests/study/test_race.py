@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from autotune.space import DEFAULT, Setting, Space
-from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.ledger import Entry, Ledger
-from autotune.study.plan import SearchPlan
-from autotune.study.procedure import carry_out
-from autotune.study.race import Evidence, evidence
+from autotune.study.budget import Budget, BudgetSpent, SearchPlan
+from autotune.study.pipeline import carry_out
 from autotune.study.recommendation import Answer
+from autotune.study.run_history import Entry, Ledger
 from autotune.study.search import BUDGET_SPENT
-from autotune.study.simulated import MemoryBook, SimulatedBench
-from autotune.study.trial import Trial
+from autotune.study.selection import Evidence, evidence
+from autotune.study.simulation import MemoryBook, SimulatedBench
+from autotune.study.trial_store import Trial
 from runner.types import RunRecord
 from tests.study.conftest import ListStrategy, bench, parameter
 

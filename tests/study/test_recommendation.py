@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 
 from autotune.space import Setting, Space
-from autotune.study.blocks import Blocks
-from autotune.study.budget import Budget
-from autotune.study.confirm import confirm_blocks
-from autotune.study.ledger import CONFIRM, DEFAULT_KEY, Ledger
-from autotune.study.plan import SearchPlan
-from autotune.study.procedure import carry_out
+from autotune.study.budget import Budget, SearchPlan
+from autotune.study.confirmation import Blocks, confirm_blocks
+from autotune.study.pipeline import carry_out
 from autotune.study.recommendation import FRESH_BLOCKS, Recommendation, Recommender, slow_of
-from autotune.study.result import slow_row
+from autotune.study.result import slow_row, slow_words
 from autotune.study.rounds import Rounds
+from autotune.study.run_history import CONFIRM, DEFAULT_KEY, Ledger
 from autotune.study.search import Search
-from autotune.study.simulated import MemoryBook, SimulatedBench
-from autotune.study.warnings import slow_words
+from autotune.study.simulation import MemoryBook, SimulatedBench
 from tests.study.conftest import ListStrategy, bench, parameter
 
 WHOLE = Setting({"eager": 8, "links": 3, "yield_": 1})

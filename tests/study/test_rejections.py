@@ -10,16 +10,14 @@ import numpy as np
 import pytest
 
 from autotune.space import DEFAULT, Setting, Space
-from autotune.study.bench import MachineBench, MachineBusy
-from autotune.study.budget import Budget, BudgetSpent
+from autotune.study.budget import Budget, BudgetSpent, SearchPlan
+from autotune.study.evaluator import MachineBench, MachineBusy
 from autotune.study.events import Event, Waiting
-from autotune.study.ledger import Entry, Ledger
-from autotune.study.plan import SearchPlan
-from autotune.study.procedure import carry_out
+from autotune.study.pipeline import carry_out
 from autotune.study.recommendation import disturbed
-from autotune.study.result import judge_status
-from autotune.study.simulated import MemoryBook, SimulatedBench
-from autotune.study.warnings import proof_warnings, rejection_rows
+from autotune.study.result import judge_status, proof_warnings, rejection_rows
+from autotune.study.run_history import Entry, Ledger
+from autotune.study.simulation import MemoryBook, SimulatedBench
 from runner.guard import Wait
 from runner.types import LaunchSpec, RunRecord
 from tests.study.conftest import ListStrategy, bench

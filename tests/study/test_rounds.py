@@ -11,13 +11,13 @@ import pytest
 from autotune.errors import WorkError
 from autotune.space import Setting, Space
 from autotune.stats import ErrorBudget
-from autotune.study.ledger import CONFIRM, Entry, Ledger
-from autotune.study.plan import SearchPlan
-from autotune.study.procedure import carry_out
+from autotune.study.budget import SearchPlan
+from autotune.study.pipeline import carry_out
 from autotune.study.recommendation import Answer
 from autotune.study.result import round_rows
 from autotune.study.rounds import Round, Rounds
-from autotune.study.simulated import MemoryBook, SimulatedBench
+from autotune.study.run_history import CONFIRM, Entry, Ledger
+from autotune.study.simulation import MemoryBook, SimulatedBench
 from runner.types import RunRecord
 from tests.study.conftest import ListStrategy, bench
 

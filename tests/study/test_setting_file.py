@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from autotune.collective_rules import Rule
 from autotune.errors import UsageError
 from autotune.publish import formats
 from autotune.publish.content import Content
 from autotune.publish.tune_file import tune_text
-from autotune.rules import Rule
 from autotune.space import Parameter, Setting, Space, load_space
-from autotune.study.setting_file import read_setting_file
-from autotune.study.settings import read_settings
+from autotune.study.setting_syntax import read_setting_file, read_settings
 from runner.mpi.library import Library, ParamInfo
 
 NAMES = ("btl_vader_eager_limit", "coll_tuned_bcast_algorithm", "pml")

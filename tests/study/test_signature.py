@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import UsageError
-from autotune.study.search_request import SearchRequest
-from autotune.study.signature import key_path, make_key, read_key
-from autotune.study.worker_request import (
+from autotune.study.request import (
     MOST_REQUESTS,
+    SearchRequest,
     WorkerRequest,
     added,
     requests_of,
     search_of_words,
 )
+from autotune.study.worker_trust import key_path, make_key, read_key
 
 
 def of_document(search: dict[str, object]) -> dict[str, object]:

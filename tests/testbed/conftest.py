@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runner import testbed as tb
-from runner.testbed.needs import missing
+from runner.testbed.model import missing
 
 _numbers = itertools.count()
 

@@ -14,7 +14,7 @@ import pytest
 
 from runner import testbed as tb
 from runner.errors import RunnerError
-from runner.testbed import model, shared, state
+from runner.testbed import delay_line, model, state
 from tests.testbed import traces
 
 NewName = Callable[[], str]
@@ -113,7 +113,7 @@ def test_nothing_arrives_before_its_time(new_name: NewName) -> None:
     assert seen.round_trip_low_s is not None
     assert seen.round_trip_low_s >= 2 * (late.latency_s - late.compensation_s)
     assert 0 <= late.compensation_s < late.latency_s
-    assert shared.read(Path(late.directory)).packets > 40
+    assert delay_line.read(Path(late.directory)).packets > 40
     assert seen.dropped == 0
 
 

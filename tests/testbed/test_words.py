@@ -21,7 +21,7 @@ from runner.errors import RunnerError
 from runner.lock import VARIABLE, MachineLock
 from runner.mpi.library import Library
 from runner.mpi.openmpi import SHOW_FILE, OpenMPI
-from runner.testbed import needs, state
+from runner.testbed import model, state
 from runner.testbed.setup import _cpus
 from runner.types import LaunchSpec
 
@@ -110,7 +110,7 @@ def test_without_root_one_clear_message() -> None:
     os.seteuid(65534)
     try:
         with pytest.raises(RunnerError, match=r"needs\n  - root"):
-            needs.require()
+            model.require()
     finally:
         os.seteuid(0)
 

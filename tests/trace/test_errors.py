@@ -14,8 +14,7 @@ import pytest
 from runner.mpi.library import Library
 from runner.trace import FEATURE_NAMES, load_features
 from runner.trace import build as building
-from runner.trace.build import NoCompiler, profiling_library
-from runner.trace.elf import statically_linked
+from runner.trace.build import NoCompiler, profiling_library, statically_linked
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.mpi

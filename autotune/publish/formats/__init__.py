@@ -11,16 +11,18 @@ import difflib
 from autotune.errors import UsageError
 from autotune.publish.content import Content
 from autotune.publish.formats.base import Canary, Format, Loading
-from autotune.publish.formats.mca_conf import SystemConf, UserConf
-from autotune.publish.formats.modules import Lmod, TclModule
+from autotune.publish.formats.mca_conf import (
+    PrteSystemConf,
+    PrteUserConf,
+    SystemConf,
+    Tune,
+    UserConf,
+)
 from autotune.publish.formats.mpich import MpichEnv, MpichJson
 from autotune.publish.formats.page import Page
-from autotune.publish.formats.prte_conf import PrteSystemConf, PrteUserConf
-from autotune.publish.formats.rules_json import RulesV3
-from autotune.publish.formats.rules_text import RulesV1, RulesV2
-from autotune.publish.formats.shell import Csh, Sh, Slurm
+from autotune.publish.formats.rules import RulesV1, RulesV2, RulesV3
+from autotune.publish.formats.scripts import Csh, Lmod, Sh, Slurm, TclModule
 from autotune.publish.formats.spack import Spack
-from autotune.publish.formats.tune import Tune
 from runner.extensions import added, extension
 from runner.mpi.library import Library
 

@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from autotune.publish.content import Content
-from autotune.publish.words import check_groups
-from runner.mpi.families import adapter
-from runner.mpi.library import Library
-from runner.mpi.policies import POLICIES
+from autotune.publish.content import Content, check_groups
+from runner.mpi.discover import adapter
+from runner.mpi.library import POLICIES, Library
 
 CANARY = "autotune-canary"
 """A value that no policy parameter takes: the job must not start."""

@@ -1,4 +1,9 @@
-"""``mca-params.conf`` of Open MPI, of a user or of the whole installation (field.md G1)."""
+"""``mca-params.conf`` of Open MPI, of a user or of the whole installation (field.md G1).
+
+``prte-mca-params.conf``: the only file in which Open MPI 5.x reads mapping and binding.
+
+A ``--tune`` file: ``--mca name value`` lines, the only form that 4.1 and 5.0 both read.
+"""
 
 from __future__ import annotations
 
@@ -74,3 +79,64 @@ class SystemConf(UserConf):
 
     def staged(self, text: str, place: Path, library: Library) -> Loading:
         return Loading({SYSTEM_VARIABLE: str(system_copy(place, self.file, text, library))})
+
+
+class PrteUserConf(UserConf):
+    """The user's file (``.prte``, with one r)."""
+
+    name = "prte-user"
+    summary = "mapping and binding of Open MPI 5 for one user ($HOME/.prte/mca-params.conf)"
+    relative = ".prte/mca-params.conf"
+    usual = 3
+    loads_rules = False
+
+    def unobeyed(self, library: Library) -> str | None:
+        if library.family == self.family and library.version_tuple < (5,):
+            return f"it is for Open MPI 5.0 and later; this library is {library.version}"
+        return super().unobeyed(library)
+
+    def part(self, content: Content, library: Library) -> Content:
+        return content.only("prte", "placement")
+
+    def body(self, content: Content, library: Library) -> str:
+        return assignments(dict(content.groups.get("prte", {})) | policies(content, library))
+
+
+class PrteSystemConf(PrteUserConf):
+    """The installation's file."""
+
+    name = "prte-system"
+    summary = "mapping and binding of Open MPI 5 for all (PREFIX/etc/prte-mca-params.conf)"
+    usual = 0
+    cluster_wide = True
+    file = "prte-mca-params.conf"
+
+    def default_path(self, cluster: str, library: Library) -> Path:
+        return SystemConf().default_path(cluster, library).with_name(self.file)
+
+    def staged(self, text: str, place: Path, library: Library) -> Loading:
+        return Loading({"PRTE_SYSCONFDIR": str(system_copy(place, self.file, text, library))})
+
+
+class Tune(Format):
+    """For one program or one class of jobs; 5.0's user file beats it."""
+
+    name = "tune"
+    summary = "a file for mpirun --tune FILE"
+    suffix = ".tune"
+    family = "openmpi"
+
+    def part(self, content: Content, library: Library) -> Content:
+        return content.only("mca")
+
+    def body(self, content: Content, library: Library) -> str:
+        values = content.groups.get("mca", {})
+        return "".join(f"--mca {name} {value}\n" for name, value in sorted(values.items()))
+
+    def staged(self, text: str, place: Path, library: Library) -> Loading:
+        path = place / "file.tune"
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        return self.live(path, library)
+
+    def live(self, path: Path, library: Library) -> Loading:
+        return Loading(options=("--tune", str(path.absolute())))

@@ -13,14 +13,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from autotune.collective_rules import Rule
 from autotune.errors import UsageError
 from autotune.publish.content import Content
 from autotune.publish.formats.base import Canary, Loading
-from autotune.publish.formats.rules_text import RulesV1
-from autotune.publish.formats.shell import Sh
-from autotune.rules import Rule
+from autotune.publish.formats.rules import RulesV1
+from autotune.publish.formats.scripts import Sh
 from runner.mpi.library import Library
-from runner.mpi.mpich_library import FAMILY, Tree, builtin_tree
+from runner.mpi.mpich import FAMILY, Tree, builtin_tree
 
 FILE = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
 _ALGORITHM = re.compile(r"MPIR_[A-Za-z0-9_]{1,100}")

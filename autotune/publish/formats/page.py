@@ -9,8 +9,7 @@ from pathlib import Path
 from autotune.errors import WorkError
 from autotune.publish.content import Content
 from autotune.publish.formats.base import Loading, variables
-from autotune.publish.formats.scripts import environment_after
-from autotune.publish.formats.shell import Sh
+from autotune.publish.formats.scripts import Sh, environment_after
 from runner.mpi.library import Library
 
 _LINES = re.compile(r'<pre id="settings">\n(.*?)</pre>', re.DOTALL)

@@ -1,4 +1,9 @@
-"""Formats that set environment variables: the file's own interpreter tells which it would set."""
+"""Formats that set environment variables: the file's own interpreter tells which it would set.
+
+Environment scripts: sh, csh, and a Slurm job's lines.
+
+Environment modules: Lmod (Lua) and Tcl (field.md G5).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ from autotune.publish.formats.base import (
     value_canaries,
     variables,
 )
-from runner.mpi.families import adapter
+from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 
 TIMEOUT_S = 20
@@ -96,3 +101,92 @@ def environment_after(words: list[str], base: dict[str, str], path: Path) -> dic
     pairs = (item.partition("=") for item in done.stdout.decode(errors="replace").split("\0"))
     own = {"PWD", "OLDPWD", "SHLVL", "_"}
     return {n: v for n, _, v in pairs if n and n not in own and base.get(n) != v}
+
+
+class Sh(Script):
+    """For Bourne shells."""
+
+    name = "sh"
+    summary = "environment script for sh, bash, zsh (. FILE)"
+    suffix = ".sh"
+    interpreters = ("sh",)
+
+    def line(self, name: str, value: str) -> str:
+        return f"export {name}='{value}'\n"
+
+    def command(self, interpreter: str, path: Path) -> list[str]:
+        return [interpreter, "-euc", '. "$1"; env -0', "sh", str(path)]
+
+
+class Csh(Script):
+    """For C shells."""
+
+    name = "csh"
+    summary = "environment script for csh and tcsh (source FILE)"
+    suffix = ".csh"
+    interpreters = ("tcsh", "csh")
+
+    def line(self, name: str, value: str) -> str:
+        return f"setenv {name} '{value}'\n"
+
+    def command(self, interpreter: str, path: Path) -> list[str]:
+        # Without -f a C shell reads the user's own file first.
+        return [interpreter, "-f", "-c", f"source '{path}' && env -0"]
+
+
+class Slurm(Sh):
+    """``srun`` hands the environment on, but reads no PRRTE file: variables are the way."""
+
+    name = "slurm"
+    summary = "lines for a Slurm job script, before srun or mpirun"
+    suffix = ".slurm.sh"
+
+
+_LUA = (
+    "local env = {}; function setenv(n, v) env[n] = v end; function help() end; "
+    "function whatis() end; dofile(arg[1]); "
+    'for n, v in pairs(env) do io.write(n, "=", v, "\\0") end'
+)
+_TCL = (
+    "proc setenv {n v} {set ::env($n) $v}; proc module-whatis {args} {}; "
+    "source [lindex $argv 0]; "
+    'foreach n [array names env] {puts -nonewline "$n=$env($n)\\0"}'
+)
+
+
+class Lmod(Script):
+    """A module file of Lmod."""
+
+    name = "lmod"
+    summary = "module file for Lmod (Lua)"
+    suffix = ".lua"
+    comment = ("-- ", "")
+    interpreters = ("lua", "lua5.4", "lua5.3", "lua5.1")
+
+    def line(self, name: str, value: str) -> str:
+        return f'setenv("{name}", "{value}")\n'
+
+    def command(self, interpreter: str, path: Path) -> list[str]:
+        return _driven(interpreter, _LUA, path)
+
+
+class TclModule(Script):
+    """A module file of Environment Modules, which Lmod reads too."""
+
+    name = "tcl"
+    summary = "module file for Environment Modules (Tcl)"
+    suffix = ".tcl"
+    prologue = "#%Module1.0\n"
+    interpreters = ("tclsh",)
+
+    def line(self, name: str, value: str) -> str:
+        return f"setenv {name} {{{value}}}\n"
+
+    def command(self, interpreter: str, path: Path) -> list[str]:
+        return _driven(interpreter, _TCL, path)
+
+
+def _driven(interpreter: str, driver: str, path: Path) -> list[str]:
+    """``driver`` comes through a pipe, so that no file of ours lies beside the module file."""
+    pipe = 'printf "%s\\n" "$2" | "$1" /dev/stdin "$3"'
+    return ["/bin/sh", "-c", pipe, "sh", interpreter, driver, str(path)]

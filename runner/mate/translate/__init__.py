@@ -19,8 +19,8 @@ from runner.mate.translate.checks import (
     check_main,
     check_module,
 )
-from runner.mate.translate.errors import TranslationError, positions
 from runner.mate.translate.find import Finder, waiting
+from runner.mate.translate.pragmas import TranslationError, positions
 from runner.mate.translate.rewrite import Rewriter, with_main
 
 __all__ = ["TranslationError", "translate"]

@@ -6,12 +6,10 @@ import libcst as cst
 import libcst.matchers as m
 from libcst.metadata import Assignment, GlobalScope, MetadataWrapper, ScopeProvider
 
-from runner.mate.translate.errors import Fail
 from runner.mate.translate.find import is_world
 from runner.mate.translate.graphs import check_graph, check_variable
-from runner.mate.translate.names import MPI, NOT_IN_MPI, ORDINARY
-from runner.mate.translate.pragmas import GraphPragma, directive, pragma_of
-from runner.mate.translate.scopes import dotted
+from runner.mate.translate.pragmas import Fail, GraphPragma, directive, pragma_of
+from runner.mate.translate.scopes import MPI, NOT_IN_MPI, ORDINARY, dotted
 
 MAIN_TEST = m.Comparison(
     m.Name("__name__"),

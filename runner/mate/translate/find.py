@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from runner.mate.translate.errors import Fail
-from runner.mate.translate.names import (
+from runner.mate.translate.pragmas import Fail, GraphPragma, directive
+from runner.mate.translate.scopes import (
     BLOCKING,
     CONTAINER_METHODS,
     OBJECTS,
     UNSUPPORTED,
     unsupported_words,
 )
-from runner.mate.translate.pragmas import GraphPragma, directive
 
 
 @dataclass

@@ -1,18 +1,21 @@
 """The directives: ``#pragma mate graph`` and ``#pragma mate region(NAME) depends(A, B*@)``.
 
 Grammar: Martin 2018, chapter 4, put together in section 4.2 of the digest.
+
+What cannot be translated, with its place.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
 
-from runner.mate.errors import GraphError
+from runner.mate.errors import GraphError, MateError
 from runner.mate.graph import parse_dependency
-from runner.mate.translate.errors import Fail
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
@@ -94,3 +97,28 @@ def pragma_of(comment: cst.Comment, fail: Fail) -> Pragma | None:
 def without_directive(node: Statement, number: int) -> Statement:
     lines = [line for i, line in enumerate(node.leading_lines) if i != number]
     return node.with_changes(leading_lines=lines)
+
+
+class TranslationError(MateError):
+    """``place`` is "file:line"; every problem of a file is one of these."""
+
+    exit_code = 2
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(f"{place}: {problem}")
+        self.place = place
+        self.problem = problem
+
+
+Fail = Callable[[cst.CSTNode, str], TranslationError]
+
+
+def positions(wrapper: MetadataWrapper, file: str) -> Fail:
+    """How an error at a node is made."""
+    places = wrapper.resolve(PositionProvider)
+
+    def fail(node: cst.CSTNode, problem: str) -> TranslationError:
+        place = places.get(node)
+        return TranslationError(f"{file}:{place.start.line}" if place else file, problem)
+
+    return fail

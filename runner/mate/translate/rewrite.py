@@ -7,13 +7,17 @@ from collections.abc import Sequence
 import libcst as cst
 
 from runner.mate.translate.checks import is_main
-from runner.mate.translate.errors import Fail
 from runner.mate.translate.find import Waiting, is_request, is_world
-from runner.mate.translate.graphs import GraphPart, read_graph
-from runner.mate.translate.names import ORDINARY
-from runner.mate.translate.pragmas import GraphPragma, Statement, directive, without_directive
-from runner.mate.translate.regions import ASYNC, BLANK, function_name, functions
-from runner.mate.translate.scopes import Names, dotted, names_in, parameters
+from runner.mate.translate.graphs import (
+    ASYNC,
+    BLANK,
+    GraphPart,
+    function_name,
+    functions,
+    read_graph,
+)
+from runner.mate.translate.pragmas import Fail, GraphPragma, Statement, directive, without_directive
+from runner.mate.translate.scopes import ORDINARY, Names, dotted, names_in, parameters
 
 MAIN = "_mate_main"
 _WIDTH = 96

@@ -6,7 +6,7 @@
 
 #define MAX_NODES 64
 
-/* One page that the delay line and the Python side both map.  runner/testbed/shared.py knows the
+/* One page that the delay line and the Python side both map.  runner/testbed/delay_line.py knows the
  * same order; every field is eight bytes. */
 struct shared {
     volatile uint64_t latency_ns;   /* each way, what is left of it after calibration: settable */

@@ -1,0 +1,89 @@
+"""What the best known setting of a cell is worth, without being fooled by the luckiest run.
+
+OPUB: chosen on one half of the runs and valued on the other (docs/design.md, "Names").  Where
+settings were run once only, the luck of the best of many is subtracted instead.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from autotune.space import DEFAULT
+from autotune.stats.warnings import mad_spread
+
+SIGMAS = 2.33
+"""A cell has something to gain where OPUB beats the default by this many standard errors (1 %)."""
+
+
+@dataclass(frozen=True)
+class Opub:
+    """``gain`` = T_default / T - 1 of the setting ``key``; ``noise``: standard deviation of the log
+    of one run.  ``null``: nothing beats the default beyond noise; ``gain`` is then 0."""
+
+    key: str
+    gain: float
+    noise: float
+    null: bool
+
+
+def opub(runs: pd.DataFrame) -> Opub:
+    """``runs``: columns key, ratio, ok, in the order they were made; the default is among them."""
+    noise = run_noise(runs)
+    whole = runs[runs["ok"] & np.isfinite(runs["ratio"]) & (runs["key"] != DEFAULT.key)]
+    whole = whole.assign(log=np.log(whole["ratio"].to_numpy(dtype=float)))
+    defaults = max(int((runs["key"] == DEFAULT.key).sum()), 1)
+    counts = whole.groupby("key")["log"].transform("size")
+    again = whole[counts >= 2]
+    if len(again):
+        key, logs, error = _halves(again, noise, defaults)
+    elif len(whole):
+        key, logs, error = _single(whole, noise, defaults)
+    else:
+        return Opub(DEFAULT.key, 0.0, noise, True)
+    if logs <= 0 or logs < SIGMAS * error:
+        return Opub(key, 0.0, noise, True)
+    return Opub(key, math.expm1(logs), noise, False)
+
+
+def run_noise(runs: pd.DataFrame) -> float:
+    """Standard deviation of the log of one whole run, from runs of the same setting."""
+    whole = runs[runs["ok"] & np.isfinite(runs["ratio"])]
+    logs = np.log(whole["ratio"].to_numpy(dtype=float))
+    groups = pd.Series(logs, index=whole["key"].to_numpy()).groupby(level=0)
+    sizes = groups.transform("size").to_numpy()
+    repeated = sizes >= 2
+    away = (logs - groups.transform("median").to_numpy())[repeated]
+    if not away.size:
+        return 0.0
+    # Deviations from the middle of n runs are too small by this much.
+    shrunk = away * np.sqrt(sizes[repeated] / (sizes[repeated] - 1.0))
+    return max(float(mad_spread(shrunk)), float(np.std(shrunk)) / 3)
+
+
+def _halves(again: pd.DataFrame, noise: float, defaults: int) -> tuple[str, float, float]:
+    """Key, log gain and its standard error: chosen on the first half of each setting's runs."""
+    place = again.groupby("key").cumcount()
+    half = again.groupby("key")["log"].transform("size") // 2
+    first = again[place < half].groupby("key")["log"].median()
+    later = again[place >= half].groupby("key")["log"]
+    key = str(first.idxmin())
+    held = later.get_group(key)
+    error = noise * math.sqrt(_of_median(len(held)) + _of_median(defaults))
+    return key, -float(held.median()), error
+
+
+def _single(whole: pd.DataFrame, noise: float, defaults: int) -> tuple[str, float, float]:
+    """The same from one run each: the expected luck of the best of so many is taken off."""
+    best = whole.iloc[int(np.argmin(whole["log"].to_numpy()))]
+    luck = noise * math.sqrt(2 * math.log(max(len(whole), 2)))
+    error = noise * math.sqrt(1 + _of_median(defaults))
+    return str(best["key"]), -float(best["log"]) - luck, error
+
+
+def _of_median(n: int) -> float:
+    """Variance of the median of n runs in units of one run's variance."""
+    return 1.0 if n == 1 else math.pi / 2 / n

@@ -1,0 +1,196 @@
+"""Interleaved pairs of two settings on one program: what pruning and proof are made of.
+
+Everything is measured by the study's own comparison, so runs are stored, rejected ones repeated,
+and the same command continues where an interruption ended it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from autotune.anova.result import ProgramEvidence
+from autotune.errors import UsageError, WorkError
+from autotune.space import Setting, Space
+from autotune.stats import MIN_GAIN, Plan
+from autotune.store import Store
+from autotune.study.budget import BudgetTooSmall
+from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
+from autotune.study.events import Watcher, silent
+from autotune.study.target import Target
+from runner.types import finite
+
+LOOKS = (8, 12, 18, 27, 40, 60, 90)
+"""Pairs after which a program is looked at: twice as many as one study's proof has at most, for
+showing the absence of a loss takes more runs than showing a gain."""
+MARGIN = 0.02
+"""A program that is not slower by more than this counts as not slower (``--margin``)."""
+PRUNE_LOOKS = (12, 18, 27, 40)
+"""The same when a parameter is taken out; most are decided at the first."""
+
+PROOF = "classwide proof"
+
+Compare = Callable[[ComparisonRequest], ComparisonOutcome]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program to prove the setting on, with the space that launches it."""
+
+    target: Target
+    space: Space
+    held_out: bool
+
+    @property
+    def name(self) -> str:
+        given = f" {self.target.input}" if self.target.input else ""
+        return f"{self.target.app.name}{given} on {self.target.ranks} ranks"
+
+
+@dataclass
+class Terms:
+    """How to measure.  ``compare`` runs the pairs of one comparison; ``budget_s`` is for everything
+    together; ``looks`` and ``prune_looks`` are numbers of pairs a program; ``margin`` and
+    ``min_gain`` are shares (0.02: 2 %); ``say`` hears one line a step."""
+
+    compare: Compare
+    looks: tuple[int, ...] = LOOKS
+    margin: float = MARGIN
+    min_gain: float = MIN_GAIN
+    prune_looks: tuple[int, ...] = PRUNE_LOOKS
+    prune: bool = True
+    budget_s: float | None = None
+    seed: int = 0
+    guard: bool = True
+    watch: Watcher = silent
+    say: Callable[[str], None] = lambda words: None
+
+    def plan(self, decide_at: int | None = None) -> Plan:
+        """The looks at one program, each side of its interval at 2.5 %; raises UsageError."""
+        return Plan(
+            looks=self.looks, min_gain=self.min_gain, margin=self.margin, decide_at=decide_at
+        )
+
+
+def on_machine(store: Store) -> Compare:
+    """Pairs are run on this machine and kept in ``store``."""
+    return partial(compare_settings, store=store)
+
+
+class Clock:
+    """Seconds of a budget, shared out over what is still to be done."""
+
+    def __init__(self, budget_s: float | None = None) -> None:
+        self._end = None if budget_s is None else time.monotonic() + budget_s
+
+    def share(self, parts: int) -> float | None:
+        """Seconds for one of ``parts``; None without a budget."""
+        if self._end is None:
+            return None
+        return max((self._end - time.monotonic()) / max(parts, 1), 0.0)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the pairs on one program show; ``cut_short`` where the budget ended them."""
+
+    row: ProgramEvidence
+    cut_short: bool
+
+
+def check_programs(setting: Setting, programs: Sequence[Program]) -> None:
+    """Refuse a setting that one of the programs cannot be given; raises UsageError."""
+    for program in programs:
+        problems = program.space.violations(setting, grid=False)
+        if problems:
+            raise UsageError(
+                f"{program.name}: the setting {setting.key!r} cannot be used in space "
+                f"{program.space.name}: {'; '.join(problems)}.  Give the space in which the "
+                "dataset was measured (--space)"
+            )
+
+
+def measure(
+    first: Setting,
+    second: Setting,
+    program: Program,
+    plan: Plan,
+    terms: Terms,
+    budget_s: float | None,
+    purpose: str = PROOF,
+) -> Shown:
+    """``second`` against ``first`` as ``plan`` says; gains are T_first / T_second - 1.
+
+    Runs are shared with nothing that has another ``purpose``: the proof rests on none that chose.
+
+    Raises WorkError where ``first`` does not run.
+    """
+    if budget_s == 0:
+        return _unmeasured(program)
+    request = ComparisonRequest(
+        target=program.target,
+        space=program.space,
+        first=program.space.canonical(first),
+        second=program.space.canonical(second),
+        plan=plan,
+        budget_s=budget_s,
+        seed=terms.seed,
+        guard=terms.guard,
+        watch=terms.watch,
+        purpose=purpose,
+    )
+    try:
+        outcome = terms.compare(request)
+    except BudgetTooSmall:
+        return _unmeasured(program)
+    if not outcome.first_s and not outcome.failed and not outcome.cut_short:
+        raise WorkError(f"{program.name}: no pair was measured")
+    return Shown(_row(program, outcome, terms.margin), outcome.cut_short)
+
+
+def _row(program: Program, outcome: ComparisonOutcome, margin: float) -> ProgramEvidence:
+    seen = outcome.decision.comparison
+    row = replace(
+        _empty(program),
+        gain=finite(seen.gain),
+        lo=finite(seen.lo) if seen.interval else None,
+        hi=finite(seen.hi) if seen.interval else None,
+        pairs=seen.n,
+        words=outcome.words,
+        study=outcome.study,
+    )
+    # A setting that a program does not survive is no default for it, be it fast in other runs.
+    lost = len(outcome.first_s) - len(outcome.second_s)
+    if outcome.failed or lost:
+        said = outcome.failed or f"{lost} of {seen.n} runs with it failed or did not end"
+        return replace(row, verdict="failed", words=said)
+    if row.lo is not None and row.lo > -margin:
+        return replace(row, verdict="passed")
+    if row.hi is not None and row.hi < -margin:
+        return replace(row, verdict="slower")
+    return row
+
+
+def _unmeasured(program: Program) -> Shown:
+    words = "not measured: the budget was spent"
+    return Shown(replace(_empty(program), words=words), True)
+
+
+def _empty(program: Program) -> ProgramEvidence:
+    target = program.target
+    return ProgramEvidence(
+        app=target.app.name,
+        input=target.input,
+        ranks=target.ranks,
+        cluster=target.cluster.name,
+        held_out=program.held_out,
+        gain=None,
+        lo=None,
+        hi=None,
+        pairs=0,
+        verdict="open",
+        words="",
+        study="",
+    )

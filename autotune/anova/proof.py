@@ -1,0 +1,213 @@
+"""A class-wide setting on the machine: interleaved with the default on every program.
+
+Proven is a setting that is shown not to be slower than the margin on each program, those held out
+included, and shown to gain on the mean over the class.  The programs are tested at one-sided 2.5 %
+each: "all of them passed" is false with no more than that (intersection-union), so nothing is split
+over them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from autotune.anova.classwide import MeanGain, mean_gain
+from autotune.anova.paired_runs import Clock, Program, Shown, Terms, check_programs, measure
+from autotune.anova.pruning import Pruned, prune
+from autotune.anova.result import HeldOut, ProgramEvidence
+from autotune.space import DEFAULT, Setting
+from autotune.wording import UNGUARDED, percent
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What came of it; ``gain`` is the mean over the programs of the class with a 95 % interval,
+    ``held_out`` that over the others.
+
+    ``held_out_shows``: "gain" (interval above 0), "no loss" (above -margin), "loss" (below 0), else
+    "open"; None without such programs.  ``next_step`` says what would decide an open proof.
+    """
+
+    proven: bool
+    setting: Setting
+    why: str
+    margin: float
+    gain: MeanGain | None
+    held_out: MeanGain | None
+    held_out_shows: HeldOut | None
+    evidence: tuple[ProgramEvidence, ...]
+    pruned: Pruned
+    next_step: str
+    cut_short: bool
+
+
+def prove(setting: Setting, programs: Sequence[Program], terms: Terms) -> Proof:
+    """Prune on the programs of the class, then compare with the default on all of them.
+
+    Raises UsageError where the setting does not fit a program, WorkError where the default does
+    not run.
+    """
+    check_programs(setting, programs)
+    clock = Clock(terms.budget_s)
+    members = [program for program in programs if not program.held_out]
+    if terms.prune:
+        pruned = prune(setting, members, terms, clock)
+    else:
+        pruned = Pruned(setting, unproven=tuple(setting) if len(setting) > 1 else ())
+    shown: list[Shown] = []
+    for number, program in enumerate(programs):
+        terms.say(f"{number + 1}/{len(programs)}  proving on {program.name}")
+        left = clock.share(len(programs) - number)
+        shown.append(measure(DEFAULT, pruned.setting, program, terms.plan(), terms, left))
+    _go_on(pruned.setting, programs, shown, terms, clock)
+    return _conclude(pruned, shown, terms)
+
+
+def _go_on(
+    setting: Setting,
+    programs: Sequence[Program],
+    shown: list[Shown],
+    terms: Terms,
+    clock: Clock,
+) -> None:
+    """Further looks, while there is budget: at programs that their share of it left open, and, as
+    soon as all passed, at those that leave the mean gain open."""
+    ended: set[int] = set()
+    while clock.share(1) != 0:
+        number = _next(shown, terms, ended)
+        if number is None:
+            return
+        row = shown[number].row
+        later = [look for look in terms.looks if look > row.pairs]
+        terms.say(f"{row.app}: continuing to {later[0]} pairs")
+        plan = terms.plan(decide_at=later[0] if row.verdict == "passed" else None)
+        more = measure(DEFAULT, setting, programs[number], plan, terms, clock.share(1))
+        if more.row.pairs > row.pairs:
+            shown[number] = more
+        else:
+            ended.add(number)
+
+
+def _next(shown: Sequence[Shown], terms: Terms, ended: set[int]) -> int | None:
+    """Whose next look decides most; None where none would change the answer."""
+    rows = [one.row for one in shown]
+    last = terms.looks[-1]
+    free = [n for n, row in enumerate(rows) if row.pairs < last and n not in ended]
+    if any(row.verdict in ("failed", "slower") for row in rows):
+        return None
+    unsure = [n for n, row in enumerate(rows) if row.verdict == "open"]
+    if unsure:
+        return unsure[0] if all(n in free for n in unsure) else None
+    mean = mean_gain(_members(rows))
+    if mean is None or _gains(mean, terms.min_gain) or mean.hi < terms.min_gain:
+        return None
+    able = [n for n in free if not rows[n].held_out]
+    return max(able, key=lambda n: (rows[n].gain or 0.0) - (rows[n].lo or 0.0), default=None)
+
+
+def _members(rows: Sequence[ProgramEvidence]) -> list[ProgramEvidence]:
+    return [row for row in rows if not row.held_out]
+
+
+def _gains(mean: MeanGain, min_gain: float) -> bool:
+    return mean.lo > 0 and mean.gain >= min_gain
+
+
+def _conclude(pruned: Pruned, shown: Sequence[Shown], terms: Terms) -> Proof:
+    rows = [one.row for one in shown]
+    gain = mean_gain(_members(rows))
+    held = mean_gain([row for row in rows if row.held_out])
+    outsiders = any(row.held_out for row in rows)
+    why, step = _objection(rows, gain, terms)
+    if not terms.guard:
+        why, step = f"{UNGUARDED}, which proves nothing", "the same command without --no-guard"
+        rows = [_shows_nothing(row) for row in rows]
+        outsiders = False
+    said = (
+        f"faster over the class, and shown not to be more than {percent_of(terms.margin)} slower "
+        "on any program"
+    )
+    return Proof(
+        proven=not why,
+        setting=pruned.setting,
+        why=why or said,
+        margin=terms.margin,
+        gain=gain,
+        held_out=held,
+        held_out_shows=_held_out(held, terms.margin) if outsiders else None,
+        evidence=tuple(rows),
+        pruned=pruned,
+        next_step=step,
+        cut_short=any(one.cut_short for one in shown),
+    )
+
+
+def _shows_nothing(row: ProgramEvidence) -> ProgramEvidence:
+    """A program's row where the guard was off: its figures stay, its verdict does not."""
+    return replace(row, verdict="unguarded") if row.verdict in ("passed", "slower") else row
+
+
+def _held_out(mean: MeanGain | None, margin: float) -> HeldOut:
+    if mean is None:
+        return "open"
+    if mean.lo > 0:
+        return "gain"
+    if mean.hi < 0:
+        return "loss"
+    return "no loss" if mean.lo > -margin else "open"
+
+
+def _objection(
+    rows: Sequence[ProgramEvidence], gain: MeanGain | None, terms: Terms
+) -> tuple[str, str]:
+    """Why it is not proven, and what would decide it; "" for either where there is nothing."""
+    bad = [row for row in rows if row.verdict in ("failed", "slower")]
+    if bad:
+        names = ", ".join(f"{_name(row)} ({row.verdict})" for row in bad)
+        return f"more than {percent_of(terms.margin)} slower, or failing, on {names}", ""
+    unsure = [row for row in rows if row.verdict != "passed"]
+    if unsure:
+        names = ", ".join(_name(row) for row in unsure)
+        return f"not proven: undecided on {names}", "; ".join(_more(row, terms) for row in unsure)
+    assert gain is not None  # Whatever passed has an interval.
+    if _gains(gain, terms.min_gain):
+        return "", ""
+    least = percent_of(terms.min_gain)
+    if gain.hi < terms.min_gain:
+        return f"a mean gain of {least} is ruled out (at most {percent(gain.hi)})", ""
+    words = f"not proven: a mean gain of {least} or more is undecided"
+    free = [row for row in _members(rows) if row.pairs < terms.looks[-1]]
+    step = (
+        "more pairs are needed: the same command with a larger --budget continues" if free else ""
+    )
+    return words, step or f"all {terms.looks[-1]} pairs of every program have been measured"
+
+
+def _more(row: ProgramEvidence, terms: Terms) -> str:
+    """How many more pairs would show that a program is not slower, were it as it looks now."""
+    last = terms.looks[-1]
+    if row.gain is None or row.lo is None:
+        first = terms.plan().first_interval
+        return f"{_name(row)}: at least {max(first - row.pairs, 1)} more pairs"
+    if row.gain <= -terms.margin:
+        return f"{_name(row)} looks slower: {last - row.pairs} more pairs would decide" + (
+            ", if more were planned" if row.pairs >= last else ""
+        )
+    needed = math.ceil(row.pairs * ((row.gain - row.lo) / (row.gain + terms.margin)) ** 2)
+    more = max(needed - row.pairs, 1)
+    if row.pairs >= last:
+        return (
+            f"{_name(row)}: about {more} more pairs would decide it, which is more than "
+            f"the {last} planned"
+        )
+    return f"{_name(row)}: about {more} more pairs would decide it (--budget)"
+
+
+def _name(row: ProgramEvidence) -> str:
+    return f"{row.app} {row.input or ''}".strip()
+
+
+def percent_of(share: float) -> str:
+    """A share as the user gave it: 2 %, 0.5 %."""
+    return f"{100 * share:g} %"

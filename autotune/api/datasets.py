@@ -1,0 +1,124 @@
+"""Studies of the results database as cells of a dataset.
+
+Studies of traced programs as training data.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autotune.api.features import read_features
+from autotune.api.target import to_stderr
+from autotune.config.app import load_app
+from autotune.config.cluster import load_cluster
+from autotune.datasets.exchange import Source, export
+from autotune.errors import UsageError
+from autotune.space import load_space
+from autotune.space.trust import check_config_name
+from autotune.store import Store, Study
+from autotune.study.target import Say
+from runner.mpi.discover import find, launcher_of
+
+if TYPE_CHECKING:
+    from autotune.store import Study
+    from runner.trace import Features
+
+
+def source_of(study: Study, mpi: str | None) -> Source:
+    """The study's space as it is here, under its own MPI; refused where it is another by now."""
+    key = study.key
+    mpi = mpi or launcher_of(key.mpi.family, key.mpi.version)
+    origin = f"study {study.hash[:12]}"
+    cluster = load_cluster(check_config_name("clusters", key.cluster, origin))
+    facts = {"ranks": key.ranks, "cores": cluster.total_cores, "nodes": cluster.nodes}
+    try:
+        name = check_config_name("apps", key.app.name, origin)
+        told = dict(load_app(name).input(key.app.input).facts)
+    except UsageError:
+        told = {}  # A program of the command line tells nothing about its input.
+    name = check_config_name("spaces", key.space_name, origin)
+    space = load_space(name, library=find(mpi), facts=facts, app_facts=told)
+    if space.hash != key.space_hash:
+        raise UsageError(
+            f"study {study.hash[:12]} searched another version of space {key.space_name} "
+            "than the present one: the file, the MPI library or the cluster has changed "
+            "(--mpi chooses the MPI)"
+        )
+    return Source(study, space)
+
+
+_NO_SEARCH = ("run", "noise", "compare")
+"""Studies of single settings: nothing to learn from."""
+Launch = tuple[str | tuple[str, ...], str | None, int, str]
+"""A name or a command line, the input, the ranks, and the MPI."""
+
+
+def dataset_of_traced(
+    store: str | None, files: Sequence[Path], folder: Path, say: Say = to_stderr
+) -> Path:
+    """The studies of the traced programs as a dataset with features, in ``folder``.
+
+    ``files`` are features files; ``say`` is told which studies are left out, and why.  Raises
+    UsageError where there is nothing to learn from.
+    """
+
+    if not files:
+        raise UsageError(
+            "nothing to train on; expected autotune train --from DATASET, or\nautotune "
+            "train --store URL --features FILE --features FILE ..."
+        )
+    traced = {_launch_of(found): found for found in map(read_features, files)}
+    with Store.open_to_read(store) as opened:
+        listed = [opened.get_study(line.id) for line in opened.studies()]
+        # A name is that of a known application only where the features have it: a program of the
+        # command line is told by its words.
+        of_study = {s.hash: next((k for k in _launches_of(s) if k in traced), None) for s in listed}
+        studies = [s for s in listed if of_study[s.hash] and s.key.strategy not in _NO_SEARCH]
+        sources, problems = [], []
+        for study in studies:
+            try:
+                sources.append(source_of(study, None))
+            except UsageError as problem:
+                problems.append(str(problem))
+        if not sources:
+            names = ", ".join(
+                f"{_what(found)} on {found.ranks} ranks with {found.mpi_name}"
+                for found in traced.values()
+            )
+            raise UsageError(
+                "the results database has no search of a program with these features "
+                f"({names}); autotune studies lists the searches"
+                + "".join(f"\n{said}" for said in problems)
+            )
+        for said in problems:
+            say(f"left out: {said}")
+        made = export(sources, opened, folder)
+    for cell, source in zip(made.cells, sources, strict=True):
+        launch = of_study[source.study.hash]
+        assert launch is not None
+        place = folder / "features" / f"{cell.key}.json"
+        place.parent.mkdir(exist_ok=True)
+        traced[launch].save(place)
+    return folder
+
+
+def _launch_of(found: Features) -> Launch:
+    """What was traced: an application's name and input, or a command line; its ranks and MPI."""
+    mpi = f"{found.mpi_name} {found.mpi_version}"
+    if found.app is None:
+        return (tuple(found.argv), None, found.ranks, mpi)
+    return (found.app, found.input, found.ranks, mpi)
+
+
+def _launches_of(study: Study) -> tuple[Launch, Launch]:
+    app, ranks, mpi = study.key.app, study.key.ranks, study.key.mpi
+    library = f"{mpi.family} {mpi.version}"
+    line = (app.program, *app.argv)
+    return (app.name, app.input, ranks, library), (line, None, ranks, library)
+
+
+def _what(found: Features) -> str:
+    return found.app or shlex.join(found.argv)

@@ -1,0 +1,271 @@
+"""Workers of a search as jobs of a scheduler, and waiting for their answer.
+
+A worker's part in a study: what it is asked for, and whether that may be carried out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autotune.api.search import Search
+from autotune.errors import UsageError, WorkError
+from autotune.store import Store, Study
+from autotune.store.location import VARIABLE
+from autotune.study.request import SearchRequest
+from autotune.study.result import Result
+from autotune.study.study_key import follow
+from autotune.study.worker_trust import judge
+from autotune.wording import count, remaining
+from runner.errors import RunnerError
+from runner.scheduler import Job, Scheduler, State, find
+
+POLL_S = 2.0
+BEGINNING_S = 5.0
+"""So long nothing is said while no worker runs yet."""
+AGAIN = 3
+"""Workers started anew where all have ended before the study has an answer."""
+LEAVING_S = 20.0
+"""For a worker to print its answer and end by itself."""
+PATIENCE = 10
+UNANSWERED_S = 30.0
+_SHOWN_LINES = 5
+
+
+@dataclass(frozen=True)
+class Crew:
+    """How many workers, on how many nodes each, for how long, with which scheduler's words."""
+
+    scheduler: str
+    workers: int
+    nodes: int = 1
+    time_s: float | None = None
+    options: tuple[str, ...] = ()
+
+
+def work(crew: Crew, search: Search, url: str | None) -> Result:
+    """Submit the workers of a search and wait for its answer; ``url`` is that of its database.
+
+    Raises WorkError where they end without one.  Interrupted, it cancels them; nothing is lost.
+    """
+    jobs = _Jobs(find(crew.scheduler), crew, search, url)
+    try:
+        for _ in range(crew.workers):
+            jobs.submit()
+        said = count(crew.workers, "worker")
+        search.say(f"{said} submitted to {crew.scheduler}: {', '.join(jobs.ids)}")
+        answer = jobs.wait()
+    except BaseException:
+        with suppress(RunnerError):  # Why it ends is what the user is told.
+            jobs.scheduler.cancel(jobs.ids)
+        raise
+    with suppress(RunnerError):
+        jobs.dismiss()
+    return answer
+
+
+@dataclass
+class _Jobs:
+    """The jobs of one study."""
+
+    scheduler: Scheduler
+    crew: Crew
+    search: Search
+    url: str | None
+    ids: list[str] = field(default_factory=list)
+    logs: list[Path] = field(default_factory=list)
+    _seen: dict[str, State] = field(default_factory=dict)
+    _ended: set[str] = field(default_factory=set)
+    """Jobs of which it is known, and was said, that they ended."""
+
+    def submit(self) -> None:
+        study = self.search.study
+        log = Path.cwd() / f"autotune-{study.hash[:8]}-worker{len(self.ids)}.log"
+        words = [sys.executable, "-m", "autotune", "worker", study.hash[:16]]
+        words += ["--json", str(_report(log))]
+        job = Job(
+            words=tuple(words),
+            name=f"autotune-{study.hash[:8]}",
+            log=log,
+            nodes=self.crew.nodes,
+            time_s=self.crew.time_s,
+            options=self.crew.options,
+            cwd=str(Path.cwd()),
+            # Not among the words: everybody sees those, and a URL may hold a password.
+            env={} if self.url is None else {VARIABLE: self.url},
+        )
+        self.ids.append(self.scheduler.submit(job))
+        self.logs.append(log)
+
+    def wait(self) -> Result:
+        """Until the study has its answer."""
+        began, told, again = time.monotonic(), "", 0
+        store, say = self.search.store, self.search.say
+        while True:
+            self._look()
+            states = Counter(self._seen.values())
+            # Asked after the states: what ended by then has stored its answer.
+            answer = self.search.followed_answer()
+            if answer is not None:
+                return answer
+            self._say_ended()
+            if not states["running"] and not states["pending"]:
+                if again == AGAIN:
+                    raise WorkError(self._in_vain())
+                again += 1
+                self.submit()
+                say("all workers have ended; starting one more, which continues")
+            trials = store.trials(follow(store, store.get_study(self.search.study.id)).id)
+            done = sum(t.state != "running" for t in trials)
+            line = (
+                f"{count(states['running'], 'worker')} running, {states['pending']} waiting; "
+                f"{done} trials done, {len(trials) - done} running"
+            )
+            spent = time.monotonic() - began
+            if line != told and (states["running"] or spent > BEGINNING_S):
+                say(f"after {remaining(spent)}: {line}")
+                told = line
+            time.sleep(POLL_S)
+
+    def _look(self) -> None:
+        """Ask for the state of every job.  Schedulers do not answer now and then: asked again."""
+        for _ in range(PATIENCE):
+            try:
+                self._seen = self.scheduler.states(self.ids)
+                return
+            except RunnerError as problem:
+                self.search.say(f"{problem}; trying again")
+                time.sleep(UNANSWERED_S)
+        self._seen = self.scheduler.states(self.ids)
+
+    def _say_ended(self) -> None:
+        """Tell of every worker that ended before the study had its answer, and how."""
+        for job, log in zip(self.ids, self.logs, strict=True):
+            if self._seen.get(job) != "ended" or job in self._ended:
+                continue
+            self._ended.add(job)
+            if _proves_elsewhere(log):
+                self.search.say(f"worker {job} has ended: another worker runs the proof")
+                continue
+            said = _lines(log)
+            last = f"its last line: {said[-1]}" if said else "it printed nothing"
+            self.search.say(
+                f"worker {job} was lost: {last} ({log.name}).  Its finished runs are stored; "
+                "its last trial is measured again"
+            )
+
+    def _in_vain(self) -> str:
+        log = self.logs[-1]
+        said = _lines(log)
+        shown = "".join(f"\n  | {line}" for line in said[-_SHOWN_LINES:])
+        return (
+            "all workers have ended without a result.  Nothing is lost: the same command "
+            f"continues.\nTheir output is in {log.name.rpartition('worker')[0]}worker*.log"
+            + (f"; the last one ended with:{shown}" if shown else "")
+        )
+
+    def dismiss(self) -> None:
+        """The study is over: workers that wait are not needed, the others are about to end."""
+        try:
+            self._dismiss()
+        finally:
+            for log in self.logs:  # What they found is in the database, and printed.
+                _report(log).unlink(missing_ok=True)
+
+    def _dismiss(self) -> None:
+        end = time.monotonic() + LEAVING_S
+        while True:
+            states = self.scheduler.states(self.ids)
+            self.scheduler.cancel([n for n, state in states.items() if state == "pending"])
+            if "running" not in states.values():
+                return
+            if time.monotonic() > end:
+                self.scheduler.cancel(self.ids)
+                return
+            time.sleep(POLL_S / 4)
+
+
+def _lines(log: Path) -> list[str]:
+    """What a worker printed, without empty lines; none where its log is not there (yet)."""
+    try:
+        text = log.read_text(errors="replace")
+    except OSError:
+        return []
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _report(log: Path) -> Path:
+    """Where a worker says how it ended, for its submitter."""
+    return log.with_suffix(".json")
+
+
+def _proves_elsewhere(log: Path) -> bool:
+    """Whether a worker ended since another one proves what all found."""
+    try:
+        said = json.loads(_report(log).read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(said, dict) and said.get("status") == PROVES_ELSEWHERE
+
+
+SCHEMA = "autotune-worker-1"
+PROVES_ELSEWHERE = "proving_elsewhere"
+"""How a worker ends whose search phase is over while another one proves."""
+
+
+def ended_elsewhere(study: str) -> dict[str, Any]:
+    """What such a worker writes as JSON; ``study`` is the study's hash."""
+    return {"schema": SCHEMA, "status": PROVES_ELSEWHERE, "study": study}
+
+
+def request_of(store: Store, found: Study, *, trust: bool, guard: bool | None) -> SearchRequest:
+    """What a study asks its workers for, in its directory, which this process goes to.
+
+    ``trust``: carry it out whoever wrote it.  ``guard``: what the worker was told, None for
+    nothing.  Raises UsageError for a study without a request, for one that is not trusted, for
+    another guard than the study's, and for a directory that is not here.
+    """
+    name = found.hash[:12]
+    verdict = judge(store, found)
+    if verdict is None:
+        raise UsageError(
+            f"study {name} was not begun for several workers; begin one with autotune "
+            "search --join, or with --scheduler"
+        )
+    if not (verdict.trusted or trust):
+        raise UsageError(
+            f"the request of study {name} is not trusted: {verdict.why}.\nNothing was "
+            f"run.  A worker would run{verdict.words}\nIf that is what you want: autotune "
+            f"worker {name} --trust   (docs/security.md explains when requests are trusted "
+            "without it)"
+        )
+    if guard is not None and guard != found.key.guarded:
+        raise UsageError(_other_guard(name, found.key.guarded))
+    place = verdict.request.cwd
+    try:
+        os.chdir(place)
+    except OSError as problem:
+        raise UsageError(
+            f"cannot change to {place}, where the study was begun: {problem.strerror}"
+        ) from None
+    return verdict.request.search
+
+
+def _other_guard(name: str, guarded: bool) -> str:
+    """Why a worker cannot measure otherwise than the others."""
+    if guarded:
+        return (
+            f"study {name} is measured with the guard, and a worker without it would make "
+            "the proof invalid; leave --no-guard out"
+        )
+    return (
+        f"study {name} was begun with --no-guard, and all of its workers measure "
+        "without the guard; leave --guard out, or begin a new study"
+    )

@@ -1,0 +1,136 @@
+"""Results that are kept as JSON files, one each: class-wide settings, tables of collectives.
+
+They lie in ``$XDG_DATA_HOME/autotune/NAME``: they are small, made rarely, and carried to other
+machines by people, so each says what it is, and by its id whether anybody changed it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from autotune.errors import UsageError
+from runner import files
+from runner.files import MIB, read_text, write_whole
+
+_ID = re.compile(r"[0-9a-f]{4,16}")
+_LARGEST = 64 * MIB
+
+
+class Result(Protocol):
+    """What can be kept; ``to_json`` holds the ``schema`` and the ``id``, too."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def cluster(self) -> str: ...
+    @property
+    def date(self) -> str: ...
+    def to_json(self) -> dict[str, Any]: ...
+
+
+R = TypeVar("R", bound=Result)
+
+
+def content_id(content: dict[str, Any]) -> str:
+    """12 hexadecimal digits over the whole content: the ID of ``classwide:ID``."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Kept(Generic[R]):
+    """The results of one kind.
+
+    ``name`` is that of the folder, of ``autotune NAME`` which makes them and of ``NAME:ID``;
+    ``what`` the words for one, ``parse`` makes one from JSON types without schema and id, and may
+    raise KeyError, TypeError, ValueError, AttributeError or RecursionError for damaged ones.
+    """
+
+    name: str
+    what: str
+    schema: str
+    parse: Callable[[dict[str, Any]], R]
+
+    @property
+    def folder(self) -> Path:
+        """Where they are kept."""
+        return files.data(self.name)
+
+    def save(self, result: R, folder: Path | None = None) -> Path:
+        """Write the result, whole or not at all; raises UsageError where that cannot be."""
+        path = (folder or self.folder) / f"{result.id}.json"
+        try:
+            write_whole(path, json.dumps(result.to_json(), indent=2) + "\n", mode=0o600)
+        except OSError as problem:
+            raise UsageError(f"cannot write {path}: {problem.strerror}") from None
+        return path
+
+    def from_json(self, data: Any, origin: str) -> R:
+        """Inverse of ``to_json``; ``origin`` names the file in messages.
+
+        Raises UsageError for another schema, a missing or unknown key, or an altered content.
+        """
+        if not isinstance(data, dict) or data.get("schema") != self.schema:
+            found = data.get("schema") if isinstance(data, dict) else None
+            raise UsageError(
+                f"{origin}: schema is {found!r}, expected {self.schema!r}: this is not a "
+                f"{self.what}, or one of another version of autotune; make it again with "
+                f"autotune {self.name}"
+            )
+        try:
+            result = self.parse({k: v for k, v in data.items() if k not in ("schema", "id")})
+            own = result.id
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
+            raise UsageError(
+                f"{origin}: damaged or incomplete ({problem}); make it again with autotune "
+                f"{self.name}"
+            ) from None
+        if data.get("id") != own:
+            raise UsageError(
+                f"{origin}: its content does not match its id {data.get('id')!r}: it was "
+                f"edited or cut off; make it again with autotune {self.name}"
+            )
+        return result
+
+    def read(self, path: Path) -> R:
+        """A result from a file; raises UsageError for one that cannot be read or is damaged."""
+        try:
+            data = json.loads(read_text(path, _LARGEST))
+        except (OSError, ValueError, RecursionError) as problem:
+            raise UsageError(f"cannot read the {self.what} {path}: {problem}") from None
+        return self.from_json(data, str(path))
+
+    def find(self, wanted: str, folder: Path | None = None) -> R:
+        """The result whose id begins with ``wanted`` (4 hexadecimal digits at least).
+
+        Raises UsageError, listing what there is, where none or several fit.
+        """
+        place = folder or self.folder
+        if not _ID.fullmatch(wanted):
+            raise UsageError(
+                f"{self.name}:{wanted} is not an id of a {self.what}; expected the first 4 to "
+                f"12 digits of an id that autotune {self.name} printed (stored in {place})"
+            )
+        there = sorted(place.glob("*.json"))
+        fitting = [path for path in there if path.stem.startswith(wanted)]
+        if len(fitting) != 1:
+            words = "no id begins so" if not fitting else f"{len(fitting)} ids begin so"
+            have = ", ".join(path.stem for path in there[-8:]) or "none yet"
+            raise UsageError(f"{self.name}:{wanted}: {words} in {place}; known ids: {have}")
+        return self.read(fitting[0])
+
+    def latest(
+        self,
+        cluster: str,
+        folder: Path | None = None,
+        fits: Callable[[R], bool] = lambda result: True,
+    ) -> R | None:
+        """The newest result for a cluster among those that fit; None for none."""
+        found = [self.read(path) for path in sorted((folder or self.folder).glob("*.json"))]
+        fitting = [r for r in found if r.cluster == cluster and fits(r)]
+        return max(fitting, key=lambda r: (r.date, r.id), default=None)

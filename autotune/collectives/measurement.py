@@ -1,0 +1,143 @@
+"""Measurements of one collective: one launch times one setting at many sizes.
+
+The sizes of a launch are a parameter of its setting, so that all launches of a search are one
+study; the default is timed at all sizes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from autotune.collectives.tournament import Jobs
+from autotune.config.app import load_app
+from autotune.space import DEFAULT, Parameter, Setting, Space
+from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
+from autotune.study.comparison import hang_limit
+from autotune.study.evaluator import Bench, Defaults
+from autotune.study.run_history import DEFAULT_PHASE, SEARCH, Entry, Figure, Ledger
+from autotune.study.target import Target
+from runner.types import RunRecord
+
+MICRO = "micro"
+SIZES = "size"
+"""Parameter of the sizes that a launch times, an option of the micro-benchmark."""
+PLAN = SearchPlan(trials=None, default_every=4)
+_WORK_BYTES = 16 * 2**20
+_CALLS = 400
+"""Calls at one size: this many, fewer where they would move more than the bytes above."""
+
+
+def program(operation: str, sizes: Sequence[int]) -> tuple[str, ...]:
+    """Words of the micro-benchmark behind its module."""
+    calls = max(min(_CALLS, _WORK_BYTES // max(sizes)), 40)
+    return (operation, "--size", _listed(sizes), "--count", str(calls))
+
+
+def target_for(target: Target, operation: str, sizes: Sequence[int]) -> Target:
+    """``target`` with one operation at some sizes as its program."""
+    base = load_app(MICRO)
+    app = base.model_copy(
+        update={
+            "command": (*base.command, *program(operation, sizes)),
+            "inputs": {},
+            "default_input": "",
+        }
+    )
+    return dataclasses.replace(target, app=app, input=None)
+
+
+def search_space(space: Space, sizes: Sequence[int]) -> Space:
+    """``space`` with the sizes of a launch as a further parameter; unset: all of them."""
+    parameter = Parameter(SIZES, (_listed(sizes),), "arg")
+    return dataclasses.replace(space, parameters=(*space.parameters, parameter))
+
+
+def at_size(size: int) -> Figure:
+    """Microseconds per call at one size of a valid run."""
+    return lambda record: by_size(record)[size]
+
+
+def by_size(record: RunRecord) -> dict[int, float]:
+    """Microseconds per call at each size; empty for a run that does not count."""
+    if not record.valid:
+        return {}
+    return {int(row["size"]): float(row["us"]) for row in record.extra["sizes"]}
+
+
+def _listed(sizes: Sequence[int]) -> str:
+    return ",".join(map(str, sizes))
+
+
+@dataclass
+class Machine:
+    """The rounds of a tournament on a bench.
+
+    What the ledger holds of a round is not measured again: an interrupted command goes on where it
+    was.
+    """
+
+    bench: Bench
+    budget: Budget
+    operation: str
+    seed: int = 0
+    rounds: int = 0
+    defaults: Defaults = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.bench.budget = self.budget
+        self.defaults = Defaults(self.bench, PLAN, self.budget)
+
+    def measure(self, jobs: Jobs) -> dict[Setting, dict[int, float]]:
+        """One round: the settings in random order, the default before, throughout and after.
+
+        Gives T / T_default at each size, nothing of a setting that fails.  Raises WorkError where
+        the default does not run, BudgetSpent where the budget does not hold the round.
+        """
+        phase = f"{SEARCH}:{self.rounds}"
+        closing = f"{DEFAULT_PHASE}:{self.rounds}"
+        self.rounds += 1
+        settings = list(jobs)
+        random.Random(f"{self.seed}:{self.operation}:{phase}").shuffle(settings)
+        runs = {setting: self._run(phase, setting, jobs[setting]) for setting in settings}
+        if not self.bench.ledger.blocks(closing):
+            self._prepare()
+            self.defaults.run(closing)
+        # Runs that came later must not change what this round says.
+        last = self.bench.ledger.blocks(closing)[0][DEFAULT.key].order
+        known = Ledger.of(
+            (e for e in self.bench.ledger.entries if e.order <= last), self.bench.ledger.place
+        )
+        return {setting: _ratios(known, run, jobs[setting]) for setting, run in runs.items()}
+
+    @property
+    def limit_s(self) -> float:
+        """Wall seconds after which a launch hangs."""
+        walls = [record.wall_s for record in self.bench.ledger.default_records()]
+        return hang_limit(statistics.median(walls), self.budget)
+
+    def _run(self, phase: str, setting: Setting, sizes: Sequence[int]) -> Entry:
+        asked = setting.updated({SIZES: _listed(sizes)})
+        stored = self.bench.ledger.blocks(phase).get(0, {}).get(asked.key)
+        if stored is not None:
+            return stored
+        self._prepare()
+        self.defaults.run_if_due()
+        return self.bench.run(asked, phase, timeout_s=self.limit_s)
+
+    def _prepare(self) -> None:
+        """Before a launch: the default has run in this process, and the budget holds one more."""
+        try:
+            self.defaults.start()
+        except BudgetTooSmall as problem:
+            raise BudgetSpent(str(problem)) from None
+        if not self.budget.affords(1):
+            raise BudgetSpent("the budget is spent")
+
+
+def _ratios(ledger: Ledger, entry: Entry, sizes: Sequence[int]) -> dict[int, float]:
+    found = {size: ledger.ratio(entry, at_size(size)) for size in sizes if entry.record.valid}
+    return {size: ratio for size, ratio in found.items() if ratio is not None}

@@ -1,0 +1,196 @@
+"""A table as a rules file against the default: what is not proven leaves the table."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.collective_rules import ENABLE, FILE, check_rules, rules_text
+from autotune.collectives.measurement import at_size
+from autotune.collectives.tournament import Entry, as_rules
+from autotune.errors import UsageError, WorkError
+from autotune.space import DEFAULT, Setting, Space
+from autotune.space.parameter import Parameter
+from autotune.stats import Decision, NoBlocks, Plan, looks_up_to
+from autotune.study.budget import Budget, BudgetSpent
+from autotune.study.confirmation import Blocks, confirm_figures
+from autotune.study.evaluator import Bench
+from autotune.study.events import Watcher, silent
+from autotune.study.result import proof_warnings
+from autotune.study.run_history import CONFIRM, WARMUP
+from autotune.study.target import Target
+from runner import files
+
+PAIRS = 12
+PROOF = f"{CONFIRM}:table"
+"""Phase of the blocks."""
+_FILE_SPACE = "rules file"
+
+
+@dataclass(frozen=True)
+class SizeEvidence:
+    """The table against the default at one size: gain (a fraction) with the ends of an interval
+    that holds at all sizes together with 95 %; ``between``: no size that was searched at."""
+
+    size: int
+    setting: str
+    gain: float
+    lo: float | None
+    hi: float | None
+    verdict: str
+    between: bool
+
+
+@dataclass(frozen=True)
+class Proven:
+    """What of a table stands, what was seen at each size, and what the machine did meanwhile."""
+
+    entries: tuple[Entry, ...]
+    evidence: tuple[SizeEvidence, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def between(sizes: Sequence[int]) -> list[int]:
+    """A size halfway between each two, a multiple of 8 that is no power of two."""
+    return [(a + b) // 16 * 8 for a, b in itertools.pairwise(sizes) if b - a >= 32]
+
+
+def proof_plan(sizes: int, pairs: int) -> Plan:
+    """Looks up to so many pairs; alpha is for all looks and sizes together.
+
+    No stop for futility, and no gain too small to be named: an entry is judged by its sizes
+    together.
+    """
+    looks = looks_up_to(pairs)
+    return Plan(looks=looks, finalists=sizes, min_gain=0.0, win_from=looks[0], futility=0.0)
+
+
+def fewest_pairs(sizes: Sequence[int]) -> int:
+    """Pairs without which nothing can be proven at all of the sizes together, however clear."""
+    every = len({*sizes, *between(sizes)})
+    return next(n for n in itertools.count(6) if proof_plan(every, n).ranks[-1])
+
+
+def at(entries: Sequence[Entry], size: int) -> Setting:
+    """What the table says for one size."""
+    return next((e.setting for e in reversed(entries) if e.size <= size), DEFAULT)
+
+
+def prove(
+    bench: Bench,
+    budget: Budget,
+    entries: Sequence[Entry],
+    table: Setting,
+    sizes: Sequence[int],
+    pairs: int = PAIRS,
+    seed: int = 0,
+    limit_s: float | None = None,
+    watch: Watcher = silent,
+) -> Proven:
+    """Run the setting ``table`` (the entries as a file) in blocks with the default, which time all
+    sizes and those between them.
+
+    An entry stays where it is proven faster at half of its sizes at least and slower at none.
+    Raises WorkError where it does not run, BudgetSpent where the budget ends before the proof.
+    """
+    extra = between(sizes)
+    every = sorted({*sizes, *extra})
+    plan = proof_plan(len(every), max(pairs, fewest_pairs(sizes)))
+    bench.budget = budget
+    blocks = Blocks(bench, PROOF, [table], seed, limit_s)
+    if not blocks.complete(plan.looks[0] - 1, [table]):
+        bench.run(DEFAULT, WARMUP)
+    figures = {str(size): at_size(size) for size in every}
+    changed = [str(size) for size in every if at(entries, size) != DEFAULT]
+    try:
+        found = confirm_figures(blocks, plan, figures, changed, budget, watch)
+    except NoBlocks:
+        raise BudgetSpent("the budget is spent") from None
+    _check_runs(blocks, table)
+    if found.proof.cut_short:
+        raise BudgetSpent("the budget is spent")
+    rows = [_row(size, at(entries, size), found.decisions[str(size)], extra) for size in every]
+    kept = [_kept(entry, entries, rows) for entry in entries]
+    return Proven(_merged(kept), tuple(rows), tuple(proof_warnings(found.proof)))
+
+
+def _check_runs(blocks: Blocks, table: Setting) -> None:
+    """Raise WorkError where the table never ran."""
+    tried = [e.record for e in blocks.bench.ledger.entries if e.key == table.key and e.counts]
+    if tried and not any(record.valid for record in tried):
+        raise WorkError(
+            f"the micro-benchmark does not run with the table found: {tried[0].state}: "
+            f"{tried[0].reason}"
+        )
+
+
+def _row(size: int, setting: Setting, decision: Decision, extra: Sequence[int]) -> SizeEvidence:
+    seen = decision.comparison
+    return SizeEvidence(
+        size,
+        setting.key,
+        seen.gain,
+        seen.lo if seen.interval else None,
+        seen.hi if seen.interval else None,
+        _verdict(seen.lo, seen.hi) if seen.interval else "open",
+        size in extra,
+    )
+
+
+def _verdict(low: float, high: float) -> str:
+    return "better" if low > 0 else "worse" if high < 0 else "open"
+
+
+def _kept(entry: Entry, entries: Sequence[Entry], rows: Sequence[SizeEvidence]) -> Entry:
+    later = [e.size for e in entries if e.size > entry.size]
+    end = min(later) if later else float("inf")
+    own = [row for row in rows if entry.size <= row.size < end]
+    better = sum(row.verdict == "better" for row in own)
+    worse = any(row.verdict == "worse" for row in own)
+    if entry.setting != DEFAULT and (worse or 2 * better < len(own)):
+        return Entry(entry.size, DEFAULT)
+    return entry
+
+
+def _merged(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Without entries that say what the one before says."""
+    found: list[Entry] = []
+    for entry in entries:
+        if not found or found[-1].setting != entry.setting:
+            found.append(entry)
+    return tuple(found)
+
+
+def folder() -> Path:
+    """Where tables lie while they are proven."""
+    return files.cache("collectives")
+
+
+def write_rules(
+    space: Space, operation: str, target: Target, entries: Sequence[Entry], place: Path
+) -> Path:
+    """The table as a rules file that every Open MPI up to 5 reads.
+
+    The same table has the same name, since the name is part of what the runs are stored under.
+    Raises UsageError where it cannot be written.
+    """
+    rules = tuple(as_rules(space, operation, target.ranks, list(entries)))
+    check_rules(rules, target.library)
+    text = rules_text(rules)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+    path = place / f"{operation}-{target.ranks}-{digest}.rules"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    except OSError as problem:
+        raise UsageError(f"cannot write {path}: {problem.strerror}") from None
+    return path
+
+
+def file_space(path: Path) -> Space:
+    """A space of one parameter: the rules file."""
+    parameter = Parameter(FILE, (str(path),), "mca", implies={ENABLE: 1})
+    return Space(_FILE_SPACE, (parameter,))

@@ -1,0 +1,191 @@
+"""Tables for some operations on some numbers of ranks, searched, proven and put together."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from autotune.collective_rules import FILE
+from autotune.collectives.measurement import Machine, program, search_space, target_for
+from autotune.collectives.proof import (
+    Proven,
+    between,
+    fewest_pairs,
+    file_space,
+    folder,
+    prove,
+    write_rules,
+)
+from autotune.collectives.result import CollectiveResult, Part
+from autotune.collectives.tournament import (
+    OPERATIONS,
+    Entry,
+    Tournament,
+    as_rules,
+    candidates,
+    restricted,
+)
+from autotune.errors import UsageError
+from autotune.space import DEFAULT, Setting, Space, load_space
+from autotune.store import Store
+from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.study.evaluator import Bench
+from autotune.study.events import Watcher, silent
+from autotune.study.session import Session
+from autotune.study.study_key import study_key
+from autotune.study.target import Target
+from autotune.wording import asked_time
+from runner.lock import MachineLock
+from runner.machine import describe
+
+STRATEGY = "collectives"
+"""The strategy of the studies."""
+LOOK_BETTER = "look better"
+SIZES = tuple(2**power for power in range(3, 21))
+"""8 bytes to 1 MiB."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How to measure: ``pairs`` of the proof, ``min_gain`` that an entry must show (a fraction)."""
+
+    store: Store
+    sizes: Sequence[int] = SIZES
+    pairs: int = 12
+    min_gain: float = 0.05
+    seed: int = 0
+    guard: bool = True
+    watch: Watcher = silent
+    say: Callable[[str], None] = lambda words: None
+    budget_s: float | None = None
+    """Machine seconds for all tables."""
+
+
+def find_tables(
+    targets: Sequence[Target], operations: Sequence[str], terms: Terms
+) -> CollectiveResult:
+    """One part per operation and target (each a number of ranks, ascending).
+
+    Raises UsageError for an operation that has no table here, WorkError where the default fails.
+    """
+    for operation in operations:
+        if operation not in OPERATIONS:
+            raise UsageError(
+                f"tables for {operation!r} are not supported; expected one of "
+                f"{', '.join(OPERATIONS)}"
+            )
+    # One turn at the machine for all of it: what is compared shall lie close together.
+    with MachineLock(
+        "exclusive",
+        on_wait=lambda holder: terms.say(f"waiting until {holder[:200]} releases the machine lock"),
+        cpus=targets[0].cluster.cpu_set,
+    ):
+        parts, left_out = _parts(targets, operations, terms)
+    library = targets[0].library
+    enums = {op: library.params.get(f"coll_tuned_{op}_algorithm") for op in operations}
+    return CollectiveResult(
+        cluster=targets[0].cluster.name,
+        machine=describe().fingerprint,
+        mpi={"name": library.family, "version": library.version},
+        date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+        parts=tuple(parts),
+        left_out=tuple(left_out),
+        algorithms={
+            op: {str(n): w for n, w in (info.enum if info else {}).items()}
+            for op, info in enums.items()
+        },
+        guarded=terms.guard,
+    )
+
+
+def _parts(
+    targets: Sequence[Target], operations: Sequence[str], terms: Terms
+) -> tuple[list[Part], list[str]]:
+    """The parts that the budget held, and the names of the others."""
+    wanted = [(operation, target) for operation in operations for target in targets]
+    parts: list[Part] = []
+    left_s = terms.budget_s
+    try:
+        for operation, target in wanted:
+            part, left_s = _part(operation, target, terms, left_s)
+            parts.append(part)
+    except BudgetSpent:
+        if not parts:
+            given = asked_time(terms.budget_s or 0)
+            raise BudgetTooSmall(
+                f"the budget of {given} was spent before the first table was proven.  Every "
+                "run is stored: the same command with a larger --budget continues"
+            ) from None
+    return parts, [f"{name} on {target.ranks} ranks" for name, target in wanted[len(parts) :]]
+
+
+def _part(
+    operation: str, target: Target, terms: Terms, left_s: float | None
+) -> tuple[Part, float | None]:
+    """One table for at most ``left_s`` machine seconds, and what is left of them."""
+    space = restricted(
+        load_space("openmpi", target.library, {**target.facts, "nodes": 1}), operation
+    )
+    every = candidates(space)
+    terms.say(f"{operation} on {target.ranks} ranks: {len(every)} candidates")
+    sizes = terms.sizes
+    timed = target_for(target, operation, sizes)
+    with _session(timed, search_space(space, sizes), {"sizes": list(sizes)}, terms) as on:
+        machine = Machine(on.bench, _budget(on.bench, left_s), operation, terms.seed)
+        search = Tournament(every, sizes, machine.measure, terms.min_gain)
+        search.run()
+        left_s, launches = machine.budget.left_s, len(on.bench.ledger.entries)
+        limit_s = machine.limit_s
+    table = search.table()
+    found = Proven((Entry(sizes[0], DEFAULT),), ())
+    if any(entry.setting != DEFAULT for entry in table):
+        if (fewest := fewest_pairs(sizes)) > terms.pairs:
+            few = f"{fewest} pairs instead of {terms.pairs}"
+            terms.say(f"  {few}: with fewer pairs nothing can be proven at all sizes")
+        path = write_rules(space, operation, target, table, folder())
+        timed = target_for(target, operation, sorted({*sizes, *between(sizes)}))
+        options = {"sizes": list(sizes), "pairs": terms.pairs}
+        with _session(timed, file_space(path), options, terms) as on:
+            budget = _budget(on.bench, left_s)
+            setting = Setting({FILE: str(path)})
+            found = prove(
+                *(on.bench, budget, table, setting, sizes, terms.pairs, terms.seed, limit_s),
+                terms.watch,
+            )
+            left_s, launches = budget.left_s, launches + len(on.bench.ledger.entries)
+    terms.say(
+        f"  measured {search.points} of {search.grid} points of the grid; "
+        f"{sum(e.setting != DEFAULT for e in table)} entries found, "
+        f"{sum(e.setting != DEFAULT for e in found.entries)} "
+        f"{'proven' if terms.guard else LOOK_BETTER}"
+    )
+    for warning in found.warnings:
+        terms.say(f"  {warning}")
+    words = [sys.executable, "-m", "runner.micro", *program(operation, sizes)]
+    rules = tuple(as_rules(space, operation, target.ranks, list(found.entries)))
+    part = Part(
+        operation, target.ranks, rules, found.evidence, search.points, search.grid, launches,
+        tuple(words),
+    )  # fmt: skip
+    return part, left_s
+
+
+def _session(target: Target, space: Space, options: dict[str, object], terms: Terms) -> Session:
+    """One study: the search of a table, or its proof."""
+    key = study_key(
+        target, space, Session.adapter(target), STRATEGY, options, terms.seed, terms.guard
+    )
+    return Session(terms.store, key, target, space, terms.watch, whole=True)
+
+
+def _budget(bench: Bench, left_s: float | None) -> Budget:
+    """So many seconds more than the runs that are stored took."""
+    return Budget(bench.ledger, left_s).from_here()
+
+
+def with_ranks(target: Target, ranks: Sequence[int]) -> list[Target]:
+    """The target on each number of ranks, ascending."""
+    return [dataclasses.replace(target, ranks=n) for n in sorted(set(ranks))]

@@ -1,0 +1,324 @@
+"""The campaign: block after block, each with default runs of its own, each one shard.
+
+Measuring is the study's own bench; here is only what is run when, and what becomes a shard.  A
+block that is not finished is measured anew by the next turn: its default runs would be of another
+hour.  (Its runs stay in the results database.)
+
+One block: its runs, in order, on a bench that waits while the machine is busy.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autotune.datasets.card import Card, Cell
+from autotune.datasets.dataset import Dataset, load, representatives, write_card
+from autotune.datasets.plan import DEFAULTS_FIRST, Plan, Prepared, Size, of_block, protocol
+from autotune.datasets.shards import Row, shard_path, state_of, write_shard
+from autotune.errors import WorkError
+from autotune.space import DEFAULT, IdleParameters, Setting, Space
+from autotune.store import Store
+from autotune.study.evaluator import Bench, MachineBusy, Quiet
+from autotune.study.events import Event, PhaseStarted, Waiting
+from autotune.study.inactive import inactive_in
+from autotune.study.run_history import WARMUP, Entry
+from autotune.study.session import Session
+from autotune.study.study_key import study_key
+
+
+class Campaign:
+    """Measures the cells of a dataset.  ``run`` returns whether all of it is measured."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        prepared: Sequence[Prepared],
+        dataset: Dataset,
+        store: Store,
+        watch: Watch,
+        guard: bool = True,
+        budget_s: float | None = None,
+    ) -> None:
+        self.plan = plan
+        self.prepared = prepared
+        self.dataset = dataset
+        self.store = store
+        self.watch = watch
+        self.guard = guard
+        self.clock = Clock(budget_s)
+
+    def missing(self, prepared: Prepared) -> list[int]:
+        """Blocks of a cell without a shard."""
+        folder, key = self.dataset.folder, prepared.plan.key
+        blocks = range(self.dataset.cell(key).blocks)
+        return [b for b in blocks if not shard_path(folder, key, b).exists()]
+
+    def left_s(self) -> float:
+        """Seconds that the missing blocks will take, at the pace so far."""
+        blocks = [_per_block(p) * len(self.missing(p)) for p in self.prepared]
+        return sum(blocks) * self.clock.pace
+
+    def run(self) -> bool:
+        for prepared in self.prepared:
+            if not self.missing(prepared):
+                continue
+            if not self.clock.allows(_per_block(prepared)):
+                return False
+            try:
+                self._cell(prepared)
+            except OutOfTime:
+                return False
+        return True
+
+    def _cell(self, prepared: Prepared) -> None:
+        target, space = prepared.target, prepared.space
+        options = {"plan": self.plan.name, "cell": prepared.plan.key}
+        seed = self.plan.seed
+        key = study_key(target, space, Session.adapter(target), EXPLORE, options, seed, self.guard)
+        with Session(self.store, key, target, space, self.watch) as on:
+            bench = Patient(on.bench, on.bench.quiet, self.watch, self.clock)
+            bench.run(DEFAULT, WARMUP, 0)
+            for block in self.missing(prepared):
+                if not self.clock.allows(_per_block(prepared)):
+                    raise OutOfTime
+                self._block(prepared, block, bench)
+
+    def _block(self, prepared: Prepared, number: int, bench: Patient) -> None:
+        began, rejected = time.monotonic(), bench.bench.ledger.rejected
+        key = prepared.plan.key
+        cell = self.dataset.cell(key)
+        self.watch(PhaseStarted(EXPLORE, f"{key}: block {number + 1} of {cell.blocks}"))
+        block = Block(self.plan, prepared.space, cell, number, self.dataset.settings(key), bench)
+        indices = range(len(block.settings))
+        # As it was cut when the cell was begun, whatever the plan's estimate is now.
+        passes = self.plan.passes(prepared.plan)
+        cut = Size(cell.blocks // passes, passes)
+        block.run(of_block(self.plan, key, cut, number, indices, self.dataset.runs(key)))
+        rows = self._rows(prepared, block)
+        spent = time.monotonic() - began
+        self.clock.done(_per_block(prepared), spent)
+        write_shard(self.dataset.folder, rows)
+        rejected = bench.bench.ledger.rejected - rejected
+        self._update(cell, number, block.idle, rejected, spent)
+        bad = sum(row.state != "ok" for row in rows)
+        self.watch(BlockEnded(key, number, cell.blocks, len(rows), bad, self.left_s()))
+
+    def _rows(self, prepared: Prepared, block: Block) -> list[Row]:
+        card, commit = self.dataset.card, commit_of()
+        return [
+            row_of(
+                prepared.plan.key, block.number, *run, card.machine.fingerprint, card.mpi, commit
+            )
+            for run in block.runs
+        ]
+
+    def _unguarded(self, cell: Cell, number: int) -> set[int]:
+        """The cell's blocks without the guard, after this one was measured."""
+        before = set(cell.unguarded)
+        return before - {number} if self.guard else before | {number}
+
+    def _update(
+        self, cell: Cell, number: int, idle: IdleParameters, rejected: int, spent: float
+    ) -> None:
+        """What the block taught goes on the card."""
+        card = self.dataset.card
+        changed = cell.model_copy(
+            update={
+                "inactive_under": idle.under or None,
+                "rejected": cell.rejected + rejected,
+                "unguarded": tuple(sorted(self._unguarded(cell, number))),
+            }
+        )
+        cells = tuple(changed if c.key == cell.key else c for c in card.cells)
+        fresh: Card = card.model_copy(
+            update={
+                "cells": cells,
+                "measured_s": round(card.measured_s + spent, 1),
+                "protocol": protocol(self.plan, any(c.unguarded for c in cells)),
+            }
+        )
+        write_card(self.dataset.folder, fresh)
+        self.dataset = load(self.dataset.folder)
+
+
+def _per_block(prepared: Prepared) -> float:
+    return prepared.planned_s / prepared.cut.blocks
+
+
+def commit_of() -> str:
+    """The commit of this source tree; empty where it is none."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=Path(__file__).parent,
+        )
+    except OSError:
+        return ""
+    return done.stdout.strip()
+
+
+EXPLORE = "explore"
+PAUSE_S = 60.0
+QUIET_S = 3.0
+SLACK_S = 0.5
+"""Wall seconds allowed beyond the limit: starting and ending take longer now and then."""
+
+
+@dataclass(frozen=True)
+class BlockEnded:
+    """A shard was written.  ``left_s``: expected seconds for what is left, at the pace so far."""
+
+    cell: str
+    block: int
+    blocks: int
+    runs: int
+    bad: int
+    left_s: float
+
+
+Told = Event | BlockEnded
+Watch = Callable[[Told], None]
+
+
+class OutOfTime(Exception):
+    """The budget does not allow for another block."""
+
+
+@dataclass
+class Clock:
+    """The budget of a turn, and the pace: seconds measured per second planned."""
+
+    budget_s: float | None
+    began: float = field(default_factory=time.monotonic)
+    planned_s: float = 0.0
+    spent_s: float = 0.0
+
+    def allows(self, planned_s: float) -> bool:
+        gone = time.monotonic() - self.began
+        return self.budget_s is None or gone + planned_s * self.pace <= self.budget_s
+
+    @property
+    def pace(self) -> float:
+        return self.spent_s / self.planned_s if self.planned_s else 1.0
+
+    def done(self, planned_s: float, spent_s: float) -> None:
+        self.planned_s += planned_s
+        self.spent_s += spent_s
+
+
+@dataclass
+class Patient:
+    """A bench that pauses while the machine is busy, for as long as the budget allows."""
+
+    bench: Bench
+    quiet: Quiet
+    watch: Watch
+    clock: Clock
+
+    def run(
+        self, setting: Setting, phase: str, block: int, timeout_s: float | None = None
+    ) -> Entry:
+        while True:
+            try:
+                return self.bench.run(setting, phase, block=block, timeout_s=timeout_s)
+            except MachineBusy:
+                self.watch(Waiting("paused: other programs keep the machine busy"))
+            while not self.quiet(PAUSE_S, quiet_s=QUIET_S).quiet:
+                if not self.clock.allows(0.0):
+                    raise OutOfTime
+
+
+@dataclass
+class Block:
+    """One block while it is measured; ``runs`` are (index, limit of the metric, entry)."""
+
+    plan: Plan
+    space: Space
+    cell: Cell
+    number: int
+    settings: list[Setting]
+    bench: Patient
+    runs: list[tuple[int, float, Entry]] = field(default_factory=list)
+    idle: IdleParameters = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.idle = self.cell.idle(self.space)
+
+    def run(self, order: Sequence[int]) -> None:
+        """The default, the settings in this order with the default between them, the default."""
+        known = representatives(self.settings, self.idle)
+        for _ in range(DEFAULTS_FIRST):
+            self._default()
+        since = 0
+        for index in order:
+            if known[index] != index:
+                continue
+            if since >= self.plan.default_every:
+                self._default()
+                since = 0
+            since += 1
+            if self._setting(index):
+                known = representatives(self.settings, self.idle)
+        self._default()
+
+    def _default(self) -> None:
+        entry = self.bench.run(DEFAULT, EXPLORE, self.number)
+        if not entry.record.valid:
+            # Launchers fail to start now and then; a program that does not run fails again.
+            entry = self.bench.run(DEFAULT, EXPLORE, self.number)
+        if not entry.record.valid:
+            raise WorkError(
+                f"cell {self.cell.key}: the default does not run: {entry.record.state}: "
+                f"{entry.record.reason}"
+            )
+        self.runs.append((0, math.nan, entry))
+
+    def _setting(self, index: int) -> bool:
+        """Run one setting; whether it taught that a parameter does nothing."""
+        records = [entry.record for number, _, entry in self.runs if number == 0]
+        limit = self.plan.slowest * statistics.median(r.value_s for r in records)
+        outside = statistics.median(r.wall_s - r.value_s for r in records)
+        setting = self.idle.strip(self.settings[index])
+        timeout_s = limit + 1.5 * outside + SLACK_S
+        entry = self.bench.run(setting, EXPLORE, self.number, timeout_s)
+        self.runs.append((index, limit, entry))
+        return bool(self.idle.learn(inactive_in(entry.record, setting), setting))
+
+
+def row_of(
+    cell: str,
+    block: int,
+    index: int,
+    limit: float,
+    entry: Entry,
+    machine: str,
+    mpi: str,
+    commit: str,
+) -> Row:
+    """A run as a row of a shard."""
+    record = entry.record
+    return Row(
+        cell=cell,
+        block=block,
+        order=entry.order,
+        setting=index,
+        state=state_of(record),
+        reason=record.reason[:300],
+        value_s=record.value_s if record.valid else math.nan,
+        limit_s=limit,
+        wall_s=record.wall_s,
+        foreign_load=record.foreign_cpu_s,
+        started_at=record.started_at,
+        machine=machine,
+        mpi=mpi,
+        commit=commit,
+    )

@@ -1,0 +1,72 @@
+"""Where datasets are: in ``./datasets``, the user's own, and those that are shipped.
+
+The same order as for configurations, from whatever directory autotune is started.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from autotune.config.find import shipped
+from autotune.datasets.card import CARD
+from autotune.errors import UsageError
+from runner import files
+
+FOLDER = Path("datasets")
+"""Where new ones go, below the current directory."""
+
+
+def own_folder() -> Path:
+    """The user's own: ``$XDG_DATA_HOME/autotune/datasets``."""
+    return files.data("datasets")
+
+
+def folders() -> list[Path]:
+    """The directories that are searched, in this order."""
+    coming = shipped("datasets")
+    return [FOLDER, own_folder(), *([coming] if isinstance(coming, Path) else [])]
+
+
+def is_shipped(folder: Path) -> bool:
+    """Whether a dataset comes with autotune, and is not the current directory's own."""
+    coming, real = shipped("datasets"), folder.resolve()
+    own = real.is_relative_to(FOLDER.resolve())
+    return isinstance(coming, Path) and not own and real.is_relative_to(coming.resolve())
+
+
+def listing() -> list[Path]:
+    """Every dataset by name; of several namesakes the one :func:`folder_of` takes."""
+    found: dict[str, Path] = {}
+    for place in folders():
+        # What begins with a dot was not finished: an import that was killed.
+        for card in place.glob(f"[!.]*/{CARD}"):
+            found.setdefault(card.parent.name, card.parent)
+    return [found[name] for name in sorted(found)]
+
+
+def is_known(place: str | Path) -> bool:
+    """Whether there is a dataset of this name, or in this folder."""
+    return any((folder / CARD).is_file() for folder in _meant(place))
+
+
+def folder_of(place: str | Path) -> Path:
+    """The folder itself, or the first dataset of that name; raises UsageError for neither."""
+    for folder in _meant(place):
+        if (folder / CARD).is_file():
+            return folder
+    if Path(place).is_dir():
+        return Path(place)  # Its card is missing: who reads it says so.
+    known = [folder.name for folder in listing()]
+    near = difflib.get_close_matches(str(place), known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known datasets: {', '.join(known)}"
+    raise UsageError(
+        f"no dataset {str(place)!r} ({hint if known else 'there are none'}); searched "
+        "as a folder, and as a name in "
+        f"{', '.join(f'{folder}' for folder in folders())}"
+    )
+
+
+def _meant(place: str | Path) -> list[Path]:
+    name = Path(place)
+    return [name, *(folder / name for folder in folders() if not name.is_absolute())]

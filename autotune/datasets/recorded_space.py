@@ -1,0 +1,124 @@
+"""A space as a file that needs no MPI: its names, levels and defaults written out.
+
+A dataset is read where another library is installed, or none: what "enum" and the library's
+defaults meant when it was measured is kept with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from autotune.datasets.card import to_toml
+from autotune.errors import UsageError
+from autotune.space import Parameter, Space, Value
+from autotune.space.definition import FACTS
+from autotune.space.expression import Expr
+from autotune.space.parameter import Argument, parse_levels
+from autotune.space.resolve import load_space_file
+
+
+def narrowed(space: Space, levels: Mapping[str, object], where: str) -> Space:
+    """The space of these parameters only, with these levels (as a space file has them).
+
+    Known defaults of the parameters left out become facts, so that rules that mention them still
+    hold.  ``where`` is for messages.  Raises UsageError.
+    """
+    chosen = []
+    for asked, spec in levels.items():
+        name = space.aliases.get(asked, asked)
+        if name not in space:
+            raise UsageError(f"{where}: levels.{asked}: {space.unknown(name)}")
+        chosen.append(_with_levels(space[name], spec, f"{where}: levels.{asked}"))
+    names = {parameter.name for parameter in chosen}
+    left_out = {p.name: p.default for p in space if p.name not in names and p.default is not None}
+    rules = tuple(c for c in space.constraints if not names.isdisjoint(c.expr.names))
+    arguments = tuple(a for a in space.arguments if _can_be_said(a, space, names))
+    narrow = replace(
+        space,
+        parameters=tuple(p for name in space.names for p in chosen if p.name == name),
+        constraints=rules,
+        arguments=arguments,
+        aliases={},
+        absent={},
+    )
+    used = _mentioned(narrow) - names - set(space.derived)
+    told = {n: v for n, v in {**left_out, **space.facts}.items() if n in used or n in FACTS}
+    return replace(narrow, facts=told)
+
+
+def _with_levels(parameter: Parameter, spec: object, where: str) -> Parameter:
+    try:
+        levels = tuple(dict.fromkeys(parameter.normalise(level) for level in parse_levels(spec)))
+    except UsageError as problem:
+        raise UsageError(f"{where}: {problem}") from None
+    for level in levels:
+        if wrong := parameter.problem(level, grid=False):
+            raise UsageError(f"{where}: {level!r} {wrong}")
+    return replace(parameter, levels=levels)
+
+
+def _can_be_said(argument: Argument, space: Space, names: set[str]) -> bool:
+    """Whether a parameter that is left can make the words appear."""
+    behind: set[str] = set(argument.when.names) if argument.when else set()
+    for place in argument.places:
+        behind |= space.derived[place].names if place in space.derived else {place}
+    return not names.isdisjoint(behind)
+
+
+def _expressions(space: Space) -> Iterator[Expr]:
+    for parameter in space:
+        if parameter.when is not None:
+            yield parameter.when
+    for constraint in space.constraints:
+        yield constraint.expr
+    yield from space.derived.values()
+    for argument in space.arguments:
+        if argument.when is not None:
+            yield argument.when
+
+
+def _mentioned(space: Space) -> set[str]:
+    places = {name for argument in space.arguments for name in argument.places}
+    return places.union(*(expr.names for expr in _expressions(space)))
+
+
+def frozen(space: Space) -> str:
+    """The text of a space file that :func:`thawed` reads back to the same space."""
+    extra = sorted(_mentioned(space) - set(space.names) - set(space.derived) - set(FACTS))
+    data: dict[str, Any] = {
+        "description": f"{space.name}, as it was measured; names and defaults of that library",
+        "requires": min(space.requires, default=None),
+        "app_facts": extra or None,
+        "derived": {name: str(expr) for name, expr in space.derived.items()} or None,
+        "parameters": {p.name: _parameter(p) for p in space},
+        "arguments": [
+            {"words": a.template, "when": str(a.when) if a.when else None} for a in space.arguments
+        ]
+        or None,
+        "constraints": [{"rule": str(c.expr), "reason": c.reason} for c in space.constraints]
+        or None,
+    }
+    return to_toml({key: value for key, value in data.items() if value is not None})
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    return {
+        "levels": list(parameter.levels),
+        "target": parameter.target,
+        "default": parameter.default,
+        "unset": None if parameter.unset else False,
+        "when": str(parameter.when) if parameter.when else None,
+        "option": parameter.option,
+        "help": parameter.help,
+        **({"implies": dict(parameter.implies)} if parameter.implies else {}),
+    }
+
+
+def thawed(path: Path, facts: Mapping[str, Value], name: str) -> Space:
+    """The space of a frozen file under a cell's facts; raises UsageError."""
+    known = {fact: value for fact, value in facts.items() if fact in FACTS}
+    others = {fact: value for fact, value in facts.items() if fact not in FACTS}
+    return replace(load_space_file(path, facts=known, app_facts=others), name=name)

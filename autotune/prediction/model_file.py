@@ -1,0 +1,163 @@
+"""Models as files: one JSON document of numbers and names, so that loading one runs no code."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import UsageError
+from autotune.prediction.examples import TrainingSet, distinct
+from autotune.prediction.parsing import mapping, number, settings, text, texts
+from autotune.prediction.predictor import Predictor
+from autotune.prediction.training import Trained
+from autotune.space import Setting
+from runner import files
+
+SCHEMA = "autotune-model-1"
+SHIPPED = "shipped.json"
+_LARGEST = 64 << 20
+_AGAIN = "Train a new one: autotune train --from DATASET"
+
+
+@dataclass(frozen=True)
+class About:
+    """Where a model comes from.  ``cost``: see Trained; ``scores`` are those of all kinds tried."""
+
+    kind: str
+    options: Mapping[str, Any]
+    data_hash: str
+    sources: tuple[str, ...]
+    programs: tuple[str, ...]
+    machines: tuple[str, ...]
+    mpis: tuple[str, ...]
+    versions: Mapping[str, str]
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A predictor, the settings it may name, and where it comes from."""
+
+    predictor: Predictor
+    settings: tuple[Setting, ...]
+    about: About
+    place: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        about = dataclasses.asdict(self.about)
+        return {
+            "schema": SCHEMA,
+            "about": json.loads(json.dumps(about)),
+            "settings": [s.to_json() for s in self.settings],
+            "predictor": self.predictor.to_json(),
+        }
+
+
+def model_of(trained: Trained, data: TrainingSet, scores: Mapping[str, float]) -> Model:
+    """What is saved of a training."""
+    about = About(
+        kind=trained.kind,
+        options=dict(trained.options),
+        data_hash=data.hash,
+        # The last part says which data; where they lay on one machine says nothing elsewhere.
+        sources=tuple(Path(s).name for s in data.sources),
+        programs=data.apps,
+        machines=data.machines,
+        mpis=data.mpis,
+        versions=_versions(),
+        scores=dict(scores),
+    )
+    return Model(trained.predictor, distinct(data.examples), about)
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in ("mpi-autotune", "numpy", "scikit-learn", "scipy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def default_place() -> Path:
+    """Where ``autotune train`` puts a model and ``autotune predict`` looks first."""
+    return files.data("model.json")
+
+
+def find_model(place: str | None = None) -> Model:
+    """The model of a file; without one the user's own, else the shipped one.
+
+    Raises UsageError where there is none, or it cannot be used.
+    """
+    if place is not None:
+        return load_model(Path(place))
+    if default_place().is_file():
+        return load_model(default_place())
+    shipped = resources.files("autotune.prediction") / SHIPPED
+    if shipped.is_file():
+        return model_from_text(shipped.read_text(encoding="utf-8"), "the shipped model")
+    raise UsageError(f"no model found: none at {default_place()}, and none is shipped.\n{_AGAIN}")
+
+
+def load_model(path: Path) -> Model:
+    """Read and check a model file; raises UsageError saying file and key."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise UsageError(f"{path} is too large to be a model (limit: 64 MiB)")
+        content = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise UsageError(f"cannot read the model {path}: {reason}.\n{_AGAIN}") from None
+    return model_from_text(content, str(path))
+
+
+def model_from_text(content: str, place: str) -> Model:
+    """A model from the content of a file; ``place`` names it in errors (UsageError)."""
+    try:
+        data = json.loads(content, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as problem:
+        raise UsageError(
+            f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{_AGAIN}"
+        ) from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        found = data.get("schema") if isinstance(data, dict) else None
+        raise UsageError(
+            f"{place}: schema is {found!r}, expected {SCHEMA!r}: written by another "
+            f"version, or not a model.\n{_AGAIN}"
+        )
+    try:
+        return Model(
+            Predictor.from_json(mapping(data, "predictor")),
+            settings(data, "settings"),
+            _about(mapping(data, "about")),
+            place,
+        )
+    except ValueError as problem:
+        raise UsageError(f"{place}: {problem}.\n{_AGAIN}") from None
+
+
+def _no_constant(word: str) -> float:
+    raise ValueError(f"{word} is not a number")
+
+
+def _about(data: Mapping[str, Any]) -> About:
+    scores = mapping(data, "scores")
+    versions = mapping(data, "versions")
+    return About(
+        kind=text(data, "kind"),
+        options=mapping(data, "options"),
+        data_hash=text(data, "data_hash"),
+        sources=texts(data, "sources"),
+        programs=texts(data, "programs"),
+        machines=texts(data, "machines"),
+        mpis=texts(data, "mpis"),
+        versions={name: text(versions, name) for name in versions},
+        scores={name: number(scores, name, -1e6, 1e6) for name in scores},
+    )

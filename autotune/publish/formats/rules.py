@@ -1,0 +1,128 @@
+"""Rules files of coll/tuned, versions 1 and 2: numbers in lines (field.md G2).
+
+Rules of collectives as JSON: coll/tuned version 3, of Open MPI 6 (field.md G2).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from autotune.collective_rules import (
+    ENABLE,
+    FILE,
+    Rule,
+    canary_rules,
+    check_rules,
+    grouped,
+    rules_of,
+    rules_text,
+)
+from autotune.publish.content import Content
+from autotune.publish.formats.base import Canary, Format, Loading
+from runner.mpi.library import Library
+
+
+class RulesV1(Format):
+    """Read by every version up to 5.0.  A file with any mistake is ignored in silence, hence the
+    canary: its real rules with a last one whose effect cannot be missed."""
+
+    name = "rules-v1"
+    summary = "rules file of coll/tuned, version 1 (Open MPI 4 and 5)"
+    suffix = ".rules"
+    family = "openmpi"
+    usual = 1
+    column = ""
+
+    def unobeyed(self, library: Library) -> str | None:
+        if library.family == self.family and library.version_tuple >= (6,):
+            return "Open MPI 6 reads sizes of this version differently; use rules-v3"
+        return super().unobeyed(library)
+
+    def part(self, content: Content, library: Library) -> Content:
+        return Content(rules=content.rules or rules_of(content.groups.get("mca", {})))
+
+    def body(self, content: Content, library: Library) -> str:
+        check_rules(content.rules, library)
+        return rules_text(content.rules, self.column)
+
+    def canaries(self, content: Content, library: Library) -> list[Canary]:
+        found = canary_rules(content.rules, library)
+        if found is None:
+            return []
+        return [Canary(Content(rules=found[0]), frozenset(content.names), found[1], 3)]
+
+    def staged(self, text: str, place: Path, library: Library) -> Loading:
+        path = place / f"file{self.suffix}"
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        return self.live(path, library)
+
+    def live(self, path: Path, library: Library) -> Loading:
+        where = ("--mca", FILE, str(path.absolute()))
+        return Loading(options=("--mca", ENABLE, "1", *where))
+
+
+class RulesV2(RulesV1):
+    """With a column for the largest number of requests; from 5.0.7 on."""
+
+    name = "rules-v2"
+    summary = "rules file of coll/tuned, version 2 (Open MPI from 5.0.7 on)"
+    prologue = "rule-file-version-2\n"
+    usual = 0
+    column = " 0"
+
+    def unobeyed(self, library: Library) -> str | None:
+        if library.family == self.family and library.version_tuple < (5, 0, 7):
+            return f"Open MPI reads it from 5.0.7 on; this library is {library.version}"
+        return super().unobeyed(library)
+
+
+class RulesV3(RulesV1):
+    """The first rule that matches wins, so that ranges are written without overlap."""
+
+    name = "rules-v3"
+    summary = "rules file of coll/tuned, version 3 JSON (Open MPI 6)"
+    suffix = ".rules.json"
+    usual = 0
+    comment = None
+
+    def unobeyed(self, library: Library) -> str | None:
+        if library.family != self.family or library.version_tuple < (6,):
+            return f"Open MPI reads it from 6.0 on; this is {library.family} {library.version}"
+        return None
+
+    def body(self, content: Content, library: Library) -> str:
+        check_rules(content.rules)
+        collectives = {
+            name.replace("reduce_scatter", "reducescatter").replace(
+                "scatter_block", "scatterblock"
+            ): [
+                {
+                    "comm_size_min": size,
+                    "comm_size_max": _before(list(sets), size),
+                    "rules": [_entry(rules, r) for r in rules],
+                }
+                for size, rules in sets.items()
+            ]
+            for name, sets in grouped(content.rules).items()
+        }
+        data = {"rule_file_version": 3, "module": "tuned", "collectives": collectives}
+        return json.dumps(data, indent=1) + "\n"
+
+
+def _before(starts: list[int], start: int) -> int | str:
+    """The last size before the next range begins."""
+    later = [s for s in starts if s > start]
+    return min(later) - 1 if later else "inf"
+
+
+def _entry(rules: list[Rule], rule: Rule) -> dict[str, Any]:
+    return {
+        "msg_size_min": rule.message,
+        "msg_size_max": _before([r.message for r in rules], rule.message),
+        "alg": int(rule.algorithm),
+        "faninout": rule.fanout,
+        "seg_size": rule.segment,
+        "reqs": 0,
+    }

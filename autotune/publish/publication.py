@@ -1,0 +1,142 @@
+"""A planned publication carried out: staged, proven, put in place, proven again or rolled back."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from autotune.errors import AutotuneError, UsageError
+from autotune.publish.formats.base import Loading
+from autotune.publish.install import install, keep_edited, put, read_text
+from autotune.publish.plan import Planned
+from autotune.publish.probe import Prober
+from autotune.publish.undo import forget, remember, remove
+from runner.mpi.library import Library
+
+UNSEEN = "a test run has to prove it before it is installed"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Published:
+    """One file that is in place; ``undo`` is the command that takes it away."""
+
+    path: Path
+    format: str
+    probe: str
+    proven: bool
+    backup: str | None
+    edited: Path | None
+
+    @property
+    def undo(self) -> str:
+        return f"autotune unpublish {self.path}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "path": str(self.path),
+            "format": self.format,
+            "probe": self.probe,
+            "proven": self.proven,
+            "backup": self.backup,
+            "edited": None if self.edited is None else str(self.edited),
+            "undo": self.undo,
+        }
+
+
+def preview(one: Planned, library: Library) -> str:
+    """The text as it would be, apart from what the probe will say."""
+    return one.text(one.content, library, one.header.probe or UNSEEN).main
+
+
+def diff(one: Planned, library: Library) -> str:
+    """A unified diff from what is there now to what would be."""
+    old = one.old.main if one.old is not None else ""
+    lines = difflib.unified_diff(
+        old.splitlines(keepends=True),
+        preview(one, library).splitlines(keepends=True),
+        str(one.path) if one.old is not None else "/dev/null",
+        str(one.path),
+    )
+    return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
+
+
+def publish(planned: Sequence[Planned], prober: Prober, say: Say) -> list[Published]:
+    """Publish all files or none: the ones already in place are taken back when one fails.
+
+    Raises NotObeyed, WorkError and UsageError; nothing that was there before is then changed.
+    """
+    for one in planned:
+        if why := one.fmt.harmful(prober.library):
+            raise UsageError(f"{one.fmt.name} is not written: {why}.")
+    done: list[Published] = []
+    try:
+        for one in planned:
+            done.append(_publish(one, prober, say))
+    except BaseException:
+        for made, one in zip(reversed(done), reversed(planned[: len(done)]), strict=True):
+            _take_back(made, one)
+        raise
+    for made in done:
+        remember(made.path)
+    return done
+
+
+def _publish(one: Planned, prober: Prober, say: Say) -> Published:
+    library = prober.library
+    if one.unobeyed is None:
+        say(f"{one.fmt.name}: test runs with a private copy")
+        shown = one if is_live(one, library) else replace(one, kept="")
+        probe = prober.prove(
+            one.fmt, one.content, lambda content: shown.text(content, library, UNSEEN).main
+        )
+    else:
+        probe = one.header.probe
+    edited = keep_edited(one.path) if one.edited else None
+    text = one.text(one.content, library, probe)
+
+    def prove() -> None:
+        if one.unobeyed is None:
+            place = "in place" if is_live(one, library) else "a copy of what was written"
+            say(f"{one.fmt.name}: {place}, test runs with it")
+            prober.check(one.fmt, one.content, in_place(one, prober))
+
+    install(one.path, text, one.backup, prove)
+    header = one.header
+    return Published(one.path, one.fmt.name, probe, header.proven, header.backup, edited)
+
+
+def is_live(one: Planned, library: Library) -> bool:
+    """Whether the file is loaded from where it lies: a parameter file only at its own place."""
+    if not one.fmt.merges:
+        return True
+    return one.path == one.fmt.default_path(one.header.cluster, library).absolute()
+
+
+def in_place(one: Planned, prober: Prober) -> Loading:
+    """How the file at its place is seen; a system file without the caller's own above it."""
+    if not is_live(one, prober.library):
+        # Written elsewhere with -o: nothing loads it from there, and lines of others in it, which
+        # may name programs and libraries, are never loaded because of us.
+        text = read_text(one.path)
+        own = "" if text is None else text.main[len(one.kept) :]
+        return prober.staged(one.fmt, own)
+    loading = one.fmt.live(one.path, prober.library)
+    if one.fmt.cluster_wide:
+        return Loading(dict(loading.env) | {"HOME": str(prober.place())}, loading.options)
+    return loading
+
+
+def _take_back(made: Published, one: Planned) -> None:
+    """Best effort: the error that led here is the one to tell."""
+    try:
+        if one.old is not None and one.old.header is not None:
+            put(one.path, one.old)
+        else:
+            remove(made.path, force=True)
+            forget(made.path)
+    except (AutotuneError, OSError):
+        return

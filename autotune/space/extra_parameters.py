@@ -1,0 +1,169 @@
+"""Parameters that a setting names though its space has none of them: any may be named.
+
+What the library lists is checked beforehand; anything else is tried, and read-back judges it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+from autotune.errors import UsageError
+from autotune.space.check import illegal, today
+from autotune.space.parameter import Parameter, Target, target_of
+from autotune.space.resolve import title
+from autotune.space.setting import Setting, Value
+from autotune.space.space import Space
+from autotune.space.trust import check_value, runs_programs
+from runner.mpi.discover import adapter
+from runner.mpi.library import Library, placement_of
+from runner.types import LIBRARY
+
+PREFIXES: Mapping[str, Target] = {"OMPI_MCA_": "mca", "PRTE_MCA_": "prte", "PMIX_MCA_": "pmix"}
+"""Of a parameter as an environment variable: what it is without."""
+_HYDRA = {"HYDRA_BINDING": "bind_to", "HYDRA_MAPPING": "map_by"}
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_OWN = ("mpi_show_mca_params", "mpi_show_mca_params_file")
+"""What autotune itself gives to every launch."""
+_EDITS = 2
+"""A name so few letters away from a known one is a mistyped one."""
+
+
+def plain_names(values: Mapping[str, Value]) -> tuple[Setting, dict[str, Target]]:
+    """The values under the names that a space has, and what was said of their targets.
+
+    Prefixes of environment variables go, and mapping, binding and ranking have one name each.
+    Raises UsageError where one parameter is given under two names with two values.
+    """
+    found: dict[str, Value] = {}
+    targets: dict[str, Target] = {}
+    for given, value in values.items():
+        prefix = next((p for p in PREFIXES if given.startswith(p)), "")
+        name = _HYDRA.get(given, given.removeprefix(prefix))
+        placed = placement_of(name)
+        if prefix and placed is None:
+            targets[name] = PREFIXES[prefix]
+        name = placed or name
+        if found.setdefault(name, value) != value:
+            raise UsageError(
+                f"{given}={value} and {name}={found[name]} set one parameter to two values; "
+                "keep one of them"
+            )
+    return Setting(found), targets
+
+
+def without_implied(setting: Setting, space: Space) -> Setting:
+    """The setting less what its other values imply in this space: a file holds both."""
+    implied = {n: v for name in setting if name in space for n, v in space[name].implies.items()}
+    same = [n for n, v in implied.items() if n not in space and str(setting.get(n)) == str(v)]
+    return setting.without(*same)
+
+
+def admitted(
+    space: Space,
+    settings: Sequence[Setting],
+    library: Library,
+    targets: Mapping[str, Target] | None = None,
+) -> Space:
+    """``space`` with every parameter that these settings name and it does not have.
+
+    ``targets``: what is known of some; they are taken as they are written.  Raises UsageError for
+    a name that is mistyped, or has another one here, for a value that the library would not take,
+    and for what decides which program, library or file is used.
+    """
+    levels: dict[str, list[Value]] = {}
+    for setting in settings:
+        for name, value in setting.items():
+            known = name in space or name in space.derived or name in space.absent
+            if not known and name not in space.aliases:
+                found = levels.setdefault(name, [])
+                found += [] if value in found else [value]
+    more = [_parameter(n, v, library, space, dict(targets or {})) for n, v in levels.items()]
+    return replace(space, parameters=(*space.parameters, *more)) if more else space
+
+
+def _parameter(
+    name: str, values: list[Value], library: Library, space: Space, targets: dict[str, Target]
+) -> Parameter:
+    _refuse(name, values)
+    target = targets.get(name) or _target(name, library)
+    info = library.params.get(name) if target == "mca" else None
+    if info is not None:
+        for value in values:
+            if problem := illegal(value, info):
+                raise UsageError(f"{name}={value} cannot be used: {problem} (type {info.type})")
+        numbers = {word: number for number, word in info.enum.items()}
+        levels = tuple(dict.fromkeys(numbers.get(str(v), v) for v in values))
+        return Parameter(name, levels, target, help=info.help, enum=dict(info.enum))
+    if name not in targets:
+        _refuse_mistyped(name, target, library, space)
+    return Parameter(name, tuple(values), target)
+
+
+def _refuse(name: str, values: list[Value]) -> None:
+    if runs_programs(name):
+        raise UsageError(
+            f"the parameter {name} is refused in a setting: it decides which program, "
+            "library or file is used.\nPut it into the launch options of a cluster of your "
+            "own (configs/clusters/NAME.toml); it is then in force in every run."
+        )
+    if name in _OWN:
+        raise UsageError(f"{name} is set by autotune itself to read settings back; leave it out")
+    for value in values:
+        check_value(name, value, "the setting")
+
+
+def _target(name: str, library: Library) -> Target:
+    """What a parameter is that neither the space nor the library knows."""
+    usual = target_of(name)
+    if usual == "resource":
+        raise UsageError(
+            f"{name} is not a parameter of this space; use --ranks for the number of ranks"
+        )
+    if usual != "mca" or name in library.params:
+        return usual
+    launcher = adapter(library)
+    kind = launcher.kind_of(name)
+    if kind is None and not _VARIABLE.fullmatch(name):
+        raise UsageError(
+            f"{name} is not a parameter of {title(library)}, whose parameters are "
+            f"{launcher.parameter_names}"
+        )
+    return cast(Target, kind or "env")
+
+
+def _refuse_mistyped(name: str, target: Target, library: Library, space: Space) -> None:
+    if target in ("placement", "prte"):
+        return
+    advice = today(name, library) if library.params and target == "mca" else ""
+    near = _near(name, [*space.names, *(library.params if target != "env" else ())])
+    if advice.startswith("it is called"):
+        hint = advice
+    elif near:
+        hint = f"did you mean {' or '.join(near)}?"
+    else:
+        return
+    variable = next(iter(adapter(library).variables({target: {name: ""}}, {})), name)
+    out = f"\nIf {name} is right, write {variable}=VALUE: it is passed on unchecked."
+    raise UsageError(
+        f"{name} is not a parameter of space {space.name}, and {title(library)} does "
+        "not list it; " + hint + (out if target == LIBRARY and variable != name else "")
+    )
+
+
+def _near(name: str, known: Sequence[str]) -> list[str]:
+    close = difflib.get_close_matches(name, known, n=5, cutoff=0.8)
+    return [one for one in close if _edits(name, one) <= _EDITS][:2]
+
+
+def _edits(one: str, other: str) -> int:
+    """Letters to put in, take out or change to make ``other`` of ``one``."""
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        last, row = row, [i]
+        for j, b in enumerate(other, 1):
+            row.append(min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b)))
+    return row[-1]

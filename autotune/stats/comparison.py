@@ -1,0 +1,181 @@
+"""Is a candidate faster than the default?  Paired blocks, an exact interval, one of four verdicts.
+
+Estimand: the median over blocks of log(T_default / T_candidate), printed as gain = ratio - 1
+(docs/design.md, "Measurement" 5).  ``method="sign"`` (the default) is exact for every distribution
+of run times; ``method="wilcoxon"`` (Hodges-Lehmann) is narrower, but its interval holds only where
+the log ratios are symmetric, which a candidate that changes the shape of the noise breaks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.stats.exact import (
+    Flags,
+    Floats,
+    Values,
+    middle,
+    sign_rank,
+    sign_tail,
+    wilcoxon_rank,
+    wilcoxon_tail,
+)
+from autotune.stats.log_ratios import LogRatios, log_ratios
+from autotune.stats.warnings import comparison_warnings
+from runner.types import finite
+
+Verdict = Literal["better", "worse", "equivalent", "undecided"]
+Method = Literal["sign", "wilcoxon"]
+Bound = Literal["exact", "at most", "at least", "unknown"]
+
+MIN_GAIN = 0.02
+"""The smallest gain worth naming (``--min-gain``)."""
+
+
+class NoBlocks(ValueError):
+    """There is nothing to compare: not one block was measured."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A candidate against the default; gains are T_default / T - 1, so 0.08 is "8 % faster"."""
+
+    gain: float
+    """From the median log ratio; ``nan`` where ``bound`` is "unknown"."""
+    lo: float
+    hi: float
+    """Ends of the interval, -1 and ``inf`` where open; without an interval, the observed range."""
+    n: int
+    """Blocks that were used."""
+    level: float
+    """Exact coverage of [lo, hi] for this candidate; below 1 - alpha only without an interval."""
+    nominal: float
+    """Promised level, over all looks and finalists (0.95)."""
+    interval: bool
+    verdict: Verdict
+    significant: bool
+    """The interval excludes 0."""
+    bound: Bound
+    """What ``gain`` is when more than half of the blocks were cut off by the time limit."""
+    ties: int
+    """Blocks whose two figures differ by no more than the resolution of the metric."""
+    min_gain: float
+    method: Method
+    warnings: tuple[str, ...]
+
+
+def known_gain(value: float) -> float | None:
+    """A gain or an end of its interval for JSON; None where it is open (-1, infinity) or NaN."""
+    return finite(value) if value > -1 else None
+
+
+def compare(
+    default: Values,
+    candidate: Values,
+    *,
+    alpha: float = 0.05,
+    min_gain: float = MIN_GAIN,
+    censored_default: Flags | None = None,
+    censored_candidate: Flags | None = None,
+    resolution: float | None = None,
+    method: Method = "sign",
+) -> Comparison:
+    """Compare once, at a number of blocks fixed beforehand (for repeated looks: ``Plan.decide``).
+
+    One run of each per block, in seconds, in the order of the blocks.  A censored run's time is the
+    limit that ended it.  ``resolution``: step of the metric in seconds, 0 for a clock, None to
+    detect it.  Verdicts: see :func:`verdict`.  Raises as
+    :func:`autotune.stats.log_ratios.log_ratios`, and :class:`NoBlocks`.
+    """
+    ratios = log_ratios(
+        default,
+        candidate,
+        censored_default=censored_default,
+        censored_candidate=censored_candidate,
+        resolution=resolution,
+    )
+    rank = (sign_rank if method == "sign" else wilcoxon_rank)(ratios.n, alpha / 2)
+    tail = (sign_tail if method == "sign" else wilcoxon_tail)(ratios.n, rank)
+    return judge(ratios, rank, level=1 - 2 * tail, alpha=alpha, min_gain=min_gain, method=method)
+
+
+def judge(
+    ratios: LogRatios, rank: int, *, level: float, alpha: float, min_gain: float, method: Method
+) -> Comparison:
+    """The comparison whose interval ends at the ``rank``-th value from either side (0: none).
+
+    ``level`` is the exact coverage that this rank has; without an interval the coverage of the
+    range, 1 - 2^(1-n), is stored instead.  Raises :class:`NoBlocks`.
+    """
+    if ratios.n == 0:
+        raise NoBlocks("a comparison needs at least one block")
+    gain, gain_low, bound = _point(ratios, method)
+    end = max(rank, 1)
+    lo = math.expm1(np.sort(_values(ratios.low, method))[end - 1])
+    hi = math.expm1(np.sort(_values(ratios.high, method))[-end])
+    interval = rank > 0
+    return Comparison(
+        gain=gain,
+        lo=lo,
+        hi=hi,
+        n=ratios.n,
+        level=level if interval else 1 - 2 * sign_tail(ratios.n, 1),
+        nominal=1 - alpha,
+        interval=interval,
+        verdict=verdict(gain_low, lo, hi, min_gain) if interval else "undecided",
+        significant=interval and (lo > 0 or hi < 0),
+        bound=bound,
+        ties=ratios.ties,
+        min_gain=min_gain,
+        method=method,
+        warnings=comparison_warnings(ratios, interval, min_gain),
+    )
+
+
+def verdict(gain: float, lo: float, hi: float, min_gain: float) -> Verdict:
+    """The rule, in this order:
+
+    better: lo > 0 and gain >= min_gain.  worse: hi < 0.  equivalent: -min_gain < lo and
+    hi < min_gain.  Else undecided.  ``gain`` is the lower bound of the point estimate where
+    censoring leaves it open.
+    """
+    if lo > 0 and gain >= min_gain:
+        return "better"
+    if hi < 0:
+        return "worse"
+    if lo > -min_gain and hi < min_gain:
+        return "equivalent"
+    return "undecided"
+
+
+def _values(logs: Floats, method: Method) -> Floats:
+    """The values whose order statistics end the interval: the blocks, or all their averages."""
+    if method == "sign":
+        return logs
+    rows, columns = _pairs(logs.size)
+    return np.asarray((logs[rows] + logs[columns]) / 2, dtype=np.float64)
+
+
+@lru_cache(maxsize=64)
+def _pairs(n: int) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    rows, columns = np.triu_indices(n)
+    return rows, columns
+
+
+def _point(ratios: LogRatios, method: Method) -> tuple[float, float, Bound]:
+    """Point estimate, its lower bound, and what the estimate is; all as gains."""
+    low = middle(_values(ratios.value_low, method))
+    high = middle(_values(ratios.value_high, method))
+    if low == high:
+        return math.expm1(low), math.expm1(low), "exact"
+    if math.isfinite(low):
+        return math.expm1(low), math.expm1(low), "at least"
+    if math.isfinite(high):
+        return math.expm1(high), -1.0, "at most"
+    return math.nan, -1.0, "unknown"

@@ -1,0 +1,136 @@
+"""What gain can be resolved on this machine, in which time (``autotune noise``).
+
+What more blocks would decide, if they were like those that were measured.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, stats
+
+from autotune.stats.exact import Values, crossing, sign_walk_ranks
+from autotune.stats.sequential import Plan
+from autotune.stats.warnings import mad_spread
+
+
+@dataclass(frozen=True)
+class Resolvable:
+    """By this look a gain of ``gain`` is found with the asked power."""
+
+    blocks: int
+    runs: int
+    seconds: float
+    gain: float
+
+
+def resolution_table(
+    ratios: Values,
+    run_seconds: float,
+    plan: Plan,
+    *,
+    power: float = 0.8,
+    coarseness: float = 0.0,
+) -> list[Resolvable]:
+    """Smallest gain found with probability ``power`` at each look of ``plan`` that can find one.
+
+    ``ratios``: runs of the default against itself, T / T_default, in run order
+    (:class:`autotune.stats.blocks.DefaultLevel`), 3 or more; ``run_seconds``: wall time of one
+    run; ``coarseness``: step of the metric as a share of the run time.  Computed for the sign
+    interval: a gain is found when a block shows it with a certain chance p (exact, by the walk of
+    the plan), so it must be as large as the p-quantile of the noise of a block.  Assumes that the
+    setting leaves the noise as it is.  Raises ``ValueError`` on fewer than 3 ratios.
+    """
+    if len(ratios) < 3:
+        raise ValueError("the noise of the default needs at least 3 of its runs")
+    logs = np.log(np.asarray(ratios, dtype=np.float64))
+    # A block holds two neighbouring runs; either order is as likely, hence both signs.
+    steps = np.diff(logs)
+    noise = np.concatenate([steps, -steps])
+    ranks = sign_walk_ranks(plan.looks, plan.tail, plan.spending)
+    rows = []
+    for i, blocks in enumerate(plan.looks):
+        chance = _chance_needed(plan, ranks, i, power)
+        if chance is None:
+            continue
+        # A few runs say little of the tails: the wider of the empirical and the normal quantile.
+        empirical = float(np.quantile(noise, chance))
+        normal = float(stats.norm.ppf(chance)) * mad_spread(noise)
+        gain = float(np.expm1(max(empirical, normal) + np.log1p(coarseness)))
+        runs = blocks * (1 + plan.finalists)
+        rows.append(Resolvable(blocks, runs, runs * run_seconds, max(gain, plan.min_gain)))
+    return rows
+
+
+def _chance_needed(plan: Plan, ranks: tuple[int, ...], upto: int, power: float) -> float | None:
+    """Chance per block with which the looks up to ``upto`` find a gain; None: they never do."""
+    looks = plan.looks[: upto + 1]
+    used = [r if n >= plan.win_from else 0 for n, r in zip(looks, ranks, strict=False)]
+    if used[-1] == 0:
+        return None
+
+    def excess(chance: float) -> float:
+        return float(crossing(looks, used, 1 - chance).sum()) - power
+
+    return float(optimize.brentq(excess, 0.5, 1.0))
+
+
+POWER = 0.8
+_DRAWS = 200
+_MOST = 1000
+"""More pairs than this are not proposed."""
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """``chance`` (0 to 1) that a plan comes to a decision, and by how many ``blocks`` it has in
+    four of five of these cases."""
+
+    chance: float
+    blocks: int
+
+
+def foresee(plan: Plan, logs: Sequence[float], *, kept: bool = False, seed: int = 0) -> Foreseen:
+    """Carry out ``plan`` many times on blocks drawn from the measured ones, with replacement.
+
+    ``logs``: log(T_default / T) of each measured block, one at least.  ``kept``: these are the
+    plan's own first blocks, and the others are drawn.  An estimate: it knows nothing of noise that
+    was not met yet.
+    """
+    rng = np.random.default_rng(seed)
+    seen = np.asarray(logs, dtype=np.float64)
+    last = plan.looks[-1]
+    first = seen[:last] if kept else seen[:0]
+    decided = []
+    for _ in range(_DRAWS):
+        drawn = rng.choice(seen, last - first.size)
+        blocks = np.concatenate([first, drawn])
+        found = plan.decide(np.ones(last), np.exp(-blocks), resolution=0.0)
+        if found.stop and found.outcome != "undecided":
+            decided.append(found.comparison.n)
+    if not decided:
+        return Foreseen(0.0, last)
+    return Foreseen(len(decided) / _DRAWS, int(np.quantile(decided, POWER, method="higher")))
+
+
+def pairs_needed(logs: Sequence[float], min_gain: float, seed: int = 0) -> int | None:
+    """Pairs of a new comparison with one look that decides with 80 % chance; None: beyond 1000."""
+    for pairs in itertools.takewhile(lambda n: n <= _MOST, _numbers()):
+        fixed = Plan.fixed(pairs, min_gain=min_gain)
+        if foresee(fixed, logs, seed=seed).chance >= POWER:
+            return pairs
+    return None
+
+
+def scatter(logs: Sequence[float]) -> float:
+    """From block to block, as a fraction: half of the blocks lie within 0.67 of it."""
+    middle = statistics.median(logs)
+    return float(np.expm1(1.4826 * statistics.median(abs(value - middle) for value in logs)))
+
+
+def _numbers() -> itertools.accumulate[int]:
+    return itertools.accumulate(itertools.repeat(12), lambda n, _: n + max(n // 4, 4))

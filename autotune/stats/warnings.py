@@ -1,0 +1,135 @@
+"""Plain-words warnings on figures that are less sure than they look (in the manner of pyperf).
+
+Does the guard reject the runs of one setting more often than those of the default?
+
+Rejected runs are repeated, so a setting that makes other processes busy (helpers outside its own
+tree, a daemon it wakes) would be judged by its undisturbed runs only.  The exact one-sided test of
+Fisher; a setting that is rejected *less* often merely runs for a shorter time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from autotune.stats.exact import Floats, middle
+from autotune.stats.log_ratios import LogRatios
+
+SPREAD = 0.10  # robust cv above which a median of runs is called unstable
+COARSE = 0.01  # step of the metric, as a share of the median, above which it is called coarse
+_OUTLIER = 5.0  # robust standard deviations
+_MODES_MIN = 8  # runs below which two groups cannot be told from chance
+_MODES_APART = 6.0  # distance of the groups in their own standard deviations
+_MODES_SHIFT = 0.03  # and as a share of the median: smaller steps matter to nobody
+
+
+def mad_spread(values: Floats) -> float:
+    """Robust standard deviation: 1.4826 times the median absolute deviation; 0 for no values."""
+    if values.size == 0:
+        return 0.0
+    return 1.4826 * middle(np.abs(values - middle(values)))
+
+
+def run_warnings(values: Floats, *, resolution: float, min_time: float) -> list[str]:
+    """Warnings on complete run times in seconds, shape (n,), n >= 1."""
+    median = float(np.median(values))
+    found = []
+    if median < min_time:
+        found.append(
+            f"the run is too short ({median:.3g} s, below {min_time:g} s): start-up and "
+            "the clock's resolution dominate; use a longer input"
+        )
+    if resolution > COARSE * median:
+        found.append(
+            f"the metric has a resolution of {resolution:g} s, "
+            f"{_share(resolution, median)} of the run: smaller differences cannot be seen; "
+            "use a longer input or the wall time"
+        )
+    if values.size < 3 or median <= 0:
+        return found
+    spread = mad_spread(values)
+    modes = _two_groups(values)
+    if modes is not None:
+        found.append(
+            f"the runs form two groups, near {modes[0]:.4g} s and {modes[1]:.4g} s: "
+            "something changes between runs (placement, clock frequency, another process)"
+        )
+    elif spread > SPREAD * median:
+        found.append(
+            f"the runs scatter by {spread / median:.0%} around the median: small gains "
+            "cannot be told from noise"
+        )
+    if modes is None:
+        far = np.abs(values - median) > max(_OUTLIER * spread, 0.02 * median, 1.5 * resolution)
+        if far.any():
+            worst = float(values[np.argmax(np.abs(values - median))])
+            found.append(
+                f"{int(far.sum())} of {values.size} runs are outliers (the slowest took "
+                f"{worst / median:.2g}x the median)"
+            )
+    return found
+
+
+def comparison_warnings(ratios: LogRatios, interval: bool, min_gain: float) -> tuple[str, ...]:
+    """Warnings on the blocks of a comparison."""
+    found = []
+    if not interval:
+        found.append(f"too few blocks ({ratios.n}) for an interval")
+    if ratios.coarseness > min_gain / 2:
+        found.append(
+            f"the metric is too coarse: its resolution of {ratios.resolution:g} s is "
+            f"{ratios.coarseness:.1%} of the run, and smaller differences count as ties; "
+            "use a longer input or the wall time"
+        )
+    if 2 * ratios.ties > ratios.n:
+        found.append(f"{ratios.ties} of {ratios.n} blocks are ties")
+    for cut, who in (
+        (ratios.value_low == -np.inf, "setting"),
+        (ratios.value_high == np.inf, "default"),
+    ):
+        if cut.any():
+            found.append(
+                f"the {who} was ended by the time limit in {int(cut.sum())} of {ratios.n} blocks"
+            )
+    whole = ratios.value_low[np.isfinite(ratios.value_low) & np.isfinite(ratios.value_high)]
+    spread = mad_spread(whole)
+    if whole.size >= 3 and spread > SPREAD:
+        found.append(f"the ratio scatters by {np.expm1(spread):.0%} from block to block")
+    return tuple(found)
+
+
+def _two_groups(values: Floats) -> tuple[float, float] | None:
+    """Means of two groups that are clearly apart, each of at least a quarter of the runs."""
+    n = values.size
+    if n < _MODES_MIN:
+        return None
+    ordered = np.sort(values)
+    least = max(3, n // 4)
+    cut = least + int(np.argmax(np.diff(ordered)[least - 1 : n - least]))
+    left, right = ordered[:cut], ordered[cut:]
+    apart = float(right.mean() - left.mean())
+    within = float(np.sqrt((left.var(ddof=1) + right.var(ddof=1)) / 2))
+    far = apart > _MODES_APART * within and apart > _MODES_SHIFT * float(np.median(values))
+    return (float(left.mean()), float(right.mean())) if far else None
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole:.1%}" if whole > 0 else "more than all"
+
+
+ALPHA = 0.01
+
+
+def depends_on_setting(
+    rejected: int, runs: int, default_rejected: int, default_runs: int, *, alpha: float = ALPHA
+) -> bool:
+    """Whether ``rejected`` of ``runs`` attempts is more than chance beside the default's.
+
+    Attempts of both must be interleaved in time.  ``alpha``: chance of saying so where the
+    setting has nothing to do with it.  Raises ``ValueError`` on more rejections than runs.
+    """
+    if not (0 <= rejected <= runs and 0 <= default_rejected <= default_runs):
+        raise ValueError("rejections must lie between 0 and the number of runs")
+    total = runs + default_runs
+    chance = stats.hypergeom.sf(rejected - 1, total, rejected + default_rejected, runs)
+    return bool(rejected > 0 and chance <= alpha)

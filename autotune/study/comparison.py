@@ -1,0 +1,287 @@
+"""Two settings against each other: the confirmation procedure as a tool of its own."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from autotune.space import Setting, Space
+from autotune.stats import Decision, NoBlocks, Plan, comparison_words, known_gain
+from autotune.store import Store, StudyKey
+from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks, decide, measure
+from autotune.study.evaluator import Bench
+from autotune.study.events import Watcher, silent
+from autotune.study.inactive import idle_difference
+from autotune.study.next_step import NextStep, compare_step
+from autotune.study.result import proof_warnings, rejection_rows
+from autotune.study.run_history import WARMUP, Entry, Ledger
+from autotune.study.session import Session
+from autotune.study.study_key import as_begun, study_key
+from autotune.study.target import Target
+from autotune.wording import UNGUARDED, asked_time, seconds
+
+COMPARE = "compare"
+"""The strategy of such a study."""
+LIMIT_FACTOR = 30.0
+LIMIT_SLACK_S = 10.0
+"""B is stopped after this multiple of A's first run and so many seconds more: it hangs."""
+LEAST_FACTOR = 3.0
+LEAST_SLACK_S = 1.0
+"""A budget does not stop it before this, as in a search: it may be slow."""
+FAST_FAILURE_S = 1.0
+"""A launch that fails within this did not get to the program's work."""
+
+
+@dataclass
+class ComparisonRequest:
+    """B (``second``) against A (``first``), looked at as ``plan`` says."""
+
+    target: Target
+    space: Space
+    first: Setting
+    second: Setting
+    plan: Plan
+    budget_s: float | None = None
+    max_runs: int | None = None
+    seed: int = 0
+    guard: bool = True
+    remeasure: bool = False
+    watch: Watcher = silent
+    purpose: str = ""
+    """Comparisons with different purposes share no runs."""
+    ends_if_same: bool = False
+    """Stop after one block where read-back shows that B differs from A in nothing that acts."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What makes the comparison this one, beside target, space and seed."""
+        words = {"a": self.first.key, "b": self.second.key, "looks": list(self.plan.looks)}
+        return words | ({"purpose": self.purpose} if self.purpose else {})
+
+
+@dataclass
+class ComparisonOutcome:
+    """What came of it.  ``failed`` is what to tell the user where B never ran, or does what A does;
+    empty otherwise."""
+
+    study: str
+    decision: Decision
+    first_s: list[float] = field(default_factory=list)
+    second_s: list[float] = field(default_factory=list)
+    runs: int = 0
+    rejected: int = 0
+    rejections: list[dict[str, Any]] = field(default_factory=list)
+    proof_warnings: list[str] = field(default_factory=list)
+    drift_repeats: int = 0
+    cut_short: bool = False
+    next_step: NextStep | None = None
+    """What would decide it, where it is open."""
+    failed: str = ""
+    guarded: bool = True
+    round: int = 1
+    """Which measurement of this comparison it is; each further one (``remeasure``) is a question of
+    its own, with an alpha of its own."""
+
+    @property
+    def verdict(self) -> str:
+        """The decision's outcome; "failed" where B never ran, "unguarded" without the guard."""
+        if self.failed:
+            return "failed"
+        return self.decision.outcome if self.guarded else "unguarded"
+
+    @property
+    def words(self) -> str:
+        said = comparison_words(self.decision.comparison)
+        return said if self.guarded else f"{said}; {UNGUARDED}: nothing is proven"
+
+    @property
+    def gain(self) -> float | None:
+        """B's gain over A as a fraction; None where there is none."""
+        return known_gain(self.decision.comparison.gain)
+
+    @property
+    def pairs(self) -> int:
+        """Pairs that the decision rests on."""
+        return self.decision.comparison.n
+
+    @property
+    def warnings(self) -> list[str]:
+        return [*self.decision.comparison.warnings, *self.proof_warnings]
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures in JSON types; with the two settings it is ``autotune-comparison-1``."""
+        seen = self.decision.comparison
+        return {
+            "study": self.study,
+            "round": self.round,
+            "guard": self.guarded,
+            "outcome": self.verdict,
+            "seen": self.decision.outcome,
+            "why": self.failed or self.decision.why,
+            "words": self.failed or self.words,
+            "gain": self.gain,
+            "gain_ci95": [known_gain(seen.lo), known_gain(seen.hi)] if seen.interval else None,
+            "gain_range": None if seen.interval else [known_gain(seen.lo), known_gain(seen.hi)],
+            "significant": seen.significant and self.guarded,
+            "pairs": self.pairs,
+            "a_median_s": _median(self.first_s),
+            "b_median_s": _median(self.second_s),
+            "runs": self.runs,
+            "runs_rejected": self.rejected,
+            "rejections": self.rejections,
+            "drift_repeats": self.drift_repeats,
+            "budget_ended_it": self.cut_short,
+            "next_step": None if self.next_step is None else self.next_step.to_json(),
+            "warnings": self.warnings,
+        }
+
+
+def _median(values: list[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutcome:
+    """Run interleaved pairs until the plan decides or the budget is spent.
+
+    The same comparison given again goes on where it was.  Raises WorkError where A does not run,
+    BudgetTooSmall where the budget held not one pair.
+    """
+
+    def key_of(target: Target) -> StudyKey:
+        adapter = Session.adapter(target)
+        return study_key(
+            target, request.space, adapter, COMPARE, request.options, request.seed, request.guard
+        )
+
+    request.target = target = as_begun(request.target, store, key_of, request.watch)
+    with Session(
+        store,
+        key_of(target),
+        target,
+        request.space,
+        request.watch,
+        budget_s=request.budget_s,
+    ) as on:
+        outcome = compare_on(on.bench, request, on.study.hash[:12])
+        store.set_result(on.study.id, outcome.verdict, outcome.to_json())
+    return outcome
+
+
+def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> ComparisonOutcome:
+    """As :func:`compare_settings` on any bench; ``study`` is the name in the outcome."""
+    again = _round(bench.ledger, request.remeasure)
+    budget = Budget(bench.ledger, request.budget_s, request.max_runs).from_here()
+    bench.budget = budget
+    warm: Entry | None = None
+    try:
+        warm = bench.run(request.first, WARMUP, timeout_s=budget.left_s)
+        run_s = warm.record.wall_s
+        limit = hang_limit(run_s, budget)
+        name = f"{COMPARE}:{again}"
+        blocks = Blocks(bench, name, [request.second], request.seed, limit, request.first)
+        if not (blocks.complete(0, [request.second]) or budget.affords(2, run_s / 2)):
+            raise NoBlocks  # A pair takes A's time at least.
+        begun = request.ends_if_same and measure(blocks, 1, [request.second], budget, reach=False)
+        if begun and (alike := _same(blocks, request.second)):
+            # Two settings that are one here: more blocks of them would only show chance.
+            decisions = {request.second: decide(request.plan, blocks, request.second, 1)}
+            proof = Confirmation(blocks, [request.second], decisions)
+            return replace(outcome_of(request, bench, blocks, proof, study), failed=alike)
+        proof = confirm_blocks(blocks, request.plan, budget, request.watch)
+    except (NoBlocks, BudgetSpent):
+        raise BudgetTooSmall(_no_pair(request, warm)) from None
+    return outcome_of(request, bench, blocks, proof, study)
+
+
+def hang_limit(run_s: float, budget: Budget) -> float:
+    """Seconds after which B hangs: half of the budget at most, so that A has its run, unless that
+    is little more than A takes."""
+    hangs = LIMIT_FACTOR * run_s + LIMIT_SLACK_S
+    if budget.left_s is None:
+        return hangs
+    return min(hangs, max(budget.left_s / 2, LEAST_FACTOR * run_s + LEAST_SLACK_S))
+
+
+def _no_pair(request: ComparisonRequest, warm: Entry | None) -> str:
+    bounds = [] if request.budget_s is None else [f"--budget {asked_time(request.budget_s)}"]
+    bounds += [] if request.max_runs is None else [f"--runs {request.max_runs}"]
+    took = "; the first run of A took " + seconds(warm.record.wall_s) if warm else ""
+    if warm and warm.censored:
+        took = "; the first run of A had not ended by then"
+    return (
+        f"the budget ({' and '.join(bounds)}) was spent before one pair was "
+        f"measured{took}.\nGive a larger one; what was measured is stored."
+    )
+
+
+def _round(ledger: Ledger, remeasure: bool) -> int:
+    """The round that goes on, or a new one."""
+    rounds = [int(e.phase.split(":")[1]) for e in ledger.entries if e.kind == COMPARE]
+    last = max(rounds, default=0)
+    return last + 1 if remeasure and rounds else last
+
+
+def outcome_of(
+    request: ComparisonRequest,
+    bench: Bench,
+    blocks: Blocks,
+    proof: Confirmation,
+    study: str,
+) -> ComparisonOutcome:
+    """What the proof came to, in figures."""
+    decision = proof.decisions[request.second]
+    # Blocks behind the look that decided are of no figure: all that is told has one yardstick.
+    pairs = blocks.pairs(request.second).head(decision.comparison.n)
+    phases = (blocks.phase, blocks.again.phase)
+    entries = [e for e in bench.ledger.entries if e.phase in phases]
+    # Kept runs of an earlier round say nothing about this one.
+    rejections = rejection_rows(Ledger.of(entries))
+    seen = any(e.record.world_size is not None for e in entries if e.record.valid)
+    failed = _failure([e for e in entries if e.key == request.second.key and e.counts], seen)
+    bounds = Budget(bench.ledger, request.budget_s, request.max_runs)
+    step = compare_step(proof, request.plan, pairs, bounds)
+    return ComparisonOutcome(
+        study=study,
+        decision=decision,
+        first_s=pairs.reference,
+        second_s=[c for c, cut in zip(pairs.candidate, pairs.censored, strict=True) if not cut],
+        runs=len(entries),
+        rejected=sum(e.rejected for e in entries),
+        rejections=rejections,
+        proof_warnings=proof_warnings(proof),
+        drift_repeats=proof.repeated,
+        cut_short=proof.cut_short,
+        failed=failed,
+        next_step=step if request.guard and not failed else None,
+        guarded=request.guard,
+        round=int(blocks.phase.split(":")[1]) + 1,
+    )
+
+
+def _same(blocks: Blocks, second: Setting) -> str:
+    """Why A and B are one setting here; "" where they may differ."""
+    block = blocks.block(0)
+    one, other = block.get(blocks.reference.key), block.get(second.key)
+    if one is None or other is None:
+        return ""
+    idle = idle_difference(blocks.reference, second, [one.record], [other.record])
+    return f"B has the same effect as A: {'; '.join(idle)}" if idle else ""
+
+
+def _failure(tried: list[Entry], ranks_seen: bool) -> str:
+    """Why B does not run, in the words of its first failure; "" where it ran once or was only ever
+    stopped at a time limit.  ``ranks_seen``: those of A were, so B's are where it starts."""
+    failures = [e.record for e in tried if not e.record.valid and not e.censored]
+    if not failures or any(e.record.valid for e in tried):
+        return ""
+    record = failures[0]
+    started = record.wall_s >= FAST_FAILURE_S
+    if ranks_seen:
+        started = record.world_size is not None
+    fast = "does not run" if started else "does not start"
+    return (
+        f"B {fast}: {record.state}: {record.reason} (in all its {len(tried)} runs, the "
+        f"first after {seconds(record.wall_s)})"
+    )

@@ -1,0 +1,377 @@
+"""Where runs come from: the one interface between the study's decisions and the machine.
+
+:class:`MachineBench` launches and stores; tests and simulations put another bench in its place, and
+the decisions cannot tell.
+
+The default's runs of a search: what every other run is compared with.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import shlex
+import time
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from autotune.errors import WorkError
+from autotune.space import DEFAULT, Setting, Space
+from autotune.store import Store
+from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
+from autotune.study.events import Note, RunEnded, RunStarted, Waiting, Watcher, silent
+from autotune.study.inactive import CALLS, worth_counting
+from autotune.study.metric import failure_words, judge
+from autotune.study.run_history import (
+    ALWAYS_REJECTED,
+    DEFAULT_KEY,
+    DEFAULT_PHASE,
+    WARMUP,
+    Entry,
+    Ledger,
+    entry_of,
+)
+from autotune.study.study_key import several_words, too_long_words
+from autotune.study.target import Target
+from autotune.wording import asked_time, count, seconds
+from runner.guard import Wait, wait_quiet
+from runner.launch import Runner
+from runner.supervise import DeferredInterrupts
+from runner.trace.run import run_counted
+from runner.types import LaunchSpec, RunRecord
+
+QUIET_S = (1.0, 0.25, 0.75, 0.5)
+"""How long the machine must be quiet before a rejected run is repeated, in turn.
+
+Of different lengths: after bursts that come at regular times a fixed one would start every run just
+before the next burst.
+"""
+
+
+class Quiet(Protocol):
+    """Waits for a quiet machine, as :func:`runner.guard.wait_quiet`."""
+
+    def __call__(self, timeout_s: float, *, quiet_s: float) -> Wait: ...
+
+
+class MachineBusy(WorkError):
+    """Foreign load did not end: the study stops, nothing is lost, the same command continues."""
+
+
+class Bench(Protocol):
+    """Runs a setting and keeps what was seen in ``ledger``.
+
+    Nothing is started that ``budget`` does not hold.
+    """
+
+    ledger: Ledger
+    budget: Budget | None
+
+    def run(
+        self,
+        setting: Setting,
+        phase: str,
+        *,
+        trial: int | None = None,
+        block: int = 0,
+        position: int = 0,
+        timeout_s: float | None = None,
+    ) -> Entry:
+        """One run that counts (rejected attempts are repeated inside); raises MachineBusy, and
+        BudgetSpent where an attempt may not be started."""
+        ...
+
+
+@dataclass
+class MachineBench:
+    """Launches on this machine and stores each run before it is used.
+
+    ``trial_ids`` maps trial numbers to the store's ids.  A run that the guard rejects is repeated
+    after waiting at most ``patience_s`` for a quiet machine: up to ``max_rejects`` times in a row
+    where others work in bursts, but only until ``max_waits`` waits in a row were in vain.
+    Then the default is run: where it is disturbed too, the machine is too busy; where it is not,
+    the setting itself makes others busy and fails.
+    """
+
+    runner: Runner
+    store: Store
+    study_id: int
+    target: Target
+    space: Space
+    ledger: Ledger
+    budget: Budget | None = None
+    trial_ids: dict[int, int] = field(default_factory=dict)
+    watch: Watcher = silent
+    max_rejects: int = 20
+    max_waits: int = 4
+    patience_s: float = 15.0
+    waiting_s: float = 0.0
+    quiet: Quiet = wait_quiet
+    shared: bool = False
+    """Other workers measure for the same study: all runs are read from the store, in one order."""
+    counts_calls: bool = False
+    """Count the program's calls while warming up: for a search that is to leave out what is about
+    none of them."""
+    _waited_in_vain: int = field(default=0, init=False)
+    _told_of_several: bool = field(default=False, init=False)
+    _told_of_length: bool = field(default=False, init=False)
+
+    def run(
+        self,
+        setting: Setting,
+        phase: str,
+        *,
+        trial: int | None = None,
+        block: int = 0,
+        position: int = 0,
+        timeout_s: float | None = None,
+    ) -> Entry:
+        spec = self.target.spec(self.space, setting, timeout_s)
+        place = (setting, phase, trial, block, position)
+        for quiet_s in itertools.islice(itertools.cycle(QUIET_S), self.max_rejects):
+            entry = self._launch(self._within_budget(spec), *place)
+            if entry.record.state != "foreign_load":
+                self._waited_in_vain = 0
+                return entry
+            if self.budget is not None:
+                self.budget.require()  # Else it would wait for nothing.
+            self._wait(entry.record, quiet_s)
+            if self._waited_in_vain >= self.max_waits:
+                break
+        if setting == DEFAULT:
+            raise MachineBusy(
+                f"machine too busy: {self._disturbed()} runs in a row were disturbed; the "
+                f"last: {entry.record.reason}.\nNothing is lost. Stop the other work, or wait; "
+                "then the same command continues."
+            )
+        # Is it the machine or the setting?  The default tells; it raises where it is the machine.
+        self.run(DEFAULT, DEFAULT_PHASE)
+        return self._launch(spec, *place, given_up=True)
+
+    def _within_budget(self, spec: LaunchSpec) -> LaunchSpec:
+        """The launch, ended with the budget while it is not known how long a run takes.
+
+        Later a run under way may end: one that were cut would look like a slow one.
+        """
+        if self.budget is None:
+            return spec
+        self.budget.require()
+        left = self.budget.left_s
+        if left is None or self.ledger.default_records():
+            return spec
+        limits = [limit for limit in (spec.timeout_s, left) if limit is not None]
+        return dataclasses.replace(spec, timeout_s=min(limits))
+
+    def _disturbed(self) -> int:
+        """Rejected runs since the last one that was not."""
+        newest = reversed(self.ledger.entries)
+        return sum(1 for _ in itertools.takewhile(lambda e: e.rejected, newest))
+
+    def _launch(
+        self,
+        spec: LaunchSpec,
+        setting: Setting,
+        phase: str,
+        trial: int | None,
+        block: int,
+        position: int,
+        given_up: bool = False,
+    ) -> Entry:
+        """One launch, stored.  ``given_up``: one more rejection is held against the setting."""
+        self.watch(RunStarted(setting, phase))
+        with DeferredInterrupts() as held:
+            # A finished run is stored before anything may stop us.
+            record = self._run(spec, setting, phase)
+            if self.target.objective is not None:
+                judge(self.target.objective, record)
+            if given_up and record.state == "foreign_load":
+                record.state = "failed"
+                record.reason = (
+                    f"{ALWAYS_REJECTED}, where the default is not; the last: {record.reason}"
+                )
+            entry = self._keep(record, setting, phase, trial, block, position)
+        if held.count:
+            raise KeyboardInterrupt
+        self.watch(RunEnded(entry, setting, self.ledger.ratio(entry)))
+        self._tell_of_figure(record)
+        return entry
+
+    def _run(self, spec: LaunchSpec, setting: Setting, phase: str) -> RunRecord:
+        """One launch; that which warms up, and is of no figure, counts what the program calls."""
+        warming_up = phase == WARMUP and setting == DEFAULT
+        if not (self.counts_calls and warming_up and worth_counting(self.space)):
+            return self.runner.run(spec)
+        record, calls = run_counted(self.runner, spec)
+        if calls:
+            record.extra = {**record.extra, CALLS: calls}
+        return record
+
+    def _tell_of_figure(self, record: RunRecord) -> None:
+        """Once each: that the program prints its figure several times, and which of them counts;
+        that it cannot be a time in seconds."""
+        if record.metric_s is None:
+            return
+        several = (record.metric_count or 0) > 1 and self.target.app.metric_choice is None
+        if several and not self._told_of_several:
+            self._told_of_several = True
+            self.watch(Note(several_words(record.metric_count or 0)))
+        too_long = too_long_words(record, self.target.app.metric_choice)
+        if too_long and not self._told_of_length:
+            self._told_of_length = True
+            self.watch(Note(too_long))
+
+    def _wait(self, record: RunRecord, quiet_s: float) -> None:
+        self.watch(Waiting(f"run rejected: {record.reason}; waiting until the machine is quiet"))
+        began = time.monotonic()
+        quiet = self.quiet(self.patience_s, quiet_s=quiet_s).quiet
+        self._waited_in_vain = 0 if quiet else self._waited_in_vain + 1
+        self.waiting_s += time.monotonic() - began
+
+    def _keep(
+        self,
+        record: RunRecord,
+        setting: Setting,
+        phase: str,
+        trial: int | None,
+        block: int,
+        position: int,
+    ) -> Entry:
+        entry = Entry(self.ledger.next_order, setting.key, phase, record, trial, block, position)
+        stored = self.store.add_run(
+            self.study_id,
+            None if trial is None else self.trial_ids[trial],
+            phase=phase,
+            block=block,
+            position=position,
+            record=record,
+            setting_key=setting.key,
+            order=entry.order,
+            launched=self.space.launched(setting),
+        )
+        if self.shared:
+            return self.pull()[stored]
+        self.ledger.add(entry)
+        return entry
+
+    def pull(self) -> dict[int, Entry]:
+        """Read the runs that came since, of all workers; entries by the store's ids."""
+        last = self.ledger.next_order - 1
+        found = {run.id: entry_of(run) for run in self.store.runs(self.study_id, after=last)}
+        for entry in found.values():
+            self.ledger.add(entry)
+        return found
+
+
+class Defaults:
+    """Makes the runs of the default that a search needs, when it needs them.
+
+    The first of them tell how long a run takes: a budget that could never hold one setting and its
+    proof ends the search there.  The very first may be long for other reasons (caches, compiling);
+    the second gets its share of what is left, and not more.
+    """
+
+    def __init__(self, bench: Bench, plan: SearchPlan, budget: Budget) -> None:
+        self.bench = bench
+        self.plan = plan
+        self.budget = budget
+        self._warm = False
+
+    def start(self, enough: int | None = None) -> None:
+        """Warm up once per process; make sure that ``enough`` runs exist to compare with.
+
+        ``enough`` is the plan's number where left out.  Raises WorkError where the default does
+        not run, BudgetTooSmall where a search cannot be had for the budget.
+        """
+        wanted = self.plan.first_defaults if enough is None else enough
+        missing = wanted - len(self.bench.ledger.default_values())
+        if not self._warm:
+            self._warm = True
+            self.run(WARMUP)
+            # One near the runs to come, however many were made before the study was interrupted.
+            missing = max(missing, 1)
+        for _ in range(missing):
+            self.run(DEFAULT_PHASE)
+            self._check_budget()
+
+    def run_if_due(self) -> None:
+        """Run the default again where the last of its runs lies too many runs back."""
+        since = 0
+        for entry in reversed(self.bench.ledger.entries):
+            if entry.key == DEFAULT_KEY and entry.counts:
+                break
+            since += entry.counts
+        if since >= self.plan.default_every:
+            self.run(DEFAULT_PHASE)
+
+    def run(self, phase: str) -> Entry:
+        """One valid run of the default; raises WorkError where it fails twice in a row."""
+        entry = self._launch(phase)
+        if not (entry.record.valid or entry.censored):
+            # Launchers fail to start now and then on a busy machine; a program that does not run
+            # fails again.
+            entry = self._launch(phase)
+        if not entry.record.valid:
+            raise WorkError(_default_fails(entry.record))
+        return entry
+
+    def _launch(self, phase: str) -> Entry:
+        """One run; before any is known it may not take longer than a search could bear."""
+        if self.bench.ledger.default_records():
+            return self.bench.run(DEFAULT, phase)
+        limit = self.budget.left_s
+        if limit is not None and phase != WARMUP:
+            limit /= self.plan.least_runs - 1
+        try:
+            entry = self.bench.run(DEFAULT, phase, timeout_s=limit)
+        except BudgetSpent:
+            entry = None
+        if entry is None or (limit and entry.censored and entry.record.wall_s >= limit):
+            raise BudgetTooSmall(self._too_small())
+        return entry
+
+    def _too_small(self) -> str:
+        """What is known of a run where none of the default came to its end in time."""
+        plan, entries = self.plan, self.bench.ledger.entries
+        asked = asked_time(plan.budget_s or 0)
+        needed = (
+            f"A search needs at least {plan.least_runs} runs (warm-up, the default, one "
+            "setting and its proof)"
+        )
+        first = [e.record.wall_s for e in entries if e.kind == WARMUP and e.record.valid]
+        if not first:
+            rejected = sum(entry.rejected for entry in entries)
+            why = f" ({count(rejected, 'run')} rejected for foreign load)" if rejected else ""
+            return (
+                f"the budget of {asked} was spent before the default had run once{why}.\n"
+                f"{needed}.\n{_REMEDY}"
+            )
+        return (
+            f"a budget of {asked} cannot hold a search here: the first run took "
+            f"{seconds(first[-1])}.\n{needed}: about {seconds(plan.least_runs * first[-1])} if all "
+            f"take as long.\n{_REMEDY}"
+        )
+
+    def _check_budget(self) -> None:
+        least = self.budget.cost_s(self.plan.least_runs)
+        if self.plan.budget_s is not None and self.plan.budget_s < least:
+            run_s = self.budget.cost_s(1)
+            raise BudgetTooSmall(
+                f"a budget of {asked_time(self.plan.budget_s)} cannot hold a search here: one "
+                f"run takes about {seconds(run_s)}, and at least {self.plan.least_runs} are "
+                "needed (warm-up, the default, one setting and its proof): about "
+                f"{seconds(least)}.\n{_REMEDY}"
+            )
+
+
+_REMEDY = (
+    "Give a larger --budget, or a smaller --input. Nothing is lost: the same "
+    "command with a larger budget continues."
+)
+
+
+def _default_fails(record: RunRecord) -> str:
+    return (
+        f"the program does not run with the default setting: {record.state}: "
+        f"{record.reason}.\nWithout the default nothing can be compared. The command "
+        f"was:\n  {shlex.join(record.command)}{failure_words(record)}"
+    )

@@ -1,0 +1,89 @@
+"""Which parameters of a setting do anything here, as read-back tells.
+
+Which parameters of a space are about collectives that the program never calls.
+
+The first run of a search, which only warms up, counts the program's calls; what it calls never is
+not tuned.  A program that cannot be counted (linked statically, no compiler here) is tuned whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from autotune.space import Setting, Space
+from autotune.space.parameter import operation_of
+from autotune.study.run_history import WARMUP, Ledger
+from runner.types import ReadBack, RunRecord
+
+NOT_OPENED = "its component was not opened"
+
+
+def inactive_in(record: RunRecord, setting: Setting) -> frozenset[str]:
+    """Parameters of ``setting`` that a run of it read back as inactive; none where the run says
+    nothing, since it did not come to its end."""
+    if not record.valid:
+        return frozenset()
+    back = record.read_back
+    return frozenset(n for n in setting if n in back and back[n].state == "inactive")
+
+
+def idle_words(name: str, back: ReadBack) -> str:
+    """Why a parameter does nothing here, as a sentence; "" where it is not known to."""
+    if back.state != "inactive":
+        return ""
+    return f"{name}={back.requested} has no effect here: {back.source or NOT_OPENED}"
+
+
+def idle_difference(
+    first: Setting,
+    second: Setting,
+    first_runs: Sequence[RunRecord],
+    second_runs: Sequence[RunRecord],
+) -> list[str]:
+    """Why two settings are one here, parameter by parameter; none where they may differ.
+
+    Every parameter in which they differ must have been read back as idle in a valid run of the
+    setting that names it.
+    """
+    apart = [n for n in {**first, **second} if first.get(n) != second.get(n)]
+    sides = ((first, first_runs), (second, second_runs))
+    words = []
+    for name in sorted(apart):
+        for setting, runs in sides:
+            if name not in setting:
+                continue
+            seen = [r.read_back.get(name) for r in runs if r.valid]
+            said = [idle_words(name, back) if back else "" for back in seen]
+            if not said or not all(said):
+                return []
+            words.append(said[0])
+    return words
+
+
+CALLS = "traced_calls"
+"""Key of a warm-up's ``extra``: operation -> calls of all ranks."""
+
+
+def worth_counting(space: Space) -> bool:
+    """Whether a parameter of the space is about one collective alone."""
+    return any(operation_of(parameter.name) for parameter in space)
+
+
+def unused_parameters(space: Space, ledger: Ledger) -> frozenset[str]:
+    """Parameters of collectives that no counted warm-up called; none where nothing was counted."""
+    counted = [e.record.extra[CALLS] for e in ledger.entries if _is_counted(e.kind, e.record.extra)]
+    if not counted:
+        return frozenset()
+    called = {name for calls in counted for name, count in calls.items() if count}
+    return frozenset(_about(space, called)) if called else frozenset()
+
+
+def _is_counted(kind: str, extra: dict[str, object]) -> bool:
+    return kind == WARMUP and isinstance(extra.get(CALLS), dict)
+
+
+def _about(space: Space, called: set[str]) -> Iterable[str]:
+    for parameter in space:
+        operation = operation_of(parameter.name)
+        if operation and operation not in called:
+            yield parameter.name

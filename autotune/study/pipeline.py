@@ -1,0 +1,424 @@
+"""One study from beginning to end: search, selection, pruning, confirmation, answer.
+
+The only caller of the runner.  Everything is decided from the ledger and the trials, so the same
+command continues an interrupted study, and a larger budget extends a finished one.
+
+The procedure of a study on any bench: search, select, prove in rounds, slim, choose.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from autotune.errors import UsageError
+from autotune.space import DEFAULT, Setting, Space
+from autotune.space.trust import check_values
+from autotune.stats import NoBlocks
+from autotune.store import Store, Study, StudyKey
+from autotune.strategies import Strategy, code_of, stored_options
+from autotune.study.budget import BudgetSpent, SearchPlan
+from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
+from autotune.study.evaluator import Bench
+from autotune.study.events import Event, Watcher, silent
+from autotune.study.next_step import search_step
+from autotune.study.provenance import origin_of
+from autotune.study.recommendation import REFUTED, Answer, Recommender, candidates
+from autotune.study.result import (
+    Result,
+    best_seen,
+    count_runs,
+    finalist_rows,
+    judge_status,
+    name_recommendation,
+    round_rows,
+    study_warnings,
+)
+from autotune.study.rounds import Round, Rounds
+from autotune.study.search import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, Search
+from autotune.study.selection import Selection
+from autotune.study.session import Session
+from autotune.study.study_key import as_begun, study_key
+from autotune.study.target import Target
+from autotune.study.trial_store import StoreBook, TrialBook
+
+FINISH = "finish"
+"""The role of the worker that proves what all found."""
+FINISHED = ("recommended", "keep_default", "inconclusive", "too_noisy", "unguarded")
+
+
+@dataclass
+class Request:
+    """What the caller wants of one search study."""
+
+    target: Target
+    space: Space
+    strategy: type[Strategy]
+    options: dict[str, Any]
+    seed: int
+    plan: SearchPlan
+    guard: bool = True
+    remeasure: bool = False
+    watch: Watcher = silent
+    priors: tuple[Setting, ...] = ()
+    """Settings to try first."""
+    join: bool = False
+    """Other workers take part in the study; one of them proves what all found."""
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a space of which nothing can vary here."""
+        if len(self.space) == 0:
+            absent = "".join(f"\n  {name}: {why}" for name, why in self.space.absent.items())
+            raise UsageError(
+                f"space {self.space.name} has no parameter that can vary with "
+                f"{self.target.library.family} {self.target.library.version} on cluster "
+                f"{self.target.cluster.name}; choose another (--space, autotune space "
+                f"list){absent}"
+            )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides the order of proposals, besides the seed: part of the study's key."""
+        first = {"priors": [prior.key for prior in self.priors]} if self.priors else {}
+        own = code_of(self.strategy)
+        code = {"code": own} if own else {}
+        return stored_options(self.strategy, self.options) | first | code
+
+
+class Conductor:
+    """Runs one study in an open session.  Made by :class:`Conducting`."""
+
+    def __init__(self, request: Request, session: Session, book: StoreBook) -> None:
+        self.request = request
+        self.study = session.study
+        self.runner = session.runner
+        self.bench = session.bench
+        self.book = book
+        self._session = session
+
+    def run(self) -> Result:
+        request = self.request
+        strategy = request.strategy(
+            request.space, seed=request.seed, priors=request.priors, options=request.options
+        )
+        self.bench.trial_ids = self.book.ids
+        self.bench.counts_calls = True
+        launched_before = self.bench.ledger.launched_s
+        answer = carry_out(
+            self.bench,
+            self.book,
+            strategy,
+            request.space,
+            request.plan,
+            request.seed,
+            request.watch,
+            may_finish=self._may_finish,
+        )
+        result = self.result(answer.search.ended_by)
+        self._conclude(result, answer)
+        result.launched_s = self.bench.ledger.launched_s - launched_before
+        return result
+
+    def _may_finish(self) -> bool:
+        """Whether this worker proves: the first one whose search phase is over."""
+        return not self.request.join or self._session.store.take_role(self.study.id, FINISH)
+
+    def result(self, ended_by: str) -> Result:
+        """The parts of the answer that do not depend on how the study ended."""
+        target = self.request.target
+        result = Result(
+            status="interrupted",
+            recommended=DEFAULT,
+            study=self.study.hash[:12],
+            mpi={"name": target.library.family, "version": target.library.version},
+            machine=self.study.key.machine.hash[:12],
+            cluster=target.cluster.name,
+            app=target.app.name,
+            ranks=target.ranks,
+            strategy=self.request.strategy.name,
+            seed=self.request.seed,
+            guard=self.study.key.guarded,
+            ended_by=ended_by,
+            trials=len(self.book.trials),
+            budget_s=self.request.plan.budget_s,
+            max_runs=self.request.plan.max_runs,
+            inherited=dict(self.study.key.inherited),
+        )
+        count_runs(result, self.bench.ledger)
+        result.waiting_s = self.bench.waiting_s
+        result.wall_s = time.monotonic() - self._session.began
+        return result
+
+    def _conclude(self, result: Result, answer: Answer) -> None:
+        target = self.request.target
+        result.origin = origin_of(target.program, target.cwd, target.stdin).to_json()
+        best = answer.search.best
+        ledger = self.bench.ledger
+        result.best = best_seen(ledger, best.effective if best else None)
+        result.status = judge_status(answer, ledger, result.guard)
+        result.finalists = finalist_rows(answer)
+        result.rounds = round_rows(answer, result.guard)
+        result.drift_repeats = sum(proof.repeated for _, proof in answer.proofs)
+        result.warnings = study_warnings(ledger, self.book.trials, answer)
+        if answer.recommendation is None:
+            step = search_step(answer, self.request.plan, result.ended_by)
+            if step is not None and result.status in ("inconclusive", "too_noisy"):
+                result.next_step = step.to_json()
+            return
+        if not result.guard:
+            result.best = best_seen(ledger, answer.recommendation.setting)
+            return
+        name_recommendation(result, answer.recommendation)
+        result.best = best_seen(ledger, result.recommended)
+        result.mpirun = target.mpirun_line(
+            self.runner.adapter, self.request.space, result.recommended
+        )
+
+
+class Conducting:
+    """A conductor in its session.  Use as a context manager: entering waits for the machine."""
+
+    def __init__(self, request: Request, store: Store) -> None:
+        self.request = request
+        self.store = store
+        request.target = as_begun(request.target, store, self._key, self._watch)
+        self._session = Session(
+            store,
+            self._key(request.target),
+            request.target,
+            request.space,
+            self._watch,
+            request.join,
+            request.plan.budget_s,
+        )
+        self.study = self._session.study
+
+    def _key(self, target: Target) -> StudyKey:
+        request = self.request
+        return study_key(
+            target,
+            request.space,
+            Session.adapter(target),
+            request.strategy.name,
+            request.identity,
+            request.seed,
+            request.guard,
+        )
+
+    def _watch(self, event: Event) -> None:
+        self.request.watch(event)
+
+    def finished(self) -> Result | None:
+        """The result stored by now, where the study has one that answers this request.
+
+        More trials or time than were given before, or a study without an end, want more work.
+        """
+        done = answer_of(self.store.get_study(self.study.id), self.request.plan)
+        if done is not None and done.recommended != DEFAULT:
+            # Somebody else may write to the database: what is printed to be copied is made here.
+            request = self.request
+            origin = f"the result of study {self.study.hash[:12]} in the results database"
+            check_values(done.recommended, origin, request.space)
+            done.mpirun = request.target.mpirun_line(
+                Session.adapter(request.target), request.space, done.recommended
+            )
+        return done
+
+    def __enter__(self) -> Conductor:
+        session = self._session.__enter__()
+
+        def pull() -> None:
+            session.bench.pull()
+
+        book = StoreBook(
+            self.store,
+            self.study,
+            self.request.space,
+            reuse=not self.request.remeasure,
+            shared=self.request.join,
+            most=self.request.plan.trials,
+            on_refresh=pull,
+        )
+        book.load()
+        return Conductor(self.request, session, book)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._session.__exit__(kind, error, trace)
+
+
+def answer_of(study: Study, plan: SearchPlan) -> Result | None:
+    """The stored result of a study, where it answers what ``plan`` asks for."""
+    if study.result is None or study.status not in FINISHED:
+        return None
+    done = Result.from_json(study.result)
+    more_trials = plan.trials is not None and plan.trials > done.trials
+    more_time = plan.budget_s is not None and plan.budget_s > (done.budget_s or 0)
+    more_runs = plan.max_runs is not None and plan.max_runs > (done.max_runs or 0)
+    # Under the same budget more trials would find it spent again.
+    bounded = plan.budget_s is not None or plan.max_runs is not None
+    more_trials = more_trials and not (bounded and done.ended_by in (BUDGET_SPENT, BUDGET_GONE))
+    if done.ended_by != NOTHING_LEFT and (more_trials or more_time or more_runs):
+        return None
+    return done
+
+
+class FinishedElsewhere(Exception):
+    """The search phase is over, and another worker proves what was found."""
+
+
+def carry_out(
+    bench: Bench,
+    book: TrialBook,
+    strategy: Strategy,
+    space: Space,
+    plan: SearchPlan,
+    seed: int,
+    watch: Watcher = silent,
+    may_finish: Callable[[], bool] = lambda: True,
+) -> Answer:
+    """Carry a study to its end, or on from where its ledger and trials stand.
+
+    With other workers on the same study ``may_finish`` tells whether this one is to prove what all
+    found.  Raises WorkError where the default does not run, MachineBusy where the guard rejects
+    all, FinishedElsewhere where another worker proves.
+    """
+    search = Search(bench, book, strategy, space, plan, watch)
+    search.run()
+    if not may_finish():
+        raise FinishedElsewhere
+    search.wait_for_others()
+    return _Proofs(search, seed).carry_out()
+
+
+class _Proofs:
+    """The rounds of one study: those that are frozen are brought to their end, a new one is made
+    where there is something new to prove."""
+
+    def __init__(self, search: Search, seed: int) -> None:
+        self.search = search
+        self.plan = search.plan
+        self.seed = seed
+        self.rounds = Rounds(search.book, search.bench.ledger, search.space, search.plan.alpha)
+        self.recommender = Recommender(search, search.book, seed)
+
+    def carry_out(self) -> Answer:
+        answer = Answer(self.search)
+        for made in self.rounds.all():
+            self._prove(made, answer)
+        while (new := self._next(answer)) is not None:
+            self._prove(new, answer)
+        self._recommend(answer)
+        return answer
+
+    def _prove(self, made: Round, answer: Answer) -> None:
+        bench = self.search.bench
+        try:
+            if not bench.ledger.blocks(made.phase):
+                self.search.defaults.start()
+            blocks = Blocks(bench, made.phase, made.settings, self.seed, made.limit_s)
+            proof = confirm_blocks(blocks, made.plan, self.search.budget, self.search.watch)
+        except (BudgetSpent, NoBlocks):
+            answer.budget_ended = True
+            return
+        answer.proofs.append((made, proof))
+
+    def _next(self, answer: Answer) -> Round | None:
+        """The next round, frozen; None where nothing is to be proven, or the budget is spent."""
+        if answer.budget_ended:
+            return None
+        try:
+            return self._new(answer)
+        except BudgetSpent:
+            answer.budget_ended = True
+            return None
+
+    def _new(self, answer: Answer) -> Round | None:
+        trials = len(self.search.book.trials)
+        if answer.proofs:
+            last, proof = answer.proofs[-1]
+            if proof.cut_short:
+                return None  # It goes on where it is with a larger budget.
+            if trials <= last.trials:
+                return self._again(last, proof)
+        standing = self._standing(answer)
+        phase = f"prune:{self.rounds.next_name}:{trials}"
+        slimmed = {
+            made.whole: made.settings[0]
+            for made, proof in answer.proofs
+            if made.whole is not None and made.settings[0] in proof.winners
+        }
+        chosen = Selection(
+            self.search, self.seed, phase, _refuted(answer), standing, slimmed
+        ).choose()
+        if not chosen.settings:
+            return None
+        return self._freeze(chosen.settings, chosen.slim, chosen.whole)
+
+    def _again(self, last: Round, proof: Confirmation) -> Round | None:
+        """What was left undecided, proven anew for a larger budget than it had."""
+        undecided = [s for s in proof.settings if proof.decisions[s].outcome == "undecided"]
+        if proof.winners or not undecided or not self._grown(last):
+            return None
+        first = undecided[0] == last.settings[0]
+        slim = [s for s in undecided if s in last.slim]
+        return self._freeze(undecided, slim, last.whole if first else None)
+
+    def _grown(self, last: Round) -> bool:
+        """Whether the study may do more than when its last round was frozen, and can."""
+        plan = self.plan
+        more_s = last.budget_s is not None and (
+            plan.budget_s is None or plan.budget_s > last.budget_s
+        )
+        more_runs = last.max_runs is not None and (
+            plan.max_runs is None or plan.max_runs > last.max_runs
+        )
+        return (more_s or more_runs) and self.search.budget.affords(plan.proof_runs(1))
+
+    def _freeze(self, settings: list[Setting], slim: list[Setting], whole: Setting | None) -> Round:
+        return self.rounds.freeze(
+            settings,
+            min_gain=self.plan.min_gain,
+            limit_s=self.search.proof_limit_s,
+            slim=slim,
+            whole=whole,
+            trials=len(self.search.book.trials),
+            budget_s=self.plan.budget_s,
+            max_runs=self.plan.max_runs,
+        )
+
+    def _standing(self, answer: Answer) -> Setting | None:
+        """What would be named by the rounds so far."""
+        found = candidates(answer, self.plan.min_gain)
+        return found[0][0] if found else None
+
+    def _recommend(self, answer: Answer) -> None:
+        for winner, made, proof in candidates(answer, self.plan.min_gain):
+            made_of = self.recommender.recommend(winner, made, proof)
+            if made_of.slow.verdict != "more frequent":
+                answer.recommendation = made_of
+                return
+            answer.vetoed.append(made_of)
+
+
+def _refuted(answer: Answer) -> set[Setting]:
+    """Settings that had their proof and failed it, not merely against another finalist."""
+    return {
+        setting
+        for _, proof in answer.proofs
+        if not proof.winners
+        for setting, decision in proof.decisions.items()
+        if decision.outcome in REFUTED
+    } | {
+        setting
+        for _, proof in answer.proofs
+        for setting, decision in proof.decisions.items()
+        if decision.outcome in ("worse", "equivalent")
+    }

@@ -1,0 +1,390 @@
+"""The identity of a program: a hash over all that its command line names and that can change.
+
+Of Python sources the code counts, without comments, docstrings and layout: an edit of these is no
+other program.  Counted are the sources that the program starts and those that they import, found
+without running it: a runtime of :mod:`runner` that became faster is another program, for the
+programs that run on it.
+
+Followed are imports within :mod:`runner` and within the program's own directory; the standard
+library and installed packages are not.  A dotted name in a string counts as an import where such a
+module is there (kernels are loaded so); a formatted one, ``f"runner.nas.{name}"``, as all modules
+of that package.  What a program finds in other ways (``sys.path``, a plugin) is not seen.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import runner
+
+_LIMIT = 256 << 20
+"""Larger files (data sets named as arguments) are identified by size and time, not content."""
+
+
+def program_hash(argv: tuple[str, ...], cwd: str | Path = ".") -> str:
+    """SHA-256 (hex) over the executable, files among the arguments, and what Python imports.
+
+    ``cwd`` is where the program is started: relative words are found from there.
+    """
+    digest = hashlib.sha256()
+    words = (_executable(argv), *argv[1:])
+    started = entries(words, cwd)
+    scripts = {entry.path for entry in started}
+    for word in words:
+        path = Path(cwd) / word
+        if path.resolve() not in scripts:
+            _add(digest, path)
+    code: dict[str, Path] = {}
+    for entry in started:
+        code |= sources(entry)
+    for name, path in sorted(code.items()):
+        digest.update(name.encode())
+        digest.update(code_hash(path).encode())
+    return digest.hexdigest()
+
+
+def former_hash(argv: tuple[str, ...]) -> str:
+    """The hash of before: sources as they lie there, a ``-m`` module with all that lie beside it.
+
+    Equal to :func:`program_hash` where no Python source is started.
+    """
+    digest = hashlib.sha256()
+    for word in (_executable(argv), *argv[1:]):
+        _add(digest, Path(word))
+    for module in _modules(argv):
+        for path in _beside(module):
+            digest.update(path.name.encode())
+            _add(digest, path)
+    return digest.hexdigest()
+
+
+def uncovered(argv: tuple[str, ...], cwd: str | Path = ".") -> dict[str, Path]:
+    """Sources that :func:`program_hash` counts and :func:`former_hash` did not: name -> path."""
+    words = (_executable(argv), *argv[1:])
+    known = {path.resolve() for module in _modules(argv) for path in _beside(module)}
+    known |= {Path(word).resolve() for word in words}
+    found: dict[str, Path] = {}
+    for entry in entries(words, cwd):
+        found |= sources(entry)
+    return {name: path for name, path in sorted(found.items()) if path.resolve() not in known}
+
+
+def file_hash(path: str) -> str:
+    """SHA-256 (hex) over a file's content; of a large one as for :func:`program_hash`."""
+    digest = hashlib.sha256()
+    _add(digest, Path(path))
+    return digest.hexdigest()
+
+
+def code_hash(path: Path) -> str:
+    """SHA-256 (hex) over the code of a Python source, over its bytes where it is none."""
+    status = path.stat()
+    return _code_hash(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=4096)
+def _code_hash(path: Path, changed: int, size: int) -> str:
+    tree = parsed(path)
+    if tree is None:
+        return file_hash(str(path))
+    parts: list[str] = []
+    _write(tree, parts)
+    return hashlib.sha256("".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _write(node: object, parts: list[str]) -> None:
+    """The tree as text without what is empty: versions of Python differ in that alone."""
+    if isinstance(node, ast.AST):
+        parts.append(type(node).__name__ + "(")
+        for name, value in sorted(ast.iter_fields(node)):
+            if name == "body" and isinstance(value, list):
+                value = _without_docstring(node, value)
+            if value is None or value == []:
+                continue
+            parts.append(name + "=")
+            _write(value, parts)
+        parts.append(")")
+    elif isinstance(node, list):
+        parts.append("[")
+        for item in node:
+            _write(item, parts)
+        parts.append("]")
+    else:
+        parts.append(f"{type(node).__name__} {node!r},")
+
+
+def _without_docstring(node: ast.AST, body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements without texts that stand for themselves, such as those below an attribute."""
+    return [
+        one
+        for one in body
+        if not (
+            isinstance(one, ast.Expr)
+            and isinstance(one.value, ast.Constant)
+            and isinstance(one.value.value, str)
+        )
+    ]
+
+
+def _executable(argv: tuple[str, ...]) -> str:
+    return shutil.which(argv[0]) or argv[0]
+
+
+def _add(digest: hashlib._Hash, path: Path) -> None:
+    try:
+        if not path.is_file():
+            return
+        status = path.stat()
+        if status.st_size > _LIMIT:
+            digest.update(f"{path}:{status.st_size}:{status.st_mtime_ns}".encode())
+            return
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    except OSError:
+        # Unreadable arguments are the program's affair; it will say so when it runs.
+        return
+
+
+def _modules(argv: tuple[str, ...]) -> list[str]:
+    return [argv[i + 1] for i, word in enumerate(argv[:-1]) if word == "-m" and i > 0]
+
+
+def _beside(module: str) -> list[Path]:
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return []
+    if spec is None or not spec.origin:
+        return []
+    origin = Path(spec.origin)
+    if spec.submodule_search_locations:
+        return sorted(origin.parent.glob("*.py"))
+    return [origin]
+
+
+RUNNER = Path(runner.__file__).resolve().parent.parent
+"""The directory that holds the package :mod:`runner`."""
+MOST_FILES = 2000
+"""Sources followed of one program."""
+_LARGEST = 4 << 20
+"""Bytes of one source; a larger one is data."""
+_PYTHON = re.compile(r"(python|pypy)[0-9.]*")
+_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Roots:
+    """Where modules are looked for: ``own`` directories first, then that of :mod:`runner`.
+
+    ``only`` keeps to one top-level package of ``own``: that of an installed module.
+    """
+
+    own: Path | None = None
+    only: str | None = None
+
+    def find(self, module: str) -> Path | None:
+        """The source of a module; of a package its ``__init__.py``."""
+        top = module.partition(".")[0]
+        if self.own is not None and self.only in (None, top) and (f := _source(self.own, module)):
+            return f
+        return _source(RUNNER, module) if top == "runner" else None
+
+    def name(self, path: Path) -> str:
+        """What a source is called wherever it lies."""
+        for root in (self.own, RUNNER):
+            if root is not None and path.is_relative_to(root):
+                return path.relative_to(root).as_posix()
+        return path.name
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The Python source that a command line starts, and where its imports are looked for."""
+
+    path: Path
+    module: str
+    roots: Roots
+
+
+def entries(argv: Sequence[str], cwd: str | Path = ".") -> list[Entry]:
+    """The scripts and ``-m`` modules that a command line starts; empty for a compiled program.
+
+    ``argv[0]`` as it was found on PATH.  Never raises.
+    """
+    found = []
+    place = Path(cwd)
+    for at, word in enumerate(argv):
+        if at and argv[at - 1] == "-m" and at > 1 and (entry := _module(word, place)):
+            found.append(entry)
+        elif _is_script(argv, at, place / word):
+            path = (place / word).resolve()
+            found.append(Entry(path, path.stem, Roots(path.parent)))
+    return found
+
+
+def sources(entry: Entry) -> dict[str, Path]:
+    """Every source that ``entry`` imports, itself among them: its name below its root -> path."""
+    waiting = [(entry.path, entry.module)]
+    found: dict[str, Path] = {}
+    tried: set[str] = set()
+    while waiting and len(found) < MOST_FILES:
+        path, module = waiting.pop()
+        name = entry.roots.name(path)
+        if name in found:
+            continue
+        found[name] = path
+        for other in _imported(path, module, entry.roots):
+            if other in tried:
+                continue
+            tried.add(other)
+            if (source := entry.roots.find(other)) is not None:
+                waiting += _with_parents(source, other, entry.roots)
+    return dict(sorted(found.items()))
+
+
+def parsed(path: Path) -> ast.Module | None:
+    """The syntax tree; None for what is no Python source."""
+    try:
+        status = path.stat()
+        return _parse(path, status.st_mtime_ns, status.st_size)
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=4096)
+def _parse(path: Path, changed: int, size: int) -> ast.Module | None:
+    try:
+        return None if size > _LARGEST else ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _is_script(argv: Sequence[str], at: int, path: Path) -> bool:
+    try:
+        if not path.is_file():
+            return False
+    except OSError:  # A word that is no file name, such as a program given with ``-c``.
+        return False
+    return path.suffix == ".py" or _after_interpreter(argv, at) or (at == 0 and _shebang(path))
+
+
+def _after_interpreter(argv: Sequence[str], at: int) -> bool:
+    """Whether all words between the nearest interpreter and this one are its options."""
+    before = at - 1
+    while before > 0 and (argv[before].startswith("-") or argv[before - 1] in _WITH_VALUE):
+        if argv[before] in ("-", "-c", "-m"):
+            return False
+        before -= 1
+    return before >= 0 and _PYTHON.fullmatch(Path(argv[before]).name) is not None
+
+
+def _shebang(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            first = file.readline(200)
+    except OSError:
+        return False
+    return first.startswith(b"#!") and b"python" in first
+
+
+def _module(module: str, cwd: Path) -> Entry | None:
+    """As ``python -m`` finds it: in the current directory, then where Python looks."""
+    if not _DOTTED.fullmatch(module):
+        return None
+    top = module.partition(".")[0]
+    here = [cwd.resolve()]
+    installed = [RUNNER, *(Path(p).resolve() for p in sys.path if p)]
+    for root in [*here, *installed]:
+        path = _source(root, module)
+        if path is None:
+            continue
+        roots = Roots(root) if root in here else Roots(root, top)
+        if path.name == "__init__.py" and (path.parent / "__main__.py").is_file():
+            return Entry(path.parent / "__main__.py", f"{module}.__main__", roots)
+        return Entry(path, module, roots)
+    return None
+
+
+def _source(root: Path, module: str) -> Path | None:
+    place = root.joinpath(*module.split("."))
+    for path in (place / "__init__.py", place.with_name(place.name + ".py")):
+        if path.is_file():
+            return path
+    return None
+
+
+def _with_parents(path: Path, module: str, roots: Roots) -> Iterator[tuple[Path, str]]:
+    """A module and the packages that are imported with it."""
+    yield path, module
+    while "." in module:
+        module = module.rpartition(".")[0]
+        if (package := roots.find(module)) is not None:
+            yield package, module
+
+
+def _imported(path: Path, module: str, roots: Roots) -> Iterator[str]:
+    """Names that may be modules; those of packages' attributes are harmless."""
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    if package:
+        yield package
+    try:
+        status = path.stat()
+    except OSError:
+        return
+    for name in _names(path, status.st_mtime_ns, status.st_size, package):
+        if name.endswith(".*"):
+            yield from _all_of(name[:-2], roots)
+        else:
+            yield name
+
+
+@lru_cache(maxsize=4096)
+def _names(path: Path, changed: int, size: int, package: str) -> tuple[str, ...]:
+    """What a source of ``package`` imports; ``a.b.*`` for any module of a package."""
+    tree = _parse(path, changed, size)
+    found: dict[str, None] = {}
+    for node in () if tree is None else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= dict.fromkeys(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found |= dict.fromkeys(_from(node, package))
+        elif isinstance(node, ast.JoinedStr):
+            first = node.values[0] if node.values else None
+            text = first.value if isinstance(first, ast.Constant) else ""
+            if isinstance(text, str) and text.endswith(".") and _DOTTED.fullmatch(text[:-1]):
+                found[f"{text}*"] = None
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+            if "." in text and len(text) < _LONGEST_NAME and _DOTTED.fullmatch(text):
+                found[text] = None
+    return tuple(found)
+
+
+def _from(node: ast.ImportFrom, package: str) -> Iterator[str]:
+    base = node.module or ""
+    if node.level:
+        parts = package.split(".") if package else []
+        above = parts[: len(parts) - node.level + 1]
+        base = ".".join([*above, *([base] if base else [])])
+    if base:
+        yield base
+    for alias in node.names:
+        yield f"{base}.{alias.name}" if base else alias.name
+
+
+def _all_of(package: str, roots: Roots) -> Iterator[str]:
+    home = roots.find(package)
+    if home is not None and home.name == "__init__.py":
+        for path in sorted(home.parent.glob("*.py")):
+            yield f"{package}.{path.stem}"

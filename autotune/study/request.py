@@ -1,0 +1,306 @@
+"""A search as it is asked for: one versioned document of JSON types.
+
+The command line, Python and the workers of a study all begin with it.
+
+What a worker of a study begins with: a search as it was asked for, and in which directory.
+
+They come from the results database, so they are data until somebody is known to have meant them
+(``autotune.study.worker_trust``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from autotune.config.validated import validate
+from autotune.errors import UsageError
+from autotune.store.text import canonical
+from autotune.study.budget import SearchPlan
+from autotune.study.target import TargetRequest
+from autotune.wording import parse_duration
+
+SCHEMA = "autotune-search-1"
+DEFAULT_TRIALS = 100
+
+
+class SearchRequest(BaseModel):
+    """What is searched, how, and for how long.
+
+    ``space`` is a name or file (None: that of the MPI), ``options`` are the strategy's by name.
+    ``trials`` counts settings, ``budget_s`` machine seconds, ``max_runs`` launches; with none of
+    them, :data:`DEFAULT_TRIALS` settings are tried.  ``min_gain`` is a fraction.  ``features`` and
+    ``params_file`` are paths.  Raises UsageError for a bound that leaves nothing to search.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    target: TargetRequest
+    space: str | None = None
+    strategy: str = "auto"
+    preset: str | None = None
+    options: Mapping[str, int | float | str] = Field(default_factory=dict)
+    seed: int = Field(0, ge=0)
+    trials: int | None = Field(None, ge=1)
+    budget_s: float | None = Field(None, gt=0)
+    max_runs: int | None = Field(None, ge=1)
+    min_gain: float = Field(0.02, ge=0, le=0.5)
+    guard: bool = True
+    remeasure: bool = False
+    features: str | None = None
+    params_file: str | None = None
+
+    @property
+    def plan(self) -> SearchPlan:
+        """How much the search may do.  Raises UsageError where ``max_runs`` holds no proof."""
+        trials, runs = self.trials, self.max_runs
+        if trials is None and self.budget_s is None and runs is None:
+            trials = DEFAULT_TRIALS
+        plan = SearchPlan(
+            trials=trials, budget_s=self.budget_s, max_runs=runs, min_gain=self.min_gain
+        )
+        if runs is not None and runs < plan.least_runs:
+            given = f"--runs {runs}" if self.target.command else f"max_runs={runs}"
+            others = "--trials, --budget" if self.target.command else "trials, budget"
+            raise UsageError(
+                f"{given} leaves nothing for the search: the runs of the default and the proof "
+                f"of one setting take {plan.least_runs - 1} runs; give more, or another limit "
+                f"({others})"
+            )
+        return plan
+
+    def to_json(self) -> dict[str, Any]:
+        """The document: what is not at its default, in JSON types."""
+        data = self.model_dump(mode="json", exclude_defaults=True)
+        return {"schema": SCHEMA, **data, "target": _said(self.target)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], origin: str) -> SearchRequest:
+        """Inverse of :meth:`to_json`; ``origin`` says where it was found.
+
+        Raises UsageError for a document of another version, and for a damaged one.
+        """
+        if data.get("schema") != SCHEMA:
+            raise UsageError(
+                f"{origin}: the schema is {str(data.get('schema'))[:80]!r}; expected "
+                f"{SCHEMA!r}: it was written by another version of autotune, or is damaged"
+            )
+        return cls.of(origin, **{name: part for name, part in data.items() if name != "schema"})
+
+    @classmethod
+    def of(cls, origin: str, **fields: Any) -> SearchRequest:
+        """A request of these fields; raises UsageError, which names ``origin``, for wrong ones."""
+        return validate(fields, origin, cls)
+
+    def words(self) -> list[str]:
+        """The command line of ``autotune`` that asks for the same."""
+        target = self.target
+        line = ["search"]
+        for name, value in (
+            ("--app", target.app),
+            ("--input", target.input),
+            ("--ranks", target.ranks),
+            ("--cluster", target.cluster),
+            ("--mpi", target.mpi),
+            ("--metric", target.metric),
+            ("--metric-choice", target.metric_choice),
+            ("--stdin", target.stdin),
+            ("--verify", target.verify),
+            ("--timeout", target.timeout),
+            ("--space", self.space),
+            ("--strategy", self.strategy),
+            ("--preset", self.preset),
+            ("--seed", self.seed),
+            ("--trials", self.trials),
+            ("--budget", None if self.budget_s is None else f"{self.budget_s:g}s"),
+            ("--runs", self.max_runs),
+            ("--min-gain", f"{100 * self.min_gain:g}"),
+            ("--features", self.features),
+            ("--params-file", self.params_file),
+        ):
+            if value is not None:
+                line += [name, str(value)]
+        for option, chosen in self.options.items():
+            line += ["-O", f"{option}={chosen}"]
+        for flag, said in (
+            ("--clean-env", target.clean_env),
+            ("--remeasure", self.remeasure),
+            ("--no-guard", not self.guard),
+        ):
+            line += [flag] if said else []
+        return [*line, "--", *target.program] if target.program else line
+
+
+def _said(target: TargetRequest) -> dict[str, Any]:
+    """The fields that were given; the command that asks is nobody's business later."""
+    plain = {n: v for n, v in vars(target).items() if v != getattr(TargetRequest, n)}
+    plain.pop("command", None)
+    if target.program:
+        plain["program"] = list(target.program)
+    return plain
+
+
+REQUESTS_SCHEMA = "autotune-requests-3"
+_READ = (REQUESTS_SCHEMA, "autotune-requests-2")
+MOST_REQUESTS = 32
+"""Requests of a study that are kept: the newest of each key."""
+MOST_CHARACTERS = 1 << 20
+_PURPOSE = "autotune worker request 2"
+_PURPOSE_OF_WORDS = "autotune worker request 1"
+WHERE = "a worker's request"
+
+
+@dataclass(frozen=True)
+class WorkerRequest:
+    """A search and its working directory.
+
+    ``key`` names the key with which it was signed; empty for a request of before there were keys.
+    ``argv`` are the words of a request of before there were documents: they are what was signed.
+    Raises UsageError for what no request can be.
+    """
+
+    search: SearchRequest
+    cwd: str
+    key: str = ""
+    signature: str = ""
+    argv: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not PurePosixPath(self.cwd).is_absolute():
+            raise UsageError(
+                f"{WHERE} has the directory {self.cwd[:200]!r}; expected an absolute path"
+            )
+        content = canonical([self.search.to_json(), list(self.argv or ()), self.cwd])
+        if len(content) > MOST_CHARACTERS:
+            raise UsageError(
+                f"{WHERE} has {len(content)} characters; expected {MOST_CHARACTERS} at most"
+            )
+        if "\\u0000" in content:
+            raise UsageError(f"{WHERE} has a NUL in a word")
+
+    @classmethod
+    def of_words(
+        cls, argv: tuple[str, ...], cwd: str, key: str = "", signature: str = ""
+    ) -> WorkerRequest:
+        """A request of before there were documents: the words of ``search``.
+
+        Raises UsageError for words that no request has.
+        """
+        return cls(search_of_words(argv), cwd, key, signature, argv)
+
+    def signed_text(self, study: str) -> bytes:
+        """What is signed: everything that is carried out, and the hash of its study."""
+        content: dict[str, Any] = {"cwd": self.cwd, "study": study}
+        if self.argv is None:
+            content |= {"search": self.search.to_json(), "for": _PURPOSE}
+        else:
+            content |= {"argv": list(self.argv), "for": _PURPOSE_OF_WORDS}
+        return canonical(content).encode("ascii")
+
+    def to_json(self) -> dict[str, Any]:
+        asked: dict[str, Any] = {"search": self.search.to_json()}
+        if self.argv is not None:
+            asked = {"argv": list(self.argv)}
+        return {**asked, "cwd": self.cwd, "key": self.key, "signature": self.signature}
+
+
+def requests_of(data: Mapping[str, Any] | None) -> list[WorkerRequest]:
+    """The requests that a study holds, the newest last; raises UsageError for damaged ones."""
+    if data is None:
+        return []
+    listed = data.get("requests") if data.get("schema") in _READ else [data]
+    if not isinstance(listed, list) or len(listed) > MOST_REQUESTS:
+        raise UsageError("the study's requests are not a list: the results database is damaged")
+    return [_request(item) for item in listed]
+
+
+def _request(data: Any) -> WorkerRequest:
+    if not isinstance(data, dict):
+        raise UsageError(f"{WHERE} is not an object: the results database is damaged")
+    texts = [data.get("cwd"), data.get("key", ""), data.get("signature", "")]
+    search, argv = data.get("search"), data.get("argv")
+    words = isinstance(argv, list) and all(isinstance(word, str) for word in argv)
+    if not all(isinstance(t, str) for t in texts) or not (words or isinstance(search, dict)):
+        raise UsageError(f"{WHERE} is damaged: its words are not texts")
+    cwd, key, signature = map(str, texts)
+    if isinstance(search, dict):
+        return WorkerRequest(SearchRequest.from_json(search, WHERE), cwd, key, signature)
+    return WorkerRequest.of_words(tuple(argv or ()), cwd, key, signature)
+
+
+def added(data: Mapping[str, Any] | None, request: WorkerRequest) -> dict[str, Any]:
+    """What a study holds with one more request, which replaces the one of the same key."""
+    try:
+        before = requests_of(data)
+    except UsageError:
+        before = []  # Nobody could use them.
+    others = [one for one in before if one.key != request.key][1 - MOST_REQUESTS :]
+    return {"schema": REQUESTS_SCHEMA, "requests": [one.to_json() for one in (*others, request)]}
+
+
+_OF_TARGET = frozenset(
+    {
+        *("--app", "--input", "--ranks", "--cluster", "--mpi", "--metric", "--verify"),
+        *("--metric-choice", "--stdin", "--timeout"),
+    }
+)
+_OF_SEARCH = {
+    "--space": "space",
+    "--strategy": "strategy",
+    "--preset": "preset",
+    "--seed": "seed",
+    "--trials": "trials",
+    "--runs": "max_runs",
+    "--features": "features",
+    "--params-file": "params_file",
+}
+_FLAGS = {"--remeasure": {"remeasure": True}, "--no-guard": {"guard": False}}
+
+
+def search_of_words(argv: tuple[str, ...]) -> SearchRequest:
+    """The search that a command line of before there were documents asks for."""
+    end = argv.index("--") if "--" in argv else len(argv)
+    target: dict[str, Any] = {"program": list(argv[end + 1 :])} if argv[end + 1 :] else {}
+    data: dict[str, Any] = {}
+    options: dict[str, str] = {}
+    given = iter(argv[:end])
+    for word in given:
+        if word == "--clean-env":
+            target["clean_env"] = True
+        elif word in _FLAGS:
+            data |= _FLAGS[word]
+        elif word in _OF_TARGET:
+            target[word[2:].replace("-", "_")] = _value(word, given)
+        elif word in _OF_SEARCH:
+            data[_OF_SEARCH[word]] = _value(word, given)
+        elif word == "--budget":
+            data["budget_s"] = parse_duration(_value(word, given))
+        elif word == "--min-gain":
+            data["min_gain"] = _percent(_value(word, given))
+        elif word == "-O":
+            name, _, value = _value(word, given).partition("=")
+            options[name] = value
+        else:
+            raise UsageError(
+                f"{WHERE} has {word[:80]!r}, which is not allowed in a request; autotune "
+                "search --join writes one that can be used"
+            )
+    return SearchRequest.of(WHERE, **data, target=target, options=options)
+
+
+def _value(word: str, given: Iterator[str]) -> str:
+    value = next(given, None)
+    if value is None:
+        raise UsageError(f"{WHERE} ends with {word}; its value is missing")
+    return value
+
+
+def _percent(text: str) -> float:
+    try:
+        return float(text) / 100
+    except ValueError:
+        raise UsageError(f"{WHERE} holds --min-gain {text[:40]!r}; expected a number") from None

@@ -1,0 +1,290 @@
+"""From many trials to a few finalists: race the front, then slim the leader.
+
+One lucky run must not become a finalist, and a parameter that does nothing must not become a
+recommendation.  The proof comes after both, on fresh data.
+
+The race: runs beyond a setting's first go where they can change which settings are proven.
+
+What is known of a setting is its ratios T / T_default, each against the default runs around it;
+``stats.racing`` says which setting's next run decides most, and who is worth a proof.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+
+from autotune.space import DEFAULT, Setting
+from autotune.stats import finalists, next_run, noise_of
+from autotune.study.ablation import Ablation, Slimmed
+from autotune.study.budget import BudgetSpent
+from autotune.study.events import PhaseStarted
+from autotune.study.run_history import DEFAULT_KEY, RACE, SEARCH, Entry, Ledger
+from autotune.study.search import Search
+from autotune.study.trial_store import Trial
+
+
+@dataclass
+class Finalists:
+    """The settings to be proven, best guess first.
+
+    ``slim``: those of which every parameter was seen to matter; ``whole``: what the first was taken
+    from, where that had more parameters.
+    """
+
+    settings: list[Setting] = field(default_factory=list)
+    slim: list[Setting] = field(default_factory=list)
+    whole: Setting | None = None
+
+
+class Selection:
+    """Chooses the finalists of one round; ``phase`` names its blocks, so it can be continued.
+
+    ``refuted`` settings had their proof and failed it; ``standing`` is the winner of an earlier
+    round: it is proven beside the new ones, so that they are compared within the same blocks.
+    ``slimmed`` are settings of which earlier rounds proved a slim part.
+    """
+
+    def __init__(
+        self,
+        search: Search,
+        seed: int,
+        phase: str,
+        refuted: Collection[Setting] = (),
+        standing: Setting | None = None,
+        slimmed: Mapping[Setting, Setting] | None = None,
+    ) -> None:
+        self.search = search
+        self.plan = search.plan
+        self.phase = phase
+        self.refuted = refuted
+        self.standing = standing
+        self.slimmed = slimmed or {}
+        self._ablation = Ablation(search, seed)
+
+    def choose(self) -> Finalists:
+        """At most ``plan.finalists`` settings that may well be faster than the default."""
+        known = Race(self.search).run()
+        hopeful = known.finalists(self.plan.finalists, self.plan.min_gain)
+        hopeful = with_favourite(hopeful, self.search.favourite)
+        hopeful = [s for s in hopeful if s not in self.refuted][: self.plan.finalists]
+        if all(self.slimmed.get(s, s) == self.standing for s in hopeful):
+            return Finalists()
+        self.search.defaults.start()
+        leader = hopeful[0]
+        start = self.slimmed.get(leader) or known.simplest_like(leader, self.plan.min_gain)
+        slimmed = Slimmed(start)
+        if leader not in self.slimmed:
+            slimmed = self._ablation.slim(
+                start, self.phase, self._ablation.blocks_for(known.noise), self._proof_reserve
+            )
+        slim = slimmed.setting if slimmed.setting not in self.refuted else leader
+        # A simpler setting that few runs speak for is proven beside the one it stands for.
+        most = len(hopeful) if start == leader else min(len(hopeful) + 1, self.plan.finalists)
+        settings = list(dict.fromkeys([slim, *(self.slimmed.get(s, s) for s in hopeful)]))[:most]
+        if settings == [self.standing]:
+            return Finalists()
+        if self.standing is not None and self.standing not in settings:
+            settings = [*settings[: self.plan.finalists - 1], self.standing]
+        settings = settings[: self._affordable(len(settings))]
+        return Finalists(
+            settings,
+            [s for s in settings if len(s) == 1 or (slimmed.complete and s == slimmed.setting)],
+            leader if slim != leader and slim == slimmed.setting else None,
+        )
+
+    def _affordable(self, finalists: int) -> int:
+        """As many finalists as the budget can prove, at least one."""
+        budget = self.search.budget
+        while finalists > 1 and not budget.affords(self.plan.proof_runs(finalists)):
+            finalists -= 1
+        return finalists
+
+    @property
+    def _proof_reserve(self) -> int:
+        """Runs that taking parameters out leaves: the smallest proof and half of what was kept
+        beyond it."""
+        return (self.plan.proof_runs(1) + self.search.kept_runs) // 2
+
+
+def with_favourite(hopeful: list[Setting], favourite: Setting | None) -> list[Setting]:
+    """What each setting's own runs speak for, led by what the strategy believes in.
+
+    Where nothing is worth a proof by the runs, the strategy's belief alone is none either.
+    """
+    if favourite is None or not hopeful:
+        return hopeful
+    return list(dict.fromkeys([favourite, *hopeful]))
+
+
+NOISE_RUNS = 6
+"""Default runs without which the noise of one run cannot be told."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Ratios per setting, in the order of the first trials, and the noise of one of them."""
+
+    settings: list[Setting]
+    ratios: list[list[float]]
+    noise: float
+
+    def finalists(self, most: int, min_gain: float) -> list[Setting]:
+        """The settings worth proving, the most promising first; often none."""
+        chosen = finalists(self.ratios, self.noise, most=most, min_gain=min_gain)
+        return [self.settings[i] for i in chosen]
+
+    def next_setting(self, min_gain: float) -> Setting | None:
+        """Whose next run decides most; None where none would change the choice."""
+        index = next_run(self.ratios, self.noise, min_gain=min_gain)
+        return None if index is None else self.settings[index]
+
+    def simplest_like(self, leader: Setting, min_gain: float) -> Setting:
+        """The setting of fewest parameters, a part of ``leader``, that looks about as fast.
+
+        Where the space was walked whole, settings with and without some of the leader's parameters
+        were measured side by side: what they took tells which of them act, without a further run.
+        Only where the gain stands well above the noise: a part must show half of it itself, and
+        what the left-out parameters do must be resolved.
+        """
+        known = zip(self.settings, self.ratios, strict=True)
+        seen = {setting: _Seen(-math.log(median(r)), len(r)) for setting, r in known}
+        seen[DEFAULT] = _Seen(0.0, math.inf)
+        gain = seen[leader].gain
+        near = []
+        for part in self.settings:
+            if len(part) >= len(leader) or any(leader.get(k) != v for k, v in part.items()):
+                continue
+            left_out = {k: v for k, v in leader.items() if k not in part}
+            effect, error = self._effect(left_out, seen)
+            clear = error <= gain / 2 <= seen[part].gain
+            if clear and effect < math.log1p(min_gain) + error:
+                near.append((len(part), -seen[part].gain, part))
+        return min(near, key=lambda item: item[:2])[2] if near else leader
+
+    def _effect(
+        self, values: Mapping[str, object], seen: Mapping[Setting, _Seen]
+    ) -> tuple[float, float]:
+        """What some values add to the gain, and the error of that: the median over all settings
+        that were measured with and without them.  The one that leads was lucky; the others tell."""
+        pairs = [
+            (one, other)
+            for setting, one in seen.items()
+            if all(setting.get(k) == v for k, v in values.items())
+            and (other := seen.get(setting.without(*values))) is not None
+            and max(one.gain, other.gain) > -math.inf
+        ]
+        effects = [one.gain - other.gain for one, other in pairs]
+        spread = sum(1 / one.runs + 1 / other.runs for one, other in pairs)
+        return median(effects), self.noise * math.sqrt(spread) / len(pairs)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Logarithm of T_default / T of one setting, -inf where it failed, and runs behind it."""
+
+    gain: float
+    runs: float
+
+
+def evidence(entries: list[Entry], trials: list[Trial]) -> Evidence:
+    """What the search and the race saw, up to the last run of either.
+
+    Runs that were made later (of the proof, or of the default when a study is continued) must not
+    change what was decided before them, so they are left out.
+    """
+    number_of = {t.number: t for t in trials if t.state != "running" and t.effective != DEFAULT}
+    last = max((i for i, e in enumerate(entries) if e.kind in (SEARCH, RACE)), default=-1)
+    seen = Ledger.of(e for e in entries[: last + 1] if e.counts and _known(e, number_of))
+    found: dict[Setting, list[float]] = {t.effective: [] for t in number_of.values()}
+    noise: list[float] = []
+    for entry in seen.entries:
+        if seen.defaults_on(entry.record.place) < 2:
+            continue  # The default of another place says nothing.
+        ratio = seen.ratio(entry)
+        if entry.key == DEFAULT_KEY and ratio is not None:
+            noise.append(ratio)
+        elif entry.trial is not None:
+            # A run without a figure of its own is slower than any other.
+            known = ratio if ratio is not None and entry.record.valid else math.inf
+            found[number_of[entry.trial].effective].append(known)
+    if len(noise) < 2:
+        return Evidence([], [], math.inf)
+    for trial in number_of.values():
+        if not found[trial.effective]:
+            # Measured by another study: its figure counts as one run.
+            found[trial.effective] = [trial.estimate or math.inf]
+    return Evidence(list(found), list(found.values()), noise_of(noise))
+
+
+def _known(entry: Entry, trials: dict[int, Trial]) -> bool:
+    if entry.key == DEFAULT_KEY:
+        return entry.record.valid
+    return entry.kind in (SEARCH, RACE) and entry.trial in trials
+
+
+class Race:
+    """Runs the race of one search.  Nothing but the ledger decides, so it can be continued."""
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        self.bench = search.bench
+        self.plan = search.plan
+
+    def run(self) -> Evidence:
+        """Measure until no run would change the choice, or the allowance is used."""
+        trials = self.search.book.trials
+        known = evidence(self.bench.ledger.entries, trials)
+        if not known.settings:
+            known = self._first_own(trials)
+        began = False
+        while self._left(known) > 0 and (setting := known.next_setting(self.plan.min_gain)):
+            if not self.search.budget.affords(1 + self.search.kept_runs):
+                break
+            try:
+                if not began:
+                    self.search.watch(
+                        PhaseStarted(RACE, "racing the promising settings", self._left(known))
+                    )
+                    self.search.defaults.start(NOISE_RUNS)
+                    began = True
+                self._measure(setting, trials)
+            except BudgetSpent:
+                break
+            known = evidence(self.bench.ledger.entries, trials)
+        return known
+
+    def _first_own(self, trials: list[Trial]) -> Evidence:
+        """Where other studies measured all that was tried: the best of it is run here, beside the
+        default, so that there is something to go by."""
+        nothing = Evidence([], [], math.inf)
+        bar = 1 - self.plan.min_gain
+        good = [t for t in trials if t.reused and t.state == "ok" and (t.estimate or 1.0) < bar]
+        enough = self.search.budget.affords(NOISE_RUNS + 1 + self.search.kept_runs)
+        if not good or not enough:
+            return nothing
+        best = min(good, key=lambda trial: (trial.estimate or 1.0, trial.number))
+        try:
+            self.search.watch(
+                PhaseStarted(RACE, "measuring settings that other studies found", NOISE_RUNS)
+            )
+            self.search.defaults.start(NOISE_RUNS)
+            self._measure(best.effective, trials)
+        except BudgetSpent:
+            return nothing
+        return evidence(self.bench.ledger.entries, trials)
+
+    def _left(self, known: Evidence) -> int:
+        """Runs of the allowance that are not used, repeats of the search included."""
+        allowed = self.plan.extra_runs(len(known.settings))
+        return allowed - sum(len(ratios) - 1 for ratios in known.ratios)
+
+    def _measure(self, setting: Setting, trials: list[Trial]) -> None:
+        trial = next(t for t in trials if t.effective == setting and t.state != "running")
+        self.search.defaults.run_if_due()
+        number = sum(e.trial == trial.number for e in self.bench.ledger.entries)
+        self.bench.run(
+            setting, RACE, trial=trial.number, block=number, timeout_s=self.search.limit_s
+        )

@@ -1,0 +1,186 @@
+"""The setting syntax of the command line: ``default``, ``name=value``, ``@file``, ``study:ID``.
+
+Files that hold a setting: JSON, TOML, and what autotune and MPI libraries themselves write.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from autotune.errors import UsageError
+from autotune.space import Setting, Space
+from autotune.space.extra_parameters import admitted, plain_names, without_implied
+from autotune.space.parameter import Target
+from autotune.space.setting import Value, normalise_value, read_value
+from autotune.space.trust import Names, check_values, known_names
+from autotune.store import Store
+from runner.mpi.library import Library
+
+_OUTSIDE = ("@", "study:")
+"""Not typed here: a file or a database may say less than this command line."""
+
+
+def read_settings(
+    texts: Sequence[str], space: Space, library: Library, store: Store | None = None
+) -> tuple[Space, list[Setting]]:
+    """The settings that these texts mean, and the space with every parameter that they name.
+
+    ``@file`` is read by :func:`read_setting_file`; ``study:ID`` is what that study recommended, and
+    needs ``store``.  From either, only parameters of spaces that are shipped or the user's own are
+    taken, and none that decides which program, library or file is used.  Raises UsageError.
+    """
+    settings: list[Setting] = []
+    targets: dict[str, Target] = {}
+    for text in texts:
+        found, more = plain_names(_values(text, store))
+        found = without_implied(found, space)
+        if text.startswith(_OUTSIDE):
+            check_values(found, text, space)
+            _check_known(found, text, space, library)
+        settings.append(found)
+        targets |= more
+    wider = admitted(space, settings, library, targets)
+    for text, setting in zip(texts, settings, strict=True):
+        problems = wider.violations(setting, grid=False)
+        if problems:
+            raise UsageError(f"the setting {text!r} cannot be used: " + "; ".join(problems))
+    return wider, [wider.canonical(setting) for setting in settings]
+
+
+def _values(text: str, store: Store | None) -> Setting:
+    if text.startswith("@"):
+        return Setting(read_setting_file(Path(text[1:])))
+    if text.startswith("study:"):
+        return _from_study(text[6:], store)
+    return Setting.parse(text)
+
+
+def _check_known(setting: Setting, text: str, space: Space, library: Library) -> None:
+    strange = [name for name in setting if name not in space and name not in space.absent]
+    known: Names = known_names(library) if strange else {}
+    for name in strange:
+        if name not in known:
+            raise UsageError(
+                f"{text}: no space known here has {name}; from such a source only parameters "
+                "of the shipped spaces and of your own are taken.\nIf you trust it, type it "
+                f"({name}=VALUE), or name a space file that has it (--space FILE)."
+            )
+
+
+def _from_study(wanted: str, store: Store | None) -> Setting:
+    if store is None:
+        raise UsageError("study:ID needs a results database, and none is open; give --store")
+    study = store.find_study(wanted)
+    result = study.result
+    if result is None or "recommended" not in result:
+        raise UsageError(
+            f"study {study.hash[:12]} has no result yet (status {study.status}); finish it first"
+        )
+    values = dict(result["recommended"]["setting"])
+    if not values and result.get("best"):
+        raise UsageError(
+            f"study {study.hash[:12]} recommends the default. Its best setting, "
+            f"{Setting(result['best']['setting']).key}, is not proven; to use it all the "
+            "same, type it"
+        )
+    return Setting(values)
+
+
+_LARGEST = 1 << 20
+_NAME = r"(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)"
+_QUOTED = r"(?:'(?P<one>[^']*)'|\"(?P<two>[^\"]*)\"|\{(?P<three>[^{}]*)\}|(?P<bare>[^\s'\"{}]+))"
+_FORMS = tuple(
+    re.compile(form)
+    for form in (
+        rf"--?(?:g?mca|prtemca|pmixmca)\s+{_NAME}\s+{_QUOTED}",  # a file for mpirun --tune
+        rf"(?:export\s+)?{_NAME}\s*=\s*{_QUOTED}",  # mca-params.conf, sh
+        rf"setenv\s+{_NAME}\s+{_QUOTED}",  # csh, Tcl
+        rf"setenv\(\s*\"{_NAME}\"\s*,\s*{_QUOTED}\s*\)",  # Lua
+        rf"{_NAME}:\s+{_QUOTED}",  # YAML
+    )
+)
+_COMMENT = re.compile(r"\s*(#|--\s|<!--).*|\s*")
+_TRAILING = re.compile(r"\s+#.*$")
+_YAML = re.compile(r"\s*[A-Za-z0-9_-]+:")
+_PAGE = re.compile(r'<pre id="settings">\n(.*?)</pre>', re.DOTALL)
+_RULES = re.compile(r"rule-file-version-\d+|\d+\s*# collectives")
+_TREE = ("rule_file_version", "collective=")
+
+
+def read_setting_file(path: Path) -> dict[str, Value]:
+    """Names and values of a file, as they are written there; nothing is checked against a space.
+
+    It may be a result of ``--json``, JSON, TOML, a file that ``search`` or ``publish`` wrote in any
+    format that holds values, or ``name = value`` lines.  Raises UsageError naming the line.
+    """
+    text = _read(path)
+    for data in (_json(text), _toml(text)):
+        if data is not None:
+            if any(str(key).startswith(_TREE) for key in data):
+                raise _rules(path)
+            return {name: normalise_value(value) for name, value in data.items()}
+    page = _PAGE.search(text)
+    return _lines(html.unescape(page[1]) if page else text, path)
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise UsageError(f"{path} is too large to be a setting (1 MiB at most)")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"cannot read the setting {path}: {problem}") from None
+
+
+def _json(text: str) -> dict[str, object] | None:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(data, dict) and isinstance(data.get("recommended"), dict):
+        data = data["recommended"].get("setting")
+    return data if isinstance(data, dict) else None
+
+
+def _toml(text: str) -> dict[str, object] | None:
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _lines(text: str, path: Path) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if _COMMENT.fullmatch(line) or _YAML.fullmatch(line):
+            continue
+        plain = _TRAILING.sub("", line).strip()
+        if _RULES.match(line.strip()):
+            raise _rules(path)
+        match = next((m for form in _FORMS if (m := form.fullmatch(plain))), None)
+        if match is None:
+            raise UsageError(
+                f"{path}, line {number}: {line.strip()[:200]!r} is not understood; expected JSON, "
+                "TOML, 'name = value', '--mca name value', or a file that autotune wrote"
+            )
+        groups = match.groupdict()
+        value = read_value(next(v for n, v in groups.items() if n != "name" and v is not None))
+        if found.setdefault(match["name"], value) != value:
+            raise UsageError(
+                f"{path}, line {number}: {match['name']} is given twice, with different "
+                "values; keep one of them"
+            )
+    return found
+
+
+def _rules(path: Path) -> UsageError:
+    return UsageError(
+        f"{path} has rules for collectives by message size; expected values of "
+        "parameters.\nThe library reads such a file itself (autotune publish shows "
+        "how)."
+    )

@@ -1,0 +1,105 @@
+"""A bench without a machine: run times come from a function.  For tests, replay and simulation.
+
+Everything that decides is the real thing; only launching is replaced, so what is measured here
+about false winners and runs spent is a property of the study itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from autotune.space import Setting
+from autotune.study.budget import Budget
+from autotune.study.run_history import Entry, Ledger
+from autotune.study.trial_store import Trial
+from runner.types import ReadBack, RunRecord
+
+Model = Callable[[Setting, np.random.Generator], float | str]
+"""Seconds of one run, or the state ("failed", "unverified", ...) that it ends in."""
+
+OUTSIDE_S = 0.2
+"""Wall seconds of a run outside the program's own figure."""
+
+
+@dataclass
+class SimulatedBench:
+    """Draws each run from ``model``; ``inactive`` parameters read back as not opened."""
+
+    model: Model
+    rng: np.random.Generator
+    ledger: Ledger = field(default_factory=Ledger)
+    inactive: frozenset[str] = frozenset()
+    budget: Budget | None = None
+
+    def run(
+        self,
+        setting: Setting,
+        phase: str,
+        *,
+        trial: int | None = None,
+        block: int = 0,
+        position: int = 0,
+        timeout_s: float | None = None,
+    ) -> Entry:
+        if self.budget is not None:
+            self.budget.require()
+        record = self._record(setting, timeout_s)
+        entry = Entry(self.ledger.next_order, setting.key, phase, record, trial, block, position)
+        self.ledger.add(entry)
+        return entry
+
+    def _record(self, setting: Setting, timeout_s: float | None) -> RunRecord:
+        drawn = self.model(setting, self.rng)
+        if isinstance(drawn, str):
+            return RunRecord(state=drawn, reason=drawn, wall_s=OUTSIDE_S)  # type: ignore[arg-type]
+        wall = drawn + OUTSIDE_S
+        if timeout_s is not None and wall > timeout_s:
+            return RunRecord(state="timeout", reason="time limit", wall_s=timeout_s)
+        read_back = {
+            name: ReadBack("inactive" if name in self.inactive else "in force", str(value))
+            for name, value in setting.items()
+        }
+        return RunRecord(state="ok", wall_s=wall, metric_s=drawn, read_back=read_back)
+
+
+@dataclass
+class MemoryBook:
+    """Trials without a database; ``ratios`` are what "earlier studies" measured."""
+
+    trials: list[Trial] = field(default_factory=list)
+    ratios: dict[Setting, float] = field(default_factory=dict)
+    plans: dict[str, str] = field(default_factory=dict)
+
+    def open(self, setting: Setting, attrs: dict[str, object], origin: str) -> Trial:
+        trial = Trial(len(self.trials), setting, setting, attrs=dict(attrs))
+        self.trials.append(trial)
+        return trial
+
+    @property
+    def busy(self) -> bool:
+        """Nobody else is there."""
+        return False
+
+    def refresh(self) -> bool:
+        """Nobody else is there."""
+        return False
+
+    def close(self, trial: Trial) -> None:
+        """Nothing to write: the trial itself is what is kept."""
+
+    def known(self, setting: Setting) -> float | None:
+        return self.ratios.get(setting)
+
+    def freeze(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
+        """As the database does: through JSON, the first document stays."""
+        self.plans.setdefault(name, json.dumps(document))
+        return dict(json.loads(self.plans[name]))
+
+    def frozen(self, name: str) -> dict[str, Any] | None:
+        """The document of this name."""
+        return json.loads(self.plans[name]) if name in self.plans else None

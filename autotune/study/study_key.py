@@ -1,0 +1,282 @@
+"""What makes a study this study: its key, from the target, the space and the strategy.
+
+A study that was begun on another kind of machine than it is measured on: a login node's.
+
+A study's key holds the machine.  The first worker to start on a compute node therefore begins a
+study of that node's own, and the one begun before, without a single trial, points to it.
+
+Studies that were begun when programs were told apart in another way.
+
+Their keys hold :func:`~autotune.study.program_identity.former_hash`, which saw nothing of what a
+program imports from elsewhere.
+Such a study goes on where that hash is the same and the sources that it
+did not see are as they were when the way changed (``former_sources.json``, never written again).
+
+Which of several figures of one run counts, and what to say where it is no time in seconds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from autotune.errors import UsageError
+from autotune.space import Space
+from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, Study, StudyKey
+from autotune.study.events import Note, Watcher, silent
+from autotune.study.metric import objective_name
+from autotune.study.program_identity import (
+    code_hash,
+    file_hash,
+    former_hash,
+    program_hash,
+    uncovered,
+)
+from autotune.study.target import Target
+from autotune.wording import seconds
+from runner.machine import describe
+from runner.mpi.base import Adapter
+from runner.types import MetricChoice, RunRecord
+
+
+def study_key(
+    target: Target,
+    space: Space,
+    adapter: Adapter,
+    strategy: str,
+    options: dict[str, Any],
+    seed: int,
+    guard: bool = True,
+) -> StudyKey:
+    """The key of a search; equal keys are one study, whatever their budgets (docs/design.md).
+
+    Runs without the guard (``guard`` False) are a study of their own: no proof rests on them.
+    """
+    machine = describe()
+    inherited = target.inherited(adapter)
+    program = target.program
+    # Without what is at its default: a field that a later version adds leaves old studies known.
+    return StudyKey(
+        app=AppInfo(
+            name=target.app.name,
+            program=program[0],
+            program_hash=program_hash(program, target.cwd),
+            argv=program[1:],
+            input=target.input,
+            metric=_figure(target),
+            verify=target.app.verify,
+        ),
+        machine=MachineInfo(
+            cores=machine.cores,
+            cpu_model=machine.cpu_model,
+            memory_bytes=machine.memory_bytes,
+            kernel=machine.kernel,
+            hostname=machine.hostname,
+        ),
+        mpi=MpiInfo(
+            family=target.library.family,
+            version=target.library.version,
+            path=target.library.bin,
+            library_hash=_parameters_hash(target),
+        ),
+        ranks=target.ranks,
+        cluster=target.cluster.name,
+        cluster_hash=hashlib.sha256(target.cluster.definition.encode()).hexdigest(),
+        space_name=space.name,
+        space_hash=space.hash,
+        strategy=strategy,
+        strategy_options=options,
+        seed=seed,
+        inherited=inherited,
+        conditions={
+            "clean_env": target.clean_env,
+            "launch_options": list(target.options),
+            "placement": dict(target.placement),
+            "timeout_s": target.timeout_s,
+            "oversubscribed": target.oversubscribed,
+            **_added_conditions(target),
+            **({} if guard else {GUARD: False}),
+        },
+        stdin=target.stdin or "",
+    )
+
+
+def _figure(target: Target) -> str | None:
+    return target.app.metric if target.objective is None else objective_name(target.objective)
+
+
+def _added_conditions(target: Target) -> dict[str, Any]:
+    """What a key holds only where it says something: studies of before know nothing of it.
+
+    Until there was a choice, the last figure of a run counted.
+    """
+    added: dict[str, Any] = {}
+    chosen = target.app.metric is not None and not target.app.metric.startswith("json:")
+    if chosen and target.metric_choice != "last":
+        added["metric_choice"] = target.metric_choice
+    if target.stdin is not None:
+        added["stdin"] = file_hash(target.stdin)
+    return added
+
+
+def _parameters_hash(target: Target) -> str:
+    """Two builds of one version that differ in what can be set are two libraries."""
+    names = sorted(target.library.params)
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
+
+
+MOVED = "moved"
+"""Status of a study that was begun elsewhere; its result names the study that is measured."""
+_FOLLOWS_NODE = frozenset({"machine", "ranks", "cluster_hash", "space_hash", "conditions"})
+"""Parts of a key that a node decides by what it has: its kind, and by default as many ranks."""
+
+
+def follow(store: Store, study: Study) -> Study:
+    """The study that is measured in place of ``study``: itself where it was not moved."""
+    if study.status != MOVED or study.result is None:
+        return study
+    return store.find_study(str(study.result["to"]))
+
+
+def belong(store: Store, begun: Study, own: Study) -> None:
+    """Make sure that a worker whose key gives ``own`` works for ``begun``.
+
+    Raises UsageError where it would measure something else.
+    """
+    measured = follow(store, begun)
+    if measured.hash == own.hash:
+        return
+    unlike = measured.key.guarded != own.key.guarded  # A node has no part in that.
+    different = {n for n, part in _parts(begun.key).items() if part != _parts(own.key)[n]}
+    if (
+        unlike
+        or measured.id != begun.id
+        or store.trials(begun.id)
+        or not different <= _FOLLOWS_NODE
+    ):
+        raise UsageError(
+            f"this worker would measure another study than {measured.hash[:12]}: it "
+            f"differs in {', '.join(sorted(different))}; start workers on equal nodes, in "
+            "the same environment"
+        )
+    store.set_result(begun.id, MOVED, {"to": own.hash})
+
+
+def _parts(key: StudyKey) -> dict[str, object]:
+    """By what counts of each: names and paths only describe."""
+    return {
+        f.name: getattr(part, "hash", part)
+        for f in dataclasses.fields(key)
+        for part in (getattr(key, f.name),)
+        if f.name != "space_name"
+    }
+
+
+_FILE = "former_sources.json"
+_LISTED = 3
+DIGITS = 16
+"""Of each source's hash in the file."""
+CONTINUED = (
+    "this study was begun by an older version, which identified programs in "
+    "another way; its program has not changed"
+)
+
+
+def begun_key(store: Store, key: StudyKey, target: Target, watch: Watcher = silent) -> StudyKey:
+    """The key under which the study is in the store: ``key``, or its former one.
+
+    ``watch`` is told of a former study, and why it does not go on where it does not.
+    """
+    if store.has_study(key):
+        return key
+    before = former_hash(target.program)
+    if before == key.app.program_hash:
+        return key
+    former = dataclasses.replace(key, app=dataclasses.replace(key.app, program_hash=before))
+    if not store.has_study(former):
+        return key
+    changed = _changed(target)
+    if not changed:
+        watch(Note(CONTINUED))
+        return former
+    names = ", ".join(changed[:_LISTED])
+    more = f" and {len(changed) - _LISTED} more" if len(changed) > _LISTED else ""
+    watch(
+        Note(
+            f"study {former.hash[:12]} of the same command is not continued: it does not "
+            f"identify {names}{more}, which may have changed since"
+        )
+    )
+    return key
+
+
+def has_study(store: Store, key: StudyKey, target: Target) -> bool:
+    """Whether there is a study of this key, in its present or its former form."""
+    return store.has_study(begun_key(store, key, target))
+
+
+def _changed(target: Target) -> list[str]:
+    """Sources that the former hash did not see and that are not known to be as they were."""
+    known = _sources()
+    return [
+        name
+        for name, path in uncovered(target.program, target.cwd).items()
+        if known.get(name) != code_hash(path)[:DIGITS]
+    ]
+
+
+@lru_cache(maxsize=1)
+def _sources() -> dict[str, str]:
+    text = (resources.files("autotune.study") / _FILE).read_text(encoding="utf-8")
+    return dict(json.loads(text))
+
+
+def as_begun(
+    target: Target, store: Store, key_of: Callable[[Target], StudyKey], watch: Watcher
+) -> Target:
+    """The target with the last figure of a run, where its study was begun when that counted.
+
+    Only where this command line names no choice, and no study with the present choice is there.
+    """
+    app = target.app
+    if app.metric is None or app.metric.startswith("json:") or app.metric_choice is not None:
+        return target
+    before = dataclasses.replace(target, app=app.model_copy(update={"metric_choice": "last"}))
+    if not has_study(store, key_of(before), before) or has_study(store, key_of(target), target):
+        return target
+    watch(
+        Note(
+            "this study was begun when the last match of --metric counted, and continues "
+            "so; --metric-choice max begins another study"
+        )
+    )
+    return before
+
+
+def several_words(count: int) -> str:
+    """What to say of a run in which the figure was found so often, where nobody chose."""
+    return (
+        f"--metric matched {count} times in one run (every rank or every step prints "
+        "it); the largest value counts; --metric-choice last, first, sum or mean "
+        "selects another"
+    )
+
+
+def too_long_words(record: RunRecord, choice: MetricChoice | None) -> str:
+    """What to say of a figure that is longer than its run, so no time in seconds; "" otherwise.
+
+    A sum over ranks may be.
+    """
+    figure, wall = record.metric_s, record.wall_s
+    if figure is None or choice == "sum" or figure <= 1.5 * wall:
+        return ""
+    return (
+        f"--metric found {figure:g} in a run of {seconds(wall)}. It is read as "
+        "seconds, and smaller is better. If it is in ms or us, gains are right and "
+        "times are not; a rate (Gflop/s) cannot be used"
+    )

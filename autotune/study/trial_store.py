@@ -1,0 +1,227 @@
+"""A trial: a setting and what became of it; and where trials are kept.
+
+The trials of a study, kept in the results database.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from autotune.errors import WorkError
+from autotune.space import Setting, Space
+from autotune.store import Store, Study
+from autotune.store import Trial as StoredTrial
+from autotune.strategies import Observation
+from autotune.study.rounds import Freezer
+from autotune.study.run_history import SEARCH, Ledger, entry_of
+
+
+@dataclass
+class Trial:
+    """A setting and what became of it; ``estimate`` is T / T_default, None where it has none.
+
+    ``effective`` is the setting without parameters whose component was not opened.
+    """
+
+    number: int
+    setting: Setting
+    effective: Setting
+    state: str = "running"
+    estimate: float | None = None
+    reason: str = ""
+    attrs: dict[str, object] = field(default_factory=dict)
+    reused: bool = False
+    elsewhere: bool = False
+    """Being measured by another process."""
+
+    def observation(self) -> Observation:
+        return Observation(self.number, self.setting, self.estimate, self.state, self.attrs)
+
+
+class TrialBook(Freezer, Protocol):
+    """Where trials are kept, and the plans that were frozen."""
+
+    trials: list[Trial]
+
+    def open(self, setting: Setting, attrs: dict[str, object], origin: str) -> Trial: ...
+
+    def close(self, trial: Trial) -> None: ...
+
+    @property
+    def busy(self) -> bool:
+        """Whether another worker still measures a trial."""
+        ...
+
+    def refresh(self) -> bool:
+        """Take over what other workers did meanwhile; whether there was anything."""
+        ...
+
+    def known(self, setting: Setting) -> float | None:
+        """The ratio that an earlier study measured for this setting under the same conditions."""
+        ...
+
+
+class OthersFaster(Exception):
+    """Another worker has opened this very trial, or the last one that was to be made: ask again."""
+
+
+EFFECTIVE = "effective"
+REUSED = "reused"
+
+
+def ledger_of(store: Store, study_id: int, place: str | None = None, brief: bool = True) -> Ledger:
+    """All runs of a stored study, as seen from a place; ``brief``: without what they printed."""
+    return Ledger.of((entry_of(run) for run in store.runs(study_id, brief=brief)), place)
+
+
+@dataclass
+class StoreBook:
+    """Trials in memory and in the store; ``reuse`` looks for ratios that other studies measured."""
+
+    store: Store
+    study: Study
+    space: Space
+    reuse: bool = True
+    shared: bool = False
+    """Other workers open trials of the same study at the same time."""
+    most: int | None = None
+    """Trials that all workers together may open."""
+    on_refresh: Callable[[], None] = lambda: None
+    """Called before trials are read again: their runs are to be there before them."""
+    trials: list[Trial] = field(default_factory=list)
+    ids: dict[int, int] = field(default_factory=dict)
+    _ledgers: dict[int, Ledger] = field(default_factory=dict)
+
+    def load(self) -> None:
+        """Take over what is stored; trials of dead processes become this one's, to be repeated.
+
+        Trials that another living process measures stay its own.  Raises WorkError for one whose
+        setting is not of the space's grid: others may write to a database.
+        """
+        mine = {stored.number for stored in self.store.recover(self.study.id)}
+        self.trials = []
+        self._read(mine)
+
+    def _read(self, mine: set[int]) -> bool:
+        """Read what may have changed: from the first trial not known to be over; whether it did."""
+        over = {t.number for t in self.trials if t.state != "running"}
+        first = next(number for number in itertools.count() if number not in over)
+        before = [t for t in self.trials if t.number >= first]
+        after = []
+        for stored in self.store.trials(self.study.id, since=first):
+            self.ids[stored.number] = stored.id
+            trial = trial_of(stored)
+            self._refuse_strange(trial)
+            trial.elsewhere = trial.state == "running" and trial.number not in mine
+            after.append(trial)
+        self.trials = [t for t in self.trials if t.number < first] + after
+        return _seen(before) != _seen(after)
+
+    def _refuse_strange(self, trial: Trial) -> None:
+        """What lies in the database is launched: it must be a setting of this space's grid, which
+        every strategy keeps to.  Raises WorkError."""
+        for setting in (trial.setting, trial.effective):
+            for name, value in setting.items():
+                known = name in self.space and self.space[name]
+                wrong = known.problem(known.normalise(value)) if known else "is not in its space"
+                if wrong:
+                    raise WorkError(
+                        f"trial {trial.number} of study {self.study.hash[:12]} in the results "
+                        f"database was not proposed by its strategy: {name} = {value!r:.80} "
+                        f"{wrong}.  Nothing of it was run.  Somebody else writes to this database: "
+                        "use another one (--store)"
+                    )
+
+    def refresh(self) -> bool:
+        """Trials of other workers; one whose worker is gone becomes this one's, to be repeated."""
+        if not self.shared:
+            return False
+        mine = {stored.number for stored in self.store.recover(self.study.id, restarted=False)}
+        self.on_refresh()
+        return self._read(mine)
+
+    @property
+    def busy(self) -> bool:
+        """Whether another worker still measures a trial."""
+        return any(t.state == "running" and t.elsewhere for t in self.trials)
+
+    def open(self, setting: Setting, attrs: dict[str, object], origin: str) -> Trial:
+        if self.shared:
+            claimed = self.store.claim_trial(
+                self.study.id, setting.to_json(), setting.key, attrs, self.most, origin
+            )
+            if claimed is None:
+                raise OthersFaster
+            stored = claimed
+        else:
+            stored = self.store.add_trial(
+                self.study.id, setting.to_json(), setting.key, attrs, origin=origin
+            )
+        trial = Trial(stored.number, setting, setting, attrs=dict(attrs))
+        self.ids[stored.number] = stored.id
+        self.trials.append(trial)
+        return trial
+
+    def close(self, trial: Trial) -> None:
+        trial.attrs[EFFECTIVE] = trial.effective.key
+        if trial.reused:
+            trial.attrs[REUSED] = True
+        self.store.finish_trial(
+            self.ids[trial.number], trial.state, trial.estimate, trial.attrs, trial.reason
+        )
+
+    def known(self, setting: Setting) -> float | None:
+        """Median ratio that other studies under the same conditions measured while searching."""
+        if not self.reuse:
+            return None
+        runs = self.store.known_runs(
+            self.study.context,
+            setting.key,
+            other_than=self.study.id,
+            launched=self.space.launched(setting),
+        )
+        ratios = [
+            ratio
+            for run in runs
+            if run.phase == SEARCH
+            and run.record.valid
+            and (ratio := self._ledger(run.study_id).ratio(entry_of(run))) is not None
+        ]
+        return statistics.median(ratios) if ratios else None
+
+    def freeze(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep a plan in the study's row; what was kept first stays."""
+        return self.store.freeze(self.study.id, name, document)
+
+    def frozen(self, name: str) -> dict[str, Any] | None:
+        """The plan of this name."""
+        return self.store.frozen(self.study.id, name)
+
+    def _ledger(self, study_id: int) -> Ledger:
+        if study_id not in self._ledgers:
+            self._ledgers[study_id] = ledger_of(self.store, study_id)
+        return self._ledgers[study_id]
+
+
+def _seen(trials: list[Trial]) -> list[tuple[int, str, bool]]:
+    return [(t.number, t.state, t.elsewhere) for t in trials]
+
+
+def trial_of(stored: StoredTrial) -> Trial:
+    """A stored trial in the study's form."""
+    setting = Setting(stored.setting)
+    effective = stored.attrs.get(EFFECTIVE)
+    return Trial(
+        number=stored.number,
+        setting=setting,
+        effective=Setting.parse(effective) if isinstance(effective, str) else setting,
+        state=stored.state,
+        estimate=stored.estimate,
+        reason=stored.reason,
+        attrs=dict(stored.attrs),
+        reused=bool(stored.attrs.get(REUSED)),
+    )

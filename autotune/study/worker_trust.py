@@ -1,0 +1,295 @@
+"""Whether a worker may carry out what a study of the results database asks for.
+
+Whoever can write there can ask for any program.  A request is trusted where it is signed with the
+key in this user's home, or where every role that may write studies is named in this user's own
+``trust.toml``.
+
+The key in a user's home that signs requests to the user's own workers.
+
+HMAC-SHA256 over the whole request.  Whoever can read the key can have the user's workers run
+anything, so it is 0600 and refused otherwise; whoever can only write to the results database has
+no use for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import shlex
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from autotune.config.find import user_config
+from autotune.config.validated import read_toml
+from autotune.errors import UsageError
+from autotune.store import Store, Study
+from autotune.study.request import WorkerRequest, added, requests_of
+from runner import files
+from runner.files import open_regular
+
+_LARGEST = 1 << 16
+_PORT = 5432
+
+
+class Database(BaseModel):
+    """A database on a server, and the roles whose requests this user's workers carry out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: str
+    roles: tuple[str, ...] = Field(min_length=1)
+
+
+class TrustFile(BaseModel):
+    """The content of ``trust.toml``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    database: tuple[Database, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The request that a worker carries out, whether it is trusted, and why or why not."""
+
+    request: WorkerRequest
+    trusted: bool
+    why: str
+
+    @property
+    def words(self) -> str:
+        """What a worker would run; characters that a terminal acts on are written as escapes."""
+        asked, cwd = self.request.search, self.request.cwd
+        lines = [f"directory: {cwd!r}", f"command:   {['autotune', *asked.words()]!r}"]
+        if asked.target.program:
+            lines.append(f"program:   {list(asked.target.program)!r}")
+        else:
+            lines.append(
+                "program:   the command of the application --app, whose file is looked for in "
+                f"{cwd + '/configs/apps'!r} first"
+            )
+        return "".join(f"\n  {line}" for line in lines)
+
+
+def sign(store: Store, study: Study, request: WorkerRequest) -> None:
+    """Store a request of this user's own, signed; the first time a key is made for it."""
+    signed = make_key().sign(request, study.hash)
+    store.change_request(study.id, lambda before: added(before, signed))
+
+
+def judge(store: Store, study: Study) -> Verdict | None:
+    """The request of a study, preferably one that is signed with this user's key; None for none.
+
+    Raises UsageError for damaged requests, and for a key or a ``trust.toml`` that others can read
+    or write.
+    """
+    requests = requests_of(study.request)
+    if not requests:
+        return None
+    key = read_key()
+    for request in reversed(requests):
+        if key is not None and key.signed(request, study.hash):
+            return Verdict(request, True, "it is signed with your key")
+    newest = requests[-1]
+    trusted, roles = _roles(store)
+    if trusted:
+        return Verdict(newest, True, roles)
+    if not newest.signature:
+        why = "it is not signed (written by an older version of autotune, or by somebody else)"
+    elif key is None:
+        why = "it is signed, but you have no key"
+    elif newest.key == key.id:
+        why = (
+            "its signature is wrong: the study was changed, or the signature belongs to "
+            "another study"
+        )
+    else:
+        why = "it is signed with another key than yours"
+    return Verdict(newest, False, why + roles)
+
+
+def _roles(store: Store) -> tuple[bool, str]:
+    """Whether everybody who may write studies is trusted by name; in words."""
+    named = trusted_roles(store.url)
+    if named is None:
+        return False, ""
+    writers = store.writers()
+    others = sorted(writers - named)
+    if others or not writers:
+        listed = ", ".join(map(repr, others[:8])) + (" and more" if len(others) > 8 else "")
+        return False, f"; {trust_path()} does not name {listed or 'a role'}, who may write studies"
+    return True, f"{trust_path()} names all roles that may write studies"
+
+
+def trust_path() -> Path:
+    """``trust.toml`` in this user's configuration directory."""
+    return user_config() / "trust.toml"
+
+
+def trusted_roles(url: URL) -> frozenset[str] | None:
+    """The roles that ``trust.toml`` names for a database; None where it names none, or the database
+    is a file.
+
+    Raises UsageError for a damaged file, or one that others may write.
+    """
+    if url.get_backend_name() != "postgresql":
+        return None
+    path = trust_path()
+    try:
+        with open_regular(path, _LARGEST) as file:
+            found = os.fstat(file.fileno())
+            text = file.read(_LARGEST).decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise UsageError(f"cannot read {path}: {reason}") from None
+    if found.st_uid not in (0, os.geteuid()) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise UsageError(
+            f"{path} lists whose programs are run here, but others may write it; expected "
+            "a file of your own (or root's) that nobody else may write: chmod 644 "
+            f"{shlex.quote(str(path))}"
+        )
+    return roles_for(text, str(path), url)
+
+
+def roles_for(text: str, origin: str, url: URL) -> frozenset[str] | None:
+    """The roles that the content of a ``trust.toml`` names for a database; raises UsageError."""
+    known = read_toml(text, origin, TrustFile)
+    roles = [d.roles for d in known.database if _place(_url(d.url, origin)) == _place(url)]
+    return frozenset(name for group in roles for name in group) if roles else None
+
+
+def _url(text: str, origin: str) -> URL:
+    try:
+        url = make_url(text)
+        if url.get_backend_name() in ("postgresql", "postgres") and _place(url)[2]:
+            return url
+    except (ArgumentError, ValueError):
+        pass
+    raise UsageError(
+        f"{origin}: url = {text[:200]!r} is not a database; expected postgresql://HOST/DATABASE"
+    )
+
+
+def _place(url: URL) -> tuple[str, int, str]:
+    """Host, port and name of a database.  Users, passwords and options do not tell them apart."""
+    host = url.host or url.query.get("host") or ""
+    port = url.port or url.query.get("port") or _PORT
+    return str(host), int(str(port)), url.database or ""
+
+
+_HEX = re.compile(r"[0-9a-f]{64}\n?")
+_MOST = 256
+
+
+@dataclass(frozen=True)
+class WorkerKey:
+    """A secret of 32 bytes; it is never printed."""
+
+    secret: bytes = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """16 hexadecimal digits by which requests name their key; they tell nothing of it."""
+        return hashlib.sha256(b"autotune worker key\0" + self.secret).hexdigest()[:16]
+
+    def sign(self, request: WorkerRequest, study: str) -> WorkerRequest:
+        """The request with the signature that makes it one of this key's, for one study (hash)."""
+        return dataclasses.replace(request, key=self.id, signature=self._code(request, study))
+
+    def signed(self, request: WorkerRequest, study: str) -> bool:
+        """Whether the signature is that of this key, for this request and this study."""
+        code = request.signature.encode(errors="surrogatepass")
+        return hmac.compare_digest(self._code(request, study).encode(), code)
+
+    def _code(self, request: WorkerRequest, study: str) -> str:
+        return hmac.new(self.secret, request.signed_text(study), hashlib.sha256).hexdigest()
+
+
+def key_path() -> Path:
+    """``worker.key`` beside the results database's usual place."""
+    return files.data("worker.key")
+
+
+def read_key(path: Path | None = None) -> WorkerKey | None:
+    """The key of this user; None where there is none yet.
+
+    Raises UsageError for a file that others may read or own, that is a link, or that holds no key.
+    """
+    place = path or key_path()
+    try:
+        text = _private_text(place)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        what = "it is a symbolic link" if problem.errno == errno.ELOOP else problem.strerror
+        raise _unusable(place, f"{what}") from None
+    if not _HEX.fullmatch(text):
+        raise _unusable(place, "it does not hold 64 hexadecimal digits")
+    return WorkerKey(bytes.fromhex(text.strip()))
+
+
+def make_key(path: Path | None = None) -> WorkerKey:
+    """The key of this user, made where there is none.  Raises UsageError as :func:`read_key`."""
+    place = path or key_path()
+    known = read_key(place)
+    if known is not None:
+        return known
+    part = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+        with open(fd, "w", encoding="ascii") as file:  # noqa: PTH123 (a descriptor)
+            file.write(secrets.token_hex(32) + "\n")
+            file.flush()
+            os.fsync(fd)
+        # Another process may be as far: the first one's key counts.
+        with contextlib.suppress(FileExistsError):
+            os.link(part, place)
+    except OSError as problem:
+        raise UsageError(
+            f"cannot write the key file {place}, with which requests to workers are "
+            f"signed: {problem.strerror}; make its directory writable, or set XDG_DATA_HOME"
+        ) from None
+    finally:
+        part.unlink(missing_ok=True)
+    made = read_key(place)
+    if made is None:
+        raise UsageError(f"the key file {place} was removed while it was written; try again")
+    return made
+
+
+def _private_text(place: Path) -> str:
+    fd = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    with open(fd, "rb") as file:  # noqa: PTH123 (a descriptor)
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise _unusable(place, "it is not a regular file")
+        if found.st_uid != os.geteuid():
+            raise _unusable(place, f"it belongs to user {found.st_uid}, not to {os.geteuid()}")
+        if found.st_mode & 0o077:
+            raise _unusable(
+                place, f"other users may access it (mode {stat.S_IMODE(found.st_mode):04o})"
+            )
+        return file.read(_MOST).decode("ascii", "replace")
+
+
+def _unusable(place: Path, why: str) -> UsageError:
+    return UsageError(
+        f"the key file {place}, with which requests to workers are signed, cannot be "
+        f"used: {why}; expected a file of your own with mode 0600. If others may have "
+        "read it, remove it: the next autotune search --join makes a new key, and "
+        "workers of older studies need --trust"
+    )

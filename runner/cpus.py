@@ -1,0 +1,166 @@
+"""Sets of CPUs: the kernel's lists ("0-1,4"), and which CPUs are one core.
+
+Keeping this process, and whatever it starts, on a set of CPUs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+
+from runner.errors import RunnerError
+
+_LIST = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
+_CPU = Path("/sys/devices/system/cpu")
+_NODES = Path("/sys/devices/system/node")
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+def cpus_of(text: str) -> frozenset[int]:
+    """The CPUs of a kernel list such as "0-1,4"."""
+    cpus: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if first.strip():
+            cpus.update(range(int(first), int(last or first) + 1))
+    return frozenset(cpus)
+
+
+def parse_cpus(text: str) -> frozenset[int]:
+    """The CPUs of a list that a user wrote; raises ``ValueError`` saying what was expected."""
+    words = "".join(text.split())
+    ranges = [part.split("-") for part in words.split(",")]
+    if not _LIST.fullmatch(words) or any(int(r[0]) > int(r[-1]) for r in ranges):
+        raise ValueError('expected CPU numbers and ascending ranges such as "0-1,4"')
+    return cpus_of(words)
+
+
+def text_of(cpus: Iterable[int]) -> str:
+    """The shortest kernel list of ``cpus``; "" for none."""
+    runs: list[list[int]] = []
+    for cpu in sorted(set(cpus)):
+        if runs and runs[-1][-1] == cpu - 1:
+            runs[-1][1:] = [cpu]
+        else:
+            runs.append([cpu])
+    return ",".join("-".join(map(str, run)) for run in runs)
+
+
+def with_siblings(cpus: Iterable[int]) -> frozenset[int]:
+    """``cpus`` and every hardware thread that shares a core with one of them."""
+    return frozenset().union(*(_core_of(cpu) for cpu in cpus))
+
+
+def count_cores(cpus: Iterable[int]) -> int:
+    """Physical cores that ``cpus`` touch; a CPU that this machine does not have counts as one."""
+    return len({_core_of(cpu) for cpu in cpus})
+
+
+def core_numbers(cpus: Iterable[int], *, machine: Iterable[int] | None = None) -> frozenset[int]:
+    """Numbers of the cores of ``cpus`` in hwloc's logical order, which launchers count in.
+
+    Kernel numbers jump between sockets and hardware threads; hwloc numbers cores as they lie in
+    the tree of sockets, NUMA nodes and caches, each level ordered by its first CPU, and leaves out
+    what this control group may not use.  ``machine``: those CPUs, found out where None.
+    """
+    present = frozenset(machine) if machine is not None else _available()
+    cores = sorted({_core_of(cpu) & present for cpu in present}, key=lambda core: _place(min(core)))
+    wanted = frozenset(cpus)
+    return frozenset(number for number, core in enumerate(cores) if core & wanted)
+
+
+def _core_of(cpu: int) -> frozenset[int]:
+    return _listed(_CPU / f"cpu{cpu}/topology/thread_siblings_list") or frozenset({cpu})
+
+
+def _place(cpu: int) -> tuple[int, ...]:
+    """First CPUs of what encloses ``cpu``, from the largest to its core."""
+    topology = _CPU / f"cpu{cpu}/topology"
+    files = [topology / "package_cpus_list", topology / "die_cpus_list"]
+    files += sorted((_CPU / f"cpu{cpu}/cache").glob("index*/shared_cpu_list"))
+    around = [_listed(file) for file in files]
+    around += [cpus for file in _NODES.glob("node*/cpulist") if cpu in (cpus := _listed(file))]
+    sets = [found for found in around if found] + [_core_of(cpu)]
+    return tuple(min(found) for found in sorted(sets, key=len, reverse=True))
+
+
+def _available() -> frozenset[int]:
+    """Online CPUs of this control group, whatever the affinity of this process."""
+    online = _listed(_CPU / "online")
+    try:
+        groups = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return online
+    for line in groups:
+        _, controllers, place = line.split(":", 2)
+        if not controllers:
+            file = _CGROUPS / place.lstrip("/") / "cpuset.cpus.effective"
+        elif "cpuset" in controllers.split(","):
+            file = _CGROUPS / "cpuset" / place.lstrip("/") / "cpuset.effective_cpus"
+        else:
+            continue
+        if found := _listed(file):
+            return found & online
+    return online
+
+
+def _listed(file: Path) -> frozenset[int]:
+    """The CPUs that a file of the kernel lists; none where there is no such file."""
+    try:
+        return cpus_of(file.read_text(encoding="ascii"))
+    except OSError:
+        return frozenset()
+
+
+class Confinement:
+    """Context manager: all threads of this process run on ``cpus``; None changes nothing.
+
+    The tuner itself is confined too, not only its programs: what it computes between two runs
+    would be foreign load to a measurement on the other CPUs.  Raises :class:`RunnerError` where
+    this process may not use one of the CPUs.
+    """
+
+    def __init__(self, cpus: frozenset[int] | None) -> None:
+        mine = os.sched_getaffinity(0)
+        if cpus is not None and not (cpus and cpus <= mine):
+            raise RunnerError(
+                f"cpus = {text_of(cpus)!r} of the cluster definition: this process may use "
+                f"only the CPUs {text_of(mine)} (those of the machine, or fewer in a "
+                "container, a batch job or under taskset); choose from these"
+            )
+        self._cpus = cpus
+        self._before: dict[int, set[int]] = {}
+
+    def __enter__(self) -> Confinement:
+        if self._cpus is None:
+            return self
+        self._before = {thread: os.sched_getaffinity(thread) for thread in _threads()}
+        _move({thread: set(self._cpus) for thread in self._before})
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._before:
+            main = self._before[os.getpid()]
+            # A thread that was started meanwhile inherited the confinement.
+            _move({thread: self._before.get(thread, main) for thread in _threads()})
+            self._before = {}
+
+
+def _threads() -> list[int]:
+    return [int(place.name) for place in Path("/proc/self/task").iterdir()]
+
+
+def _move(places: dict[int, set[int]]) -> None:
+    for thread, cpus in places.items():
+        # It may have ended meanwhile.
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(thread, cpus)

@@ -1,0 +1,168 @@
+"""Files from outside: read only where they are regular and not too large.
+
+A fifo would keep the reader waiting, a device may give bytes for ever, and a sparse file is larger
+than the memory for nothing.
+
+Files that are written whole or not at all: a reader never meets a half of one.
+
+What is executed from a cache: only where nobody but its user and root could have written it.
+
+Where files of this user belong, after the XDG base directory specification.
+
+A variable that holds a relative path is to be ignored, the specification says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from runner.errors import RunnerError
+
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_KINDS = {
+    stat.S_IFIFO: "a fifo",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFLNK: "a link",
+    stat.S_IFDIR: "a directory",
+}
+MIB = 1 << 20
+
+
+def open_regular(
+    path: Path | str, most: int, *, follow: bool = True, dir_fd: int | None = None
+) -> BinaryIO:
+    """An open regular file of at most ``most`` bytes, at its beginning.
+
+    ``follow``: a link is followed; ``dir_fd``: the folder that ``path`` is relative to.  Raises
+    OSError, whose ``strerror`` says what is wrong.
+    """
+    # Looked at first: opening a device may already do something.
+    _refuse(os.stat(path, dir_fd=dir_fd, follow_symlinks=follow), path, most)
+    fd = os.open(path, _FLAGS | (0 if follow else os.O_NOFOLLOW), dir_fd=dir_fd)
+    try:
+        _refuse(os.fstat(fd), path, most)  # It may be another file by now.
+        return open(fd, "rb")  # noqa: PTH123 (a descriptor)
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def read_bytes(path: Path, most: int) -> bytes:
+    """The content of a regular file of at most ``most`` bytes; raises OSError as
+    :func:`open_regular`, also where it grows meanwhile."""
+    with open_regular(path, most) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise _too_large(path, most)
+    return content
+
+
+def read_text(path: Path, most: int) -> str:
+    """The same as UTF-8 text; raises UnicodeDecodeError where it is none."""
+    text = read_bytes(path, most).decode("utf-8")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _refuse(found: os.stat_result, path: Path | str, most: int) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        raise OSError(errno.EINVAL, f"it is {kind}; expected a regular file", str(path))
+    if found.st_size > most:
+        raise _too_large(path, most)
+
+
+def _too_large(path: Path | str, most: int) -> OSError:
+    size = f"{most / MIB:g} MiB" if most >= MIB else f"{most} bytes"
+    return OSError(errno.EFBIG, f"it is larger than {size}, the limit for such a file", str(path))
+
+
+@contextlib.contextmanager
+def whole(path: Path, mode: int | None = None) -> Iterator[Path]:
+    """An empty file beside ``path`` to write into; it takes the place of ``path`` at the end.
+
+    Where the block raises, nothing has changed and the new file is gone.  ``mode`` are permission
+    bits; None: as the umask gives.  Raises OSError where the place cannot be written.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.chmod(_usual() if mode is None else mode)
+        part.replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+
+
+def write_whole(path: Path, text: str, mode: int | None = None) -> None:
+    """Replace a file by ``text`` in one step, as :func:`whole`; its folder is made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole(path, mode) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def _usual() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+_LARGEST = 1 << 28
+
+
+def trusted(found: os.stat_result) -> bool:
+    """Whether a file or folder belongs to this user or root, and others may not write it."""
+    return found.st_uid in (0, os.geteuid()) and not found.st_mode & stat.S_IWOTH
+
+
+def refuse_others(*places: Path) -> None:
+    """Raise RunnerError for the first of these places that is there and not :func:`trusted`."""
+    for place in places:
+        try:
+            found = place.stat()
+        except OSError:
+            continue
+        if not trusted(found):
+            raise RunnerError(
+                f"{place} has files that are executed here, but other users may write it "
+                f"(owner {found.st_uid}, mode {stat.S_IMODE(found.st_mode):04o}); expected one "
+                "that only you may write.  Remove it, or choose another place (XDG_CACHE_HOME, "
+                "XDG_RUNTIME_DIR)"
+            )
+
+
+def read_private(path: Path) -> bytes:
+    """The content of a file of one's own; raises OSError for one that others may write."""
+    with open_regular(path, _LARGEST) as file:
+        if not trusted(os.fstat(file.fileno())):
+            raise PermissionError(f"other users may write {path}")
+        return file.read()
+
+
+def cache(*parts: str) -> Path:
+    """``$XDG_CACHE_HOME/autotune/PARTS``, or below ``~/.cache``: what can be made again."""
+    return _below("XDG_CACHE_HOME", ".cache", parts)
+
+
+def data(*parts: str) -> Path:
+    """``$XDG_DATA_HOME/autotune/PARTS``, or below ``~/.local/share``: what must be kept."""
+    return _below("XDG_DATA_HOME", ".local/share", parts)
+
+
+def _below(variable: str, usual: str, parts: tuple[str, ...]) -> Path:
+    base = Path(os.environ.get(variable, ""))
+    if not base.is_absolute():
+        base = Path("~").expanduser() / usual
+    return base.joinpath("autotune", *parts)

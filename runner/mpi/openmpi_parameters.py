@@ -1,0 +1,222 @@
+"""Which run-time parameters an Open MPI installation has, from its own ``ompi_info`` (4.1 and 5.0).
+
+One parameter is several rows ``mca:FRAMEWORK:COMPONENT:param:NAME:FIELD:CONTENT``; the content may
+itself contain colons (help texts, paths).  Mapping and binding of Open MPI 5 live in PRRTE and are
+not listed.
+
+The parameter files that an Open MPI reads: where they lie, and what they say.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner.errors import RunnerError
+from runner.mpi.library import Library, ParamInfo
+
+_ARGUMENTS = ("--all", "--parsable", "--level", "9")
+_TIMEOUT_S = 60
+_TYPES = {
+    "bool": "bool",
+    "string": "string",
+    "size_t": "size_t",
+    "double": "double",
+    "int": "int",
+    "unsigned_int": "unsigned",
+    "unsigned_long": "unsigned",
+    "unsigned_long_long": "unsigned",
+    "uint64_t": "unsigned",
+}
+
+
+@dataclass
+class _Draft:
+    """A parameter while its rows come in; rows that are missing leave the default here."""
+
+    framework: str
+    component: str
+    default: str = ""
+    type: str = "string"
+    level: int = 9
+    help: str = ""
+    enum: dict[int, str] = field(default_factory=dict)
+    source: str = "default"
+    synonym_of: str | None = None
+    deprecated: bool = False
+    disabled: bool = False
+
+
+def read_parameters(ompi_info: str | Path) -> dict[str, ParamInfo]:
+    """The parameters as the installation reports them in this environment.
+
+    Values inherited from the environment and from parameter files are in, with their source.
+    Takes 0.05-0.2 s.  Raises :class:`RunnerError` if the command does not run or lists nothing.
+    """
+    command = [str(ompi_info), *_ARGUMENTS]
+    # ompi_info itself does not mind being root; a wrapper around mpirun's code may.
+    env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    try:
+        done = subprocess.run(
+            command, env=env, capture_output=True, timeout=_TIMEOUT_S, check=False, text=True,
+            errors="replace", stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RunnerError(
+            f"cannot list the parameters of Open MPI: {' '.join(command)}: {error}; expected the "
+            "ompi_info of an Open MPI 4.1 or 5.0 installation"
+        ) from error
+    params = parse(done.stdout)
+    if done.returncode != 0 or not params:
+        message = done.stderr.strip() or done.stdout.strip() or "it printed nothing"
+        raise RunnerError(
+            f"cannot list the parameters of Open MPI: {' '.join(command)} ended with code "
+            f"{done.returncode} and {len(params)} parameters: {message[-400:]}"
+        )
+    return params
+
+
+def parse(text: str) -> dict[str, ParamInfo]:
+    """Parameters by name from ``ompi_info --all --parsable``; never raises, odd rows are skipped.
+
+    Parameters marked disabled (nothing reads them) are left out.
+    """
+    drafts: dict[str, _Draft] = {}
+    # Not splitlines(): that also breaks at characters which may stand inside a help text.
+    for line in text.split("\n"):
+        parts = line.rstrip("\r").split(":", 6)
+        if len(parts) != 7 or parts[0] != "mca" or parts[3] != "param" or not parts[4]:
+            continue
+        _, framework, component, _, name, key, content = parts
+        if reader := _READERS.get(key):
+            reader(drafts.setdefault(name, _Draft(framework, component)), content)
+    return {name: _finish(name, draft) for name, draft in drafts.items() if not draft.disabled}
+
+
+def _read_value(draft: _Draft, content: str) -> None:
+    """ompi_info puts a value that contains a colon, and only such a one, in double quotes."""
+    quoted = ":" in content and len(content) > 1 and content[0] == content[-1] == '"'
+    draft.default = content[1:-1] if quoted else content
+
+
+def _read_source(draft: _Draft, content: str) -> None:
+    draft.source = content
+
+
+def _read_help(draft: _Draft, content: str) -> None:
+    draft.help = content
+
+
+def _read_level(draft: _Draft, content: str) -> None:
+    draft.level = _integer(content) or draft.level
+
+
+def _read_type(draft: _Draft, content: str) -> None:
+    draft.type = _TYPES.get(content, content)
+
+
+def _read_enumerator(draft: _Draft, content: str) -> None:
+    """``value:NUMBER:NAME``."""
+    word, _, rest = content.partition(":")
+    number, colon, name = rest.partition(":")
+    place = _integer(number)
+    if word == "value" and colon and place is not None:
+        draft.enum[place] = name
+
+
+def _read_synonym_of(draft: _Draft, content: str) -> None:
+    """``name:CURRENT_NAME``."""
+    word, _, name = content.partition(":")
+    if word == "name" and name:
+        draft.synonym_of = name
+
+
+def _read_deprecated(draft: _Draft, content: str) -> None:
+    draft.deprecated = content == "yes"
+
+
+def _read_disabled(draft: _Draft, content: str) -> None:
+    draft.disabled = content == "true"
+
+
+_READERS: dict[str, Callable[[_Draft, str], None]] = {
+    "value": _read_value,
+    "source": _read_source,
+    "help": _read_help,
+    "level": _read_level,
+    "type": _read_type,
+    "enumerator": _read_enumerator,
+    "synonym_of": _read_synonym_of,
+    "deprecated": _read_deprecated,
+    "disabled": _read_disabled,
+}
+
+
+def _integer(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def _finish(name: str, draft: _Draft) -> ParamInfo:
+    return ParamInfo(
+        name=name,
+        type=draft.type,
+        default=draft.default,
+        framework=draft.framework,
+        component=draft.component,
+        level=draft.level,
+        help=draft.help,
+        enum=draft.enum,
+        source=draft.source,
+        synonym_of=draft.synonym_of,
+        deprecated=draft.deprecated,
+    )
+
+
+PARAM_FILES = "OMPI_MCA_mca_base_param_files"
+
+
+def parameter_files(library: Library, environment: dict[str, str]) -> list[Path]:
+    """The user's and the system's files, whether they exist or not (field.md G)."""
+    home = Path(environment.get("HOME", "/nonexistent"))
+    etc = Path(environment.get("OPAL_SYSCONFDIR") or Path(library.bin).parent / "etc")
+    runtime_etc = Path(environment.get("PRTE_SYSCONFDIR") or etc)
+    prrte = library.version_tuple >= (5,)
+    runtime = ("prte", "pmix") if prrte else ()
+    user = home / ".openmpi" / "mca-params.conf"
+    files = [user, etc / "openmpi-mca-params.conf"]
+    info = library.params.get("mca_base_param_files")
+    if (named := environment.get(PARAM_FILES)) is not None:
+        # The list takes the place of the library's own; 5.0's launcher reads the user's file
+        # all the same.
+        files = [user] if prrte else []
+        files += [Path(word) for word in named.split(",") if named != "none"]
+    elif info and "OPAL_SYSCONFDIR" not in environment:
+        # The user's own, first in it, is that of whoever asked ompi_info: another HOME, maybe.
+        files.append(Path(info.default.split(",")[-1]))
+    files += [etc / "openmpi-mca-params-override.conf"]
+    for part in runtime:
+        files += [
+            home / f".{part}" / "mca-params.conf",
+            runtime_etc / f"{part}-mca-params.conf",
+        ]
+    return list(dict.fromkeys(files))
+
+
+def read_parameter_file(path: Path) -> dict[str, str]:
+    """``name = value`` lines of an MCA parameter file; empty where there is no readable file."""
+    try:
+        text = path.read_text(errors="replace")
+    except OSError:
+        return {}
+    values = {}
+    for line in text.splitlines():
+        name, mark, value = line.partition("=")
+        if mark and not line.lstrip().startswith("#"):
+            values[name.strip()] = value.strip()
+    return values

@@ -1,0 +1,288 @@
+"""What goes to the supervisor and what comes back: plain dataclasses, JSON on the wire.
+
+Messages on a stream socket: four bytes of length, then JSON.
+
+What can go wrong when a program is started or supervised.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import socket
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+from runner.errors import RunnerError
+from runner.guard import CpuTimes, Culprit, Foreign
+from runner.types import finite
+
+LINE_LIMIT = 64 * 1024
+"""Patterns see this many bytes of a line at most."""
+JSON_LIMIT = 1024 * 1024
+"""A JSON line longer than this is not looked at."""
+
+
+@dataclass(frozen=True)
+class ExecRequest:
+    """One execution.  ``env`` is the complete environment; ``argv[0]`` is searched in its PATH."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str | None = None
+    """None: the caller's directory at the time of the call."""
+    stdin: str | None = None
+    """Path of a file for standard input; None: /dev/null."""
+    fifo: str | None = None
+    """Path of a named pipe without content: a rank that waits to read it is told of, too."""
+    timeout_s: float | None = None
+    grace_s: float = 3.0
+    """Seconds between SIGTERM and SIGKILL; mpirun 4.1 needs 2 to end ranks that ignore SIGTERM."""
+    linger_s: float = 0.25
+    """Seconds that processes may outlive the launcher before they are ended."""
+    patterns: dict[str, str] = field(default_factory=dict)
+    """Regular expressions searched in every line of standard output."""
+    head_bytes: int = 16 * 1024
+    tail_bytes: int = 64 * 1024
+    rank_env: tuple[str, ...] = ()
+    """Environment variables that hold a process's rank; the first that is set counts."""
+    ranks: int = 0
+    """Ranks to look for; 0: do not look."""
+    ready_file: str | None = None
+    """A file that the MPI library writes at the end of its initialisation: where ranks may run is
+    read then.  None: there is no such file, and looks are taken from the start."""
+    own_pids: tuple[int, ...] = ()
+    """Running processes that belong to the cluster definition: no foreign load."""
+    judged_cpus: tuple[int, ...] | None = None
+    """CPUs on which foreign load counts; None: all of the machine.  The program is to stay there:
+    the caller's own affinity, which it inherits, sees to that."""
+
+
+@dataclass(frozen=True)
+class PatternMatch:
+    """How often a pattern was found, and what the last occurrence was.
+
+    ``first`` is the first group of the first occurrence; ``largest`` and ``total`` are over that
+    group of all, None where one of them is no number.
+    """
+
+    count: int
+    text: str
+    groups: tuple[str | None, ...]
+    first: str | None = None
+    largest: float | None = None
+    total: float | None = None
+
+    def and_then(self, text: str, groups: tuple[str | None, ...]) -> PatternMatch:
+        """This and one more occurrence."""
+        figure = number_in(groups)
+        known = figure is not None and self.largest is not None and self.total is not None
+        return PatternMatch(
+            self.count + 1,
+            text,
+            groups,
+            self.first,
+            max(self.largest or 0.0, figure or 0.0) if known else None,
+            (self.total or 0.0) + (figure or 0.0) if known else None,
+        )
+
+    @classmethod
+    def begin(cls, text: str, groups: tuple[str | None, ...]) -> PatternMatch:
+        """The first occurrence."""
+        figure = number_in(groups)
+        return cls(1, text, groups, groups[0] if groups else None, figure, figure)
+
+
+def number_in(groups: tuple[str | None, ...]) -> float | None:
+    """The first group as a finite number; Fortran's exponents (1.5D-03) are understood."""
+    text = groups[0] if groups else None
+    if text is None:
+        return None
+    try:
+        return finite(float(text.replace("D", "E").replace("d", "e")))
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class RankSeen:
+    """One rank as /proc showed it: ``cpus`` is its affinity ("0", "0-1")."""
+
+    rank: int
+    pid: int
+    cpus: str
+    exe: str
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A process that outlived the launcher and had to be ended."""
+
+    pid: int
+    name: str
+
+
+@dataclass(frozen=True)
+class ExecResult:
+    """What was observed.  Seconds throughout; see docs/measuring.md for what each clock covers."""
+
+    exit_code: int | None
+    """None when a signal ended the launcher."""
+    signal: int | None
+    timed_out: bool
+    interrupted: bool
+    wall_s: float
+    """From just before exec to the launcher's end."""
+    started_at: float
+    """Seconds of the epoch."""
+    cpu_s: float
+    """User + system time of the launcher and all its descendants, orphans included."""
+    server_cpu_s: float
+    """The supervisor's own CPU time in the same window."""
+    tuner_cpu_s: float
+    """CPU time of the calling process while it waited."""
+    declared_cpu_s: float
+    """CPU time of ``own_pids`` (resolution: one tick)."""
+    max_rss_bytes: int
+    """Largest resident set of one process; not below the supervisor's own (about 12 MB)."""
+    load1: float
+    window_s: float
+    """Length of the window between the two snapshots."""
+    before: CpuTimes
+    after: CpuTimes
+    foreign: Foreign
+    culprits: tuple[Culprit, ...]
+    """Who used the machine, where ``foreign.exceeded``; one that has ended cannot be named."""
+    stdout_head: str
+    stdout_tail: str
+    stderr_head: str
+    stderr_tail: str
+    output_bytes: int
+    """Standard output and standard error together."""
+    matches: dict[str, PatternMatch]
+    """Only patterns that were found."""
+    json_line: dict[str, Any] | None
+    """The last line of standard output that is a JSON object."""
+    ranks: tuple[RankSeen, ...] | None
+    """All expected ranks in order, or None if they were not all seen."""
+    leftovers: tuple[Leftover, ...]
+    """Processes that outlived the launcher of a run that was not stopped."""
+    waits_for_input: bool = False
+    """A rank was ended because it waited for standard input that could never come."""
+
+    @property
+    def stderr(self) -> str:
+        """Standard error; of much, its beginning and its end."""
+        if len(self.stderr_tail) <= len(self.stderr_head):
+            return self.stderr_head
+        if self.stderr_tail.startswith(self.stderr_head):
+            return self.stderr_tail
+        return f"{self.stderr_head}\n{self.stderr_tail}"
+
+
+def request_to_json(request: ExecRequest) -> dict[str, Any]:
+    """JSON types only."""
+    return dataclasses.asdict(request)
+
+
+def request_from_json(data: dict[str, Any]) -> ExecRequest:
+    """Inverse of :func:`request_to_json`."""
+    for key in ("argv", "rank_env", "own_pids"):
+        data[key] = tuple(data[key])
+    if data["judged_cpus"] is not None:
+        data["judged_cpus"] = tuple(data["judged_cpus"])
+    return ExecRequest(**data)
+
+
+def result_to_json(result: ExecResult) -> dict[str, Any]:
+    """JSON types only."""
+    return dataclasses.asdict(result)
+
+
+def result_from_json(data: dict[str, Any]) -> ExecResult:
+    """Inverse of :func:`result_to_json`."""
+    data["before"] = CpuTimes(**data["before"])
+    data["after"] = CpuTimes(**data["after"])
+    data["foreign"] = Foreign(**data["foreign"])
+    data["culprits"] = tuple(Culprit(**c) for c in data["culprits"])
+    data["leftovers"] = tuple(Leftover(**p) for p in data["leftovers"])
+    data["matches"] = {
+        name: PatternMatch(**{**m, "groups": tuple(m["groups"])})
+        for name, m in data["matches"].items()
+    }
+    if data["ranks"] is not None:
+        data["ranks"] = tuple(RankSeen(**r) for r in data["ranks"])
+    return ExecResult(**data)
+
+
+_LENGTH = struct.Struct(">I")
+
+
+def send(sock: socket.socket, message: dict[str, Any]) -> None:
+    """Send one message; raises ``OSError`` if the other end is gone."""
+    data = json.dumps(message).encode("ascii")
+    sock.sendall(_LENGTH.pack(len(data)) + data)
+
+
+def receive(sock: socket.socket) -> dict[str, Any] | None:
+    """The next message, or None when the other end is gone."""
+    head = _exactly(sock, _LENGTH.size)
+    if head is None:
+        return None
+    data = _exactly(sock, _LENGTH.unpack(head)[0])
+    if data is None:
+        return None
+    message: dict[str, Any] = json.loads(data)
+    return message
+
+
+def _exactly(sock: socket.socket, size: int) -> bytes | None:
+    parts = bytearray()
+    while len(parts) < size:
+        try:
+            part = sock.recv(size - len(parts))
+        except ConnectionResetError:
+            return None
+        if not part:
+            return None
+        parts += part
+    return bytes(parts)
+
+
+class StartError(RunnerError):
+    """The program could not be started at all; ``errno`` as the system gave it."""
+
+    def __init__(self, program: str, step: str, place: str, errno: int) -> None:
+        self.errno = errno
+        reason = os.strerror(errno) if errno else "it is not a valid command"
+        what = {
+            "cwd": f"working directory {place!r} cannot be entered: {reason}; "
+            "name a directory that exists and may be entered",
+            "stdin": f"standard input {place!r} cannot be read: {reason}; name a readable file",
+            "exec": f"program {program!r} cannot be started: {reason}; "
+            "expected an executable file, given by path or found in PATH "
+            "(a script needs a first line such as #!/bin/sh)",
+        }
+        super().__init__(what[step])
+
+
+class SupervisorLost(RunnerError):
+    """The supervision process died during a run; the run's processes have been ended."""
+
+
+class UnkillableError(RunnerError):
+    """Processes of a run do not end even by SIGKILL."""
+
+
+class RunInterrupted(KeyboardInterrupt):
+    """Ctrl-C came during a run and the run's processes are gone.
+
+    ``result`` is what was observed, None if the program was not started; where
+    ``result.interrupted`` is false the run had finished by itself and its figures count.
+    """
+
+    def __init__(self, result: object = None) -> None:
+        super().__init__()
+        self.result = result

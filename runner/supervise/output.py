@@ -1,0 +1,288 @@
+"""Output of a program, held in bounded memory however much there is.
+
+Searching lines in a stream that may be gigabytes, binary, or one endless line.
+
+A text that every match of a regular expression must contain.
+
+``bytes.find`` runs over output a hundred times faster than a regular expression over its lines, so
+lines without that text are never looked at.  The scan is deliberately timid: in doubt, None.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from runner.supervise.messages import JSON_LIMIT, LINE_LIMIT, PatternMatch
+
+
+class Head:
+    """The first ``limit`` bytes of a stream."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._data = bytearray()
+
+    def add(self, chunk: bytes) -> None:
+        room = self._limit - len(self._data)
+        if room > 0:
+            self._data += chunk[:room]
+
+    def text(self) -> str:
+        return printable(bytes(self._data))
+
+
+class Tail:
+    """The last ``limit`` bytes of a stream."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._data = bytearray()
+
+    def add(self, chunk: bytes) -> None:
+        self._data += chunk[-self._limit :] if self._limit else b""
+        # Cutting only at twice the limit keeps a stream of short writes from copying the tail
+        # for every one of them.
+        if len(self._data) > 2 * self._limit:
+            del self._data[: -self._limit]
+
+    def text(self) -> str:
+        return printable(bytes(self._data[-self._limit :]) if self._limit else b"")
+
+
+class Capture:
+    """Standard output: head, tail, patterns and the last JSON line.  Standard error: both ends."""
+
+    def __init__(self, patterns: dict[str, str], head_bytes: int, tail_bytes: int) -> None:
+        self.total_bytes = 0
+        self._head = Head(head_bytes)
+        self._stderr_head = Head(head_bytes)
+        self._stdout = Tail(tail_bytes)
+        self._stderr = Tail(tail_bytes)
+        self._lines = LineScanner(patterns)
+
+    def add_stdout(self, chunk: bytes) -> None:
+        self.total_bytes += len(chunk)
+        self._head.add(chunk)
+        self._stdout.add(chunk)
+        self._lines.add(chunk)
+
+    def add_stderr(self, chunk: bytes) -> None:
+        self.total_bytes += len(chunk)
+        self._stderr_head.add(chunk)
+        self._stderr.add(chunk)
+
+    def close(self) -> None:
+        """End of output: a last line without a newline counts too."""
+        self._lines.close()
+
+    @property
+    def matches(self) -> dict[str, PatternMatch]:
+        return self._lines.matches
+
+    @property
+    def json_line(self) -> dict[str, Any] | None:
+        return self._lines.json_line
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The fields of the result that hold output."""
+        return {
+            "stdout_head": self._head.text(),
+            "stdout_tail": self._stdout.text(),
+            "stderr_head": self._stderr_head.text(),
+            "stderr_tail": self._stderr.text(),
+        }
+
+
+def printable(data: bytes) -> str:
+    """Text that any database takes: undecodable bytes become the replacement character.
+
+    NULs are left out: a launcher ends its messages with one, and they say nothing.
+    """
+    return data.replace(b"\0", b"").decode("utf-8", "replace")
+
+
+_OBJECT = re.compile(rb'^\{[ \t]*["}]', re.MULTILINE)
+
+
+class LineScanner:
+    """Feeds whole lines to the patterns and keeps the last JSON object.
+
+    A line longer than ``LINE_LIMIT`` is cut for the patterns; one longer than ``JSON_LIMIT`` is
+    forgotten from there to its end.
+    """
+
+    def __init__(self, patterns: dict[str, str]) -> None:
+        self._patterns = [_Pattern(name, regex) for name, regex in patterns.items()]
+        self._carry = b""
+        self._skipping = False
+        self.json_line: dict[str, Any] | None = None
+
+    @property
+    def matches(self) -> dict[str, PatternMatch]:
+        return {p.name: p.found for p in self._patterns if p.found is not None}
+
+    def add(self, chunk: bytes) -> None:
+        if self._skipping:
+            end = chunk.find(b"\n")
+            if end < 0:
+                return
+            chunk = chunk[end + 1 :]
+            self._skipping = False
+        data = self._carry + chunk
+        end = data.rfind(b"\n") + 1
+        self._scan(data[:end])
+        self._carry = data[end:]
+        # Only a JSON line is worth holding beyond what the patterns see.
+        if len(self._carry) > (JSON_LIMIT if self._carry.startswith(b"{") else LINE_LIMIT):
+            self._scan(self._carry[:LINE_LIMIT])
+            self._carry = b""
+            self._skipping = True
+
+    def close(self) -> None:
+        self._scan(self._carry)
+        self._carry = b""
+
+    def _scan(self, block: bytes) -> None:
+        if not block:
+            return
+        for pattern in self._patterns:
+            pattern.scan(block)
+        found = _last_json_object(block)
+        if found is not None:
+            self.json_line = found
+
+
+class _Pattern:
+    def __init__(self, name: str, regex: str) -> None:
+        self.name = name
+        self.found: PatternMatch | None = None
+        self._regex = re.compile(regex)
+        literal = required_literal(regex)
+        self._literal = literal.encode("utf-8") if literal is not None else None
+
+    def scan(self, block: bytes) -> None:
+        for line in self._candidates(block):
+            for match in self._regex.finditer(line):
+                add = PatternMatch.begin if self.found is None else self.found.and_then
+                self.found = add(match.group(), match.groups())
+
+    def _candidates(self, block: bytes) -> list[str]:
+        """Lines that match, found as cheaply as this pattern allows."""
+        if self._literal is not None:
+            return [_text(line[:LINE_LIMIT]) for line in _lines_with(block, self._literal)]
+        lines = _text(block).split("\n")
+        search = self._regex.search
+        return [line[:LINE_LIMIT] for line in lines if search(line[:LINE_LIMIT])]
+
+
+def _text(data: bytes) -> str:
+    return data.replace(b"\r\n", b"\n").removesuffix(b"\r").decode("utf-8", "replace")
+
+
+def _lines_with(block: bytes, literal: bytes) -> Iterator[bytes]:
+    """Lines of ``block`` that contain ``literal``."""
+    at = block.find(literal)
+    while at >= 0:
+        start = block.rfind(b"\n", 0, at) + 1
+        end = block.find(b"\n", at)
+        end = len(block) if end < 0 else end
+        yield block[start:end]
+        at = block.find(literal, end)
+
+
+def _last_json_object(block: bytes) -> dict[str, Any] | None:
+    # Plain output is told apart at the speed of a text search, other text in braces by the regex.
+    if not block.startswith(b"{") and b"\n{" not in block:
+        return None
+    for match in reversed(list(_OBJECT.finditer(block))):
+        stop = block.find(b"\n", match.start())
+        line = block[match.start() : stop if stop >= 0 else len(block)].rstrip()
+        if line.endswith(b"}") and len(line) <= JSON_LIMIT:
+            found = _parse(line)
+            if found is not None:
+                return found
+    return None
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+_FLAG_GROUP = re.compile(r"\(\?[aiLmsux-]+[:)]")
+_SHORTEST = 3
+
+
+def required_literal(pattern: str) -> str | None:
+    """Longest run of plain characters outside groups and sets; None if there is none to rely on.
+
+    None too where alternatives or inline flags make "every match contains it" hard to see.
+    """
+    if "|" in pattern or _FLAG_GROUP.search(pattern):
+        return None
+    runs = _plain_runs(pattern)
+    best = max(runs, key=len, default="")
+    return best if len(best) >= _SHORTEST else None
+
+
+def _plain_runs(pattern: str) -> list[str]:
+    runs = [""]
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "\\":
+            escaped = pattern[at + 1 : at + 2]
+            # An escaped letter or digit is a class, an anchor or a reference.
+            runs = [*runs, ""] if escaped.isalnum() else [*runs[:-1], runs[-1] + escaped]
+            at += 2
+        elif char == "[":
+            runs.append("")
+            at = _end_of_set(pattern, at)
+        elif char == "(":
+            runs.append("")
+            at = _end_of_group(pattern, at)
+        elif char in "*?{":
+            # What stands before may be missing.
+            runs = [*runs[:-1], runs[-1][:-1], ""]
+            at = pattern.find("}", at) + 1 if char == "{" and "}" in pattern[at:] else at + 1
+        elif char in "+^$.":
+            runs.append("")
+            at += 1
+        else:
+            runs[-1] += char
+            at += 1
+    return runs
+
+
+def _end_of_set(pattern: str, at: int) -> int:
+    at += 1
+    if pattern[at : at + 1] == "^":
+        at += 1
+    if pattern[at : at + 1] == "]":
+        at += 1
+    while at < len(pattern) and pattern[at] != "]":
+        at += 2 if pattern[at] == "\\" else 1
+    return at + 1
+
+
+def _end_of_group(pattern: str, at: int) -> int:
+    depth = 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "\\":
+            at += 2
+        elif char == "[":
+            at = _end_of_set(pattern, at)
+        else:
+            depth += {"(": 1, ")": -1}.get(char, 0)
+            at += 1
+            if depth == 0:
+                break
+    return at

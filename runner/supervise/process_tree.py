@@ -1,0 +1,255 @@
+"""Looking at a process tree through /proc.  A process that is gone is skipped, never an error.
+
+Processes of a run whose supervisor is gone, found by the marker in their environment.
+
+Needed only when the supervisor itself was killed: PR_SET_PDEATHSIG then terminates the launcher,
+and mpirun its ranks; what did not obey is found here, by the tuner at once, or, where the tuner
+was killed too, by the next one on this machine.
+
+Ending a process tree: SIGTERM, a grace time, SIGKILL, until nothing is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from runner.guard import all_pids, read_proc, stat_fields
+from runner.supervise.messages import Leftover
+
+_HAS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
+
+
+def descendants(root: int) -> list[int]:
+    """All processes below ``root``, parents before children, zombies included.
+
+    The cost grows with the tree, not with the machine, where the kernel lists children.  A tree
+    that changes meanwhile may be seen incompletely: callers repeat until ``wait`` says that
+    nothing is left.
+    """
+    table = None if _HAS_CHILDREN else _parents()
+    found: list[int] = []
+    known = {root}
+    todo = [root]
+    while todo:
+        pid = todo.pop(0)
+        below = _children(pid) if table is None else table.get(pid, [])
+        fresh = [child for child in below if child not in known]
+        known.update(fresh)
+        found += fresh
+        todo += fresh
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    below: list[int] = []
+    try:
+        with os.scandir(f"/proc/{pid}/task") as threads:
+            # A child belongs to the thread that made it.
+            for thread in threads:
+                below += map(int, read_proc(f"{thread.path}/children").split())
+    except OSError:
+        # Ended meanwhile; its children will be found below the subreaper.
+        pass
+    return below
+
+
+def _parents() -> dict[int, list[int]]:
+    table: dict[int, list[int]] = {}
+    for pid in all_pids():
+        if (parent := parent_of(pid)) is not None:
+            table.setdefault(parent, []).append(pid)
+    return table
+
+
+def parent_of(pid: int) -> int | None:
+    """Parent's process id, or None if ``pid`` is gone."""
+    found = stat_fields(pid)
+    return None if found is None else int(found[1][1])
+
+
+def session_of(pid: int) -> int | None:
+    """Session id, or None if ``pid`` is gone."""
+    found = stat_fields(pid)
+    return None if found is None else int(found[1][3])
+
+
+def is_alive(pid: int) -> bool:
+    """Whether ``pid`` exists and is no zombie."""
+    found = stat_fields(pid)
+    return found is not None and found[1][0] not in "ZX"
+
+
+def environ(pid: int) -> dict[bytes, bytes]:
+    """Environment that the process was started with (empty if it is gone or not ours)."""
+    pairs = (item.partition(b"=") for item in read_proc(f"/proc/{pid}/environ").split(b"\0"))
+    return {name: value for name, sep, value in pairs if sep}
+
+
+def cpus_allowed(pid: int) -> str | None:
+    """Affinity of the main thread as a list ("0,2-3")."""
+    for line in read_proc(f"/proc/{pid}/status").splitlines():
+        if line.startswith(b"Cpus_allowed_list:"):
+            return line.split(b":", 1)[1].strip().decode("ascii")
+    return None
+
+
+def exe(pid: int) -> str:
+    """Path of the program file, or "" if it cannot be read."""
+    try:
+        return str(Path(f"/proc/{pid}/exe").readlink())
+    except OSError:
+        return ""
+
+
+def maps_mpi(pid: int) -> bool:
+    """Whether an MPI library is loaded (libmpi of Open MPI and Intel MPI, libmpich)."""
+    return b"/libmpi" in read_proc(f"/proc/{pid}/maps")
+
+
+def name_of(pid: int) -> str:
+    """Short name, as ``ps`` shows it."""
+    found = stat_fields(pid)
+    return "?" if found is None else found[0]
+
+
+MARKER = "AUTOTUNE_RUN_ID"
+"""Environment variable of every supervised program: ``SERVERPID-SERVERSTART-NUMBER``."""
+
+
+GRACE_S = 3.0
+_STRAYS_PATIENCE_S = 10.0
+
+
+def marker(server: int, number: int) -> str:
+    """Value of the marker for run ``number`` of the supervisor with this process id."""
+    return f"{identity(server)}-{number}"
+
+
+def identity(server: int) -> str:
+    """Process id and start time: names a process once and for all."""
+    found = stat_fields(server)
+    return f"{server}-{found[1][19] if found else 0}"
+
+
+def of_server(name: str) -> set[int]:
+    """Living processes marked by the supervisor with this identity, and all of their sessions.
+
+    A process whose environment was cleared is still found if it stayed in the session.
+    """
+    return _find(lambda pid, owner: owner == name)
+
+
+def abandoned() -> set[int]:
+    """Living processes marked by any supervisor that is not alive any more.
+
+    Not those of another pid namespace: there the supervisor's process id means something else.
+    """
+    here = _namespace(os.getpid())
+
+    def wanted(pid: int, owner: str) -> bool:
+        server = int(owner.split("-")[0])
+        # A zombie is dead: in a container nobody may collect it.
+        alive = identity(server) == owner and is_alive(server)
+        return not alive and _namespace(pid) == here
+
+    return _find(wanted)
+
+
+def end(find: Callable[[], set[int]], grace_s: float = GRACE_S) -> set[int]:
+    """SIGTERM all that ``find`` finds, after ``grace_s`` seconds SIGKILL, until nothing is found.
+
+    Returns what is left after some seconds of that: processes that cannot be killed from here.
+    """
+    left = find()
+    signal_all(left, signal.SIGTERM)
+    # A stopped process takes SIGTERM only when it goes on.
+    signal_all(left, signal.SIGCONT)
+    start = time.monotonic()
+    while (left := find()) and time.monotonic() < start + grace_s + _STRAYS_PATIENCE_S:
+        if time.monotonic() >= start + grace_s:
+            signal_all(left, signal.SIGKILL)
+        time.sleep(0.02)
+    return left
+
+
+def signal_all(pids: Iterable[int], number: signal.Signals) -> None:
+    """Signal every process that still exists and may be signalled."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def _find(wanted: Callable[[int, str], bool]) -> set[int]:
+    sessions = {pid: session_of(pid) for pid in all_pids()}
+    # Never the caller's own session: it may itself run below some supervisor.
+    here = session_of(os.getpid())
+    living = {pid: s for pid, s in sessions.items() if s != here and is_alive(pid)}
+    marked = {pid for pid in living if (owner := _owner(pid)) is not None and wanted(pid, owner)}
+    sids = {living[pid] for pid in marked} - {None, 0}
+    # A session that an unmarked living process leads was not made by a run.
+    theirs = {sid for sid in sids if sid in marked or sid not in living}
+    return marked | {pid for pid, session in living.items() if session in theirs}
+
+
+def _namespace(pid: int) -> str:
+    try:
+        return str(Path(f"/proc/{pid}/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
+def _owner(pid: int) -> str | None:
+    value = environ(pid).get(MARKER.encode(), b"").decode("ascii", "replace")
+    owner, _, _ = value.rpartition("-")
+    return owner if owner and owner.split("-")[0].isdigit() else None
+
+
+_AGAIN_S = 0.02
+"""Pause between two rounds of SIGKILL: a tree may grow while it is killed."""
+_PATIENCE_S = 10.0
+"""After so many seconds of SIGKILL what is left cannot be killed (it hangs in the kernel)."""
+
+
+class TreeStop:
+    """Ends everything below this process, step by step as time goes on.
+
+    Process groups do not help: PRRTE gives every rank its own.  The tree below a subreaper is
+    complete, since orphans come back to it.
+    """
+
+    def __init__(self, now: float, grace_s: float) -> None:
+        self.next_at = now + grace_s
+        self._kill_until: float | None = None
+        self.hopeless = False
+        signal_tree(signal.SIGTERM)
+        # A stopped process takes SIGTERM only when it goes on.
+        signal_tree(signal.SIGCONT)
+
+    def hurry(self, now: float) -> None:
+        """No more grace."""
+        self.next_at = min(self.next_at, now)
+
+    def on_time(self, now: float) -> None:
+        """One round of SIGKILL; to be called whenever ``next_at`` is reached."""
+        if self._kill_until is None:
+            self._kill_until = now + _PATIENCE_S
+        self.hopeless = now >= self._kill_until
+        signal_tree(signal.SIGKILL)
+        self.next_at = now + _AGAIN_S
+
+
+def signal_tree(number: signal.Signals) -> None:
+    """Send a signal to every descendant that may be signalled."""
+    # One that runs as another user (a setuid program) stays: on_time gives up some day.
+    signal_all(descendants(os.getpid()), number)
+
+
+def living() -> tuple[Leftover, ...]:
+    """Descendants of this process that still run."""
+    pids = [pid for pid in descendants(os.getpid()) if is_alive(pid)]
+    return tuple(Leftover(pid, name_of(pid)) for pid in pids)

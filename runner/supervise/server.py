@@ -1,0 +1,546 @@
+"""The supervision process: one light, single-threaded event loop below the tuner.
+
+It is a child subreaper, so every process of a run is below it whatever becomes of its parents.
+It ends, with all of them, when the tuner is gone.
+
+One execution inside the server: what is known about it and what is due next.
+
+fork and exec of the launcher, so that it cannot outlive the supervisor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import resource
+import selectors
+import signal
+import socket
+import time
+import traceback
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, NoReturn
+
+from runner import guard
+from runner.supervise import messages, process_tree
+from runner.supervise.messages import (
+    ExecRequest,
+    ExecResult,
+    Leftover,
+    request_from_json,
+    result_to_json,
+)
+from runner.supervise.output import Capture
+from runner.supervise.process_tree import living, signal_tree
+from runner.supervise.watches import InputWatch, RankWatch, ReadyFile
+
+_ORPHAN_GRACE_S = 2.0
+"""Grace for the tree when the tuner is gone: nobody waits for it any more."""
+
+
+class Server:
+    """Serves ``sock`` until the tuner closes it or dies."""
+
+    def __init__(self, sock: socket.socket, tuner: int) -> None:
+        self._sock = sock
+        self._tuner = tuner
+        self._table = ProcessTable()
+        self._run: Run | None = None
+        self._leaving = False
+        self._told_to_leave = False
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(sock, selectors.EVENT_READ, "caller")
+        self._wake = self._wakeup_pipe()
+        self._selector.register(self._wake, selectors.EVENT_READ, "signal")
+        self._watch_tuner()
+
+    def _wakeup_pipe(self) -> int:
+        read, write = os.pipe()
+        os.set_blocking(read, False)
+        os.set_blocking(write, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        # The tuner may have started this process with signals blocked.
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        # A handler must exist for the pipe to be written; the work is done in the loop.
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._on_sigterm)
+        # Ctrl-C is for the tuner to decide.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        return read
+
+    def _watch_tuner(self) -> None:
+        """End of file alone is not enough: a forked child of the tuner may hold its socket."""
+        # Kernel before 5.3 or a sandbox: end of file remains.
+        with contextlib.suppress(OSError):
+            self._selector.register(os.pidfd_open(self._tuner), selectors.EVENT_READ, "tuner")
+        if os.getppid() != self._tuner:
+            self._leave()
+
+    def serve(self) -> None:
+        """The event loop."""
+        while not (self._leaving and self._run is None):
+            for key, _ in self._selector.select(self._timeout()):
+                if key.data == "signal":
+                    self._drain_wakeups()
+                elif key.data == "caller":
+                    self._on_caller()
+                elif key.data == "tuner":
+                    self._selector.unregister(key.fd)
+                    self._leave()
+                else:
+                    self._on_stream(key.fd)
+            if self._told_to_leave and not self._leaving:
+                self._leave()
+            if self._run is not None:
+                self._advance(self._run)
+
+    def _timeout(self) -> float | None:
+        due = self._run.next_at() if self._run is not None else None
+        return None if due is None else max(0.0, due - time.monotonic())
+
+    def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
+        # Between any two lines of the loop: only note it.
+        self._told_to_leave = True
+
+    def _drain_wakeups(self) -> None:
+        try:
+            os.read(self._wake, 4096)
+        except BlockingIOError:
+            return
+
+    def _on_caller(self) -> None:
+        message = messages.receive(self._sock)
+        if message is None:
+            self._selector.unregister(self._sock)
+            self._leave()
+        elif message["op"] == "run":
+            self._start(message["request"])
+        elif message["op"] == "stop" and self._run is not None:
+            self._run.interrupt(self._run.request.grace_s, hurry=message["hurry"])
+
+    def _start(self, data: dict[str, Any]) -> None:
+        try:
+            self._run = Run(request_from_json(data), self._table)
+        except LaunchFailure as failure:
+            self._reply({"failed": failure.step, "errno": failure.errno})
+            return
+        for fd in self._run.streams:
+            self._selector.register(fd, selectors.EVENT_READ, "stream")
+
+    def _on_stream(self, fd: int) -> None:
+        if self._run is not None and fd in self._run.streams and not self._run.read(fd):
+            self._selector.unregister(fd)
+            self._run.close(fd)
+
+    def _advance(self, run: Run) -> None:
+        run.reap()
+        if run.ended:
+            self._finish(run)
+            return
+        run.on_time(time.monotonic())
+        if run.hopeless:
+            names = ", ".join(f"{p.name} (pid {p.pid})" for p in living())
+            self._reply({"unkillable": names})
+            os._exit(1)
+
+    def _finish(self, run: Run) -> None:
+        for fd in run.streams:
+            self._selector.unregister(fd)
+        self._run = None
+        result = result_to_json(run.result(others=(self._tuner,)))
+        self._reply({"result": result, "leaving": self._leaving})
+
+    def _reply(self, message: dict[str, Any]) -> None:
+        try:
+            messages.send(self._sock, message)
+        except OSError:
+            # The tuner died meanwhile; its end of file or pidfd ends the loop.
+            return
+
+    def _leave(self) -> None:
+        self._leaving = True
+        if self._run is not None:
+            grace_s = min(self._run.request.grace_s, _ORPHAN_GRACE_S)
+            self._run.interrupt(grace_s, hurry=False)
+
+
+def main(fd: int, tuner: int) -> None:
+    """Serve the inherited socket ``fd`` for the process ``tuner``."""
+    sock = socket.socket(fileno=fd)
+    sock.set_inheritable(False)
+    try:
+        become_subreaper()
+        server = Server(sock, tuner)
+        messages.send(sock, {"ready": os.getpid()})
+        server.serve()
+    except BaseException:
+        # Whatever happened, the tuner shall know it, and the tree must not stay.
+        text = traceback.format_exc()
+        end_everything()
+        messages.send(sock, {"crashed": text})
+        raise
+
+
+def end_everything() -> None:
+    """Kill all descendants and wait for them."""
+    for _ in range(500):
+        signal_tree(signal.SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.02)
+
+
+_READ_BYTES = 1024 * 1024
+_TABLE_COST_S = 0.002
+"""The table of processes is taken before each run only where it costs no more than this."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The CPUs and this process at one moment; ``declared_s``: the cluster's own processes."""
+
+    at: float
+    cpu: guard.CpuTimes
+    server_s: float
+    declared_s: float
+
+    @classmethod
+    def take(cls, request: ExecRequest) -> Snapshot:
+        declared = sum(t.cpu_s for t in guard.process_times(request.own_pids).values())
+        counters = guard.cpu_times(request.judged_cpus)
+        return cls(time.monotonic(), counters, time.process_time(), declared)
+
+
+class ProcessTable:
+    """CPU time of every process before a run, so that a culprit can be named after it.
+
+    On a machine with thousands of processes the table is refreshed rarely, so that it costs one
+    per cent of the time at most; what it then says covers a longer time than the run.
+    """
+
+    def __init__(self) -> None:
+        self.before: dict[int, guard.ProcessTime] = {}
+        self._next_at = 0.0
+
+    def refresh(self) -> None:
+        start = time.monotonic()
+        if start < self._next_at:
+            return
+        self.before = guard.process_times()
+        cost = time.monotonic() - start
+        self._next_at = start + (100 * cost if cost > _TABLE_COST_S else 0.0)
+
+
+class Run:
+    """Started by the constructor, which raises :class:`_launch.LaunchFailure`."""
+
+    def __init__(self, request: ExecRequest, table: ProcessTable) -> None:
+        self.request = request
+        self._table = table
+        self._capture = Capture(request.patterns, request.head_bytes, request.tail_bytes)
+        ready = request.ready_file
+        self._watch = RankWatch(request.rank_env, request.env, request.ranks, ready)
+        self._input = InputWatch(request.rank_env, request.env, request.fifo)
+        self._waits_for_input = False
+        table.refresh()
+        self._load1 = os.getloadavg()[0]
+        self._started_at = time.time()
+        self._before = Snapshot.take(request)
+        # Before the launch: the library may write the file at any time after it.
+        self._ready = ReadyFile(ready) if ready and self._watch.next_s is not None else None
+        try:
+            self._launched = launch(request)
+        except LaunchFailure:
+            self._close_ready()
+            raise
+        self._start = self._launched.started
+        self.streams = {self._launched.stdout, self._launched.stderr}
+        if self._ready is not None and self._ready.fd is not None:
+            self.streams.add(self._ready.fd)
+        self._status: int | None = None
+        self._wall_s = 0.0
+        self._cpu_s = 0.0
+        self._rss_kib = 0
+        self._linger_until: float | None = None
+        self._stop: process_tree.TreeStop | None = None
+        self._timed_out = False
+        self._interrupted = False
+        self._leftovers: tuple[Leftover, ...] = ()
+        self._all_gone = False
+
+    @property
+    def ended(self) -> bool:
+        """The launcher has been reaped and nothing is left below this process."""
+        return self._all_gone and self._status is not None
+
+    @property
+    def hopeless(self) -> bool:
+        return self._stop is not None and self._stop.hopeless
+
+    def reap(self) -> None:
+        """Collect every child that has ended, orphans too, with its CPU time."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                self._all_gone = True
+                return
+            if pid == 0:
+                return
+            self._account(usage)
+            if pid == self._launched.pid:
+                now = time.monotonic()
+                self._status = status
+                self._wall_s = now - self._start
+                self._linger_until = now + self.request.linger_s
+
+    def _account(self, usage: resource.struct_rusage) -> None:
+        # Of a child and of all that it waited for itself: each process is counted once.
+        self._cpu_s += usage.ru_utime + usage.ru_stime
+        self._rss_kib = max(self._rss_kib, usage.ru_maxrss)
+
+    def read(self, fd: int) -> bool:
+        """Take what a stream offers; False at its end."""
+        if self._ready is not None and fd == self._ready.fd:
+            return self._on_ready(self._ready)
+        try:
+            chunk = os.read(fd, _READ_BYTES)
+        except BlockingIOError:
+            return True
+        if not chunk:
+            return False
+        if fd == self._launched.stdout:
+            self._capture.add_stdout(chunk)
+        else:
+            self._capture.add_stderr(chunk)
+        return True
+
+    def _on_ready(self, ready: ReadyFile) -> bool:
+        """Look at the ranks once the library has written its file; False: no more is awaited."""
+        if not ready.written():
+            return True
+        if self._stop is None and self._watch.next_s is not None:
+            self._watch.look(os.getpid())
+        return False
+
+    def close(self, fd: int) -> None:
+        self.streams.discard(fd)
+        os.close(fd)
+
+    def _close_ready(self) -> None:
+        if self._ready is not None and self._ready.fd is not None:
+            os.close(self._ready.fd)
+
+    def interrupt(self, grace_s: float, hurry: bool) -> None:
+        """End the run because the caller wants so; ``hurry``: without grace."""
+        now = time.monotonic()
+        if self._status is None and not self._timed_out:
+            self._interrupted = True
+        self._begin_stop(now, grace_s)
+        if hurry and self._stop is not None:
+            self._stop.hurry(now)
+
+    def _begin_stop(self, now: float, grace_s: float) -> None:
+        if self._stop is None:
+            self._stop = process_tree.TreeStop(now, grace_s)
+
+    def next_at(self) -> float | None:
+        """Monotonic time at which :meth:`on_time` has something to do."""
+        times = [self._stop.next_at if self._stop is not None else None]
+        if self._stop is None:
+            times.append(self._linger_until)
+            if self._status is None:
+                times.append(_after(self._start, self.request.timeout_s))
+                times.append(_after(self._start, self._watch.next_s))
+                times.append(_after(self._start, self._input.next_s))
+        return min((t for t in times if t is not None), default=None)
+
+    def on_time(self, now: float) -> None:
+        if self._stop is not None:
+            if now >= self._stop.next_at:
+                self._stop.on_time(now)
+        elif self._linger_until is not None:
+            if now >= self._linger_until:
+                self._leftovers = process_tree.living()
+                self._begin_stop(now, self.request.grace_s)
+        elif _due(now, self._start, self.request.timeout_s):
+            self._timed_out = True
+            self._begin_stop(now, self.request.grace_s)
+        elif _due(now, self._start, self._watch.next_s):
+            self._watch.look(os.getpid())
+        elif _due(now, self._start, self._input.next_s):
+            self._waits_for_input = self._input.look(os.getpid(), self._launched.pid)
+            if self._waits_for_input:
+                self._begin_stop(now, self.request.grace_s)
+
+    def result(self, others: tuple[int, ...]) -> ExecResult:
+        """After ``ended``.  ``others``: processes that are never culprits."""
+        after = Snapshot.take(self.request)
+        self._drain()
+        server_s = after.server_s - self._before.server_s
+        declared_s = after.declared_s - self._before.declared_s
+        window_s = after.at - self._before.at
+        own_s = self._cpu_s + server_s + declared_s
+        foreign = guard.judge(self._before.cpu, after.cpu, own_s, window_s)
+        culprits: tuple[guard.Culprit, ...] = ()
+        if foreign.exceeded:
+            own = (os.getpid(), *others, *self.request.own_pids)
+            now = guard.process_times()
+            culprits = guard.culprits(self._table.before, now, own, cpus=self.request.judged_cpus)
+        status = self._status or 0
+        return ExecResult(
+            exit_code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
+            signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+            timed_out=self._timed_out,
+            interrupted=self._interrupted,
+            wall_s=self._wall_s,
+            started_at=self._started_at,
+            cpu_s=self._cpu_s,
+            server_cpu_s=server_s,
+            tuner_cpu_s=0.0,
+            declared_cpu_s=declared_s,
+            max_rss_bytes=self._rss_kib * 1024,
+            load1=self._load1,
+            window_s=window_s,
+            before=self._before.cpu,
+            after=after.cpu,
+            foreign=foreign,
+            culprits=culprits,
+            output_bytes=self._capture.total_bytes,
+            matches=self._capture.matches,
+            json_line=self._capture.json_line,
+            ranks=self._watch.result(),
+            leftovers=self._leftovers,
+            waits_for_input=self._waits_for_input,
+            **self._capture.texts,
+        )
+
+    def _drain(self) -> None:
+        """Read what the pipes still hold.
+
+        Nothing of the run is left that could write; a stranger that was handed the pipe could
+        write for ever, so no more is taken than a pipe holds.
+        """
+        for fd in tuple(self.streams):
+            if self._ready is None or fd != self._ready.fd:
+                self.read(fd)
+            self.close(fd)
+        self._capture.close()
+
+
+def _after(start: float, seconds: float | None) -> float | None:
+    return None if seconds is None else start + seconds
+
+
+def _due(now: float, start: float, seconds: float | None) -> bool:
+    return seconds is not None and now >= start + seconds
+
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_PIPE_BYTES = 1024 * 1024
+_LIBC = ctypes.CDLL(None, use_errno=True)
+# Python ignores these, and what is ignored stays so across exec; SIGINT is the supervisor's own.
+_RESET = (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class LaunchFailure(Exception):
+    """exec did not happen.  ``step`` is cwd, stdin or exec."""
+
+    def __init__(self, step: str, errno: int) -> None:
+        super().__init__(step, errno)
+        self.step = step
+        self.errno = errno
+
+
+@dataclass(frozen=True)
+class Launched:
+    """The launcher: ``started`` is the monotonic clock just before exec."""
+
+    pid: int
+    started: float
+    stdout: int
+    stderr: int
+
+
+def become_subreaper() -> None:
+    """Make orphans below this process its children; raises ``OSError`` if the kernel refuses."""
+    if _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def launch(request: ExecRequest) -> Launched:
+    """Start the program in a session of its own; raises :class:`LaunchFailure`."""
+    server = os.getpid()
+    stdout, stdout_write = _pipe()
+    stderr, stderr_write = _pipe()
+    report, report_write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _child(request, server, stdout_write, stderr_write, report_write)
+    for fd in (stdout_write, stderr_write, report_write):
+        os.close(fd)
+    words = dict(line.split(" ", 1) for line in _read_all(report).splitlines())
+    if "failed" in words or "at" not in words:
+        os.close(stdout)
+        os.close(stderr)
+        os.waitpid(pid, 0)
+        step, number = words.get("failed", "exec 0").split()
+        raise LaunchFailure(step, int(number))
+    os.set_blocking(stdout, False)
+    os.set_blocking(stderr, False)
+    return Launched(pid, float(words["at"]), stdout, stderr)
+
+
+def _pipe() -> tuple[int, int]:
+    read, write = os.pipe()
+    # The user's pipe memory is limited: the usual 64 KiB work too, only slower.
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    return read, write
+
+
+def _read_all(fd: int) -> str:
+    parts = b""
+    while part := os.read(fd, 4096):
+        parts += part
+    os.close(fd)
+    return parts.decode("ascii")
+
+
+def _child(request: ExecRequest, server: int, stdout: int, stderr: int, report: int) -> NoReturn:
+    """Between fork and exec.  Never returns and never raises into the server's code."""
+    step = "exec"
+    try:
+        for ignored in _RESET:
+            signal.signal(ignored, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        # A session of its own: a program that signals its process group must not hit the server.
+        os.setsid()
+        # Not SIGKILL: a killed mpirun leaves its ranks and files behind, a terminated one does not.
+        _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        if os.getppid() != server:
+            # The server died before the request above was in force.
+            os._exit(127)
+        step = "cwd"
+        if request.cwd is not None:
+            os.chdir(request.cwd)
+        step = "stdin"
+        os.dup2(os.open(request.stdin or os.devnull, os.O_RDONLY), 0)
+        step = "exec"
+        os.dup2(stdout, 1)
+        os.dup2(stderr, 2)
+        os.write(report, f"at {time.monotonic()!r}\n".encode("ascii"))
+        os.execvpe(request.argv[0], list(request.argv), request.env)
+    except BaseException as error:
+        number = getattr(error, "errno", None) or 0
+        os.write(report, f"failed {step} {number}\n".encode("ascii"))
+    finally:
+        os._exit(127)

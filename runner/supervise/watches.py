@@ -1,0 +1,224 @@
+"""Which process is which rank, and where it may run: seen from outside, through /proc.
+
+The file that an MPI library writes at the end of MPI_Init, announced by the kernel (inotify).
+
+Whether a rank waits for standard input that can never come: seen from outside, through /proc.
+
+Without an input the launcher's own standard input is /dev/null.  Most launchers hand its end to
+rank 0; PRRTE (Open MPI 5) keeps the pipe to it open for ever, and a program that reads hangs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+from pathlib import Path
+
+from runner.guard import read_proc, stat_fields
+from runner.supervise import process_tree
+from runner.supervise.messages import RankSeen
+
+RANKS_FIRST_LOOK_S = 0.03
+"""Looks are at 1, 2, 4, 8, ... times this after the start: early enough for short programs, rare
+enough not to disturb long ones."""
+
+
+class RankWatch:
+    """Looks for ``ranks`` ranks below ``root`` until all were seen twice with the same affinity.
+
+    While hwloc discovers the machine it binds the whole process to one CPU after the other and
+    then back: 0.2 s in MPI_Init of Open MPI 4.1 were seen, in which every rank is on CPU 0.  With
+    ``ready_file`` no look before that file exists counts, and one at that moment is enough.
+    """
+
+    def __init__(
+        self,
+        variables: tuple[str, ...],
+        env: dict[str, str],
+        ranks: int,
+        ready_file: str | None = None,
+    ) -> None:
+        # A variable that the launcher itself inherits says nothing about its children.
+        self._variables = [name.encode() for name in variables if name not in env]
+        self._ranks = ranks
+        self._ready_file = None if ready_file is None else Path(ready_file)
+        self._seen: dict[int, RankSeen] = {}
+        self._gap_s = RANKS_FIRST_LOOK_S
+        self._settled = not (self._variables and ranks > 0)
+        self.next_s: float | None = None if self._settled else RANKS_FIRST_LOOK_S
+        """Seconds after the start at which to look again; None: enough was seen."""
+
+    def look(self, root: int) -> None:
+        """Take one look; about 0.1 ms per process of the tree."""
+        if self._ready_file is None or self._ready_file.exists():
+            now = self._look_now(root)
+            complete = len(now) == self._ranks
+            self._settled = complete and (self._ready_file is not None or now == self._seen)
+            if complete or len(now) >= len(self._seen):
+                self._seen = now
+        self.next_s = None if self._settled else (self.next_s or 0.0) + self._gap_s
+        self._gap_s *= 2
+
+    def result(self) -> tuple[RankSeen, ...] | None:
+        """All ranks in order, or None unless each was seen (once is enough)."""
+        if len(self._seen) != self._ranks or not self._ranks:
+            return None
+        return tuple(self._seen[rank] for rank in sorted(self._seen))
+
+    def _look_now(self, root: int) -> dict[int, RankSeen]:
+        processes: dict[int, list[int]] = {}
+        for pid in process_tree.descendants(root):
+            rank = self._rank_of(pid)
+            if rank is not None:
+                processes.setdefault(rank, []).append(pid)
+        seen = {}
+        for rank, pids in processes.items():
+            pid = _program(pids)
+            cpus = process_tree.cpus_allowed(pid)
+            if cpus is not None:
+                seen[rank] = RankSeen(rank, pid, cpus, process_tree.exe(pid))
+        return seen
+
+    def _rank_of(self, pid: int) -> int | None:
+        env = process_tree.environ(pid)
+        for name in self._variables:
+            if env.get(name, b"").isdigit():
+                return int(env[name])
+        return None
+
+
+def _program(pids: list[int]) -> int:
+    """The rank itself among processes with the same rank variable.
+
+    Wrapper scripts are above it, helpers that it started below it: take the innermost process that
+    loaded MPI (else the innermost), then go up while the parent runs the same program file.
+    """
+    if len(pids) == 1:
+        return pids[0]
+    chosen = next((pid for pid in reversed(pids) if process_tree.maps_mpi(pid)), pids[-1])
+    while (
+        (parent := process_tree.parent_of(chosen)) in pids
+        and parent is not None
+        and process_tree.exe(parent) == process_tree.exe(chosen)
+    ):
+        chosen = parent
+    return chosen
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_IN_CLOSE_WRITE = 0x00000008
+_EVENTS = 4096
+
+
+class ReadyFile:
+    """``fd`` becomes readable when a file in the directory of ``path`` has been written and closed.
+
+    None where the kernel gives no more watches: then the file is found by the next look.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        self.fd: int | None = None
+        fd = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if fd < 0:
+            return
+        if _LIBC.inotify_add_watch(fd, os.fsencode(self._path.parent), _IN_CLOSE_WRITE) < 0:
+            os.close(fd)
+            return
+        self.fd = fd
+
+    def written(self) -> bool:
+        """Take what was announced; whether the file is there."""
+        try:
+            os.read(self.fd or 0, _EVENTS)
+        except BlockingIOError:
+            return False
+        return self._path.exists()
+
+
+INPUT_FIRST_LOOK_S = 0.5
+"""Looks are at 1, 2, 4, 8, ... times this after the start; two in a row must find the same."""
+_READ = {"x86_64": 0, "aarch64": 63, "ppc64le": 3, "riscv64": 63, "s390x": 3}.get(
+    platform.machine(), -1
+)
+
+
+class InputWatch:
+    """Looks for a rank that sits in ``read`` on the launcher's pipe, or on ``fifo``.
+
+    Such a rank used no CPU time between two looks, and nobody but the launcher could write to it.
+    """
+
+    def __init__(
+        self, variables: tuple[str, ...], env: dict[str, str], fifo: str | None = None
+    ) -> None:
+        self._fifo = fifo
+        self._variables = [name.encode() for name in variables if name not in env]
+        self._before: dict[int, float] = {}
+        self._gap_s = INPUT_FIRST_LOOK_S
+        self.next_s: float | None = INPUT_FIRST_LOOK_S if self._variables and _READ >= 0 else None
+        """Seconds after the start at which to look again; None: never."""
+
+    def look(self, root: int, launcher: int) -> bool:
+        """Take one look at everything below ``root``; True where a rank waits in vain."""
+        self.next_s = None if self.next_s is None else self.next_s + self._gap_s
+        self._gap_s *= 2
+        now: dict[int, float] = {}
+        for pid in process_tree.descendants(root):
+            if pid == launcher or not (_reads(pid) and self._is_rank(pid)):
+                continue
+            if _target(pid) == self._fifo or _shared(pid, self._starter(pid, launcher)):
+                now[pid] = _cpu_ticks(pid)
+        waits = any(self._before.get(pid) == ticks for pid, ticks in now.items())
+        self._before = now
+        return waits
+
+    def _starter(self, pid: int, launcher: int) -> int:
+        """Who started the rank: the launcher, or its daemon on a node that this machine makes."""
+        parent = _parent(pid)
+        while parent > 1 and parent != launcher and self._is_rank(parent):
+            parent = _parent(parent)
+        return parent if parent > 1 else launcher
+
+    def _is_rank(self, pid: int) -> bool:
+        env = process_tree.environ(pid)
+        return any(env.get(name, b"").isdigit() for name in self._variables)
+
+
+def _reads(pid: int) -> bool:
+    """Whether the main thread is in ``read`` on descriptor 0."""
+    words = read_proc(f"/proc/{pid}/syscall").split()
+    return len(words) > 1 and words[0] == str(_READ).encode() and words[1] == b"0x0"
+
+
+def _parent(pid: int) -> int:
+    """0 where the process is gone."""
+    found = stat_fields(pid)
+    return 0 if found is None else int(found[1][1])
+
+
+def _shared(pid: int, launcher: int) -> bool:
+    """Whether descriptor 0 is a pipe that the launcher holds the other end of."""
+    own = _target(pid)
+    if own is None or not own.startswith("pipe:"):
+        return False
+    try:
+        theirs = [str(fd.readlink()) for fd in Path(f"/proc/{launcher}/fd").iterdir()]
+    except OSError:
+        return False
+    return own in theirs
+
+
+def _target(pid: int) -> str | None:
+    """What descriptor 0 is; None where that cannot be seen."""
+    try:
+        return str(Path(f"/proc/{pid}/fd/0").readlink())
+    except OSError:
+        return None
+
+
+def _cpu_ticks(pid: int) -> float:
+    """User and system time in clock ticks; NaN, which equals nothing, for one that is gone."""
+    found = stat_fields(pid)
+    return float("nan") if found is None else float(found[1][11]) + float(found[1][12])

@@ -1,0 +1,159 @@
+"""The delay line's program, compiled on first use into the user's cache.
+
+Rate by the kernel: a token bucket on each node's device, so that senders feel a full link.
+
+The delay line keeps the rate on its own too; but it cannot stop a sender (the kernel drops what a
+full TUN device does not take), so there every byte that TCP's window allows waits in its queue and
+a short message waits behind all of them.  With a token bucket in front, TCP holds back the rest.
+
+The page that the delay line and this side both map (``struct shared`` in native/testbed.h).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from runner import files
+from runner.errors import RunnerError
+from runner.files import refuse_others
+from runner.testbed.model import Node
+
+FLAGS = ("-O2", "-std=gnu11")
+
+
+def cache_dir() -> Path:
+    """``$XDG_CACHE_HOME/autotune/testbed``, or below ``~/.cache``."""
+    return files.cache("testbed")
+
+
+def program() -> Path:
+    """The compiled program.
+
+    Raises RunnerError if it cannot be compiled or stored, or others may write it.
+    """
+    sources = _sources()
+    place = cache_dir() / f"testbed-{_digest(sources)}"
+    refuse_others(place.parent, place)
+    if place.is_file() and os.access(place, os.X_OK):
+        return place
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent) as work:
+            _compile(sources, Path(work))
+            # Two builders at once make the same program: the later one replaces it whole.
+            (Path(work) / "program").replace(place)
+    except OSError as error:
+        raise RunnerError(
+            f"the testbed's program cannot be stored in {place.parent}: {error.strerror}; "
+            "expected a directory that can be written (XDG_CACHE_HOME sets another)"
+        ) from None
+    return place
+
+
+def _sources() -> dict[str, str]:
+    native = resources.files("runner.testbed") / "native"
+    return {
+        entry.name: entry.read_text(encoding="utf-8")
+        for entry in sorted(native.iterdir(), key=lambda entry: entry.name)
+        if entry.name.endswith((".c", ".h"))
+    }
+
+
+def _digest(sources: dict[str, str]) -> str:
+    digest = hashlib.sha256(" ".join(FLAGS).encode())
+    for name, text in sources.items():
+        digest.update(f"\0{name}\0{text}".encode())
+    return digest.hexdigest()[:16]
+
+
+def _compile(sources: dict[str, str], work: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise RunnerError("no C compiler (cc) on PATH: the testbed's program cannot be compiled")
+    for name, text in sources.items():
+        (work / name).write_text(text, encoding="utf-8")
+    files = [name for name in sources if name.endswith(".c")]
+    done = subprocess.run(
+        [compiler, *FLAGS, "-o", "program", *files],
+        cwd=work,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=120,
+        check=False,
+    )
+    if done.returncode:
+        raise RunnerError(
+            f"{compiler} cannot compile the testbed's program:\n{done.stderr.strip()[:2000]}"
+        )
+
+
+def shape(nodes: tuple[Node, ...], rate_bps: int, mtu: int) -> bool:
+    """Put a token bucket on every node's device; False where this kernel or ``tc`` has none."""
+    tool = shutil.which("tc")
+    if tool is None:
+        return False
+    return all(_shape_one(tool, node, rate_bps, mtu) for node in nodes)
+
+
+def _shape_one(tool: str, node: Node, rate_bps: int, mtu: int) -> bool:
+    # A bucket must hold the largest packet.  TCP keeps its queue in front of it short by itself:
+    # the limit is only there to be far away, because what is over it is lost.
+    bucket = max(2 * mtu, rate_bps // 8 // 1000)
+    limit = max(64 * mtu, rate_bps // 8 // 10)
+    words = ["dev", "net0", "root", "tbf", "rate", f"{rate_bps}bit"]
+    words += ["burst", str(bucket), "limit", str(limit)]
+    done = subprocess.run(
+        ["nsenter", "-t", str(node.process.pid), "-n", tool, "qdisc", "replace", *words],
+        capture_output=True,
+        timeout=20,
+        check=False,
+    )
+    return done.returncode == 0
+
+
+_WORDS = struct.Struct("<8Q")
+_SETTABLE = struct.Struct("<2Q")
+FILE = "shared"
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What the delay line counted since its start (``late_max_ns``: the worst so far)."""
+
+    latency_ns: int
+    bytes_per_s: int
+    packets: int
+    bytes: int
+    dropped: int
+    late_sum_ns: int
+    late_max_ns: int
+    realtime: int
+
+
+def create(directory: Path) -> Path:
+    """An empty page."""
+    path = directory / FILE
+    path.write_bytes(bytes(mmap.PAGESIZE))
+    return path
+
+
+def read(directory: Path) -> Counters:
+    """The counters now."""
+    with (directory / FILE).open("rb") as file:
+        return Counters(*_WORDS.unpack(file.read(_WORDS.size)))
+
+
+def set_link(directory: Path, latency_s: float, rate_bps: int) -> None:
+    """Latency each way and rate; in force for the next packet."""
+    with (directory / FILE).open("r+b") as file, mmap.mmap(file.fileno(), 0) as page:
+        _SETTABLE.pack_into(page, 0, round(latency_s * 1e9), rate_bps // 8)
