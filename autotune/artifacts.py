@@ -16,13 +16,13 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from autotune.errors import UsageError
 from runner import files
-from runner.files import MIB, read_text, write_whole
+from runner.files import MIB, read_text, write_atomically
 
 _ID = re.compile(r"[0-9a-f]{4,16}")
 _LARGEST = 64 * MIB
 
 
-class Result(Protocol):
+class Artifact(Protocol):
     """What can be kept; ``to_json`` holds the ``schema`` and the ``id``, too."""
 
     @property
@@ -34,7 +34,7 @@ class Result(Protocol):
     def to_json(self) -> dict[str, Any]: ...
 
 
-R = TypeVar("R", bound=Result)
+R = TypeVar("R", bound=Artifact)
 
 
 def content_id(content: dict[str, Any]) -> str:
@@ -43,7 +43,7 @@ def content_id(content: dict[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Kept(Generic[R]):
+class ArtifactStore(Generic[R]):
     """The results of one kind.
 
     ``name`` is that of the folder, of ``autotune NAME`` which makes them and of ``NAME:ID``;
@@ -65,7 +65,7 @@ class Kept(Generic[R]):
         """Write the result, whole or not at all; raises UsageError where that cannot be."""
         path = (folder or self.folder) / f"{result.id}.json"
         try:
-            write_whole(path, json.dumps(result.to_json(), indent=2) + "\n", mode=0o600)
+            write_atomically(path, json.dumps(result.to_json(), indent=2) + "\n", mode=0o600)
         except OSError as problem:
             raise UsageError(f"cannot write {path}: {problem.strerror}") from None
         return path

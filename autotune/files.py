@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 
 from autotune.errors import UsageError
-from runner.files import whole
+from runner.files import atomic_file
 
 
 def write_text(path: Path, text: str) -> None:
     """Replace a file in one step; raises UsageError where that place cannot be written."""
     try:
-        with whole(path) as part:
+        with atomic_file(path) as part:
             part.write_text(text, encoding="utf-8")
     except OSError as problem:
         raise UsageError(f"cannot write {path}: {problem.strerror}") from None

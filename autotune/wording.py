@@ -137,7 +137,7 @@ def spelled(values: Mapping[str, object]) -> str:
     return "\n".join(f"{name} = {value}" for name, value in values.items())
 
 
-class Names:
+class ParameterNames:
     """What settings are called in the words of one answer, by their keys."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
@@ -146,7 +146,7 @@ class Names:
         """Name and text of those that have a number for a name: to be spelled out once."""
 
     @classmethod
-    def of_candidates(cls, settings: Mapping[str, Mapping[str, object]]) -> Names:
+    def of_candidates(cls, settings: Mapping[str, Mapping[str, object]]) -> ParameterNames:
         """``a=1, b=2``, or ``candidate 2`` for a long one.
 
         ``settings`` maps keys to values, in the order of the numbers.

@@ -14,10 +14,10 @@ import argparse
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.anova.factors import THESIS, Options, judge
+from autotune.anova.factors import THESIS, FactorOptions, judge
 from autotune.anova.oneway import Values, respond
 from autotune.anova.synthetic import places, random_settings, table_of
-from autotune.anova.table import Table
+from autotune.anova.table import RunTable
 from benchmarks.common import conclude
 from benchmarks.null_studies import clopper_pearson
 
@@ -32,13 +32,13 @@ CELLS = places(["cg", "ep", "ft", "is", "mg"], ["A", "B"], [32, 64])
 PROMISED = 0.001
 MODELS = {
     "one-way": THESIS,
-    "blocks": Options(model="blocks", correction="none"),
-    "mixed": Options(model="mixed", correction="none"),
+    "blocks": FactorOptions(model="blocks", correction="none"),
+    "mixed": FactorOptions(model="mixed", correction="none"),
 }
 GUARDED = (("noise", "one-way"), ("noise", "blocks"), ("noise", "mixed"), ("one strong", "mixed"))
 
 
-def design(rng: np.random.Generator) -> Table:
+def design(rng: np.random.Generator) -> RunTable:
     """The design with some runs; only which setting has which levels is used of it."""
     from autotune.anova.synthetic import no_effect
 

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from autotune.anova.factors import THESIS, Options, judge
+from autotune.anova.factors import THESIS, FactorOptions, judge
 from autotune.anova.interactions import interactions
 from autotune.anova.oneway import respond
 from benchmarks.anova_null import design
@@ -30,7 +30,12 @@ def main() -> int:
     figures: dict[str, object] = {"rows": len(values.y), "parameters": len(values.table.names)}
     judge(values, THESIS)  # what is imported on the first call is no part of the figure
     spent = {}
-    for model in (THESIS, Options(model="blocks"), Options(model="mixed"), Options(model="rank")):
+    for model in (
+        THESIS,
+        FactorOptions(model="blocks"),
+        FactorOptions(model="mixed"),
+        FactorOptions(model="rank"),
+    ):
         began = time.process_time()
         judge(values, model)
         spent[model.model] = time.process_time() - began

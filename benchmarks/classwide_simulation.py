@@ -22,13 +22,13 @@ from multiprocessing import get_context
 import numpy as np
 from scipy import stats
 
-from autotune.anova.paired_runs import Program, Terms
+from autotune.anova.paired_runs import PairTerms, Program
 from autotune.anova.proof import prove
 from autotune.config.app import App
 from autotune.config.cluster import Cluster
 from autotune.space import Parameter, Setting, Space
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_on
-from autotune.study.simulation import SimulatedBench
+from autotune.study.simulation import SimulatedEvaluator
 from autotune.study.target import Target
 from benchmarks.common import report
 from runner.mpi.library import Library
@@ -105,15 +105,15 @@ class Study:
 def study(truth: Truth, seed: int) -> Study:
     """One class through pruning and proof; its size follows from the seed."""
     size = max(1 + seed % LARGEST, truth.least)
-    benches = {str(n): _bench(truth.of(n, size), seed, n) for n in range(size + 1)}
+    evaluators = {str(n): _evaluator(truth.of(n, size), seed, n) for n in range(size + 1)}
     programs = [program(str(n), held_out=n == size) for n in range(size + 1)]
 
     def compare(request: ComparisonRequest) -> ComparisonOutcome:
         # Each comparison is a study with runs of its own, as in the database.
-        bench = benches[request.target.app.name](json.dumps(request.options))
-        return compare_on(bench, request, "simulated")
+        evaluator = evaluators[request.target.app.name](json.dumps(request.options))
+        return compare_on(evaluator, request, "simulated")
 
-    found = prove(PROPOSED, programs, Terms(compare, seed=seed))
+    found = prove(PROPOSED, programs, PairTerms(compare, seed=seed))
     mean = sum(truth.of(n, size)[0] for n in range(size)) / size
     if ACTING not in found.setting:
         mean = 0.0
@@ -130,7 +130,9 @@ def _answer(proven: bool, why: str) -> str:
     return "ruled out" if "ruled out" in why else "refused"
 
 
-def _bench(truth: tuple[float, float], seed: int, number: int) -> Callable[[str], SimulatedBench]:
+def _evaluator(
+    truth: tuple[float, float], seed: int, number: int
+) -> Callable[[str], SimulatedEvaluator]:
     gain, noise = truth
     rng = np.random.default_rng([seed, number, 23])
 
@@ -138,7 +140,7 @@ def _bench(truth: tuple[float, float], seed: int, number: int) -> Callable[[str]
         better = gain if setting.get(ACTING) == 2 else 0.0
         return float(rng.lognormal(0, noise)) / (1 + better)
 
-    return cache(lambda words: SimulatedBench(model, rng))
+    return cache(lambda words: SimulatedEvaluator(model, rng))
 
 
 def program(name: str, *, held_out: bool) -> Program:

@@ -19,7 +19,7 @@ from typing import Any
 from autotune.api.target import find_target
 from autotune.strategies import find
 from autotune.study.budget import SearchPlan
-from autotune.study.pipeline import Request
+from autotune.study.pipeline import StudyRequest
 from autotune.study.target import TargetRequest
 from runner.machine import describe
 
@@ -40,11 +40,11 @@ def request(
     guard: bool = True,
     remeasure: bool = True,
     **plan: Any,
-) -> Request:
+) -> StudyRequest:
     """A search study as the command line would make it."""
     words = TargetRequest(program, app, input_name, ranks, "local", None, metric, None, None)
     target = find_target(words)
-    return Request(
+    return StudyRequest(
         target=target,
         space=target.space(space),
         strategy=find(strategy),

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from autotune.store import Store
 from autotune.study.events import Event, RunEnded, TrialEnded
-from autotune.study.pipeline import Conducting
+from autotune.study.pipeline import StudyContext
 from benchmarks.common import report, request
 
 PROGRAM = [sys.executable, "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"]
@@ -58,10 +58,10 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as place,
         Store.open(str(Path(place) / "results.db")) as store,
-        Conducting(wanted, store) as conductor,
+        StudyContext(wanted, store) as study_run,
     ):
         clock.last = time.perf_counter()
-        result = conductor.run()
+        result = study_run.run()
     trials = clock.trial_s
     first, last = trials[:50], trials[-50:]
     report(

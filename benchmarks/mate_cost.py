@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.common import report
 from benchmarks.mate_messages import between_processes
 from runner import mate
-from runner.mate.timers import Clock
+from runner.mate.timers import WorkerClock
 
 GOALS = {
     "region_us": 3.0,
@@ -70,7 +70,7 @@ def regions(workers: int, ranks: int, executions: int) -> dict[str, float]:
 
 def parts_of_a_region() -> dict[str, float]:
     """Microseconds of the steps that every region takes, each measured alone."""
-    clock, lock = Clock(), threading.Lock()
+    clock, lock = WorkerClock(), threading.Lock()
 
     def locked() -> None:
         if lock.acquire(False):

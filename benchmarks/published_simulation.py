@@ -18,11 +18,11 @@ from multiprocessing import get_context
 import numpy as np
 from scipy.stats import binom
 
-from autotune.publish.recheck import PAIRS, Answer, Claim
+from autotune.publish.recheck import PAIRS, Claim, ClaimAnswer
 from autotune.space import Setting
 from autotune.study.budget import Budget
 from autotune.study.confirmation import Blocks, confirm_blocks
-from autotune.study.simulation import SimulatedBench
+from autotune.study.simulation import SimulatedEvaluator
 from benchmarks.common import report
 from benchmarks.study_simulation import NOISES
 
@@ -34,21 +34,21 @@ Row = dict[str, object]
 
 def look_again(
     noise: str, published: float, truth: float, pairs: int, seed: int
-) -> tuple[Answer, int]:
+) -> tuple[ClaimAnswer, int]:
     """One published gain, looked at again while the true one is ``truth``; and the pairs."""
-    bench: SimulatedBench
+    evaluator: SimulatedEvaluator
 
     def model(setting: Setting, rng: np.random.Generator) -> float:
         gain = truth if setting == _PUBLISHED else 0.0
         if noise == QUANTISED:
             # Rounded as it is printed, whatever the gain.
             return round(0.14 * rng.lognormal(0, 0.02) / (1 + gain), 2)
-        return NOISES[noise](rng, len(bench.ledger.entries)) / (1 + gain)
+        return NOISES[noise](rng, len(evaluator.history.entries)) / (1 + gain)
 
-    bench = SimulatedBench(model, np.random.default_rng([seed, 23]))
+    evaluator = SimulatedEvaluator(model, np.random.default_rng([seed, 23]))
     claim = Claim(published)
-    blocks = Blocks(bench, "compare:0", [_PUBLISHED], seed, None)
-    proof = confirm_blocks(blocks, claim.plan(pairs), Budget(bench.ledger))
+    blocks = Blocks(evaluator, "compare:0", [_PUBLISHED], seed, None)
+    proof = confirm_blocks(blocks, claim.plan(pairs), Budget(evaluator.history))
     decision = proof.decisions[_PUBLISHED]
     return claim.answer(decision), decision.comparison.n
 

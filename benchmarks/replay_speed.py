@@ -16,7 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
-from autotune.datasets import Card, Cell, Landscape, Machine, Row, create, load, write_shard
+from autotune.datasets import (
+    Card,
+    Cell,
+    Landscape,
+    RecordedMachine,
+    RunRow,
+    create,
+    load,
+    write_shard,
+)
 from autotune.space import DEFAULT, Parameter, Space
 from benchmarks.common import conclude
 
@@ -30,14 +39,14 @@ def synthetic(folder: Path) -> Landscape:
     settings = [DEFAULT, *(s for s in space.enumerate() if s != DEFAULT)]
     cell = Cell(key="c", app="none", ranks=1, blocks=3)
     card = Card(
-        schema=1, name="speed", kind="grid", machine=Machine(fingerprint="0"), cells=(cell,)
+        schema=1, name="speed", kind="grid", machine=RecordedMachine(fingerprint="0"), cells=(cell,)
     )
     create(folder, card, {"c": space}, {"c": settings})
     rng = np.random.default_rng(0)
     for block in range(3):
         values = rng.lognormal(0, 0.03, len(settings))
         rows = [
-            Row("c", block, i, i, "ok", "", float(v), math.nan, 1.0, 0.0, 0.0, "0", "none", "")
+            RunRow("c", block, i, i, "ok", "", float(v), math.nan, 1.0, 0.0, 0.0, "0", "none", "")
             for i, v in enumerate(values)
         ]
         write_shard(folder, rows)

@@ -18,7 +18,7 @@ import numpy as np
 
 from autotune.stats import (
     Decision,
-    Plan,
+    LookPlan,
     compare,
     design,
     estimate,
@@ -37,7 +37,7 @@ def coverage(studies: int = 1000) -> list[Row]:
     for model in MODELS:
         for method in ("sign", "wilcoxon"):
             rng = np.random.default_rng(11)
-            plan = Plan(method=method)
+            plan = LookPlan(method=method)
             once, late, always, widths = 0, 0, 0, []
             for _ in range(studies):
                 s = simulate(model, rng, plan.looks[-1], gain=0.05)
@@ -88,12 +88,12 @@ def _holds(lo: float, truth: float, hi: float) -> bool:
     return (lo == -1 or math.log1p(lo) <= truth) and truth <= math.log1p(hi)
 
 
-def _holds_at_the_end(plan: Plan, s: Simulated) -> bool:
+def _holds_at_the_end(plan: LookPlan, s: Simulated) -> bool:
     c = compare(s.default, s.candidate, censored_candidate=s.censored, method=plan.method)
     return _holds(c.lo, s.truth, c.hi)
 
 
-def _holds_throughout(plan: Plan, s: Simulated) -> bool:
+def _holds_throughout(plan: LookPlan, s: Simulated) -> bool:
     ratios = log_ratios(s.default, s.candidate, censored_candidate=s.censored)
     for look, rank in zip(plan.looks, plan.ranks, strict=True):
         c = judge(
@@ -119,7 +119,7 @@ def false_winners(studies: int = 1000, candidates: int = 200) -> list[Row]:
     for model in (*NOISES, "drift", "quantised"):
         for chosen in (1, 3):
             rng = np.random.default_rng(12)
-            plan = Plan(finalists=chosen)
+            plan = LookPlan(finalists=chosen)
             wrong, blocks = 0, []
             for _ in range(studies):
                 scale = _scales(model, rng, candidates)
@@ -163,7 +163,7 @@ def _null_blocks(model: str, rng: np.random.Generator, blocks: int, scale: Array
     return np.asarray(STEP_S * np.round(times / STEP_S)) if model == "quantised" else times
 
 
-def _confirm(plan: Plan, times: Array, resolution: float | None = None) -> list[Decision]:
+def _confirm(plan: LookPlan, times: Array, resolution: float | None = None) -> list[Decision]:
     """The confirmation as a study runs it: look by look, finalists leave when decided."""
     decisions: list[Decision] = []
     for look in plan.looks:
@@ -179,11 +179,11 @@ def power(studies: int = 400) -> list[Row]:
     """Outcome and expected blocks for one finalist, by true gain and noise, normal noise."""
     rows = []
     variants = [
-        ("sign", Plan()),
-        ("wilcoxon", Plan(method="wilcoxon")),
-        ("sign, 3 finalists", Plan(finalists=3)),
-        ("sign, fixed 12", Plan.fixed(12)),
-        ("sign, fixed 40", Plan.fixed(40)),
+        ("sign", LookPlan()),
+        ("wilcoxon", LookPlan(method="wilcoxon")),
+        ("sign, 3 finalists", LookPlan(finalists=3)),
+        ("sign, fixed 12", LookPlan.fixed(12)),
+        ("sign, fixed 40", LookPlan.fixed(40)),
     ]
     for name, plan in variants:
         for cv in (0.01, 0.05, 0.15):

@@ -22,8 +22,8 @@ import numpy as np
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import create
 from autotune.study.budget import SearchPlan
-from autotune.study.pipeline import carry_out
-from autotune.study.simulation import MemoryBook, SimulatedBench
+from autotune.study.pipeline import run_procedure
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.common import report
 
 Noise = Callable[[np.random.Generator, int], float]
@@ -76,17 +76,19 @@ def space() -> Space:
 def study(noise: Noise, seed: int, candidates: int, gain: float) -> tuple[Setting | None, int, int]:
     """One study (with ``gain`` > 0, p0=2 has that gain): chosen, search runs, proof runs."""
 
-    bench: SimulatedBench
+    evaluator: SimulatedEvaluator
 
     def model(setting: Setting, rng: np.random.Generator) -> float:
         better = gain if setting.get("p0") == 2 else 0.0
-        return noise(rng, len(bench.ledger.entries)) / (1 + better)
+        return noise(rng, len(evaluator.history.entries)) / (1 + better)
 
-    bench = SimulatedBench(model, np.random.default_rng([seed, 77]))
+    evaluator = SimulatedEvaluator(model, np.random.default_rng([seed, 77]))
     where = space()
     strategy = create("random", where, seed=seed)
-    answer = carry_out(bench, MemoryBook(), strategy, where, SearchPlan(trials=candidates), seed)
-    return answer.chosen, bench.ledger.search_runs, bench.ledger.confirmation_runs
+    answer = run_procedure(
+        evaluator, MemoryTrialStore(), strategy, where, SearchPlan(trials=candidates), seed
+    )
+    return answer.chosen, evaluator.history.search_runs, evaluator.history.confirmation_runs
 
 
 def outcome(noise: str, candidates: int, gain: float, seed: int) -> tuple[str, int, int]:

@@ -26,10 +26,10 @@ from scipy import stats
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import create
 from autotune.study.budget import SearchPlan
-from autotune.study.pipeline import carry_out
-from autotune.study.recommendation import Answer
-from autotune.study.run_history import Entry
-from autotune.study.simulation import MemoryBook, SimulatedBench
+from autotune.study.pipeline import run_procedure
+from autotune.study.recommendation import StudyOutcome
+from autotune.study.run_history import HistoryEntry
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.common import report
 from benchmarks.study_simulation import space
 
@@ -53,12 +53,12 @@ class Killed(Exception):
 
 
 @dataclass
-class MortalBench(SimulatedBench):
+class MortalBench(SimulatedEvaluator):
     """Is killed after so many runs; None: never."""
 
     life: int | None = None
 
-    def run(self, *args: Any, **more: Any) -> Entry:
+    def run(self, *args: Any, **more: Any) -> HistoryEntry:
         if self.life is not None:
             if self.life == 0:
                 raise Killed
@@ -75,15 +75,19 @@ class SimulatedStudy:
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng([self.seed, 77])
-        self.bench = MortalBench(lambda s, r: self.model(s, r, len(self.bench.ledger.entries)), rng)
-        self.book = MemoryBook()
+        self.evaluator = MortalBench(
+            lambda s, r: self.model(s, r, len(self.evaluator.history.entries)), rng
+        )
+        self.trial_store = MemoryTrialStore()
 
-    def go_on(self, plan: SearchPlan, life: int | None = None) -> Answer | None:
+    def go_on(self, plan: SearchPlan, life: int | None = None) -> StudyOutcome | None:
         """Until the end of the plan; None where it was killed after ``life`` runs."""
-        self.bench.life = life
+        self.evaluator.life = life
         strategy = create("random", space(), seed=self.seed)
         try:
-            return carry_out(self.bench, self.book, strategy, space(), plan, self.seed)
+            return run_procedure(
+                self.evaluator, self.trial_store, strategy, space(), plan, self.seed
+            )
         except Killed:
             return None
 
@@ -186,7 +190,7 @@ def named(gain: float, cv: float, seed: int) -> Named:
     answer = study.go_on(SearchPlan(trials=CANDIDATES))
     assert answer is not None
     made = answer.recommendation
-    runs = len(study.bench.ledger.entries)
+    runs = len(study.evaluator.history.entries)
     if made is None:
         return Named(runs=runs)
     right = made.setting.get("p0") == 2

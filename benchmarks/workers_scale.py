@@ -37,10 +37,10 @@ from autotune.store.trials import hash_of
 from autotune.strategies import create
 from autotune.strategies.options import OptionValue
 from autotune.study.budget import SearchPlan
-from autotune.study.evaluator import MachineBench
-from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, SEARCH, Entry
-from autotune.study.search import Search
-from autotune.study.trial_store import OthersFaster, StoreBook, Trial, ledger_of
+from autotune.study.evaluator import MachineEvaluator
+from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, SEARCH, HistoryEntry
+from autotune.study.search import SearchPhase
+from autotune.study.trial_store import OthersFaster, StoredTrials, Trial, history_of
 from benchmarks.common import report
 from benchmarks.store_speed import record_of, setting_of, study_key
 from runner.types import LaunchSpec, RunRecord
@@ -62,7 +62,7 @@ def truth(setting: Setting) -> float:
     return ratio * (0.93 if setting.get("p0") == 2 and setting.get("p4") == 4 else 1.0)
 
 
-class Bench(MachineBench):
+class Bench(MachineEvaluator):
     """Draws instead of launching; each worker's place has a speed of its own."""
 
     speed = 1.0
@@ -78,15 +78,15 @@ class Bench(MachineBench):
         block: int,
         position: int,
         given_up: bool = False,
-    ) -> Entry:
+    ) -> HistoryEntry:
         time.sleep(self.launch_s)
         seconds = self.speed * truth(setting) * float(self.rng.lognormal(0, NOISE))
-        record = RunRecord("ok", wall_s=seconds, place=self.ledger.place or "")
+        record = RunRecord("ok", wall_s=seconds, place=self.history.place or "")
         return self._keep(record, setting, phase, trial, block, position)
 
 
 class _Target:
-    """What a bench asks of a target: nothing is launched."""
+    """What an evaluator asks of a target: nothing is launched."""
 
     def spec(self, space: Space, setting: Setting, timeout_s: float | None = None) -> None:
         return None
@@ -100,7 +100,7 @@ class Counts:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class Book(StoreBook):
+class Book(StoredTrials):
     """Counts the claims for which another worker was faster."""
 
     counts: Counts
@@ -120,23 +120,25 @@ def work(
     """One worker's search phase."""
     with Store.open(url) as store:
         study = store.study(study_key())
-        ledger = ledger_of(store, study.id, f"node{number}")
-        bench = Bench(None, store, study.id, _Target(), SPACE, ledger, shared=shared)  # type: ignore[arg-type]
-        bench.speed = 1.0 + number % 7 / 3
-        bench.launch_s = given.launch
-        bench.rng = np.random.default_rng(number)
+        history = history_of(store, study.id, f"node{number}")
+        evaluator = Bench(None, store, study.id, _Target(), SPACE, history, shared=shared)  # type: ignore[arg-type]
+        evaluator.speed = 1.0 + number % 7 / 3
+        evaluator.launch_s = given.launch
+        evaluator.rng = np.random.default_rng(number)
 
         def pull() -> None:
-            bench.pull()
+            evaluator.pull()
 
-        book = Book(store, study, SPACE, reuse=False, shared=shared, most=trials, on_refresh=pull)
-        book.counts = counts
-        book.refresh()
-        bench.trial_ids = book.ids
+        trial_store = Book(
+            store, study, SPACE, reuse=False, shared=shared, most=trials, on_refresh=pull
+        )
+        trial_store.counts = counts
+        trial_store.refresh()
+        evaluator.trial_ids = trial_store.ids
         plan = SearchPlan(trials=trials)
         options: dict[str, OptionValue] = {"patience": 0} if given.strategy in ENDING else {}
         strategy = create(given.strategy, SPACE, seed=1, options=options)
-        Search(bench, book, strategy, SPACE, plan).run()
+        SearchPhase(evaluator, trial_store, strategy, SPACE, plan).run()
 
 
 def crew(url: str, workers: int, trials: int, given: argparse.Namespace) -> dict[str, Any]:

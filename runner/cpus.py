@@ -116,7 +116,7 @@ def _listed(file: Path) -> frozenset[int]:
         return frozenset()
 
 
-class Confinement:
+class CpuBinding:
     """Context manager: all threads of this process run on ``cpus``; None changes nothing.
 
     The tuner itself is confined too, not only its programs: what it computes between two runs
@@ -135,7 +135,7 @@ class Confinement:
         self._cpus = cpus
         self._before: dict[int, set[int]] = {}
 
-    def __enter__(self) -> Confinement:
+    def __enter__(self) -> CpuBinding:
         if self._cpus is None:
             return self
         self._before = {thread: os.sched_getaffinity(thread) for thread in _threads()}

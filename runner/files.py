@@ -86,7 +86,7 @@ def _too_large(path: Path | str, most: int) -> OSError:
 
 
 @contextlib.contextmanager
-def whole(path: Path, mode: int | None = None) -> Iterator[Path]:
+def atomic_file(path: Path, mode: int | None = None) -> Iterator[Path]:
     """An empty file beside ``path`` to write into; it takes the place of ``path`` at the end.
 
     Where the block raises, nothing has changed and the new file is gone.  ``mode`` are permission
@@ -106,10 +106,11 @@ def whole(path: Path, mode: int | None = None) -> Iterator[Path]:
             part.unlink()
 
 
-def write_whole(path: Path, text: str, mode: int | None = None) -> None:
-    """Replace a file by ``text`` in one step, as :func:`whole`; its folder is made if need be."""
+def write_atomically(path: Path, text: str, mode: int | None = None) -> None:
+    """Replace a file by ``text`` in one step, as :func:`atomic_file`; its folder is made if need
+    be."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole(path, mode) as part:
+    with atomic_file(path, mode) as part:
         part.write_text(text, encoding="utf-8")
 
 

@@ -72,7 +72,7 @@ class Foreign:
 
 
 @dataclass(frozen=True)
-class Wait:
+class QuietWait:
     """Outcome of :func:`wait_quiet`: ``load`` is the last foreign load in CPUs."""
 
     waited_s: float
@@ -235,7 +235,7 @@ def wait_quiet(
     own_pids: Iterable[int] = (),
     cpus: Collection[int] | None = None,
     on_wait: Callable[[float], None] | None = None,
-) -> Wait:
+) -> QuietWait:
     """Return once foreign load stayed below the limit for ``quiet_s`` seconds, or at the timeout.
 
     Load on other CPUs than ``cpus`` (None: all) does not count; the caller is to run there.  The
@@ -260,9 +260,9 @@ def wait_quiet(
                 if on_wait is not None:
                     on_wait(load)
             elif span >= quiet_s:
-                return Wait(now - start, True, load)
+                return QuietWait(now - start, True, load)
         if now - start >= timeout_s:
-            return Wait(now - start, False, load)
+            return QuietWait(now - start, False, load)
         time.sleep(sample_s)
 
 

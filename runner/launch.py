@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from runner.cpus import Confinement, text_of, with_siblings
+from runner.cpus import CpuBinding, text_of, with_siblings
 from runner.guard import ran_outside
 from runner.mpi.base import Adapter, Probe
 from runner.outcome import (
@@ -62,7 +62,7 @@ class Runner:
         self._cpus = cpus
         self.judged_cpus = None if cpus is None else with_siblings(cpus)
         """Where load is foreign: a core's other hardware threads too, since work there disturbs."""
-        self._confinement = Confinement(cpus)
+        self._confinement = CpuBinding(cpus)
         self._supervisor = Supervisor()
         self._scratch: Path | None = None
         self._worked = False

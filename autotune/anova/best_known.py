@@ -20,7 +20,7 @@ SIGMAS = 2.33
 
 
 @dataclass(frozen=True)
-class Opub:
+class BestKnown:
     """``gain`` = T_default / T - 1 of the setting ``key``; ``noise``: standard deviation of the log
     of one run.  ``null``: nothing beats the default beyond noise; ``gain`` is then 0."""
 
@@ -30,7 +30,7 @@ class Opub:
     null: bool
 
 
-def opub(runs: pd.DataFrame) -> Opub:
+def best_known(runs: pd.DataFrame) -> BestKnown:
     """``runs``: columns key, ratio, ok, in the order they were made; the default is among them."""
     noise = run_noise(runs)
     whole = runs[runs["ok"] & np.isfinite(runs["ratio"]) & (runs["key"] != DEFAULT.key)]
@@ -43,10 +43,10 @@ def opub(runs: pd.DataFrame) -> Opub:
     elif len(whole):
         key, logs, error = _single(whole, noise, defaults)
     else:
-        return Opub(DEFAULT.key, 0.0, noise, True)
+        return BestKnown(DEFAULT.key, 0.0, noise, True)
     if logs <= 0 or logs < SIGMAS * error:
-        return Opub(key, 0.0, noise, True)
-    return Opub(key, math.expm1(logs), noise, False)
+        return BestKnown(key, 0.0, noise, True)
+    return BestKnown(key, math.expm1(logs), noise, False)
 
 
 def run_noise(runs: pd.DataFrame) -> float:

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from autotune.anova.factors import Options, judge, recommended
+from autotune.anova.factors import FactorOptions, judge, recommended
 from autotune.anova.oneway import respond
 from autotune.anova.result import ProgramEvidence
-from autotune.anova.shrinkage import Worth
-from autotune.anova.table import Table
+from autotune.anova.shrinkage import SettingEffects
+from autotune.anova.table import RunTable
 from autotune.errors import UsageError, WorkError
 from autotune.space import DEFAULT, Setting
 
@@ -37,11 +37,11 @@ CAUTION = 1.645
 """A setting this many standard errors slower on a cell is not chosen: harm is avoided on suspicion,
 and counted as harm only when it is certain."""
 
-Method = Callable[[Table, Worth, np.random.Generator], Setting]
+Method = Callable[[RunTable, SettingEffects, np.random.Generator], Setting]
 
 
 @dataclass(frozen=True)
-class Row:
+class ClassRow:
     """One way of choosing.  ``share``: mean share on the cells it was chosen on; ``held_out``: on
     programs left out while choosing, None without a second program.  ``slower``: cells on which
     ``setting`` is slower than the default beyond noise; ``held_out_slower``: cells of the programs
@@ -78,13 +78,13 @@ class Choice:
     method: str
     setting: Setting
     why: str
-    rows: tuple[Row, ...]
+    rows: tuple[ClassRow, ...]
     warnings: tuple[str, ...]
 
 
-def choose(table: Table, options: Options, seed: int = 0) -> Choice:
+def choose(table: RunTable, options: FactorOptions, seed: int = 0) -> Choice:
     """The setting for all cells of ``table``.  Raises UsageError without common settings."""
-    worth = Worth(table)
+    worth = SettingEffects(table)
     if not worth.everywhere:
         raise UsageError(
             f"{table.origin}: no setting was run on every one of its {len(table.cells)} "
@@ -98,7 +98,7 @@ def choose(table: Table, options: Options, seed: int = 0) -> Choice:
     }
     rows = [_row(name, way, table, worth, apps, seed) for name, way in ways.items()]
     none = None if len(apps) < 2 else 0.0
-    default = Row("default", DEFAULT, 0.0, none, 0.0, none, 1.0)
+    default = ClassRow("default", DEFAULT, 0.0, none, 0.0, none, 1.0)
     every = [
         default,
         *rows,
@@ -111,7 +111,7 @@ def choose(table: Table, options: Options, seed: int = 0) -> Choice:
     return Choice(method, setting, why, tuple(every), tuple(warnings))
 
 
-def anova_setting(table: Table, options: Options) -> Setting:
+def anova_setting(table: RunTable, options: FactorOptions) -> Setting:
     """What the analysis of variance recommends; the default where there is nothing to gain."""
     try:
         return recommended(judge(respond(table, "gain"), options))
@@ -119,7 +119,7 @@ def anova_setting(table: Table, options: Options) -> Setting:
         return DEFAULT
 
 
-def direct_setting(table: Table, worth: Worth) -> Setting:
+def direct_setting(table: RunTable, worth: SettingEffects) -> Setting:
     """The measured setting with the best mean share among those that slow no cell."""
     cells = list(table.cells)
     allowed = [s for s in worth.everywhere if not worth.slower(s, cells, CAUTION)]
@@ -127,7 +127,9 @@ def direct_setting(table: Table, worth: Worth) -> Setting:
     return best if worth.mean_share(best, cells) > 0 else DEFAULT
 
 
-def _row(name: str, way: Method, table: Table, worth: Worth, apps: Sequence[str], seed: int) -> Row:
+def _row(
+    name: str, way: Method, table: RunTable, worth: SettingEffects, apps: Sequence[str], seed: int
+) -> ClassRow:
     cells = list(table.cells)
     setting = way(table, worth, np.random.default_rng(seed))
     held, held_slower, z = _held_out(way, table, worth, apps, seed)
@@ -136,11 +138,11 @@ def _row(name: str, way: Method, table: Table, worth: Worth, apps: Sequence[str]
     slower = float(len(worth.slower(setting, cells)))
     measured = statistics.fmean(worth.value(cell, setting).measured for cell in cells)
     share = worth.mean_share(setting, cells)
-    return Row(name, setting, share, held, slower, held_slower, measured, z)
+    return ClassRow(name, setting, share, held, slower, held_slower, measured, z)
 
 
 def _held_out(
-    way: Method, table: Table, worth: Worth, apps: Sequence[str], seed: int
+    way: Method, table: RunTable, worth: SettingEffects, apps: Sequence[str], seed: int
 ) -> tuple[float | None, float | None, float]:
     """Mean share on each program when chosen on the others, cells slower than the default there,
     and the mean log gain in standard errors.
@@ -162,17 +164,17 @@ def _held_out(
     return share, float(slower), worth.certainty(pairs)
 
 
-def _random_row(table: Table, worth: Worth, apps: Sequence[str], seed: int) -> Row:
+def _random_row(table: RunTable, worth: SettingEffects, apps: Sequence[str], seed: int) -> ClassRow:
     """RAND: what a random setting is worth, the mean over all that were measured."""
     cells, settings = list(table.cells), worth.everywhere
     share = statistics.fmean(worth.mean_share(s, cells) for s in settings)
     slower = statistics.fmean(len(worth.slower(s, cells)) for s in settings)
     # A random setting is chosen on nothing, so every program is a held-out one.
     held = (share, slower) if len(apps) > 1 else (None, None)
-    return Row("rand", None, share, held[0], slower, held[1], 1.0)
+    return ClassRow("rand", None, share, held[0], slower, held[1], 1.0)
 
 
-def _best_row(table: Table, worth: Worth, apps: Sequence[str], seed: int) -> Row:
+def _best_row(table: RunTable, worth: SettingEffects, apps: Sequence[str], seed: int) -> ClassRow:
     """BEST: of 80 random settings the one with the largest mean gain as it was measured."""
     rows = []
     for draw in range(DRAWS):
@@ -181,7 +183,7 @@ def _best_row(table: Table, worth: Worth, apps: Sequence[str], seed: int) -> Row
             break
     held = [row.held_out for row in rows if row.held_out is not None]
     hurt = [row.held_out_slower for row in rows if row.held_out_slower is not None]
-    return Row(
+    return ClassRow(
         "best",
         rows[0].setting if len(rows) == 1 else None,
         statistics.fmean(row.share for row in rows),
@@ -192,7 +194,7 @@ def _best_row(table: Table, worth: Worth, apps: Sequence[str], seed: int) -> Row
     )
 
 
-def _best_of(table: Table, worth: Worth, rng: np.random.Generator) -> Setting:
+def _best_of(table: RunTable, worth: SettingEffects, rng: np.random.Generator) -> Setting:
     settings = worth.everywhere
     count = min(BEST_OF, len(settings))
     drawn = [settings[int(i)] for i in rng.choice(len(settings), count, replace=False)]
@@ -203,18 +205,20 @@ def _best_of(table: Table, worth: Worth, rng: np.random.Generator) -> Setting:
     return max(drawn, key=mean)
 
 
-def _hindsight(table: Table, worth: Worth) -> Row:
+def _hindsight(table: RunTable, worth: SettingEffects) -> ClassRow:
     """The best single setting of all, whatever it slows: the yardstick of the others."""
     cells = list(table.cells)
     best = max(worth.everywhere, key=lambda s: worth.merit(s, cells))
     slower = float(len(worth.slower(best, cells)))
-    return Row("best single", best, worth.mean_share(best, cells), None, slower, None, 1.0)
+    return ClassRow("best single", best, worth.mean_share(best, cells), None, slower, None, 1.0)
 
 
-def _decide(rows: Sequence[Row], apps: Sequence[str], worth: Worth) -> tuple[str, Setting, str]:
+def _decide(
+    rows: Sequence[ClassRow], apps: Sequence[str], worth: SettingEffects
+) -> tuple[str, Setting, str]:
     cells = list(worth.table.cells)
 
-    def score(row: Row) -> float:
+    def score(row: ClassRow) -> float:
         return row.share if row.held_out is None else row.held_out
 
     usable = [row for row in rows if row.setting is not None and row.setting != DEFAULT]
@@ -233,7 +237,7 @@ def _decide(rows: Sequence[Row], apps: Sequence[str], worth: Worth) -> tuple[str
     return best.name, best.setting, f"best {where}: {score(best):.0%} of the best known gain"
 
 
-def _why_none(usable: Sequence[Row]) -> str:
+def _why_none(usable: Sequence[ClassRow]) -> str:
     why = "no setting is certainly better than the default over the class without slowing a program"
     hurt = [f"{row.name}: {row.held_out_slower:.0f}" for row in usable if row.held_out_slower]
     if hurt:
@@ -241,7 +245,9 @@ def _why_none(usable: Sequence[Row]) -> str:
     return why
 
 
-def _warnings(table: Table, rows: Sequence[Row], apps: Sequence[str], method: str) -> list[str]:
+def _warnings(
+    table: RunTable, rows: Sequence[ClassRow], apps: Sequence[str], method: str
+) -> list[str]:
     words = []
     if len(apps) < 2:
         words.append("the class has only one program, so the gain on other programs is unknown")

@@ -23,7 +23,7 @@ CORRECTIONS: tuple[Correction, ...] = ("none", "holm", "fdr_bh", "bonferroni")
 
 
 @dataclass(frozen=True)
-class Options:
+class FactorOptions:
     """How factors are judged.
 
     ``model``: "oneway" as the thesis; "blocks" with the cell (program, size, ranks) as a block;
@@ -43,7 +43,7 @@ class Options:
         return 1.0 - self.level
 
 
-THESIS = Options(model="oneway", correction="none", against_default=False)
+THESIS = FactorOptions(model="oneway", correction="none", against_default=False)
 """One-way, 99.9 %, the level with the highest mean (Pellegrini 1.10.2)."""
 
 
@@ -105,7 +105,7 @@ class Factor:
         }
 
 
-def judge(values: Values, options: Options = THESIS) -> list[Factor]:
+def judge(values: Values, options: FactorOptions = THESIS) -> list[Factor]:
     """Every parameter of the table, in the order of its columns."""
     names = values.table.names
     tests: dict[str, MixedTest] = {}
@@ -133,7 +133,9 @@ class _Judged:
     df_error: int
 
 
-def _judge_one(values: Values, name: str, options: Options, test: MixedTest | None) -> _Judged:
+def _judge_one(
+    values: Values, name: str, options: FactorOptions, test: MixedTest | None
+) -> _Judged:
     table = values.table
     blocks = None if options.model == "oneway" else table.blocks
     found = one_way(
@@ -146,7 +148,7 @@ def _judge_one(values: Values, name: str, options: Options, test: MixedTest | No
     return _Judged(name, adjusted, test.p, test.f, test.df_error)
 
 
-def _decide(values: Values, judged: Sequence[_Judged], options: Options) -> list[Factor]:
+def _decide(values: Values, judged: Sequence[_Judged], options: FactorOptions) -> list[Factor]:
     ps = [item.p if item.result.testable else math.nan for item in judged]
     corrected = corrected_ps(ps, options.correction)
     return [_factor(values, item, p, options) for item, p in zip(judged, corrected, strict=True)]
@@ -167,7 +169,7 @@ def corrected_ps(ps: Sequence[float], method: Correction) -> list[float]:
     return found
 
 
-def _factor(values: Values, item: _Judged, p: float, options: Options) -> Factor:
+def _factor(values: Values, item: _Judged, p: float, options: FactorOptions) -> Factor:
     result, texts = item.result, list(values.table.levels[item.name])
     means = _level_means(item, texts)
     blank = Factor(
@@ -200,7 +202,7 @@ def _factor(values: Values, item: _Judged, p: float, options: Options) -> Factor
     return replace(blank, chosen=values.table.levels[item.name][texts[best]])
 
 
-def _doubt(item: _Judged, best: int, texts: Sequence[str], options: Options) -> str:
+def _doubt(item: _Judged, best: int, texts: Sequence[str], options: FactorOptions) -> str:
     """Why the best level is not certainly better than leaving the parameter alone; "" if it is.
 
     The best of several levels is compared as one of that many (Bonferroni).

@@ -31,10 +31,10 @@ from scipy import stats
 
 from autotune.anova.mixed import centred
 from autotune.anova.oneway import Values, respond
-from autotune.anova.table import Table, numeric
+from autotune.anova.table import RunTable, numeric
 from autotune.errors import WorkError
 from autotune.space import Setting
-from autotune.store import Store, Study
+from autotune.store import Store, StudyRecord
 from autotune.study.result import Result
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Matter:
+class ParameterImportance:
     """One parameter.  Shares are of the variance; ``lo``/``hi`` are 95 % intervals.
 
     ``alone``: over the trees.  ``shuffled``: half the loss of R2 on unseen settings, which is the
@@ -88,7 +88,7 @@ class Matter:
 
 
 @dataclass(frozen=True)
-class Together:
+class PairImportance:
     """A pair beyond what its members explain alone: share of the variance, 95 % interval."""
 
     first: str
@@ -103,14 +103,14 @@ class Importance:
     """``r2``: of the forest on settings it has not seen; ``parameters`` the proven first, then the
     weightiest."""
 
-    parameters: tuple[Matter, ...]
-    pairs: tuple[Together, ...]
+    parameters: tuple[ParameterImportance, ...]
+    pairs: tuple[PairImportance, ...]
     r2: float
     rows: int
     notes: tuple[str, ...]
 
 
-def importance(table: Table, seed: int = 0, proven: Collection[str] = ()) -> Importance:
+def importance(table: RunTable, seed: int = 0, proven: Collection[str] = ()) -> Importance:
     """Judge every parameter on log(T_default / T).  Raises WorkError with too few settings.
 
     ``proven`` are parameters that a proof showed to matter, whatever the forest makes of them.
@@ -156,7 +156,7 @@ def _some(values: Values, seed: int) -> Values:
     return replace(values, table=part, y=values.y[picked])
 
 
-def _shuffled(table: Table, y: Floats, seed: int) -> tuple[Floats, float]:
+def _shuffled(table: RunTable, y: Floats, seed: int) -> tuple[Floats, float]:
     """Losses of R2, shape (folds, parameters), and R2 itself; folds share no setting."""
     from sklearn.model_selection import GroupKFold
 
@@ -179,7 +179,9 @@ def _shuffled(table: Table, y: Floats, seed: int) -> tuple[Floats, float]:
     return losses, 1 - float(np.mean(errors)) / total
 
 
-def _matter(table: Table, y: Floats, parts: Sequence[Parts], losses: Floats, i: int) -> Matter:
+def _matter(
+    table: RunTable, y: Floats, parts: Sequence[Parts], losses: Floats, i: int
+) -> ParameterImportance:
     name = table.names[i]
     alone = np.array([part.alone[i] for part in parts])
     loss = losses[:, i]
@@ -189,7 +191,7 @@ def _matter(table: Table, y: Floats, parts: Sequence[Parts], losses: Floats, i: 
     low, high = np.quantile(alone, [0.025, 0.975])
     pearson, spearman = _correlations(numeric(table, name), y)
     middle = float(loss.mean())
-    return Matter(
+    return ParameterImportance(
         name,
         float(alone.mean()),
         float(low),
@@ -211,13 +213,13 @@ def _correlations(x: Floats, y: Floats) -> tuple[float | None, float | None]:
     return pearson, float(stats.spearmanr(x[known], y[known]).statistic)
 
 
-def _pairs(table: Table, parts: Sequence[Parts]) -> tuple[Together, ...]:
+def _pairs(table: RunTable, parts: Sequence[Parts]) -> tuple[PairImportance, ...]:
     found = []
     for (a, b), _ in sorted(parts[0].pairs.items()):
         shares = np.array([part.pairs[a, b] for part in parts])
         low, high = np.quantile(shares, [0.025, 0.975])
         names = table.names[a], table.names[b]
-        found.append(Together(*names, float(shares.mean()), float(low), float(high)))
+        found.append(PairImportance(*names, float(shares.mean()), float(low), float(high)))
     return tuple(sorted(found, key=lambda pair: -pair.share))
 
 
@@ -234,7 +236,7 @@ def _notes(r2: float) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Near:
+class NeighbourSetting:
     """A setting one step from the best one: ``level`` of one parameter instead of the best's.
 
     ``ratio`` T / T_default, ``measured`` where it was run (else the forest's figure).
@@ -247,7 +249,9 @@ class Near:
     here: bool
 
 
-def around_best(table: Table, cell: str, names: Sequence[str], seed: int = 0) -> list[Near]:
+def around_best(
+    table: RunTable, cell: str, names: Sequence[str], seed: int = 0
+) -> list[NeighbourSetting]:
     """What happens when one parameter of the best setting of a cell is changed."""
     part = table.where(lambda place: place.key == cell)
     values = respond(part, "log")
@@ -266,11 +270,11 @@ def around_best(table: Table, cell: str, names: Sequence[str], seed: int = 0) ->
                 math.exp(-float(forest.predict(codes[None])[0])) if ratio is None else float(ratio)
             )
             here = number == int(part.factors[best][at])
-            found.append(Near(name, text, guess, ratio is not None, here))
+            found.append(NeighbourSetting(name, text, guess, ratio is not None, here))
     return found
 
 
-def best_cells(table: Table, limit: int) -> list[str]:
+def best_cells(table: RunTable, limit: int) -> list[str]:
     """The cells with most to gain, the greatest first; all of them null: the first one."""
     order = sorted(table.cells, key=lambda key: -table.best[key].gain)
     return list(itertools.islice(order, limit))
@@ -281,7 +285,7 @@ _SHOWN = ("slim", "pruned")
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ParameterEvidence:
     """``proven``: parameters that the proof showed to matter.  ``taken_out`` of the proven setting,
     which is no slower without.  ``unused``: read back as inactive in every run that named them, so
     no run used them.  ``gain`` of the proven setting, as a fraction."""
@@ -292,19 +296,19 @@ class Evidence:
     gain: float | None = None
 
 
-def study_evidence(store: Store, study: Study) -> Evidence:
+def study_evidence(store: Store, study: StudyRecord) -> ParameterEvidence:
     """The evidence of a search; empty for a study without a proof.  WorkError for damage."""
     unused = _unused(store, study)
     if study.result is None or "recommended" not in study.result:
-        return Evidence(unused=unused)
+        return ParameterEvidence(unused=unused)
     result = Result.from_json(study.result)
     if result.status != "recommended" or not study.key.guarded:
-        return Evidence(unused=unused)
+        return ParameterEvidence(unused=unused)
     named, pruning = tuple(result.recommended), result.pruning or {}
     whole = tuple(Setting(pruning["whole"])) if pruning.get("whole") else ()
     without = () if pruning.get("non_inferior") is False else whole
     shown = len(named) == 1 or pruning.get("state") in _SHOWN
-    return Evidence(
+    return ParameterEvidence(
         proven=named if shown else (),
         taken_out=tuple(name for name in without if name not in named),
         unused=tuple(name for name in unused if name not in named),
@@ -312,7 +316,7 @@ def study_evidence(store: Store, study: Study) -> Evidence:
     )
 
 
-def _unused(store: Store, study: Study) -> tuple[str, ...]:
+def _unused(store: Store, study: StudyRecord) -> tuple[str, ...]:
     states: dict[str, set[str]] = defaultdict(set)
     for run in store.runs(study.id):
         for name, seen in run.record.read_back.items() if run.record.valid else ():

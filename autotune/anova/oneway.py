@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from autotune.anova.table import Table
+from autotune.anova.table import RunTable
 from autotune.errors import WorkError
 
 Floats = NDArray[np.float64]
@@ -147,13 +147,13 @@ WINSOR = 0.025
 class Values:
     """``y`` per row of ``table``, larger is faster; ``left_out``: null cells without a response."""
 
-    table: Table
+    table: RunTable
     y: NDArray[np.float64]
     kind: Response
     left_out: tuple[str, ...] = ()
 
 
-def respond(table: Table, kind: Response) -> Values:
+def respond(table: RunTable, kind: Response) -> Values:
     """The response of every row.
 
     ``gain``: (T_default / T - 1) / gain of the cell's OPUB, so that every program weighs equally
@@ -164,7 +164,7 @@ def respond(table: Table, kind: Response) -> Values:
     return _gain(table) if kind == "gain" else _log(table)
 
 
-def _gain(table: Table) -> Values:
+def _gain(table: RunTable) -> Values:
     null = tuple(key for key in table.cells if table.best[key].null)
     kept = table.where(lambda place: place.key not in null)
     if not kept.cells:
@@ -179,7 +179,7 @@ def _gain(table: Table) -> Values:
     return Values(kept, gain / scale, "gain", null)
 
 
-def _log(table: Table) -> Values:
+def _log(table: RunTable) -> Values:
     ratio = table.rows["ratio"].to_numpy(dtype=float)
     y = np.empty(len(ratio))
     for number in range(len(table.cells)):

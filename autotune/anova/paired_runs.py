@@ -14,7 +14,7 @@ from functools import partial
 from autotune.anova.result import ProgramEvidence
 from autotune.errors import UsageError, WorkError
 from autotune.space import Setting, Space
-from autotune.stats import MIN_GAIN, Plan
+from autotune.stats import MIN_GAIN, LookPlan
 from autotune.store import Store
 from autotune.study.budget import BudgetTooSmall
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
@@ -50,7 +50,7 @@ class Program:
 
 
 @dataclass
-class Terms:
+class PairTerms:
     """How to measure.  ``compare`` runs the pairs of one comparison; ``budget_s`` is for everything
     together; ``looks`` and ``prune_looks`` are numbers of pairs a program; ``margin`` and
     ``min_gain`` are shares (0.02: 2 %); ``say`` hears one line a step."""
@@ -67,9 +67,9 @@ class Terms:
     watch: Watcher = silent
     say: Callable[[str], None] = lambda words: None
 
-    def plan(self, decide_at: int | None = None) -> Plan:
+    def plan(self, decide_at: int | None = None) -> LookPlan:
         """The looks at one program, each side of its interval at 2.5 %; raises UsageError."""
-        return Plan(
+        return LookPlan(
             looks=self.looks, min_gain=self.min_gain, margin=self.margin, decide_at=decide_at
         )
 
@@ -79,7 +79,7 @@ def on_machine(store: Store) -> Compare:
     return partial(compare_settings, store=store)
 
 
-class Clock:
+class SharedBudget:
     """Seconds of a budget, shared out over what is still to be done."""
 
     def __init__(self, budget_s: float | None = None) -> None:
@@ -93,7 +93,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Shown:
+class PairsOutcome:
     """What the pairs on one program show; ``cut_short`` where the budget ended them."""
 
     row: ProgramEvidence
@@ -116,11 +116,11 @@ def measure(
     first: Setting,
     second: Setting,
     program: Program,
-    plan: Plan,
-    terms: Terms,
+    plan: LookPlan,
+    terms: PairTerms,
     budget_s: float | None,
     purpose: str = PROOF,
-) -> Shown:
+) -> PairsOutcome:
     """``second`` against ``first`` as ``plan`` says; gains are T_first / T_second - 1.
 
     Runs are shared with nothing that has another ``purpose``: the proof rests on none that chose.
@@ -147,7 +147,7 @@ def measure(
         return _unmeasured(program)
     if not outcome.first_s and not outcome.failed and not outcome.cut_short:
         raise WorkError(f"{program.name}: no pair was measured")
-    return Shown(_row(program, outcome, terms.margin), outcome.cut_short)
+    return PairsOutcome(_row(program, outcome, terms.margin), outcome.cut_short)
 
 
 def _row(program: Program, outcome: ComparisonOutcome, margin: float) -> ProgramEvidence:
@@ -173,9 +173,9 @@ def _row(program: Program, outcome: ComparisonOutcome, margin: float) -> Program
     return row
 
 
-def _unmeasured(program: Program) -> Shown:
+def _unmeasured(program: Program) -> PairsOutcome:
     words = "not measured: the budget was spent"
-    return Shown(replace(_empty(program), words=words), True)
+    return PairsOutcome(replace(_empty(program), words=words), True)
 
 
 def _empty(program: Program) -> ProgramEvidence:

@@ -13,7 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from autotune.anova.classwide import MeanGain, mean_gain
-from autotune.anova.paired_runs import Clock, Program, Shown, Terms, check_programs, measure
+from autotune.anova.paired_runs import (
+    PairsOutcome,
+    PairTerms,
+    Program,
+    SharedBudget,
+    check_programs,
+    measure,
+)
 from autotune.anova.pruning import Pruned, prune
 from autotune.anova.result import HeldOut, ProgramEvidence
 from autotune.space import DEFAULT, Setting
@@ -21,7 +28,7 @@ from autotune.wording import UNGUARDED, percent
 
 
 @dataclass(frozen=True)
-class Proof:
+class ClasswideProof:
     """What came of it; ``gain`` is the mean over the programs of the class with a 95 % interval,
     ``held_out`` that over the others.
 
@@ -42,20 +49,20 @@ class Proof:
     cut_short: bool
 
 
-def prove(setting: Setting, programs: Sequence[Program], terms: Terms) -> Proof:
+def prove(setting: Setting, programs: Sequence[Program], terms: PairTerms) -> ClasswideProof:
     """Prune on the programs of the class, then compare with the default on all of them.
 
     Raises UsageError where the setting does not fit a program, WorkError where the default does
     not run.
     """
     check_programs(setting, programs)
-    clock = Clock(terms.budget_s)
+    clock = SharedBudget(terms.budget_s)
     members = [program for program in programs if not program.held_out]
     if terms.prune:
         pruned = prune(setting, members, terms, clock)
     else:
         pruned = Pruned(setting, unproven=tuple(setting) if len(setting) > 1 else ())
-    shown: list[Shown] = []
+    shown: list[PairsOutcome] = []
     for number, program in enumerate(programs):
         terms.say(f"{number + 1}/{len(programs)}  proving on {program.name}")
         left = clock.share(len(programs) - number)
@@ -67,9 +74,9 @@ def prove(setting: Setting, programs: Sequence[Program], terms: Terms) -> Proof:
 def _go_on(
     setting: Setting,
     programs: Sequence[Program],
-    shown: list[Shown],
-    terms: Terms,
-    clock: Clock,
+    shown: list[PairsOutcome],
+    terms: PairTerms,
+    clock: SharedBudget,
 ) -> None:
     """Further looks, while there is budget: at programs that their share of it left open, and, as
     soon as all passed, at those that leave the mean gain open."""
@@ -89,7 +96,7 @@ def _go_on(
             ended.add(number)
 
 
-def _next(shown: Sequence[Shown], terms: Terms, ended: set[int]) -> int | None:
+def _next(shown: Sequence[PairsOutcome], terms: PairTerms, ended: set[int]) -> int | None:
     """Whose next look decides most; None where none would change the answer."""
     rows = [one.row for one in shown]
     last = terms.looks[-1]
@@ -114,7 +121,7 @@ def _gains(mean: MeanGain, min_gain: float) -> bool:
     return mean.lo > 0 and mean.gain >= min_gain
 
 
-def _conclude(pruned: Pruned, shown: Sequence[Shown], terms: Terms) -> Proof:
+def _conclude(pruned: Pruned, shown: Sequence[PairsOutcome], terms: PairTerms) -> ClasswideProof:
     rows = [one.row for one in shown]
     gain = mean_gain(_members(rows))
     held = mean_gain([row for row in rows if row.held_out])
@@ -128,7 +135,7 @@ def _conclude(pruned: Pruned, shown: Sequence[Shown], terms: Terms) -> Proof:
         f"faster over the class, and shown not to be more than {percent_of(terms.margin)} slower "
         "on any program"
     )
-    return Proof(
+    return ClasswideProof(
         proven=not why,
         setting=pruned.setting,
         why=why or said,
@@ -159,7 +166,7 @@ def _held_out(mean: MeanGain | None, margin: float) -> HeldOut:
 
 
 def _objection(
-    rows: Sequence[ProgramEvidence], gain: MeanGain | None, terms: Terms
+    rows: Sequence[ProgramEvidence], gain: MeanGain | None, terms: PairTerms
 ) -> tuple[str, str]:
     """Why it is not proven, and what would decide it; "" for either where there is nothing."""
     bad = [row for row in rows if row.verdict in ("failed", "slower")]
@@ -184,7 +191,7 @@ def _objection(
     return words, step or f"all {terms.looks[-1]} pairs of every program have been measured"
 
 
-def _more(row: ProgramEvidence, terms: Terms) -> str:
+def _more(row: ProgramEvidence, terms: PairTerms) -> str:
     """How many more pairs would show that a program is not slower, were it as it looks now."""
     last = terms.looks[-1]
     if row.gain is None or row.lo is None:

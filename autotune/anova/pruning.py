@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from autotune.anova.classwide import mean_gain
-from autotune.anova.paired_runs import Clock, Program, Shown, Terms, measure
+from autotune.anova.paired_runs import PairsOutcome, PairTerms, Program, SharedBudget, measure
 from autotune.space import Setting
-from autotune.stats import Plan
+from autotune.stats import LookPlan
 from autotune.study.ablation import Elimination
 
 ALPHA = 0.05
@@ -43,13 +43,16 @@ class Pruned:
 
 
 def prune(
-    setting: Setting, programs: Sequence[Program], terms: Terms, clock: Clock | None = None
+    setting: Setting,
+    programs: Sequence[Program],
+    terms: PairTerms,
+    clock: SharedBudget | None = None,
 ) -> Pruned:
     """Take one parameter after the other out of what is left and compare on every program.
 
     A setting of one parameter is left as it is: the comparison with the default says the same.
     """
-    clock = clock or Clock()
+    clock = clock or SharedBudget()
     answers: dict[str, Answer] = {}
     names = list(setting)
     left = Elimination(setting, [program.space for program in programs])
@@ -77,7 +80,7 @@ def prune(
     )
 
 
-def prune_plan(terms: Terms, programs: int) -> Plan:
+def prune_plan(terms: PairTerms, programs: int) -> LookPlan:
     """The looks at one program when a parameter is taken out.
 
     Alpha is split over the programs and their mean, for each of them may keep a parameter; the last
@@ -86,11 +89,15 @@ def prune_plan(terms: Terms, programs: int) -> Plan:
     judged = programs + 1
     least = math.ceil(math.log2(2 * judged / ALPHA))
     looks = terms.prune_looks if terms.prune_looks[-1] >= least else (least,)
-    return Plan(looks=looks, finalists=judged, min_gain=terms.min_gain, margin=terms.margin)
+    return LookPlan(looks=looks, finalists=judged, min_gain=terms.min_gain, margin=terms.margin)
 
 
 def _try(
-    setting: Setting, smaller: Setting, programs: Sequence[Program], terms: Terms, clock: Clock
+    setting: Setting,
+    smaller: Setting,
+    programs: Sequence[Program],
+    terms: PairTerms,
+    clock: SharedBudget,
 ) -> Answer:
     """Look until one of the answers about ``smaller`` beside ``setting`` is shown.
 
@@ -117,7 +124,7 @@ def _try(
     return answer
 
 
-def _answer(shown: Sequence[Shown], margin: float) -> Answer:
+def _answer(shown: Sequence[PairsOutcome], margin: float) -> Answer:
     rows = [one.row for one in shown]
     if any(r.verdict == "failed" or (r.hi is not None and r.hi < 0) for r in rows):
         return "needed"

@@ -7,7 +7,7 @@ import typing
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from autotune.artifacts import Kept, content_id
+from autotune.artifacts import ArtifactStore, content_id
 from autotune.names import names_path
 from autotune.space import Setting
 from autotune.space.trust import check_name
@@ -144,5 +144,5 @@ def _parse(data: dict[str, Any]) -> ClasswideResult:
     )
 
 
-RESULTS = Kept("classwide", "class-wide result", SCHEMA, _parse)
+RESULTS = ArtifactStore("classwide", "class-wide result", SCHEMA, _parse)
 """All that were found."""

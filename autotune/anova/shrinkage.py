@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from autotune.anova.oneway import winsorised
-from autotune.anova.table import Table
+from autotune.anova.table import RunTable
 from autotune.space import DEFAULT, Setting
 
 Floats = NDArray[np.float64]
@@ -26,7 +26,7 @@ _LEAST_NOISE = 1e-3
 
 
 @dataclass(frozen=True)
-class Guess:
+class ShrunkEffect:
     """log(T / T_default) of one setting on one cell, its standard error, and whether it was run."""
 
     log: float
@@ -38,11 +38,11 @@ class Guess:
         return math.expm1(-self.log)
 
 
-class Worth:
+class SettingEffects:
     """``value(cell, setting)`` for the cells of a table."""
 
     def __init__(
-        self, table: Table, cells: Mapping[str, _Cell] | None = None, total: int = 0
+        self, table: RunTable, cells: Mapping[str, _Cell] | None = None, total: int = 0
     ) -> None:
         self.table = table
         self._cells = cells or {
@@ -50,9 +50,9 @@ class Worth:
         }
         self.total = total or max(len(table.cells), 1)
 
-    def on(self, table: Table) -> Worth:
+    def on(self, table: RunTable) -> SettingEffects:
         """The same figures for a part of the table: a cell's do not depend on other cells."""
-        return Worth(table, {key: self._cells[key] for key in table.cells}, self.total)
+        return SettingEffects(table, {key: self._cells[key] for key in table.cells}, self.total)
 
     @cached_property
     def everywhere(self) -> list[Setting]:
@@ -61,10 +61,10 @@ class Worth:
         common = set.intersection(*known) - {DEFAULT.key} if known else set()
         return [self.table.settings[key] for key in sorted(common)]
 
-    def value(self, cell: str, setting: Setting) -> Guess:
+    def value(self, cell: str, setting: Setting) -> ShrunkEffect:
         """The default is 0 by definition."""
         if setting == DEFAULT:
-            return Guess(0.0, 0.0, True)
+            return ShrunkEffect(0.0, 0.0, True)
         return self._cells[cell].value(setting)
 
     def raw_gain(self, cell: str, setting: Setting) -> float:
@@ -120,7 +120,7 @@ class Worth:
 
 
 class _Cell:
-    def __init__(self, table: Table, key: str, number: int) -> None:
+    def __init__(self, table: RunTable, key: str, number: int) -> None:
         from sklearn.linear_model import RidgeCV  # a second to import, and rarely needed
 
         here = np.flatnonzero(table.blocks == number)
@@ -135,7 +135,7 @@ class _Cell:
         self._runs = rows["n"].to_numpy(dtype=float)
         self._noise = max(table.best[key].noise, _LEAST_NOISE)
         design = _dummies(table, table.factors[here])
-        self._guesses: dict[str, Guess] = {}
+        self._guesses: dict[str, ShrunkEffect] = {}
         self._model = RidgeCV(alphas=_ALPHAS).fit(design, capped)
         # The model's error on settings it did not see (leave one out), less the runs' own noise.
         missed = -float(np.nan_to_num(self._model.best_score_)) - float(
@@ -147,7 +147,7 @@ class _Cell:
         self._drawn = (own * capped + model * prior) / (own + model)
         self._error = np.sqrt(1 / (own + model))
 
-    def value(self, setting: Setting) -> Guess:
+    def value(self, setting: Setting) -> ShrunkEffect:
         if setting.key not in self._guesses:
             self._guesses[setting.key] = self._guess(setting)
         return self._guesses[setting.key]
@@ -155,17 +155,17 @@ class _Cell:
     def raw_gain(self, setting: Setting) -> float:
         return math.expm1(-self._logs[self.index[setting.key]])
 
-    def _guess(self, setting: Setting) -> Guess:
+    def _guess(self, setting: Setting) -> ShrunkEffect:
         at = self.index.get(setting.key)
         if at is None:
             modelled = float(self._model.predict(_one(self._table, setting))[0])
-            return Guess(modelled, math.sqrt(self._misfit + self._noise**2), False)
+            return ShrunkEffect(modelled, math.sqrt(self._misfit + self._noise**2), False)
         if not math.isfinite(self._logs[at]):
-            return Guess(math.inf, 0.0, True)
-        return Guess(float(self._drawn[at]), float(self._error[at]), True)
+            return ShrunkEffect(math.inf, 0.0, True)
+        return ShrunkEffect(float(self._drawn[at]), float(self._error[at]), True)
 
 
-def _dummies(table: Table, codes: NDArray[np.int_]) -> Floats:
+def _dummies(table: RunTable, codes: NDArray[np.int_]) -> Floats:
     """One column a level but the unset one, so that the default is a row of zeros."""
     parts = []
     for number, texts in enumerate(table.levels.values()):
@@ -173,7 +173,7 @@ def _dummies(table: Table, codes: NDArray[np.int_]) -> Floats:
     return np.concatenate(parts, axis=1).astype(np.float64)
 
 
-def _one(table: Table, setting: Setting) -> Floats:
+def _one(table: RunTable, setting: Setting) -> Floats:
     codes = [
         list(texts.values()).index(setting[name]) if name in setting else 0
         for name, texts in table.levels.items()

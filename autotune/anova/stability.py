@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from autotune.anova.factors import Factor, Options, judge
+from autotune.anova.factors import Factor, FactorOptions, judge
 from autotune.anova.oneway import Response, respond
-from autotune.anova.table import Place, Table
+from autotune.anova.table import CellFacts, RunTable
 from autotune.errors import UsageError, WorkError
 
 By = Literal["app", "input", "ranks", "cluster", "cell"]
@@ -16,7 +16,7 @@ WAYS: tuple[By, ...] = ("app", "input", "ranks", "cluster", "cell")
 
 
 @dataclass(frozen=True)
-class Part:
+class Subset:
     """One column of the table.  ``factors`` is empty where the part has nothing to gain."""
 
     name: str
@@ -43,7 +43,7 @@ def shown_level(factor: Factor) -> str:
     return "=" if factor.significant and factor.why.startswith("matters") else "–"
 
 
-def stability(table: Table, by: By, response: Response, options: Options) -> list[Part]:
+def stability(table: RunTable, by: By, response: Response, options: FactorOptions) -> list[Subset]:
     """The same analysis on every part; raises UsageError where there is only one part."""
     names = sorted({_name(place, by) for place in table.cells.values()}, key=_order)
     if len(names) < 2:
@@ -54,16 +54,16 @@ def stability(table: Table, by: By, response: Response, options: Options) -> lis
     return [_part(table, name, by, response, options) for name in names]
 
 
-def _part(table: Table, name: str, by: By, response: Response, options: Options) -> Part:
+def _part(table: RunTable, name: str, by: By, response: Response, options: FactorOptions) -> Subset:
     kept = table.where(lambda place: _name(place, by) == name)
     try:
         factors = tuple(judge(respond(kept, response), options))
     except WorkError:
         factors = ()
-    return Part(name, len(kept.cells), len(kept.rows), factors)
+    return Subset(name, len(kept.cells), len(kept.rows), factors)
 
 
-def _name(place: Place, by: By) -> str:
+def _name(place: CellFacts, by: By) -> str:
     found = place.key if by == "cell" else getattr(place, by)
     return "-" if found is None else f"{found}"
 
@@ -72,7 +72,7 @@ def _order(name: str) -> tuple[bool, int, str]:
     return (not name.isdigit(), int(name) if name.isdigit() else 0, name)
 
 
-def unstable(parts: Sequence[Part], names: Sequence[str]) -> list[str]:
+def unstable(parts: Sequence[Subset], names: Sequence[str]) -> list[str]:
     """Parameters for which two parts name different values."""
     found = []
     for name in names:

@@ -8,21 +8,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from autotune.anova.table import Measured, Place, Table, build
+from autotune.anova.table import CellFacts, Measured, RunTable, build
 from autotune.space import DEFAULT, Setting, Value
 
-Effect = Callable[[Setting, Place], float]
+Effect = Callable[[Setting, CellFacts], float]
 """log(T / T_default) of a setting on a cell; negative is faster."""
 
 
-def no_effect(setting: Setting, place: Place) -> float:
+def no_effect(setting: Setting, place: CellFacts) -> float:
     return 0.0
 
 
 def additive(effects: Mapping[str, Mapping[Value, float]]) -> Effect:
     """The same effect of every level on every cell; what is not named has none."""
 
-    def effect(setting: Setting, place: Place) -> float:
+    def effect(setting: Setting, place: CellFacts) -> float:
         return sum(effects.get(name, {}).get(value, 0.0) for name, value in setting.items())
 
     return effect
@@ -48,7 +48,7 @@ def random_settings(
 
 def simulated(
     settings: Sequence[Setting],
-    places: Sequence[Place],
+    places: Sequence[CellFacts],
     effect: Effect,
     rng: np.random.Generator,
     *,
@@ -89,22 +89,22 @@ def simulated(
 
 def table_of(
     settings: Sequence[Setting],
-    places: Sequence[Place],
+    places: Sequence[CellFacts],
     effect: Effect,
     rng: np.random.Generator,
     noise: float = 0.03,
     draw: Callable[[np.random.Generator, int], NDArray[np.float64]] | None = None,
-) -> Table:
+) -> RunTable:
     """The table of :func:`simulated` runs."""
     cells = simulated(settings, places, effect, rng, noise=noise, draw=draw)
     known = {setting.key: setting for setting in [DEFAULT, *settings]}
     return build("simulated runs", cells, known, {})
 
 
-def places(apps: Sequence[str], inputs: Sequence[str], ranks: Sequence[int]) -> list[Place]:
+def places(apps: Sequence[str], inputs: Sequence[str], ranks: Sequence[int]) -> list[CellFacts]:
     """One cell for every combination."""
     return [
-        Place(f"{app}.{given}.{n}", app, given, n)
+        CellFacts(f"{app}.{given}.{n}", app, given, n)
         for app in apps
         for given in inputs
         for n in ranks

@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from autotune.anova.best_known import Opub, opub
+from autotune.anova.best_known import BestKnown, best_known
 from autotune.datasets import Cell, Dataset, load
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Value
-from autotune.store import Store, Study
-from autotune.study.trial_store import ledger_of
+from autotune.store import Store, StudyRecord
+from autotune.study.trial_store import history_of
 from autotune.wording import MAY_BE_OTHERS, UNGUARDED
 
 UNSET = "default"
@@ -30,7 +30,7 @@ UNSET = "default"
 
 
 @dataclass(frozen=True)
-class Place:
+class CellFacts:
     """A cell: program, input, ranks and cluster.  ``key`` is its name in the data."""
 
     key: str
@@ -41,7 +41,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Table:
+class RunTable:
     """``rows``: columns cell, key (of the setting), ratio (T / T_default; ``inf``: failed), n, ok.
 
     ``same``: per cell, settings that mean the same there as another one, which has the runs.
@@ -57,9 +57,9 @@ class Table:
     factors: NDArray[np.int_]
     levels: Mapping[str, Mapping[str, Value | None]]
     defaults: Mapping[str, Value]
-    cells: Mapping[str, Place]
+    cells: Mapping[str, CellFacts]
     settings: Mapping[str, Setting]
-    best: Mapping[str, Opub]
+    best: Mapping[str, BestKnown]
     same: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     unguarded: str = ""
 
@@ -67,11 +67,11 @@ class Table:
     def names(self) -> list[str]:
         return list(self.levels)
 
-    def where(self, keep: Callable[[Place], bool]) -> Table:
+    def where(self, keep: Callable[[CellFacts], bool]) -> RunTable:
         """The part of the table whose cells are kept; may be empty."""
         cells = {key: place for key, place in self.cells.items() if keep(place)}
         mask = self.rows["cell"].isin(list(cells)).to_numpy()
-        return Table(
+        return RunTable(
             self.origin,
             self.rows[mask].reset_index(drop=True),
             self.factors[mask],
@@ -83,7 +83,7 @@ class Table:
             {key: self.same.get(key, {}) for key in cells},
         )
 
-    def without(self, names: Collection[str]) -> Table:
+    def without(self, names: Collection[str]) -> RunTable:
         """The same rows without these parameters: what does nothing is no factor."""
         left = {name: levels for name, levels in self.levels.items() if name not in names}
         columns = [self.names.index(name) for name in left]
@@ -110,10 +110,10 @@ class Measured:
     """One cell's runs, as a source hands them over.
 
     ``runs``: columns key, ratio (to the default of its block; ``inf``: failed), ok (a whole run).
-    ``same``: as of :class:`Table`.
+    ``same``: as of :class:`RunTable`.
     """
 
-    place: Place
+    place: CellFacts
     runs: pd.DataFrame
     same: Mapping[str, str] = field(default_factory=dict)
 
@@ -123,13 +123,13 @@ def build(
     cells: Sequence[Measured],
     settings: Mapping[str, Setting],
     defaults: Mapping[str, Value],
-) -> Table:
+) -> RunTable:
     """A table from raw runs.  Raises UsageError where no setting but the default was measured."""
     parts, best = [], {}
     for cell in cells:
         medians = _medians(cell.runs)
         medians.insert(0, "cell", cell.place.key)
-        best[cell.place.key] = opub(cell.runs)
+        best[cell.place.key] = best_known(cell.runs)
         parts.append(medians)
     rows = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["key"])
     used = set(rows["key"]) - {DEFAULT.key}
@@ -143,7 +143,7 @@ def build(
     codes = np.array([_codes(settings[f"{key}"], levels) for key in keys], dtype=np.int_)
     places = {cell.place.key: cell.place for cell in cells}
     same = {cell.place.key: cell.same for cell in cells}
-    return Table(origin, rows, codes[numbers], levels, defaults, places, settings, best, same)
+    return RunTable(origin, rows, codes[numbers], levels, defaults, places, settings, best, same)
 
 
 def _medians(runs: pd.DataFrame) -> pd.DataFrame:
@@ -173,7 +173,7 @@ def _text(value: Value | None) -> str:
     return UNSET if value is None else f"{value}"
 
 
-def numeric(table: Table, name: str) -> NDArray[np.float64]:
+def numeric(table: RunTable, name: str) -> NDArray[np.float64]:
     """The parameter as a number per row; NaN where it is a word, or unset with unknown default."""
     default = table.defaults.get(name)
     of_level = [_number(default if v is None else v) for v in table.levels[name].values()]
@@ -188,7 +188,7 @@ STUDY = "study:"
 WHOLE = ("ok",)
 
 
-def read_table(wanted: str, store: str | Path | None = None) -> Table:
+def read_table(wanted: str, store: str | Path | None = None) -> RunTable:
     """The table of a dataset (name or folder) or of ``study:ID``; raises UsageError for neither."""
     if not wanted.startswith(STUDY):
         return dataset_table(load(wanted))
@@ -198,7 +198,7 @@ def read_table(wanted: str, store: str | Path | None = None) -> Table:
 
 def dataset_table(
     dataset: Dataset, cells: Sequence[Cell] | None = None, apps: Sequence[str] = ()
-) -> Table:
+) -> RunTable:
     """A dataset's cells, or some of them; ``apps`` keeps these programs only.
 
     Raises UsageError for a program that the dataset does not have.
@@ -226,8 +226,8 @@ def dataset_table(
     return replace(made, unguarded=dataset.card.unguarded)
 
 
-def _place(cell: Cell) -> Place:
-    return Place(cell.key, cell.app, cell.input or None, cell.ranks, cell.cluster)
+def _place(cell: Cell) -> CellFacts:
+    return CellFacts(cell.key, cell.app, cell.input or None, cell.ranks, cell.cluster)
 
 
 def _defaults(dataset: Dataset, cell: Cell) -> dict[str, Value]:
@@ -253,21 +253,21 @@ def _runs(raw: pd.DataFrame, settings: Sequence[Setting]) -> pd.DataFrame:
     )
 
 
-def study_table(store: Store, study: Study) -> Table:
+def study_table(store: Store, study: StudyRecord) -> RunTable:
     """A study's runs of all phases, each against the runs of the default around it."""
-    ledger = ledger_of(store, study.id)
+    history = history_of(store, study.id)
     rows = []
-    for entry in ledger.entries:
+    for entry in history.entries:
         if not entry.counts:
             continue
-        ratio = ledger.ratio(entry)
+        ratio = history.ratio(entry)
         lost = not entry.record.valid and not entry.censored
         if ratio is None and not lost:
             continue
         rows.append((entry.key, math.inf if ratio is None else ratio, entry.record.valid))
     settings = {key: Setting.parse(key) for key in {key for key, _, _ in rows}}
     key = study.key
-    place = Place(study.hash[:12], key.app.name, key.app.input, key.ranks, key.cluster)
+    place = CellFacts(study.hash[:12], key.app.name, key.app.input, key.ranks, key.cluster)
     frame = pd.DataFrame(rows, columns=["key", "ratio", "ok"])
     made = build(f"study {study.hash[:12]}", [Measured(place, frame)], settings, {})
     return replace(made, unguarded="" if key.guarded else f"{UNGUARDED}: {MAY_BE_OTHERS}")

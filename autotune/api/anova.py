@@ -11,15 +11,15 @@ from autotune.anova.factors import (
     MODELS,
     Correction,
     Factor,
+    FactorOptions,
     Model,
-    Options,
     judge,
     recommended,
 )
 from autotune.anova.interactions import Interaction, interactions
 from autotune.anova.mixed import Fit, fit
 from autotune.anova.oneway import RESPONSES, Response, Values, respond
-from autotune.anova.stability import WAYS, By, Part, stability
+from autotune.anova.stability import WAYS, By, Subset, stability
 from autotune.anova.table import read_table
 from autotune.errors import UsageError
 from autotune.report.figures import level_means
@@ -35,12 +35,12 @@ class Analysis:
     same on parts of the data."""
 
     values: Values
-    options: Options
+    options: FactorOptions
     response: Response
     factors: list[Factor]
     crossed: list[Interaction]
     fitted: Fit | None
-    parts: list[Part]
+    parts: list[Subset]
     notes: list[str]
 
     @property
@@ -91,7 +91,7 @@ class Analysis:
 
 def analyse(
     source: str,
-    options: Options,
+    options: FactorOptions,
     *,
     response: str = "gain",
     by: str | None = None,
@@ -129,7 +129,9 @@ def one_of(option: str, given: str, known: tuple[str, ...]) -> str:
     return given
 
 
-def read_options(preset: str, model: str | None, level: float, correction: str | None) -> Options:
+def read_options(
+    preset: str, model: str | None, level: float, correction: str | None
+) -> FactorOptions:
     """The options of the words; raises UsageError for a wrong one."""
     one_of("--preset", preset, PRESETS)
     if not 50 <= level < 100:
@@ -137,7 +139,7 @@ def read_options(preset: str, model: str | None, level: float, correction: str |
     thesis = preset == "thesis"
     chosen = one_of("--model", model or ("oneway" if thesis else "mixed"), MODELS)
     fixed = one_of("--correction", correction or ("none" if thesis else "holm"), CORRECTIONS)
-    return Options(
+    return FactorOptions(
         model=cast(Model, chosen),
         level=level / 100,
         correction=cast(Correction, fixed),

@@ -9,9 +9,9 @@ from typing import Any
 
 from autotune.anova.classwide import Choice
 from autotune.anova.paired_runs import Program
-from autotune.anova.proof import Proof
+from autotune.anova.proof import ClasswideProof
 from autotune.anova.result import ClasswideResult, Status
-from autotune.anova.table import Table, dataset_table
+from autotune.anova.table import RunTable, dataset_table
 from autotune.api.target import find_target
 from autotune.datasets import Cell, Dataset
 from autotune.datasets.plan import with_args
@@ -39,7 +39,7 @@ def found_class(dataset: str, number: int, count: int | None, apps: str | None) 
 
 def class_of(
     recorded: Dataset, apps: Sequence[str], held: Sequence[str], keys: set[str] | None = None
-) -> tuple[Table, list[Cell]]:
+) -> tuple[RunTable, list[Cell]]:
     """The table of the class and its cells, without the programs that are held out; ``keys``: only
     these cells."""
     both = sorted(set(apps) & set(held))
@@ -94,7 +94,7 @@ def _words_of(
 def result_of(
     recorded: Dataset,
     choice: Choice,
-    proof: Proof | None,
+    proof: ClasswideProof | None,
     programs: Sequence[Program],
     cluster: str,
     guard: bool,
@@ -142,7 +142,7 @@ def result_of(
     )
 
 
-def _means(proof: Proof) -> dict[str, Any]:
+def _means(proof: ClasswideProof) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if proof.gain is not None:
         found |= {"gain": proof.gain.gain, "lo": proof.gain.lo, "hi": proof.gain.hi}

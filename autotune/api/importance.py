@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from autotune.anova.importance import (
-    Evidence,
     Importance,
-    Near,
+    NeighbourSetting,
+    ParameterEvidence,
     around_best,
     best_cells,
     importance,
     study_evidence,
 )
-from autotune.anova.table import STUDY, Table, read_table
+from autotune.anova.table import STUDY, RunTable, read_table
 from autotune.api.features import read_features
 from autotune.datasets import load
 from autotune.datasets.catalog import is_known
@@ -36,10 +36,10 @@ class Explained:
     """``near`` maps cells to the settings around their best; ``gone`` are parameters that the
     program does not use."""
 
-    table: Table
+    table: RunTable
     result: Importance
-    known: Evidence
-    near: dict[str, list[Near]]
+    known: ParameterEvidence
+    near: dict[str, list[NeighbourSetting]]
     gone: tuple[str, ...]
 
     @property
@@ -115,15 +115,15 @@ def _source(given: str) -> str:
     return given if Path(given).is_dir() else f"{STUDY}{given}"
 
 
-def _evidence(wanted: str, store: str | None) -> Evidence:
+def _evidence(wanted: str, store: str | None) -> ParameterEvidence:
     """What the proof and the read-back of a study showed; nothing for a dataset."""
     if not wanted.startswith(STUDY):
-        return Evidence()
+        return ParameterEvidence()
     with Store.open_to_read(store) as opened:
         return study_evidence(opened, opened.find_study(wanted.removeprefix(STUDY)))
 
 
-def _untouched(wanted: str, found: Table, features: Path | None) -> tuple[str, ...]:
+def _untouched(wanted: str, found: RunTable, features: Path | None) -> tuple[str, ...]:
     """Parameters that act on nothing in what was traced: by the file that is given, else by those
     that a dataset holds, where it has one for each of the cells."""
     from autotune.prediction.examples import features_of
@@ -143,7 +143,7 @@ def _untouched(wanted: str, found: Table, features: Path | None) -> tuple[str, .
     return unused(found.names, [described(one) for one in traced])
 
 
-def _proof_words(known: Evidence) -> str:
+def _proof_words(known: ParameterEvidence) -> str:
     return (
         f"The proof of the study shows it all the same: {', '.join(known.proven)} "
         f"{'matters' if len(known.proven) == 1 else 'each matter'} (together "
@@ -151,7 +151,7 @@ def _proof_words(known: Evidence) -> str:
     )
 
 
-def _only(found: Table, cell: str) -> Table:
+def _only(found: RunTable, cell: str) -> RunTable:
     if cell not in found.cells:
         raise UsageError(
             f"{found.origin} has no cell {cell!r}; its cells: {', '.join(found.cells)}"
@@ -161,7 +161,7 @@ def _only(found: Table, cell: str) -> Table:
     return only.without([name for name in only.names if len(set(only.codes(name))) < 2])
 
 
-def _page(found: Table, result: Importance, near: dict[str, list[Near]]) -> str:
+def _page(found: RunTable, result: Importance, near: dict[str, list[NeighbourSetting]]) -> str:
     weights = [
         Mark(m.name, m.shuffled, m.shuffled_lo, m.shuffled_hi, f"alone {m.alone:.1%}", m.certain)
         for m in result.parameters[:20]
@@ -180,7 +180,7 @@ def _page(found: Table, result: Importance, near: dict[str, list[Near]]) -> str:
     return drawn_page(f"Importance: {found.origin}", words, drawings)
 
 
-def _landscape(cell: str, name: str, steps: list[Near]) -> str:
+def _landscape(cell: str, name: str, steps: list[NeighbourSetting]) -> str:
     marks = [
         Mark(
             step.level,

@@ -8,12 +8,12 @@ from pathlib import Path
 from autotune.publish import NotObeyed, write_tune_file
 from autotune.publish.tune_file import file_evidence, gain_words
 from autotune.space import Setting
-from autotune.study.pipeline import Conductor
+from autotune.study.pipeline import StudyRun
 from autotune.study.result import Result
 from autotune.wording import UNGUARDED
 
 
-def write_proven(conductor: Conductor, result: Result, named: str | None) -> None:
+def write_proven(study_run: StudyRun, result: Result, named: str | None) -> None:
     """The parameter file of a proven setting; a file that is not obeyed becomes a warning.
 
     Without the guard, of the one that looked better, and only where its place was named.
@@ -26,13 +26,13 @@ def write_proven(conductor: Conductor, result: Result, named: str | None) -> Non
     if claim is None:
         return
     setting, proof = claim
-    request = conductor.request
+    request = study_run.request
     place = path or Path(f"autotune-{_safe(result.app)}-{result.study[:8]}.conf")
     use = f"use: mpirun --tune {shlex.quote(place.name)} ...   undo: leave the option out"
     evidence = file_evidence(setting, [*proof, use], request.target, result.machine)
     try:
         written = write_tune_file(
-            place, request.target, request.space, setting, evidence, conductor.runner
+            place, request.target, request.space, setting, evidence, study_run.runner
         )
     except NotObeyed as problem:
         result.warnings.append(str(problem))

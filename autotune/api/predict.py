@@ -20,7 +20,7 @@ from autotune.publish import NotObeyed, write_tune_file
 from autotune.publish.tune_file import file_evidence, gain_words, tune_text
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.space.trust import check_config_name, check_values
-from autotune.stats import Plan, known_gain
+from autotune.stats import LookPlan, known_gain
 from autotune.store import Store
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher, silent
@@ -35,7 +35,7 @@ from runner.mpi.discover import find, launcher_of
 from runner.mpi.library import Library
 
 if TYPE_CHECKING:
-    from autotune.prediction import Model, Named, Neighbour
+    from autotune.prediction import ModelFile, NamedSetting, Neighbour
     from runner.trace import Features
 
 
@@ -43,7 +43,7 @@ LOCAL = "local"
 
 
 @dataclass(frozen=True)
-class Place:
+class PredictionPlace:
     """The MPI and the parameters there are; ``target`` only where something is to be run."""
 
     library: Library
@@ -59,12 +59,12 @@ class Prediction:
     may not hold here, one reason an entry; ``place`` is None where there is no MPI.
     """
 
-    named: Named
+    named: NamedSetting
     near: list[Neighbour]
     strange: list[str]
     features: Features
-    model: Model
-    place: Place | None
+    model: ModelFile
+    place: PredictionPlace | None
 
     @property
     def setting(self) -> Setting:
@@ -139,7 +139,7 @@ def predict(
     known_features = read_features(Path(features)) if isinstance(features, str | Path) else features
     known = find_model(None if model is None else str(model))
     if target is not None:
-        place: Place | None = Place(target.library, target.space(space), target)
+        place: PredictionPlace | None = PredictionPlace(target.library, target.space(space), target)
     else:
         mpi = mpi or traced_with(known_features)
         place = _place(known_features, space, cluster or traced_on(known_features), mpi)
@@ -158,7 +158,9 @@ def predict(
     return Prediction(named, near, strange, known_features, known, place)
 
 
-def _place(features: Features, space: str | None, name: str, mpi: str | None) -> Place | None:
+def _place(
+    features: Features, space: str | None, name: str, mpi: str | None
+) -> PredictionPlace | None:
     """The MPI and its space; None where there is no MPI to ask."""
     try:
         library = find(mpi)
@@ -174,7 +176,7 @@ def _place(features: Features, space: str | None, name: str, mpi: str | None) ->
         "nodes": features.nodes if cluster.testbed else cluster.nodes,
     }
     found = load_space(space or cluster.space(library), library=library, facts=facts)
-    return Place(library, found.without(cluster.fixed))
+    return PredictionPlace(library, found.without(cluster.fixed))
 
 
 def traced_on(features: Features) -> str:
@@ -218,7 +220,7 @@ def recorded_target(features: Features, asked: TargetRequest) -> Target:
     )
 
 
-def _strange_here(model: Model, features: Features, no_mpi: bool) -> list[str]:
+def _strange_here(model: ModelFile, features: Features, no_mpi: bool) -> list[str]:
     """Why what the model learned may not hold here, one reason an entry."""
     found = []
     here, about = describe().fingerprint, model.about
@@ -238,7 +240,7 @@ def _strange_here(model: Model, features: Features, no_mpi: bool) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Proof:
+class PredictionCheck:
     """``why_not``: why no parameter file was written."""
 
     outcome: ComparisonOutcome
@@ -256,7 +258,7 @@ def check_prediction(
     guard: bool = True,
     params_file: Path | None = None,
     watch: Watcher = silent,
-) -> Proof:
+) -> PredictionCheck:
     """Interleaved pairs of the setting and the default; the file only where it is proven.
 
     ``min_gain`` is a fraction, ``budget_s`` machine seconds.  Raises UsageError for a prediction
@@ -272,7 +274,7 @@ def check_prediction(
         space=place.space,
         first=DEFAULT,
         second=prediction.setting,
-        plan=Plan(min_gain=min_gain),
+        plan=LookPlan(min_gain=min_gain),
         budget_s=budget_s,
         max_runs=max_runs,
         guard=guard,
@@ -280,17 +282,17 @@ def check_prediction(
     )
     outcome = compare_settings(request, store)
     if not outcome.guarded:
-        return Proof(outcome, None, f"it was {UNGUARDED}, which proves nothing")
+        return PredictionCheck(outcome, None, f"it was {UNGUARDED}, which proves nothing")
     if outcome.verdict != "better":
-        return Proof(outcome, None, "it was not proven to be faster than the default")
+        return PredictionCheck(outcome, None, "it was not proven to be faster than the default")
     if params_file is None:
-        return Proof(outcome, None, "")
+        return PredictionCheck(outcome, None, "")
     return _write_proven(place.target, place.space, prediction.setting, params_file, outcome)
 
 
 def _write_proven(
     target: Target, space: Space, setting: Setting, path: Path, outcome: ComparisonOutcome
-) -> Proof:
+) -> PredictionCheck:
     seen = outcome.decision.comparison
     gain = gain_words(seen.gain, (known_gain(seen.lo), known_gain(seen.hi)))
     claims = [
@@ -305,8 +307,10 @@ def _write_proven(
         try:
             written = write_tune_file(path, target, space, setting, evidence, runner)
         except NotObeyed as problem:
-            return Proof(outcome, None, str(problem))
-    return Proof(outcome, written, "" if written else "a parameter file cannot hold its parameters")
+            return PredictionCheck(outcome, None, str(problem))
+    return PredictionCheck(
+        outcome, written, "" if written else "a parameter file cannot hold its parameters"
+    )
 
 
 def refusal(prediction: Prediction, unproven: bool) -> str:

@@ -10,15 +10,15 @@ from autotune.api.parameter_file import write_proven
 from autotune.api.target import find_target, to_stderr
 from autotune.errors import AutotuneError
 from autotune.space import Setting, Space
-from autotune.store import Process, Store, Study
+from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.strategies import Strategy, find, resolve_options
 from autotune.study.events import Watcher, silent
 from autotune.study.pipeline import (
     FINISHED,
-    Conducting,
-    Conductor,
     FinishedElsewhere,
-    Request,
+    StudyContext,
+    StudyRequest,
+    StudyRun,
     answer_of,
 )
 from autotune.study.request import SearchRequest, WorkerRequest
@@ -57,7 +57,7 @@ class Search:
     strategy: type[Strategy] | None = None
     writes_unasked: bool = True
     """Write a proven setting's file in this directory where the request names no place."""
-    _conducting: Conducting = field(init=False, repr=False)
+    _context: StudyContext = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         asked = self.asked
@@ -67,7 +67,7 @@ class Search:
         target = self.target or find_target(asked.target, self.say)
         space = self.space or target.space(asked.space)
         predicted = () if asked.features is None else self._predicted(Path(asked.features), space)
-        request = Request(
+        request = StudyRequest(
             target=target,
             space=space,
             strategy=strategy,
@@ -80,23 +80,23 @@ class Search:
             watch=self.watch,
             priors=(*predicted, *space.starts),
         )
-        self._conducting = Conducting(request, self.store)
+        self._context = StudyContext(request, self.store)
         if self.join:
             self._share()
 
     @property
-    def study(self) -> Study:
+    def study(self) -> StudyRecord:
         """The study as it was when this process came to it."""
-        return self._conducting.study
+        return self._context.study
 
     @property
-    def request(self) -> Request:
+    def request(self) -> StudyRequest:
         """The request, looked up."""
-        return self._conducting.request
+        return self._context.request
 
     def answer(self) -> Result | None:
         """The stored result, where the study has one that answers this request."""
-        return self._conducting.finished()
+        return self._context.finished()
 
     def followed_answer(self) -> Result | None:
         """As :meth:`answer`, of the study that is measured in this one's place."""
@@ -108,26 +108,26 @@ class Search:
         ``around`` is entered while it measures.  An interrupted search raises
         :class:`SearchInterrupted`; the same request goes on.
         """
-        conductor: Conductor | None = None
+        study_run: StudyRun | None = None
         study = self.study.id
         try:
-            with self._conducting as conductor, around or nullcontext():
+            with self._context as study_run, around or nullcontext():
                 if self.answer() is not None:  # While this one waited for the machine.
                     raise FinishedElsewhere
-                result = conductor.run()
+                result = study_run.run()
                 if self.writes_unasked or self.asked.params_file is not None:
-                    write_proven(conductor, result, self.asked.params_file)
+                    write_proven(study_run, result, self.asked.params_file)
             self.store.set_result(study, result.status, result.to_json())
         except FinishedElsewhere:
             return self.answer()
         except KeyboardInterrupt:
-            if conductor is None:
+            if study_run is None:
                 raise
-            so_far = conductor.result("you stopped it")
+            so_far = study_run.result("you stopped it")
             self._stopped("interrupted", so_far)
             raise SearchInterrupted(so_far) from None
         except AutotuneError:
-            if conductor is not None:
+            if study_run is not None:
                 self._stopped("failed", None)
             raise
         finally:
@@ -152,9 +152,9 @@ class Search:
     def _predicted(self, path: Path, space: Space) -> tuple[Setting, ...]:
         """What should be tried first for the program of a features file."""
         from autotune.api.features import read_features
-        from autotune.prediction import find_model, priors_for
+        from autotune.prediction import find_model, warm_start_settings
 
-        found = priors_for(read_features(path), space, find_model())
+        found = warm_start_settings(read_features(path), space, find_model())
         words = "; ".join(short_setting(p.to_json()) for p in found) or "only the default"
         self.say(f"warm start with predicted settings: {words}")
         return tuple(found)
@@ -164,7 +164,7 @@ class Search:
         those who go on."""
         study = self.study.id
         if self.join:
-            here = Process.here()
+            here = OwnerProcess.here()
             others = any(not w.lost and w.owner != here for w in self.store.workers(study))
             if others or self.store.get_study(study).status in FINISHED:
                 return

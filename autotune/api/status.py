@@ -6,14 +6,14 @@ import dataclasses
 from collections import Counter
 from typing import Any
 
-from autotune.store import Store, Study, StudySummary, Worker
+from autotune.store import Store, StudyRecord, StudySummary, WorkerRecord
 from autotune.store.model import NEW
 from autotune.store.workers import LEASE_S
 from autotune.study.pipeline import FINISH, FINISHED
 from autotune.study.result import Result
 
 
-def state_of(store: Store, study: Study) -> dict[str, Any]:
+def state_of(store: Store, study: StudyRecord) -> dict[str, Any]:
     """Workers, trials and how far the study is (``autotune-status-1``), in JSON types."""
     now = store.get_study(study.id)
     trials = store.trials(study.id)
@@ -61,7 +61,7 @@ def as_now(store: Store, line: StudySummary) -> StudySummary:
     return dataclasses.replace(line, status=str(found["status"]))
 
 
-def _status(study: Study, running: list[dict[str, Any]], workers: bool, proving: bool) -> str:
+def _status(study: StudyRecord, running: list[dict[str, Any]], workers: bool, proving: bool) -> str:
     """What is done now, where anything is; else how the study ended.
 
     One worker's failure is not the study's while others go on.
@@ -73,7 +73,7 @@ def _status(study: Study, running: list[dict[str, Any]], workers: bool, proving:
     return "searching" if workers or any(row["alive"] for row in running) else study.status
 
 
-def _result(study: Study) -> dict[str, Any] | None:
+def _result(study: StudyRecord) -> dict[str, Any] | None:
     """The answer of a search that has one: its status, the setting that is named, and its gain."""
     if study.result is None or study.status not in FINISHED:
         return None
@@ -88,7 +88,7 @@ def _result(study: Study) -> dict[str, Any] | None:
     }
 
 
-def _worker(worker: Worker) -> dict[str, Any]:
+def _worker(worker: WorkerRecord) -> dict[str, Any]:
     return {
         "host": worker.owner.host,
         "pid": worker.owner.pid,

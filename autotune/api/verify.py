@@ -38,7 +38,7 @@ def look_at(
         return look(path, prober, spaces)
 
 
-def whole(states: Sequence[FileState]) -> list[FileState]:
+def existing_publications(states: Sequence[FileState]) -> list[FileState]:
     """Files of publications that can be compared: none of the same source is not in force."""
     broken = {s.header.evidence.source for s in states if s.header and s.in_force is False}
     return [s for s in states if s.header and s.header.evidence.source not in broken]
@@ -60,7 +60,7 @@ def compare_again(
     ``recorded``: programs that only the file names are run as well.  ``budget_s`` is for each.
     """
     found: list[Recheck] = []
-    looked = whole(states)
+    looked = existing_publications(states)
     clusters = {s.header.evidence.source: (s.header, s.path) for s in looked if s.header}
     for source, (evidence, content) in publications(looked).items():
         found += recheck(

@@ -17,7 +17,7 @@ from typing import Any
 
 from autotune.api.search import Search
 from autotune.errors import UsageError, WorkError
-from autotune.store import Store, Study
+from autotune.store import Store, StudyRecord
 from autotune.store.location import VARIABLE
 from autotune.study.request import SearchRequest
 from autotune.study.result import Result
@@ -225,7 +225,9 @@ def ended_elsewhere(study: str) -> dict[str, Any]:
     return {"schema": SCHEMA, "status": PROVES_ELSEWHERE, "study": study}
 
 
-def request_of(store: Store, found: Study, *, trust: bool, guard: bool | None) -> SearchRequest:
+def request_of(
+    store: Store, found: StudyRecord, *, trust: bool, guard: bool | None
+) -> SearchRequest:
     """What a study asks its workers for, in its directory, which this process goes to.
 
     ``trust``: carry it out whoever wrote it.  ``guard``: what the worker was told, None for

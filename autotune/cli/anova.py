@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from autotune.anova.factors import CORRECTIONS, MODELS, Factor
-from autotune.anova.stability import WAYS, Part, shown_level, unstable
+from autotune.anova.stability import WAYS, Subset, shown_level, unstable
 from autotune.api.anova import Analysis, analyse, read_options
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.errors import UsageError
@@ -167,7 +167,7 @@ def _print(found: Analysis) -> None:
         out.print(table(title, ["level", ">effect", ">std. error"], rows))
 
 
-def _print_parts(parts: list[Part], factors: list[Factor]) -> None:
+def _print_parts(parts: list[Subset], factors: list[Factor]) -> None:
     if not parts:
         return
     names = [f.name for f in factors if any(part.value(f.name) != "–" for part in parts)]

@@ -11,8 +11,8 @@ from autotune.anova.paired_runs import (
     LOOKS,
     MARGIN,
     PRUNE_LOOKS,
+    PairTerms,
     Program,
-    Terms,
     check_programs,
     on_machine,
 )
@@ -158,7 +158,7 @@ def classwide(
     proof = None
     if measure and choice.setting != DEFAULT:
         with Store.open(store) as opened, Progress(None, None, True) as progress:
-            terms = Terms(
+            terms = PairTerms(
                 compare=on_machine(opened),
                 looks=LOOKS if pairs is None else (pairs,),
                 margin=margin / 100,

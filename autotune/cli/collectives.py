@@ -8,7 +8,7 @@ from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.collectives.result import TABLES, CollectiveResult
-from autotune.collectives.tables import SIZES, Terms, find_tables, with_ranks
+from autotune.collectives.tables import SIZES, TableTerms, find_tables, with_ranks
 from autotune.collectives.tournament import OPERATIONS
 from autotune.errors import UsageError
 from autotune.store import Store
@@ -79,7 +79,7 @@ def collectives(
     )
     targets = with_ranks(find_target(words), counts)
     with Store.open(store) as opened, Progress(None, None, True) as progress:
-        terms = Terms(
+        terms = TableTerms(
             store=opened,
             sizes=wanted,
             pairs=pairs,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.api.doctor import BAD, Finding, examine
+from autotune.api.doctor import BAD, DoctorFinding, examine
 from autotune.cli.options import ClusterName, JsonOut, Mpi, opt
 from autotune.terminal.render import console, hanging, write_json
 
@@ -31,7 +31,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _print(findings: list[Finding]) -> None:
+def _print(findings: list[DoctorFinding]) -> None:
     out = console()
     for finding in findings:
         out.print(hanging(f"{finding.state:>7}  ", f"{finding.what}: {finding.words}"))

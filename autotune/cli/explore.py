@@ -15,7 +15,7 @@ from autotune.cli.options import opt
 from autotune.datasets.campaign import BlockEnded, Campaign, Told
 from autotune.datasets.catalog import FOLDER
 from autotune.datasets.describe import describe
-from autotune.datasets.plan import Plan, Prepared, cell_target, load_plan, prepare, start
+from autotune.datasets.plan import ExplorationPlan, Prepared, cell_target, load_plan, prepare, start
 from autotune.store import Store
 from autotune.study.events import Note, PhaseStarted, RunEnded, Waiting
 from autotune.study.target import refuse_nested_launch
@@ -107,7 +107,7 @@ def _continuation(why: str) -> None:
     )
 
 
-def _show(plan: Plan, prepared: list[Prepared], json_out: str | None) -> None:
+def _show(plan: ExplorationPlan, prepared: list[Prepared], json_out: str | None) -> None:
     if json_out:
         cells = [
             {

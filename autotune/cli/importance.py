@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.anova.importance import Matter
+from autotune.anova.importance import ParameterImportance
 from autotune.api.importance import Explained, explain
 from autotune.cli.anova import SourceOption, one_source
 from autotune.cli.options import JsonOut, StoreUrl, opt
@@ -123,7 +123,7 @@ def _print(explained: Explained, limit: int) -> None:
         )
 
 
-def _row(m: Matter, chosen: bool) -> list[str]:
+def _row(m: ParameterImportance, chosen: bool) -> list[str]:
     """``chosen``: the settings were, so a share that chance may have made is not shown."""
     return [
         m.name + ("!" if m.proven else "*" if m.certain else ""),

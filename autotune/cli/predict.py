@@ -10,7 +10,7 @@ import typer
 
 from autotune.api.features import read_features
 from autotune.api.predict import (
-    Proof,
+    PredictionCheck,
     check_prediction,
     recorded_target,
     refusal,
@@ -34,7 +34,7 @@ from autotune.terminal.render import console, write_json
 from autotune.wording import parse_duration
 
 if TYPE_CHECKING:
-    from autotune.prediction import Named
+    from autotune.prediction import NamedSetting
 
 CHECK = "Check"
 LOCAL = "local"
@@ -171,7 +171,7 @@ def predict(
     )
     if not quiet:
         print_prediction(found)
-    proof: Proof | None = None
+    proof: PredictionCheck | None = None
     written: Path | None = None
     refused = ""
     try:
@@ -205,8 +205,8 @@ def predict(
 
 
 def _end(
-    named: Named,
-    proof: Proof | None,
+    named: NamedSetting,
+    proof: PredictionCheck | None,
     written: Path | None,
     refused: str,
     params_file: Path | None,

@@ -17,7 +17,7 @@ from autotune.publish.probe import Prober
 from autotune.publish.programs import recorded_only
 from autotune.publish.publication import Published, diff, is_live, preview
 from autotune.publish.publication import publish as carry_out
-from autotune.publish.source import Proposal, read_source
+from autotune.publish.source import PublicationSource, read_source
 from autotune.publish.tune_file import gain_words
 from autotune.store import Store
 from autotune.terminal.render import console, error_console, hanging, table, write_json
@@ -138,7 +138,7 @@ def waiting(say: Callable[[str], None]) -> Callable[..., None]:
     return told
 
 
-def _write(proposal: Proposal, done: list[Published], json_out: str) -> None:
+def _write(proposal: PublicationSource, done: list[Published], json_out: str) -> None:
     data = {
         "schema": SCHEMA,
         "evidence": proposal.evidence.to_json(),
@@ -148,7 +148,7 @@ def _write(proposal: Proposal, done: list[Published], json_out: str) -> None:
     write_json(data, json_out)
 
 
-def _print(proposal: Proposal, done: list[Published], force: bool) -> None:
+def _print(proposal: PublicationSource, done: list[Published], force: bool) -> None:
     out = console()
     seen = proposal.evidence
     out.print(f"{seen.source}: {seen.setting.replace(',', ', ')}", markup=False)

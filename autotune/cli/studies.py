@@ -12,7 +12,7 @@ from autotune.api.status import as_now
 from autotune.cli.noise import print_noise
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.errors import UsageError
-from autotune.store import Store, Study
+from autotune.store import Store, StudyRecord
 from autotune.store.export import export_study
 from autotune.study.comparison import COMPARE
 from autotune.study.noise import NOISE
@@ -130,7 +130,7 @@ def show(
     out.print(f"runs: {words or 'none'}; status {found.status}", markup=False)
 
 
-def _print_comparison(study: Study) -> None:
+def _print_comparison(study: StudyRecord) -> None:
     try:
         options = study.key.strategy_options
         print_comparison(options["a"], options["b"], study.result or {})
@@ -138,7 +138,7 @@ def _print_comparison(study: Study) -> None:
         raise damaged(problem) from None
 
 
-def _print_noise(study: Study) -> None:
+def _print_noise(study: StudyRecord) -> None:
     try:
         console().print()
         print_noise(study.result or {})
@@ -146,7 +146,7 @@ def _print_noise(study: Study) -> None:
         raise damaged(problem) from None
 
 
-def _print_key(study: Study) -> None:
+def _print_key(study: StudyRecord) -> None:
     key = study.key
     out = console()
     out.print(

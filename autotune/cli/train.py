@@ -14,7 +14,7 @@ from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
-from autotune.terminal.progress import Status
+from autotune.terminal.progress import ProgressState
 from autotune.terminal.render import console, table, write_json
 
 From = Annotated[
@@ -100,7 +100,7 @@ def train(
                 "(folder features)"
             )
         data = training_set(folders, split)
-        with Status(json_out == "-") as say:
+        with ProgressState(json_out == "-") as say:
             done = [fit(kind, data.examples, data.defaults, watch=say) for kind in kinds]
         best = min(done, key=lambda t: t.cost)
         made = model_of(best, data, {t.kind: t.cost for t in done})

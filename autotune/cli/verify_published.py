@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.api.verify import compare_again, look_at, whole
+from autotune.api.verify import compare_again, existing_publications, look_at
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.cli.publish import waiting
 from autotune.errors import UsageError
@@ -87,7 +87,7 @@ def verify_published(
     if not quiet:
         _print_states(states)
     checks: list[Recheck] = []
-    if compare and whole(states):
+    if compare and existing_publications(states):
         with Store.open(store) as opened, Progress(None, budget_s, quiet) as progress:
             checks = compare_again(
                 states,

@@ -17,8 +17,8 @@ from autotune.config.app import load_app
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.study.comparison import hang_limit
-from autotune.study.evaluator import Bench, Defaults
-from autotune.study.run_history import DEFAULT_PHASE, SEARCH, Entry, Figure, Ledger
+from autotune.study.evaluator import Defaults, Evaluator
+from autotune.study.run_history import DEFAULT_PHASE, SEARCH, Figure, HistoryEntry, RunHistory
 from autotune.study.target import Target
 from runner.types import RunRecord
 
@@ -73,14 +73,14 @@ def _listed(sizes: Sequence[int]) -> str:
 
 
 @dataclass
-class Machine:
-    """The rounds of a tournament on a bench.
+class SizeMeasurement:
+    """The rounds of a tournament on an evaluator.
 
-    What the ledger holds of a round is not measured again: an interrupted command goes on where it
-    was.
+    What the run history holds of a round is not measured again: an interrupted command goes on
+    where it was.
     """
 
-    bench: Bench
+    evaluator: Evaluator
     budget: Budget
     operation: str
     seed: int = 0
@@ -88,8 +88,8 @@ class Machine:
     defaults: Defaults = field(init=False)
 
     def __post_init__(self) -> None:
-        self.bench.budget = self.budget
-        self.defaults = Defaults(self.bench, PLAN, self.budget)
+        self.evaluator.budget = self.budget
+        self.defaults = Defaults(self.evaluator, PLAN, self.budget)
 
     def measure(self, jobs: Jobs) -> dict[Setting, dict[int, float]]:
         """One round: the settings in random order, the default before, throughout and after.
@@ -103,30 +103,31 @@ class Machine:
         settings = list(jobs)
         random.Random(f"{self.seed}:{self.operation}:{phase}").shuffle(settings)
         runs = {setting: self._run(phase, setting, jobs[setting]) for setting in settings}
-        if not self.bench.ledger.blocks(closing):
+        if not self.evaluator.history.blocks(closing):
             self._prepare()
             self.defaults.run(closing)
         # Runs that came later must not change what this round says.
-        last = self.bench.ledger.blocks(closing)[0][DEFAULT.key].order
-        known = Ledger.of(
-            (e for e in self.bench.ledger.entries if e.order <= last), self.bench.ledger.place
+        last = self.evaluator.history.blocks(closing)[0][DEFAULT.key].order
+        known = RunHistory.of(
+            (e for e in self.evaluator.history.entries if e.order <= last),
+            self.evaluator.history.place,
         )
         return {setting: _ratios(known, run, jobs[setting]) for setting, run in runs.items()}
 
     @property
     def limit_s(self) -> float:
         """Wall seconds after which a launch hangs."""
-        walls = [record.wall_s for record in self.bench.ledger.default_records()]
+        walls = [record.wall_s for record in self.evaluator.history.default_records()]
         return hang_limit(statistics.median(walls), self.budget)
 
-    def _run(self, phase: str, setting: Setting, sizes: Sequence[int]) -> Entry:
+    def _run(self, phase: str, setting: Setting, sizes: Sequence[int]) -> HistoryEntry:
         asked = setting.updated({SIZES: _listed(sizes)})
-        stored = self.bench.ledger.blocks(phase).get(0, {}).get(asked.key)
+        stored = self.evaluator.history.blocks(phase).get(0, {}).get(asked.key)
         if stored is not None:
             return stored
         self._prepare()
         self.defaults.run_if_due()
-        return self.bench.run(asked, phase, timeout_s=self.limit_s)
+        return self.evaluator.run(asked, phase, timeout_s=self.limit_s)
 
     def _prepare(self) -> None:
         """Before a launch: the default has run in this process, and the budget holds one more."""
@@ -138,6 +139,6 @@ class Machine:
             raise BudgetSpent("the budget is spent")
 
 
-def _ratios(ledger: Ledger, entry: Entry, sizes: Sequence[int]) -> dict[int, float]:
-    found = {size: ledger.ratio(entry, at_size(size)) for size in sizes if entry.record.valid}
+def _ratios(history: RunHistory, entry: HistoryEntry, sizes: Sequence[int]) -> dict[int, float]:
+    found = {size: history.ratio(entry, at_size(size)) for size in sizes if entry.record.valid}
     return {size: ratio for size, ratio in found.items() if ratio is not None}

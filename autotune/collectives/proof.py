@@ -10,14 +10,14 @@ from pathlib import Path
 
 from autotune.collective_rules import ENABLE, FILE, check_rules, rules_text
 from autotune.collectives.measurement import at_size
-from autotune.collectives.tournament import Entry, as_rules
+from autotune.collectives.tournament import TableEntry, as_rules
 from autotune.errors import UsageError, WorkError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.parameter import Parameter
-from autotune.stats import Decision, NoBlocks, Plan, looks_up_to
+from autotune.stats import Decision, LookPlan, NoBlocks, looks_up_to
 from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.confirmation import Blocks, confirm_figures
-from autotune.study.evaluator import Bench
+from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.result import proof_warnings
 from autotune.study.run_history import CONFIRM, WARMUP
@@ -45,10 +45,10 @@ class SizeEvidence:
 
 
 @dataclass(frozen=True)
-class Proven:
+class ProvenTable:
     """What of a table stands, what was seen at each size, and what the machine did meanwhile."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[TableEntry, ...]
     evidence: tuple[SizeEvidence, ...]
     warnings: tuple[str, ...] = ()
 
@@ -58,14 +58,14 @@ def between(sizes: Sequence[int]) -> list[int]:
     return [(a + b) // 16 * 8 for a, b in itertools.pairwise(sizes) if b - a >= 32]
 
 
-def proof_plan(sizes: int, pairs: int) -> Plan:
+def proof_plan(sizes: int, pairs: int) -> LookPlan:
     """Looks up to so many pairs; alpha is for all looks and sizes together.
 
     No stop for futility, and no gain too small to be named: an entry is judged by its sizes
     together.
     """
     looks = looks_up_to(pairs)
-    return Plan(looks=looks, finalists=sizes, min_gain=0.0, win_from=looks[0], futility=0.0)
+    return LookPlan(looks=looks, finalists=sizes, min_gain=0.0, win_from=looks[0], futility=0.0)
 
 
 def fewest_pairs(sizes: Sequence[int]) -> int:
@@ -74,22 +74,22 @@ def fewest_pairs(sizes: Sequence[int]) -> int:
     return next(n for n in itertools.count(6) if proof_plan(every, n).ranks[-1])
 
 
-def at(entries: Sequence[Entry], size: int) -> Setting:
+def at(entries: Sequence[TableEntry], size: int) -> Setting:
     """What the table says for one size."""
     return next((e.setting for e in reversed(entries) if e.size <= size), DEFAULT)
 
 
 def prove(
-    bench: Bench,
+    evaluator: Evaluator,
     budget: Budget,
-    entries: Sequence[Entry],
+    entries: Sequence[TableEntry],
     table: Setting,
     sizes: Sequence[int],
     pairs: int = PAIRS,
     seed: int = 0,
     limit_s: float | None = None,
     watch: Watcher = silent,
-) -> Proven:
+) -> ProvenTable:
     """Run the setting ``table`` (the entries as a file) in blocks with the default, which time all
     sizes and those between them.
 
@@ -99,10 +99,10 @@ def prove(
     extra = between(sizes)
     every = sorted({*sizes, *extra})
     plan = proof_plan(len(every), max(pairs, fewest_pairs(sizes)))
-    bench.budget = budget
-    blocks = Blocks(bench, PROOF, [table], seed, limit_s)
+    evaluator.budget = budget
+    blocks = Blocks(evaluator, PROOF, [table], seed, limit_s)
     if not blocks.complete(plan.looks[0] - 1, [table]):
-        bench.run(DEFAULT, WARMUP)
+        evaluator.run(DEFAULT, WARMUP)
     figures = {str(size): at_size(size) for size in every}
     changed = [str(size) for size in every if at(entries, size) != DEFAULT]
     try:
@@ -114,12 +114,12 @@ def prove(
         raise BudgetSpent("the budget is spent")
     rows = [_row(size, at(entries, size), found.decisions[str(size)], extra) for size in every]
     kept = [_kept(entry, entries, rows) for entry in entries]
-    return Proven(_merged(kept), tuple(rows), tuple(proof_warnings(found.proof)))
+    return ProvenTable(_merged(kept), tuple(rows), tuple(proof_warnings(found.proof)))
 
 
 def _check_runs(blocks: Blocks, table: Setting) -> None:
     """Raise WorkError where the table never ran."""
-    tried = [e.record for e in blocks.bench.ledger.entries if e.key == table.key and e.counts]
+    tried = [e.record for e in blocks.evaluator.history.entries if e.key == table.key and e.counts]
     if tried and not any(record.valid for record in tried):
         raise WorkError(
             f"the micro-benchmark does not run with the table found: {tried[0].state}: "
@@ -144,20 +144,22 @@ def _verdict(low: float, high: float) -> str:
     return "better" if low > 0 else "worse" if high < 0 else "open"
 
 
-def _kept(entry: Entry, entries: Sequence[Entry], rows: Sequence[SizeEvidence]) -> Entry:
+def _kept(
+    entry: TableEntry, entries: Sequence[TableEntry], rows: Sequence[SizeEvidence]
+) -> TableEntry:
     later = [e.size for e in entries if e.size > entry.size]
     end = min(later) if later else float("inf")
     own = [row for row in rows if entry.size <= row.size < end]
     better = sum(row.verdict == "better" for row in own)
     worse = any(row.verdict == "worse" for row in own)
     if entry.setting != DEFAULT and (worse or 2 * better < len(own)):
-        return Entry(entry.size, DEFAULT)
+        return TableEntry(entry.size, DEFAULT)
     return entry
 
 
-def _merged(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+def _merged(entries: Sequence[TableEntry]) -> tuple[TableEntry, ...]:
     """Without entries that say what the one before says."""
-    found: list[Entry] = []
+    found: list[TableEntry] = []
     for entry in entries:
         if not found or found[-1].setting != entry.setting:
             found.append(entry)
@@ -170,7 +172,7 @@ def folder() -> Path:
 
 
 def write_rules(
-    space: Space, operation: str, target: Target, entries: Sequence[Entry], place: Path
+    space: Space, operation: str, target: Target, entries: Sequence[TableEntry], place: Path
 ) -> Path:
     """The table as a rules file that every Open MPI up to 5 reads.
 

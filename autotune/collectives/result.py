@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.artifacts import Kept, content_id
+from autotune.artifacts import ArtifactStore, content_id
 from autotune.collective_rules import Rule
 from autotune.collectives.proof import SizeEvidence
 from autotune.collectives.tournament import OPERATIONS
@@ -16,7 +16,7 @@ SCHEMA = "autotune-collectives-1"
 
 
 @dataclass(frozen=True)
-class Part:
+class TablePart:
     """One operation on one number of ranks.
 
     ``rules`` is what stands, ``evidence`` the proof of what was found, ``points`` how many
@@ -51,7 +51,7 @@ class CollectiveResult:
     machine: str
     mpi: dict[str, str]
     date: str
-    parts: tuple[Part, ...]
+    parts: tuple[TablePart, ...]
     algorithms: dict[str, dict[str, str]]
     left_out: tuple[str, ...] = ()
     guarded: bool = True
@@ -83,7 +83,7 @@ class CollectiveResult:
             found.append(Rule(operation, max(part.ranks for part in own) + 1, 0, "0"))
         return tuple(found)
 
-    def algorithm(self, part: Part, size: int) -> str:
+    def algorithm(self, part: TablePart, size: int) -> str:
         """What stands in the table at a size, by name; "-" where the library decides."""
         whole = part.ranks if OPERATIONS[part.operation] else 1
         rule = [r for r in part.rules if r.message <= size * whole][-1]
@@ -109,7 +109,7 @@ class CollectiveResult:
 
 def _parse(data: dict[str, Any]) -> CollectiveResult:
     parts = tuple(
-        Part(
+        TablePart(
             **part
             | {
                 "rules": tuple(Rule(**rule) for rule in part["rules"]),
@@ -123,5 +123,5 @@ def _parse(data: dict[str, Any]) -> CollectiveResult:
     return CollectiveResult(**rest, parts=parts, left_out=tuple(data.get("left_out", ())))
 
 
-TABLES = Kept("collectives", "table of collectives", SCHEMA, _parse)
+TABLES = ArtifactStore("collectives", "table of collectives", SCHEMA, _parse)
 """All that were found."""

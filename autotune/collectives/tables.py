@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from autotune.collective_rules import FILE
-from autotune.collectives.measurement import Machine, program, search_space, target_for
+from autotune.collectives.measurement import SizeMeasurement, program, search_space, target_for
 from autotune.collectives.proof import (
-    Proven,
+    ProvenTable,
     between,
     fewest_pairs,
     file_space,
@@ -19,10 +19,10 @@ from autotune.collectives.proof import (
     prove,
     write_rules,
 )
-from autotune.collectives.result import CollectiveResult, Part
+from autotune.collectives.result import CollectiveResult, TablePart
 from autotune.collectives.tournament import (
     OPERATIONS,
-    Entry,
+    TableEntry,
     Tournament,
     as_rules,
     candidates,
@@ -32,7 +32,7 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
-from autotune.study.evaluator import Bench
+from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
@@ -49,7 +49,7 @@ SIZES = tuple(2**power for power in range(3, 21))
 
 
 @dataclass(frozen=True)
-class Terms:
+class TableTerms:
     """How to measure: ``pairs`` of the proof, ``min_gain`` that an entry must show (a fraction)."""
 
     store: Store
@@ -65,7 +65,7 @@ class Terms:
 
 
 def find_tables(
-    targets: Sequence[Target], operations: Sequence[str], terms: Terms
+    targets: Sequence[Target], operations: Sequence[str], terms: TableTerms
 ) -> CollectiveResult:
     """One part per operation and target (each a number of ranks, ascending).
 
@@ -102,11 +102,11 @@ def find_tables(
 
 
 def _parts(
-    targets: Sequence[Target], operations: Sequence[str], terms: Terms
-) -> tuple[list[Part], list[str]]:
+    targets: Sequence[Target], operations: Sequence[str], terms: TableTerms
+) -> tuple[list[TablePart], list[str]]:
     """The parts that the budget held, and the names of the others."""
     wanted = [(operation, target) for operation in operations for target in targets]
-    parts: list[Part] = []
+    parts: list[TablePart] = []
     left_s = terms.budget_s
     try:
         for operation, target in wanted:
@@ -123,8 +123,8 @@ def _parts(
 
 
 def _part(
-    operation: str, target: Target, terms: Terms, left_s: float | None
-) -> tuple[Part, float | None]:
+    operation: str, target: Target, terms: TableTerms, left_s: float | None
+) -> tuple[TablePart, float | None]:
     """One table for at most ``left_s`` machine seconds, and what is left of them."""
     space = restricted(
         load_space("openmpi", target.library, {**target.facts, "nodes": 1}), operation
@@ -134,13 +134,15 @@ def _part(
     sizes = terms.sizes
     timed = target_for(target, operation, sizes)
     with _session(timed, search_space(space, sizes), {"sizes": list(sizes)}, terms) as on:
-        machine = Machine(on.bench, _budget(on.bench, left_s), operation, terms.seed)
+        machine = SizeMeasurement(
+            on.evaluator, _budget(on.evaluator, left_s), operation, terms.seed
+        )
         search = Tournament(every, sizes, machine.measure, terms.min_gain)
         search.run()
-        left_s, launches = machine.budget.left_s, len(on.bench.ledger.entries)
+        left_s, launches = machine.budget.left_s, len(on.evaluator.history.entries)
         limit_s = machine.limit_s
     table = search.table()
-    found = Proven((Entry(sizes[0], DEFAULT),), ())
+    found = ProvenTable((TableEntry(sizes[0], DEFAULT),), ())
     if any(entry.setting != DEFAULT for entry in table):
         if (fewest := fewest_pairs(sizes)) > terms.pairs:
             few = f"{fewest} pairs instead of {terms.pairs}"
@@ -149,13 +151,13 @@ def _part(
         timed = target_for(target, operation, sorted({*sizes, *between(sizes)}))
         options = {"sizes": list(sizes), "pairs": terms.pairs}
         with _session(timed, file_space(path), options, terms) as on:
-            budget = _budget(on.bench, left_s)
+            budget = _budget(on.evaluator, left_s)
             setting = Setting({FILE: str(path)})
             found = prove(
-                *(on.bench, budget, table, setting, sizes, terms.pairs, terms.seed, limit_s),
+                *(on.evaluator, budget, table, setting, sizes, terms.pairs, terms.seed, limit_s),
                 terms.watch,
             )
-            left_s, launches = budget.left_s, launches + len(on.bench.ledger.entries)
+            left_s, launches = budget.left_s, launches + len(on.evaluator.history.entries)
     terms.say(
         f"  measured {search.points} of {search.grid} points of the grid; "
         f"{sum(e.setting != DEFAULT for e in table)} entries found, "
@@ -166,14 +168,16 @@ def _part(
         terms.say(f"  {warning}")
     words = [sys.executable, "-m", "runner.micro", *program(operation, sizes)]
     rules = tuple(as_rules(space, operation, target.ranks, list(found.entries)))
-    part = Part(
+    part = TablePart(
         operation, target.ranks, rules, found.evidence, search.points, search.grid, launches,
         tuple(words),
     )  # fmt: skip
     return part, left_s
 
 
-def _session(target: Target, space: Space, options: dict[str, object], terms: Terms) -> Session:
+def _session(
+    target: Target, space: Space, options: dict[str, object], terms: TableTerms
+) -> Session:
     """One study: the search of a table, or its proof."""
     key = study_key(
         target, space, Session.adapter(target), STRATEGY, options, terms.seed, terms.guard
@@ -181,9 +185,9 @@ def _session(target: Target, space: Space, options: dict[str, object], terms: Te
     return Session(terms.store, key, target, space, terms.watch, whole=True)
 
 
-def _budget(bench: Bench, left_s: float | None) -> Budget:
+def _budget(evaluator: Evaluator, left_s: float | None) -> Budget:
     """So many seconds more than the runs that are stored took."""
-    return Budget(bench.ledger, left_s).from_here()
+    return Budget(evaluator.history, left_s).from_here()
 
 
 def with_ranks(target: Target, ranks: Sequence[int]) -> list[Target]:

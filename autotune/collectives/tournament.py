@@ -115,7 +115,7 @@ class Tournament:
         bar = min(SURVIVES * min(self.ratio(order[0], size), 1.0), CLOSE)
         return [s for s in order[:most] if self.ratio(s, size) <= bar]
 
-    def table(self) -> list[Entry]:
+    def table(self) -> list[TableEntry]:
         """The entries, ascending by size, neighbours different; the least total time, where each
         change costs :data:`CHANGE`, and a candidate must beat the default by ``min_gain``."""
         choices = [DEFAULT, *self.seen]
@@ -132,7 +132,7 @@ class Tournament:
 
 def pruned(
     sizes: Sequence[int], choices: Sequence[Setting], cost: Sequence[Sequence[float]]
-) -> list[Entry]:
+) -> list[TableEntry]:
     """The cheapest path through the sizes; ``cost[size][choice]`` may be infinite."""
     totals = list(cost[0])
     came: list[list[int]] = []
@@ -151,10 +151,10 @@ def pruned(
         at = origins[at]
         path.append(at)
     path.reverse()
-    entries: list[Entry] = []
+    entries: list[TableEntry] = []
     for size, choice in zip(sizes, path, strict=True):
         if not entries or entries[-1].setting != choices[choice]:
-            entries.append(Entry(size, choices[choice]))
+            entries.append(TableEntry(size, choices[choice]))
     return entries
 
 
@@ -203,7 +203,7 @@ def candidates(space: Space) -> list[Setting]:
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """From ``size`` on (bytes as the micro-benchmark counts them) ``setting``; the default: the
     library decides."""
 
@@ -211,7 +211,7 @@ class Entry:
     setting: Setting
 
 
-def as_rules(space: Space, operation: str, ranks: int, entries: list[Entry]) -> list[Rule]:
+def as_rules(space: Space, operation: str, ranks: int, entries: list[TableEntry]) -> list[Rule]:
     """The entries as rules of communicators of ``ranks`` and more.
 
     The first rule is from 0 on, as every reader demands.

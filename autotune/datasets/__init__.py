@@ -4,28 +4,28 @@ Grids are complete products of a few parameters, on which strategies are replaye
 random settings of a large space, for importance, analysis and training.
 """
 
-from autotune.datasets.card import Card, Cell, Machine
+from autotune.datasets.card import Card, Cell, RecordedMachine
 from autotune.datasets.dataset import Dataset, create, load, ratios, write_card
-from autotune.datasets.recorded_space import frozen, narrowed
-from autotune.datasets.replay import Best, Landscape
-from autotune.datasets.shards import Row, read_shard, write_shard
-from autotune.datasets.significance import Draw
+from autotune.datasets.recorded_space import narrowed, recorded_space
+from autotune.datasets.replay import BestRecorded, Landscape
+from autotune.datasets.shards import RunRow, read_shard, write_shard
+from autotune.datasets.significance import Recorded
 
 __all__ = [
-    "Best",
+    "BestRecorded",
     "Card",
     "Cell",
     "Dataset",
-    "Draw",
     "Landscape",
-    "Machine",
-    "Row",
+    "Recorded",
+    "RecordedMachine",
+    "RunRow",
     "create",
-    "frozen",
     "load",
     "narrowed",
     "ratios",
     "read_shard",
+    "recorded_space",
     "write_card",
     "write_shard",
 ]

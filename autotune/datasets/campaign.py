@@ -1,10 +1,10 @@
 """The campaign: block after block, each with default runs of its own, each one shard.
 
-Measuring is the study's own bench; here is only what is run when, and what becomes a shard.  A
+Measuring is the study's own evaluator; here is only what is run when, and what becomes a shard.  A
 block that is not finished is measured anew by the next turn: its default runs would be of another
 hour.  (Its runs stay in the results database.)
 
-One block: its runs, in order, on a bench that waits while the machine is busy.
+One block: its runs, in order, on an evaluator that waits while the machine is busy.
 """
 
 from __future__ import annotations
@@ -19,15 +19,22 @@ from pathlib import Path
 
 from autotune.datasets.card import Card, Cell
 from autotune.datasets.dataset import Dataset, load, representatives, write_card
-from autotune.datasets.plan import DEFAULTS_FIRST, Plan, Prepared, Size, of_block, protocol
-from autotune.datasets.shards import Row, shard_path, state_of, write_shard
+from autotune.datasets.plan import (
+    DEFAULTS_FIRST,
+    ExplorationPlan,
+    Prepared,
+    Size,
+    of_block,
+    protocol,
+)
+from autotune.datasets.shards import RunRow, shard_path, state_of, write_shard
 from autotune.errors import WorkError
-from autotune.space import DEFAULT, IdleParameters, Setting, Space
+from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.store import Store
-from autotune.study.evaluator import Bench, MachineBusy, Quiet
+from autotune.study.evaluator import Evaluator, MachineBusy, QuietMachine
 from autotune.study.events import Event, PhaseStarted, Waiting
 from autotune.study.inactive import inactive_in
-from autotune.study.run_history import WARMUP, Entry
+from autotune.study.run_history import WARMUP, HistoryEntry
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
 
@@ -37,7 +44,7 @@ class Campaign:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: ExplorationPlan,
         prepared: Sequence[Prepared],
         dataset: Dataset,
         store: Store,
@@ -51,7 +58,7 @@ class Campaign:
         self.store = store
         self.watch = watch
         self.guard = guard
-        self.clock = Clock(budget_s)
+        self.clock = TurnBudget(budget_s)
 
     def missing(self, prepared: Prepared) -> list[int]:
         """Blocks of a cell without a shard."""
@@ -82,19 +89,21 @@ class Campaign:
         seed = self.plan.seed
         key = study_key(target, space, Session.adapter(target), EXPLORE, options, seed, self.guard)
         with Session(self.store, key, target, space, self.watch) as on:
-            bench = Patient(on.bench, on.bench.quiet, self.watch, self.clock)
-            bench.run(DEFAULT, WARMUP, 0)
+            evaluator = PausingEvaluator(on.evaluator, on.evaluator.quiet, self.watch, self.clock)
+            evaluator.run(DEFAULT, WARMUP, 0)
             for block in self.missing(prepared):
                 if not self.clock.allows(_per_block(prepared)):
                     raise OutOfTime
-                self._block(prepared, block, bench)
+                self._block(prepared, block, evaluator)
 
-    def _block(self, prepared: Prepared, number: int, bench: Patient) -> None:
-        began, rejected = time.monotonic(), bench.bench.ledger.rejected
+    def _block(self, prepared: Prepared, number: int, evaluator: PausingEvaluator) -> None:
+        began, rejected = time.monotonic(), evaluator.evaluator.history.rejected
         key = prepared.plan.key
         cell = self.dataset.cell(key)
         self.watch(PhaseStarted(EXPLORE, f"{key}: block {number + 1} of {cell.blocks}"))
-        block = Block(self.plan, prepared.space, cell, number, self.dataset.settings(key), bench)
+        block = CampaignBlock(
+            self.plan, prepared.space, cell, number, self.dataset.settings(key), evaluator
+        )
         indices = range(len(block.settings))
         # As it was cut when the cell was begun, whatever the plan's estimate is now.
         passes = self.plan.passes(prepared.plan)
@@ -104,12 +113,12 @@ class Campaign:
         spent = time.monotonic() - began
         self.clock.done(_per_block(prepared), spent)
         write_shard(self.dataset.folder, rows)
-        rejected = bench.bench.ledger.rejected - rejected
+        rejected = evaluator.evaluator.history.rejected - rejected
         self._update(cell, number, block.idle, rejected, spent)
         bad = sum(row.state != "ok" for row in rows)
         self.watch(BlockEnded(key, number, cell.blocks, len(rows), bad, self.left_s()))
 
-    def _rows(self, prepared: Prepared, block: Block) -> list[Row]:
+    def _rows(self, prepared: Prepared, block: CampaignBlock) -> list[RunRow]:
         card, commit = self.dataset.card, commit_of()
         return [
             row_of(
@@ -124,7 +133,7 @@ class Campaign:
         return before - {number} if self.guard else before | {number}
 
     def _update(
-        self, cell: Cell, number: int, idle: IdleParameters, rejected: int, spent: float
+        self, cell: Cell, number: int, idle: InactiveParameters, rejected: int, spent: float
     ) -> None:
         """What the block taught goes on the card."""
         card = self.dataset.card
@@ -194,7 +203,7 @@ class OutOfTime(Exception):
 
 
 @dataclass
-class Clock:
+class TurnBudget:
     """The budget of a turn, and the pace: seconds measured per second planned."""
 
     budget_s: float | None
@@ -216,20 +225,20 @@ class Clock:
 
 
 @dataclass
-class Patient:
-    """A bench that pauses while the machine is busy, for as long as the budget allows."""
+class PausingEvaluator:
+    """A evaluator that pauses while the machine is busy, for as long as the budget allows."""
 
-    bench: Bench
-    quiet: Quiet
+    evaluator: Evaluator
+    quiet: QuietMachine
     watch: Watch
-    clock: Clock
+    clock: TurnBudget
 
     def run(
         self, setting: Setting, phase: str, block: int, timeout_s: float | None = None
-    ) -> Entry:
+    ) -> HistoryEntry:
         while True:
             try:
-                return self.bench.run(setting, phase, block=block, timeout_s=timeout_s)
+                return self.evaluator.run(setting, phase, block=block, timeout_s=timeout_s)
             except MachineBusy:
                 self.watch(Waiting("paused: other programs keep the machine busy"))
             while not self.quiet(PAUSE_S, quiet_s=QUIET_S).quiet:
@@ -238,17 +247,17 @@ class Patient:
 
 
 @dataclass
-class Block:
+class CampaignBlock:
     """One block while it is measured; ``runs`` are (index, limit of the metric, entry)."""
 
-    plan: Plan
+    plan: ExplorationPlan
     space: Space
     cell: Cell
     number: int
     settings: list[Setting]
-    bench: Patient
-    runs: list[tuple[int, float, Entry]] = field(default_factory=list)
-    idle: IdleParameters = field(init=False)
+    evaluator: PausingEvaluator
+    runs: list[tuple[int, float, HistoryEntry]] = field(default_factory=list)
+    idle: InactiveParameters = field(init=False)
 
     def __post_init__(self) -> None:
         self.idle = self.cell.idle(self.space)
@@ -271,10 +280,10 @@ class Block:
         self._default()
 
     def _default(self) -> None:
-        entry = self.bench.run(DEFAULT, EXPLORE, self.number)
+        entry = self.evaluator.run(DEFAULT, EXPLORE, self.number)
         if not entry.record.valid:
             # Launchers fail to start now and then; a program that does not run fails again.
-            entry = self.bench.run(DEFAULT, EXPLORE, self.number)
+            entry = self.evaluator.run(DEFAULT, EXPLORE, self.number)
         if not entry.record.valid:
             raise WorkError(
                 f"cell {self.cell.key}: the default does not run: {entry.record.state}: "
@@ -289,7 +298,7 @@ class Block:
         outside = statistics.median(r.wall_s - r.value_s for r in records)
         setting = self.idle.strip(self.settings[index])
         timeout_s = limit + 1.5 * outside + SLACK_S
-        entry = self.bench.run(setting, EXPLORE, self.number, timeout_s)
+        entry = self.evaluator.run(setting, EXPLORE, self.number, timeout_s)
         self.runs.append((index, limit, entry))
         return bool(self.idle.learn(inactive_in(entry.record, setting), setting))
 
@@ -299,14 +308,14 @@ def row_of(
     block: int,
     index: int,
     limit: float,
-    entry: Entry,
+    entry: HistoryEntry,
     machine: str,
     mpi: str,
     commit: str,
-) -> Row:
+) -> RunRow:
     """A run as a row of a shard."""
     record = entry.record
-    return Row(
+    return RunRow(
         cell=cell,
         block=block,
         order=entry.order,

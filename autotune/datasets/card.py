@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName, is_plain
-from autotune.space import IdleParameters, Setting, Space
+from autotune.space import InactiveParameters, Setting, Space
 from autotune.wording import MAY_BE_OTHERS, UNGUARDED, count
 from runner.files import MIB, read_text
 
@@ -101,13 +101,13 @@ Conditions = Annotated[str, AfterValidator(_setting_key)]
 CellKey = Annotated[str, AfterValidator(_names_files)]
 
 
-class Model(BaseModel):
+class CardModel(BaseModel):
     """Unknown keys are mistakes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Machine(Model):
+class RecordedMachine(CardModel):
     """The machine of the runs; ``fingerprint`` is equal where timings may be compared."""
 
     fingerprint: str
@@ -118,7 +118,7 @@ class Machine(Model):
     virtualised: str = ""
 
 
-class Cell(Model):
+class Cell(CardModel):
     """One program with its input on so many ranks: what settings are compared on.
 
     ``args`` replace the arguments of the input where not None.  ``facts`` are what rules of the
@@ -145,15 +145,15 @@ class Cell(Model):
     rejected: int = Field(default=0, ge=0)
     unguarded: tuple[int, ...] = ()
 
-    def idle(self, space: Space) -> IdleParameters:
+    def idle(self, space: Space) -> InactiveParameters:
         """What is known to do nothing in this cell of that space."""
-        known = IdleParameters(space, self.inactive)
+        known = InactiveParameters(space, self.inactive)
         for conditions, names in (self.inactive_under or {}).items():
             known.learn(names, Setting.parse(conditions))
         return known
 
 
-class Card(Model):
+class Card(CardModel):
     """The whole card.  Times in seconds; ``protocol`` are words for people.
 
     ``plan`` is the name of what was measured, empty where it is the dataset's own.
@@ -166,7 +166,7 @@ class Card(Model):
     title: str = ""
     why: str = ""
     date: str = ""
-    machine: Machine
+    machine: RecordedMachine
     mpi: str = ""
     protocol: tuple[str, ...] = ()
     planned_s: float = Field(default=0.0, ge=0)

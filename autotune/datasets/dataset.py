@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from autotune.datasets.card import CARD, Card, Cell, Kind, read_card
 from autotune.datasets.catalog import folder_of
-from autotune.datasets.recorded_space import frozen, thawed
+from autotune.datasets.recorded_space import recorded_space, space_of_record
 from autotune.datasets.shards import COLUMNS, SHARDS, read_shard
 from autotune.errors import UsageError
-from autotune.space import DEFAULT, IdleParameters, Setting, Space
+from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.space.trust import check_name, check_space
-from runner.files import MIB, read_text, write_whole
+from runner.files import MIB, read_text, write_atomically
 
 SETTINGS = "settings"
 ALL = "all"
@@ -72,7 +72,7 @@ class Dataset:
             own = self.folder / SPACES / f"{found.key}.toml"
             path = own if own.is_file() else self.folder / SPACE
             facts = {"ranks": found.ranks, **found.facts}
-            space = thawed(path, facts, f"{self.name}/{found.key}")
+            space = space_of_record(path, facts, f"{self.name}/{found.key}")
             check_space(space, str(path))
             self._spaces[found.key] = space
         return self._spaces[found.key]
@@ -165,7 +165,7 @@ class Dataset:
         return pd.DataFrame(rows, columns=["index", "n", "ratio_median", "state"])
 
 
-def representatives(settings: Sequence[Setting], idle: IdleParameters) -> list[int]:
+def representatives(settings: Sequence[Setting], idle: InactiveParameters) -> list[int]:
     """For each setting the index of the first that does the same, given what does nothing."""
     first: dict[Setting, int] = {}
     return [first.setdefault(idle.strip(setting), i) for i, setting in enumerate(settings)]
@@ -261,7 +261,7 @@ def _polish(table: NDArray[np.float64]) -> list[float]:
 def write_text(path: Path, text: str) -> None:
     """Replace a file in one step; raises UsageError where that place cannot be written."""
     try:
-        write_whole(path, text, mode=0o644)
+        write_atomically(path, text, mode=0o644)
     except OSError as problem:
         raise UsageError(f"cannot write {path}: {problem.strerror}") from None
 
@@ -286,7 +286,7 @@ def create(
             raise ValueError(f"settings of {key} do not begin with the default")
         write_text(folder / SETTINGS / f"{key}.json", settings_text(listed))
     for key, space in spaces.items():
-        write_text(folder / SPACES / f"{key}.toml", frozen(space))
+        write_text(folder / SPACES / f"{key}.toml", recorded_space(space))
     write_card(folder, card)
     return load(folder)
 

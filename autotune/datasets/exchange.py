@@ -19,16 +19,16 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from autotune.datasets.campaign import commit_of, row_of
-from autotune.datasets.card import CARD, Card, Cell, Machine
+from autotune.datasets.card import CARD, Card, Cell, RecordedMachine
 from autotune.datasets.catalog import FOLDER, folder_of
 from autotune.datasets.dataset import FEATURES, SETTINGS, SPACE, SPACES, Dataset, create, load
 from autotune.datasets.plan import BLOCK_S
-from autotune.datasets.shards import SHARDS, Row, stated_rows, write_shard
+from autotune.datasets.shards import SHARDS, RunRow, stated_rows, write_shard
 from autotune.errors import UsageError
 from autotune.names import EXPECTED, is_plain, plain_name, slug
 from autotune.space import DEFAULT, Setting, Space
-from autotune.store import Store, StoredRun, Study
-from autotune.study.run_history import Entry, entry_of
+from autotune.store import Store, StoredRun, StudyRecord
+from autotune.study.run_history import HistoryEntry, entry_of
 from runner.files import MIB, open_regular
 from runner.machine import describe
 from runner.trace import FeaturesError, load_features
@@ -160,7 +160,7 @@ _FOLDERS = {SPACES: ".toml", SETTINGS: ".json", SHARDS: ".parquet", FEATURES: ".
 class Source:
     """A study with the space that it searched."""
 
-    study: Study
+    study: StudyRecord
     space: Space
 
 
@@ -215,7 +215,7 @@ def export(sources: Sequence[Source], store: Store, folder: Path) -> Dataset:
         title="Runs of studies, as they were searched",
         why="exported from a results database",
         date=f"{datetime.date.today()}",
-        machine=Machine(
+        machine=RecordedMachine(
             fingerprint=machine.fingerprint,
             cpu_model=machine.cpu_model,
             cores=machine.cores,
@@ -231,7 +231,7 @@ def export(sources: Sequence[Source], store: Store, folder: Path) -> Dataset:
     )
     spaces = {cell.key: source.space for cell, source in zip(cells, sources, strict=True)}
     made = create(folder, card, spaces, settings)
-    groups: dict[tuple[str, int], list[Row]] = {}
+    groups: dict[tuple[str, int], list[RunRow]] = {}
     for row in rows:
         groups.setdefault((row.cell, row.block), []).append(row)
     for group in groups.values():
@@ -244,7 +244,7 @@ def _refuse_files(folder: Path) -> None:
         raise UsageError(f"{folder} exists already; give a new folder")
 
 
-def _same_machine(study: Study, cpu_model: str, cores: int) -> None:
+def _same_machine(study: StudyRecord, cpu_model: str, cores: int) -> None:
     known = study.key.machine
     if (known.cpu_model, known.cores) != (cpu_model, cores):
         raise UsageError(
@@ -254,10 +254,10 @@ def _same_machine(study: Study, cpu_model: str, cores: int) -> None:
         )
 
 
-def _blocks(study: Study, runs: Sequence[StoredRun]) -> list[list[Entry]]:
+def _blocks(study: StudyRecord, runs: Sequence[StoredRun]) -> list[list[HistoryEntry]]:
     """Runs that count, cut every ten minutes where both parts have runs of the default."""
     entries = [e for e in map(entry_of, runs) if e.counts]
-    blocks: list[list[Entry]] = []
+    blocks: list[list[HistoryEntry]] = []
     for entry in entries:
         began = blocks[-1][0].record.started_at if blocks else -math.inf
         late = entry.record.started_at - began > BLOCK_S
@@ -272,11 +272,11 @@ def _blocks(study: Study, runs: Sequence[StoredRun]) -> list[list[Entry]]:
     return blocks
 
 
-def _is_default(entry: Entry) -> bool:
+def _is_default(entry: HistoryEntry) -> bool:
     return entry.key == DEFAULT.key and entry.record.valid
 
 
-def _settings(blocks: Sequence[Sequence[Entry]]) -> list[Setting]:
+def _settings(blocks: Sequence[Sequence[HistoryEntry]]) -> list[Setting]:
     keys = dict.fromkeys([DEFAULT.key, *(e.key for block in blocks for e in block)])
     return [Setting.parse(key) for key in keys]
 

@@ -24,7 +24,16 @@ from autotune.config.app import App, load_app
 from autotune.config.cluster import load_cluster
 from autotune.config.find import find
 from autotune.config.validated import read_toml
-from autotune.datasets.card import CARD, Card, Cell, CellKey, Kind, Machine, Model, Split
+from autotune.datasets.card import (
+    CARD,
+    Card,
+    CardModel,
+    Cell,
+    CellKey,
+    Kind,
+    RecordedMachine,
+    Split,
+)
 from autotune.datasets.dataset import ALL, Dataset, create, load
 from autotune.datasets.recorded_space import narrowed
 from autotune.datasets.replay import BAD_RUNS
@@ -40,7 +49,7 @@ BLOCK_S = 600.0
 LARGEST_GRID = 256
 
 
-class PlanCell(Model):
+class PlanCell(CardModel):
     """One cell to measure.
 
     ``space`` is a space as for ``--space``; ``levels`` narrows it to these parameters and levels.
@@ -76,7 +85,7 @@ class PlanCell(Model):
         return Cell(**words, facts=facts)
 
 
-class Plan(Model):
+class ExplorationPlan(CardModel):
     """A campaign.
 
     grid: every setting of each cell's space is run ``runs`` times, once in each of as many passes.
@@ -131,10 +140,10 @@ class Plan(Model):
         return [known[key] for key in known if not keys or key in keys]
 
 
-def load_plan(name: str) -> Plan:
+def load_plan(name: str) -> ExplorationPlan:
     """The plan of that name, or the file of that path; raises UsageError."""
     file = find(PLANS, name)
-    return read_toml(file.text, file.path, Plan)
+    return read_toml(file.text, file.path, ExplorationPlan)
 
 
 Resolve = Callable[[PlanCell], Target]
@@ -178,7 +187,7 @@ def cell_target(cell: PlanCell, mpi: str | None) -> Target:
     return target
 
 
-def prepare(plan: Plan, cells: Sequence[PlanCell], resolve: Resolve) -> list[Prepared]:
+def prepare(plan: ExplorationPlan, cells: Sequence[PlanCell], resolve: Resolve) -> list[Prepared]:
     """Look up what the cells need; raises UsageError and RunnerError for what is not there."""
     found = []
     # One list serves all cells of an explore plan, so it must not depend on which are chosen.
@@ -205,7 +214,7 @@ def prepare(plan: Plan, cells: Sequence[PlanCell], resolve: Resolve) -> list[Pre
     return prepared
 
 
-def _grid(plan: Plan, cell: PlanCell, space: Space) -> list[Setting]:
+def _grid(plan: ExplorationPlan, cell: PlanCell, space: Space) -> list[Setting]:
     settings = list(itertools.islice(space.enumerate(), LARGEST_GRID + 1))
     if len(settings) > LARGEST_GRID:
         raise UsageError(
@@ -215,7 +224,7 @@ def _grid(plan: Plan, cell: PlanCell, space: Space) -> list[Setting]:
     return [DEFAULT, *(setting for setting in settings if setting != DEFAULT)]
 
 
-def _random_list(plan: Plan, spaces: list[Space]) -> list[Setting]:
+def _random_list(plan: ExplorationPlan, spaces: list[Space]) -> list[Setting]:
     """The default and distinct random settings that are valid in every cell."""
     if plan.kind == "grid":
         return []
@@ -234,7 +243,7 @@ def _random_list(plan: Plan, spaces: list[Space]) -> list[Setting]:
 
 
 def start(
-    plan: Plan, prepared: Sequence[Prepared], folder: Path, regenerate: str, mpi: str
+    plan: ExplorationPlan, prepared: Sequence[Prepared], folder: Path, regenerate: str, mpi: str
 ) -> Dataset:
     """The dataset's folder: made where it is new, else checked and given the new cells.
 
@@ -263,7 +272,7 @@ def start(
         title=plan.title,
         why=plan.why,
         date=before.card.date if before else f"{datetime.date.today()}",
-        machine=Machine(
+        machine=RecordedMachine(
             fingerprint=machine.fingerprint,
             cpu_model=machine.cpu_model,
             cores=machine.cores,
@@ -305,7 +314,7 @@ def _cell(prepared: Prepared) -> Cell:
 
 
 def _check(
-    before: Dataset, plan: Plan, prepared: Sequence[Prepared], fingerprint: str, mpi: str
+    before: Dataset, plan: ExplorationPlan, prepared: Sequence[Prepared], fingerprint: str, mpi: str
 ) -> None:
     hint = "give another folder with -o"
     card = before.card
@@ -329,12 +338,12 @@ def _check(
             )
 
 
-def _times(plan: Plan) -> str:
+def _times(plan: ExplorationPlan) -> str:
     counts = sorted({plan.passes(cell) for cell in plan.cells})
     return " or ".join(map(str, counts))
 
 
-def protocol(plan: Plan, unguarded: bool = False) -> tuple[str, ...]:
+def protocol(plan: ExplorationPlan, unguarded: bool = False) -> tuple[str, ...]:
     """How the runs are made, in words for the card.
 
     ``unguarded``: some blocks were measured without the guard.
@@ -373,14 +382,14 @@ class Size:
         return self.chunks * self.passes
 
 
-def size(plan: Plan, cell: PlanCell, settings: int) -> Size:
+def size(plan: ExplorationPlan, cell: PlanCell, settings: int) -> Size:
     """Blocks of at most ten minutes for a cell's ``settings`` (without the default)."""
     runs = settings * (1 + 1 / plan.default_every) + DEFAULTS_FIRST + 1
     # Slow settings take up to three times the default: a margin, not a bound.
     return Size(max(1, math.ceil(runs * cell.run_s * 1.25 / BLOCK_S)), plan.passes(cell))
 
 
-def planned_runs(plan: Plan, settings: int, cut: Size) -> int:
+def planned_runs(plan: ExplorationPlan, settings: int, cut: Size) -> int:
     """Launches of a cell, the default's included, where every setting runs well."""
     per_block = DEFAULTS_FIRST + 1
     runs = settings * cut.passes
@@ -390,7 +399,12 @@ def planned_runs(plan: Plan, settings: int, cut: Size) -> int:
 
 
 def of_block(
-    plan: Plan, cell: str, cut: Size, block: int, indices: Sequence[int], runs: pd.DataFrame
+    plan: ExplorationPlan,
+    cell: str,
+    cut: Size,
+    block: int,
+    indices: Sequence[int],
+    runs: pd.DataFrame,
 ) -> list[int]:
     """The settings of one block in their order, the default left out.
 
@@ -408,7 +422,7 @@ def of_block(
     return [index for index in order[chunk :: cut.chunks] if index not in settled]
 
 
-def _chosen(plan: Plan, cell: str, indices: list[int], first: pd.DataFrame) -> list[int]:
+def _chosen(plan: ExplorationPlan, cell: str, indices: list[int], first: pd.DataFrame) -> list[int]:
     """The best of the first pass and a random choice of the others."""
     good = first[first["setting"].isin(indices) & (first["state"] == "ok")]
     ranked = good.groupby("setting")["ratio"].median().sort_values(kind="stable").index

@@ -85,8 +85,8 @@ def _mentioned(space: Space) -> set[str]:
     return places.union(*(expr.names for expr in _expressions(space)))
 
 
-def frozen(space: Space) -> str:
-    """The text of a space file that :func:`thawed` reads back to the same space."""
+def recorded_space(space: Space) -> str:
+    """The text of a space file that :func:`space_of_record` reads back to the same space."""
     extra = sorted(_mentioned(space) - set(space.names) - set(space.derived) - set(FACTS))
     data: dict[str, Any] = {
         "description": f"{space.name}, as it was measured; names and defaults of that library",
@@ -117,7 +117,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
     }
 
 
-def thawed(path: Path, facts: Mapping[str, Value], name: str) -> Space:
+def space_of_record(path: Path, facts: Mapping[str, Value], name: str) -> Space:
     """The space of a frozen file under a cell's facts; raises UsageError."""
     known = {fact: value for fact, value in facts.items() if fact in FACTS}
     others = {fact: value for fact, value in facts.items() if fact not in FACTS}

@@ -13,9 +13,9 @@ from statistics import median
 import numpy as np
 
 from autotune.datasets.dataset import Dataset
-from autotune.datasets.significance import Draw, beyond, faster_groups
+from autotune.datasets.significance import Recorded, faster_groups, significant
 from autotune.errors import UsageError
-from autotune.space import DEFAULT, IdleParameters, Setting, Space
+from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import noise_of
 
 RUNS = 3
@@ -30,7 +30,7 @@ _STATES = {"ok": "ok", "censored": "censored"}
 
 
 @dataclass(frozen=True)
-class Best:
+class BestRecorded:
     """OPUB: the setting, and its held-out ratio T / T_default."""
 
     setting: Setting
@@ -61,20 +61,24 @@ class Landscape:
         space = dataset.space(found)
         idle = found.idle(space)
         forms = {i: idle.strip(listed[i]) for i in first}
-        draws = {forms[i]: [] for i in first}  # type: dict[Setting, list[Draw]]
+        draws = {forms[i]: [] for i in first}  # type: dict[Setting, list[Recorded]]
         blocks = {forms[i]: [] for i in first}  # type: dict[Setting, list[int]]
         columns = zip(runs["setting"], runs["ratio"], runs["state"], runs["block"], strict=True)
         for index, ratio, state, block in columns:
             if int(index) in forms and not math.isnan(ratio):
                 setting = forms[int(index)]
-                draws[setting].append(Draw(float(ratio), _STATES.get(str(state), "failed")))
+                draws[setting].append(Recorded(float(ratio), _STATES.get(str(state), "failed")))
                 blocks[setting].append(int(block))
         self._set(f"{dataset.name}/{found.key}", space, idle, draws)
         self._blocks = blocks
         self.complete = all(_enough(drawn, min_runs) for drawn in draws.values())
 
     def _set(
-        self, name: str, space: Space, idle: IdleParameters, draws: dict[Setting, list[Draw]]
+        self,
+        name: str,
+        space: Space,
+        idle: InactiveParameters,
+        draws: dict[Setting, list[Recorded]],
     ) -> None:
         self.name = name
         self.space = space
@@ -83,9 +87,9 @@ class Landscape:
         self._draws = draws
         self._by_key = {setting.key: drawn for setting, drawn in draws.items()}
         # Settings are asked for again and again: what one means is looked up once.
-        self._asked: dict[str, list[Draw]] = dict(self._by_key)
+        self._asked: dict[str, list[Recorded]] = dict(self._by_key)
 
-    def _points(self, setting: Setting) -> list[Draw]:
+    def _points(self, setting: Setting) -> list[Recorded]:
         found = self._asked.get(setting.key)
         if found is None:
             found = self._by_key.get(self.effective(setting).key)
@@ -100,12 +104,12 @@ class Landscape:
         """The one form of all settings that mean the same here."""
         return self._idle.strip(setting)
 
-    def draw(self, setting: Setting, rng: np.random.Generator) -> Draw:
+    def draw(self, setting: Setting, rng: np.random.Generator) -> Recorded:
         """One of the runs of the setting, each as likely; raises UsageError off the grid."""
         points = self._points(setting)
         return points[int(rng.random() * len(points))]
 
-    def draws(self, setting: Setting) -> list[Draw]:
+    def draws(self, setting: Setting) -> list[Recorded]:
         """All runs of the setting, in the order they were made."""
         return list(self._points(setting))
 
@@ -120,7 +124,7 @@ class Landscape:
         and is valued on the other cannot gain by luck.
         """
         rng = np.random.default_rng([seed, 7])
-        search: dict[Setting, list[Draw]] = {}
+        search: dict[Setting, list[Recorded]] = {}
         held: dict[Setting, float] = {}
         for setting, drawn in self._draws.items():
             order = rng.permutation(len(drawn))
@@ -163,7 +167,7 @@ class Landscape:
         return noise_of([draw.ratio for draw in self._draws[DEFAULT] if draw.state == "ok"])
 
     @cached_property
-    def best(self) -> Best:
+    def best(self) -> BestRecorded:
         """OPUB: chosen among the settings on one half of the runs, valued on the other.
 
         Over many random halves: the ten settings that are chosen most often stand for the top, and
@@ -179,7 +183,7 @@ class Landscape:
             logs.append(math.log(held[pick]) if math.isfinite(held[pick]) else math.inf)
         top = sorted(chosen, key=lambda s: (-chosen[s], s.key))[:TOP]
         named = min(top, key=lambda s: (self.median(s), s.key))
-        return Best(named, math.exp(median(logs)))
+        return BestRecorded(named, math.exp(median(logs)))
 
     @cached_property
     def null(self) -> bool:
@@ -197,9 +201,9 @@ class Landscape:
         return sorted(found, key=lambda setting: (found[setting], setting.key))
 
     def _beyond(self, sign: int, alpha: float) -> dict[Setting, float]:
-        return beyond(self._draws, self._blocks, self.noise, sign, alpha)
+        return significant(self._draws, self._blocks, self.noise, sign, alpha)
 
 
-def _enough(drawn: list[Draw], runs: int) -> bool:
+def _enough(drawn: list[Recorded], runs: int) -> bool:
     good = sum(draw.state == "ok" for draw in drawn)
     return len(drawn) >= runs or (len(drawn) - good) >= BAD_RUNS

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from autotune.errors import UsageError, WorkError
-from runner.files import MIB, open_regular, whole
+from runner.files import MIB, atomic_file, open_regular
 from runner.types import RunRecord
 
 State = Literal["ok", "censored", "failed", "altered", "wrong"]
@@ -28,7 +28,7 @@ _OF_RUN: dict[str, State] = {
 
 
 @dataclass(frozen=True)
-class Row:
+class RunRow:
     """One run.  Times in seconds; ``value_s`` is the metric, NaN unless the run is ok.
 
     ``setting`` is an index into the cell's settings (0: the default), ``limit_s`` the limit of the
@@ -52,8 +52,8 @@ class Row:
 
 
 _TYPES = {"str": pa.string(), "State": pa.string(), "int": pa.int32(), "float": pa.float64()}
-SCHEMA = pa.schema([(f.name, _TYPES[str(f.type)]) for f in fields(Row)])
-COLUMNS = [f.name for f in fields(Row)]
+SCHEMA = pa.schema([(f.name, _TYPES[str(f.type)]) for f in fields(RunRow)])
+COLUMNS = [f.name for f in fields(RunRow)]
 _TEXTS = [name for name in COLUMNS if SCHEMA.field(name).type == pa.string()]
 LARGEST = 64 * MIB
 """Bytes of a shard's file; the other bounds are of what it says of itself before it is read."""
@@ -72,7 +72,7 @@ def shard_path(folder: Path, cell: str, block: int) -> Path:
     return folder / SHARDS / f"{cell}.{block:03d}.parquet"
 
 
-def write_shard(folder: Path, rows: Sequence[Row]) -> Path:
+def write_shard(folder: Path, rows: Sequence[RunRow]) -> Path:
     """Write the rows of one block of one cell; raises WorkError where that fails."""
     blocks = {(row.cell, row.block) for row in rows}
     if len(blocks) != 1:
@@ -81,7 +81,7 @@ def write_shard(folder: Path, rows: Sequence[Row]) -> Path:
     table = pa.Table.from_pylist([asdict(row) for row in rows], schema=SCHEMA)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole(path, 0o644) as part:
+        with atomic_file(path, 0o644) as part:
             pq.write_table(table, part, compression="zstd")
     except OSError as problem:
         raise WorkError(f"cannot write {path}: {problem.strerror}") from None

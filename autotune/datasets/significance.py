@@ -21,7 +21,7 @@ from autotune.space import DEFAULT, Setting
 
 
 @dataclass(frozen=True)
-class Draw:
+class Recorded:
     """One answer: T / T_default, and the state as strategies know it (ok, censored, failed).
 
     Of a censored run the ratio is a lower bound, of one that failed it is infinite.
@@ -31,8 +31,8 @@ class Draw:
     state: str
 
 
-def beyond(
-    draws: Mapping[Setting, Sequence[Draw]],
+def significant(
+    draws: Mapping[Setting, Sequence[Recorded]],
     blocks: Mapping[Setting, Sequence[int]],
     noise: float,
     sign: int,
@@ -66,7 +66,7 @@ def beyond(
     return found
 
 
-def faster_groups(draws: Mapping[Setting, Sequence[Draw]], alpha: float) -> list[Setting]:
+def faster_groups(draws: Mapping[Setting, Sequence[Recorded]], alpha: float) -> list[Setting]:
     """Levels, alone or in pairs, whose settings are not all as slow as the default or slower.
 
     All runs of the settings that hold them against the default's runs, by ranks (Mann and Whitney,
@@ -87,7 +87,7 @@ def faster_groups(draws: Mapping[Setting, Sequence[Draw]], alpha: float) -> list
     return [group for _, group in sorted(found, key=lambda item: (item[0], item[1].key))]
 
 
-def _rank(draw: Draw) -> float:
+def _rank(draw: Recorded) -> float:
     return draw.ratio if draw.state == "ok" else math.inf
 
 

@@ -4,16 +4,16 @@ from autotune.prediction.evaluation import GROUPS, Evaluation, evaluate
 from autotune.prediction.examples import Example, TrainingSet, features_of, training_set
 from autotune.prediction.exposure import acting
 from autotune.prediction.model_file import (
-    Model,
+    ModelFile,
     default_place,
     find_model,
     load_model,
     model_from_text,
     model_of,
 )
-from autotune.prediction.predictor import CHOICES, KINDS, THESIS, Named, Neighbour, Predictor
+from autotune.prediction.predictor import CHOICES, KINDS, THESIS, NamedSetting, Neighbour, Predictor
 from autotune.prediction.training import Trained, train
-from autotune.prediction.warm_start import named_there, priors_for, usable
+from autotune.prediction.warm_start import named_there, usable, warm_start_settings
 
 __all__ = [
     "CHOICES",
@@ -22,8 +22,8 @@ __all__ = [
     "THESIS",
     "Evaluation",
     "Example",
-    "Model",
-    "Named",
+    "ModelFile",
+    "NamedSetting",
     "Neighbour",
     "Predictor",
     "Trained",
@@ -37,8 +37,8 @@ __all__ = [
     "model_from_text",
     "model_of",
     "named_there",
-    "priors_for",
     "train",
     "training_set",
     "usable",
+    "warm_start_settings",
 ]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from autotune.anova.classwide import direct_setting
-from autotune.anova.shrinkage import Worth
+from autotune.anova.shrinkage import SettingEffects
 from autotune.anova.table import dataset_table
 from autotune.datasets import load
 from autotune.prediction.examples import Example, Floats, TrainingSet, means
@@ -41,7 +41,7 @@ class Evaluation:
     """``left_out`` is a key of GROUPS; one row a method, in the order of the table."""
 
     left_out: str
-    rows: tuple[Row, ...]
+    rows: tuple[EvaluationRow, ...]
     data_hash: str
     sources: tuple[str, ...]
     cells: int
@@ -72,7 +72,7 @@ def evaluate(
     group.  ``classwide`` finds one setting for the programs it is given.
     """
     group = GROUPS[left_out]
-    found: dict[str, list[Verdict]] = {}
+    found: dict[str, list[PredictionScore]] = {}
     groups = list(dict.fromkeys(group(e) for e in data.examples))
     for number, out in enumerate(groups, 1):
         watch(f"{left_out} {number} of {len(groups)}: {out}")
@@ -96,7 +96,7 @@ def _judge(
     defaults: Mapping[str, Any],
     kinds: Sequence[str],
     classwide: ClassWide | None,
-) -> dict[str, list[Verdict]]:
+) -> dict[str, list[PredictionScore]]:
     found = {
         "default": [judge(e, 0) for e in outside],
         "random": [judge_random(e) for e in outside],
@@ -134,7 +134,7 @@ def _place(example: Example, setting: Setting) -> int:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PredictionScore:
     """One setting on one cell.  ``performance`` is T_OPUB / T, on a null cell T_default / T;
     ``share`` gain / gain(OPUB), None on a null cell; ``slower``: than the default, beyond noise;
     ``false``: something else than the default was named on a null cell."""
@@ -153,10 +153,10 @@ class Verdict:
         return {**self.__dict__, "ratio": finite}
 
 
-def judge(example: Example, index: int) -> Verdict:
+def judge(example: Example, index: int) -> PredictionScore:
     """What naming the setting of that index for this cell is worth."""
     ratio = float(example.ratios[index])
-    return Verdict(
+    return PredictionScore(
         cell=example.key,
         app=example.app,
         setting=example.settings[index].key,
@@ -168,12 +168,12 @@ def judge(example: Example, index: int) -> Verdict:
     )
 
 
-def judge_random(example: Example) -> Verdict:
+def judge_random(example: Example) -> PredictionScore:
     """What a setting drawn at random is worth on average; it counts as slower where most are."""
     speeds: Floats = 1 / example.ratios[1:]
     slower = [judge(example, i).slower for i in range(1, len(example.settings))]
     mean = float(speeds.mean())
-    return Verdict(
+    return PredictionScore(
         cell=example.key,
         app=example.app,
         setting="any",
@@ -186,11 +186,11 @@ def judge_random(example: Example) -> Verdict:
 
 
 @dataclass(frozen=True)
-class Row:
+class EvaluationRow:
     """A method over all cells: means of performance and (on cells with something to gain) share."""
 
     method: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[PredictionScore, ...]
 
     @property
     def performance(self) -> float:
@@ -225,8 +225,8 @@ class Row:
         }
 
 
-def row(method: str, verdicts: Sequence[Verdict]) -> Row:
-    return Row(method, tuple(verdicts))
+def row(method: str, verdicts: Sequence[PredictionScore]) -> EvaluationRow:
+    return EvaluationRow(method, tuple(verdicts))
 
 
 def _share(example: Example, gain: float) -> float | None:
@@ -242,7 +242,7 @@ def class_wide(places: Sequence[str | Path]) -> ClassWide | None:
     if len(places) != 1:
         return None
     table = dataset_table(load(places[0]))
-    worth = Worth(table)
+    worth = SettingEffects(table)
     if not worth.everywhere:
         return None
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from autotune.anova.best_known import opub
+from autotune.anova.best_known import best_known
 from autotune.datasets import Cell, Dataset, Landscape, load
 from autotune.datasets.dataset import FEATURES
 from autotune.errors import UsageError
@@ -261,7 +261,7 @@ def _best(
                 "ok": runs["state"] == "ok",
             }
         )
-        known = opub(table)
+        known = best_known(table)
         ratio, null = 1 / (1 + known.gain), known.null
     # What is not better than the default cannot be the scale of a share.
     if null or not ratio < 1 or not math.isfinite(ratio):

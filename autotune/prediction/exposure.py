@@ -176,7 +176,7 @@ class Effects:
     unseen: float
 
 
-class Exposed(Scorer):
+class ExposureModel(Scorer):
     """``ridge`` is the variance of a program's setting over that of effects; ``caution`` is added
     for each standard deviation of what is not known."""
 
@@ -195,7 +195,7 @@ class Exposed(Scorer):
     @classmethod
     def fit(
         cls, examples: Sequence[Example], options: Options, defaults: Mapping[str, Value]
-    ) -> Exposed:
+    ) -> ExposureModel:
         known = {n: float(v) for n, v in defaults.items() if isinstance(v, int | float)}
         levels = sorted({pair for s in distinct(examples) for pair in s.items()}, key=repr)
         exposures = [Exposure(described(e.features)) for e in examples]
@@ -259,7 +259,7 @@ class Exposed(Scorer):
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Exposed:
+    def from_json(cls, data: Mapping[str, Any]) -> ExposureModel:
         columns: dict[Column, int] = {}
         figures: list[list[Any]] = []
         parameters = mapping(data, "effects")

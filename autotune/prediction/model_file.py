@@ -41,7 +41,7 @@ class About:
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelFile:
     """A predictor, the settings it may name, and where it comes from."""
 
     predictor: Predictor
@@ -59,7 +59,7 @@ class Model:
         }
 
 
-def model_of(trained: Trained, data: TrainingSet, scores: Mapping[str, float]) -> Model:
+def model_of(trained: Trained, data: TrainingSet, scores: Mapping[str, float]) -> ModelFile:
     """What is saved of a training."""
     about = About(
         kind=trained.kind,
@@ -73,7 +73,7 @@ def model_of(trained: Trained, data: TrainingSet, scores: Mapping[str, float]) -
         versions=_versions(),
         scores=dict(scores),
     )
-    return Model(trained.predictor, distinct(data.examples), about)
+    return ModelFile(trained.predictor, distinct(data.examples), about)
 
 
 def _versions() -> dict[str, str]:
@@ -91,7 +91,7 @@ def default_place() -> Path:
     return files.data("model.json")
 
 
-def find_model(place: str | None = None) -> Model:
+def find_model(place: str | None = None) -> ModelFile:
     """The model of a file; without one the user's own, else the shipped one.
 
     Raises UsageError where there is none, or it cannot be used.
@@ -106,7 +106,7 @@ def find_model(place: str | None = None) -> Model:
     raise UsageError(f"no model found: none at {default_place()}, and none is shipped.\n{_AGAIN}")
 
 
-def load_model(path: Path) -> Model:
+def load_model(path: Path) -> ModelFile:
     """Read and check a model file; raises UsageError saying file and key."""
     try:
         if path.stat().st_size > _LARGEST:
@@ -118,7 +118,7 @@ def load_model(path: Path) -> Model:
     return model_from_text(content, str(path))
 
 
-def model_from_text(content: str, place: str) -> Model:
+def model_from_text(content: str, place: str) -> ModelFile:
     """A model from the content of a file; ``place`` names it in errors (UsageError)."""
     try:
         data = json.loads(content, parse_constant=_no_constant)
@@ -133,7 +133,7 @@ def model_from_text(content: str, place: str) -> Model:
             f"version, or not a model.\n{_AGAIN}"
         )
     try:
-        return Model(
+        return ModelFile(
             Predictor.from_json(mapping(data, "predictor")),
             settings(data, "settings"),
             _about(mapping(data, "about")),

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from autotune.prediction.examples import Example, Floats, means
-from autotune.prediction.parsing import entry, floats, mapping, settings, whole
+from autotune.prediction.parsing import entry, floats, integer, mapping, settings
 from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, described
 from autotune.prediction.values import ValueCode, near_scores
 from autotune.space import Setting, Value
@@ -76,7 +76,7 @@ class Neighbours(Scorer):
                 raise ValueError("tables: expected JSON objects")
             numbers = floats({"tables": list(table.values())}, "tables", (None,))
             checked.append(dict(zip(table, numbers.tolist(), strict=True)))
-        return cls(scaler, points, checked, whole(data, "k", 1, 100))
+        return cls(scaler, points, checked, integer(data, "k", 1, 100))
 
 
 class ThesisNeighbours(Scorer):
@@ -145,5 +145,5 @@ class ThesisNeighbours(Scorer):
             best,
             floats(data, "gains", (len(best),)),
             ValueCode.from_json(mapping(data, "code")),
-            whole(data, "k", 1, 100),
+            integer(data, "k", 1, 100),
         )

@@ -54,7 +54,7 @@ def number(data: Mapping[str, Any], key: str, low: float, high: float) -> float:
     return float(value)
 
 
-def whole(data: Mapping[str, Any], key: str, low: int, high: int) -> int:
+def integer(data: Mapping[str, Any], key: str, low: int, high: int) -> int:
     value = number(data, key, low, high)
     if value != int(value):
         raise ValueError(f"{key}: expected a whole number")

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from autotune.prediction.examples import Example, Floats
-from autotune.prediction.exposure import Exposed
+from autotune.prediction.exposure import ExposureModel
 from autotune.prediction.neighbours import Neighbours, ThesisNeighbours
 from autotune.prediction.network import Network, ThesisNetwork
 from autotune.prediction.parsing import floats, mapping, number, texts
@@ -25,9 +25,9 @@ from runner.types import finite
 
 KINDS: dict[str, type[Scorer]] = {
     kind.kind: kind
-    for kind in (Neighbours, ThesisNeighbours, Network, ThesisNetwork, Ranking, Exposed)
+    for kind in (Neighbours, ThesisNeighbours, Network, ThesisNetwork, Ranking, ExposureModel)
 }
-CHOICES = (Neighbours.kind, Network.kind, Ranking.kind, Exposed.kind)
+CHOICES = (Neighbours.kind, Network.kind, Ranking.kind, ExposureModel.kind)
 """Models that cross-validation chooses from when none is asked for."""
 THESIS = {Neighbours.kind: ThesisNeighbours.kind, Network.kind: ThesisNetwork.kind}
 """What ``--preset thesis`` makes of a model."""
@@ -87,7 +87,7 @@ class Checks:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedSetting:
     """The answer for one program.
 
     ``gain`` and ``interval`` (95 %, for this one program) are those of ``setting``, None for the
@@ -105,7 +105,7 @@ class Named:
     unsure: str
     why: Mapping[str, Effect] = field(default_factory=dict)
 
-    def renamed(self, names: Mapping[str, str]) -> Named:
+    def renamed(self, names: Mapping[str, str]) -> NamedSetting:
         """The same answer under other names of its parameters; what is not in ``names`` stays."""
 
         def under(setting: Setting) -> Setting:
@@ -164,7 +164,7 @@ class Predictor:
             careful=careful,
         )
 
-    def name(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> Named:
+    def name(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> NamedSetting:
         """The setting for a program with these features, out of ``candidates`` or the default."""
         listed = [DEFAULT, *(c for c in candidates if c != DEFAULT)]
         scores = self.scorer.scores(values, listed)
@@ -177,7 +177,7 @@ class Predictor:
         log = float(scores[at])
         unsure = self._unsure(-log, far) if at and self.careful else ""
         keep = not at or bool(unsure)
-        return Named(
+        return NamedSetting(
             setting=DEFAULT if keep else listed[at],
             gain=None if keep else math.expm1(-self._centre(log)),
             interval=None if keep else self._interval(log),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autotune.prediction.exposure import acting
-from autotune.prediction.model_file import Model
+from autotune.prediction.model_file import ModelFile
 from autotune.prediction.scorer import described
 from autotune.space import DEFAULT, Setting, Space
 from runner.trace import Features
@@ -21,7 +21,7 @@ def named_here(setting: Setting, space: Space) -> Setting:
     return Setting({space.aliases.get(name, name): value for name, value in setting.items()})
 
 
-def named_there(setting: Setting, space: Space, model: Model) -> Setting:
+def named_there(setting: Setting, space: Space, model: ModelFile) -> Setting:
     """The same back: under the names by which the model knows the parameters."""
     known = {name for learned in model.settings for name in learned}
     names = {here: there for there, here in space.aliases.items() if there in known}
@@ -39,7 +39,9 @@ def usable(settings: Sequence[Setting], space: Space, *, grid: bool = False) -> 
     return [s for s in dict.fromkeys(good) if s != DEFAULT]
 
 
-def priors_for(features: Features, space: Space, model: Model, most: int = MOST) -> list[Setting]:
+def warm_start_settings(
+    features: Features, space: Space, model: ModelFile, most: int = MOST
+) -> list[Setting]:
     """What the model expects to be fastest for the program, best first; at most ``most``.
 
     A search measures what it tries, so no certainty is asked for: every setting expected to be

@@ -99,7 +99,7 @@ class Evidence:
 
     ``machine`` describes where it was measured; ``check`` is what
     :mod:`autotune.publish.recheck` needs to measure again: a list of programs with input and ranks,
-    of a study also the command line and its origin (:class:`autotune.study.provenance.Origin`).
+    of a study also the command line and its origin (:class:`autotune.study.provenance.Provenance`).
     ``guarded``: runs were rejected for foreign load; without that nothing is proven.
     """
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from autotune.config.find import ConfigFile, is_shipped
 from autotune.errors import UsageError, WorkError
 from autotune.publish.header import Header, read_header, untouched
-from runner.files import whole
+from runner.files import atomic_file
 
 BACKUP = ".before-autotune"
 SIDE = ".autotune"
@@ -118,7 +118,7 @@ def _write(path: Path, text: str) -> None:
     # A link (as /etc often has) stays one: what it points to is replaced.
     path = path.resolve()
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    with whole(path, mode) as part:
+    with atomic_file(path, mode) as part:
         part.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
 
 

@@ -30,7 +30,7 @@ _USER = (".openmpi", ".prte", ".pmix")
 
 
 @dataclass(frozen=True)
-class Neutral:
+class NeutralLaunch:
     """How launches are kept from published files.
 
     ``unset`` are variables to take out of this process's environment, ``files`` those that are
@@ -45,7 +45,7 @@ class Neutral:
         return bool(self.files)
 
 
-def neutral(library: Library, environment: Mapping[str, str]) -> Neutral:
+def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
     """What keeps launches under ``environment`` from the files that this user has published.
 
     Raises UsageError or WorkError for a damaged list of files or a file that cannot be read.
@@ -88,7 +88,7 @@ def neutral(library: Library, environment: Mapping[str, str]) -> Neutral:
             env[_PARAM_FILES] = f"{place / 'home'}/.openmpi/mca-params.conf,{etc / SYSTEM_FILE}"
         stand_ins.append((str(etc), str(real_etc)))
     around = Surroundings(env, tuple(options), tuple(stand_ins))
-    return Neutral(around, tuple(sorted(unset)), tuple(files))
+    return NeutralLaunch(around, tuple(sorted(unset)), tuple(files))
 
 
 def _takes_part(fmt: Format, path: Path, library: Library, env: Mapping[str, str]) -> bool:

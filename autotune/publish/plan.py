@@ -20,7 +20,7 @@ from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.formats.rules import RulesV1
 from autotune.publish.header import CLOSE, Header, commented, seal, without_block
 from autotune.publish.install import BACKUP, Text, read_text
-from autotune.publish.source import Proposal
+from autotune.publish.source import PublicationSource
 from runner.machine import describe
 from runner.mpi.library import Library
 
@@ -62,7 +62,7 @@ def compose(fmt: Format, header: Header, content: Content, kept: str, library: L
 
 
 def plan(
-    proposal: Proposal,
+    proposal: PublicationSource,
     formats: Sequence[Format],
     cluster: Cluster,
     library: Library,
@@ -100,7 +100,7 @@ def plan(
     ]
 
 
-def _refuse_doubts(proposal: Proposal, force: bool) -> None:
+def _refuse_doubts(proposal: PublicationSource, force: bool) -> None:
     if proposal.doubts and not force:
         raise UsageError(
             f"{proposal.evidence.source} is not published:\n"
@@ -177,7 +177,7 @@ def _planned(
     fmt: Format,
     content: Content,
     path: Path,
-    proposal: Proposal,
+    proposal: PublicationSource,
     cluster: Cluster,
     library: Library,
     why: str | None,

@@ -22,7 +22,7 @@ from autotune.config.cluster import Cluster
 from autotune.config.find import listing
 from autotune.errors import UsageError
 from autotune.publish.install import check_config, check_owner
-from autotune.study.provenance import Origin
+from autotune.study.provenance import Provenance
 from autotune.study.target import Target
 from runner.mpi.library import Library
 from runner.types import MetricChoice
@@ -45,11 +45,11 @@ class NotRun:
 
 
 @dataclass(frozen=True)
-class Again:
+class EvidenceProgram:
     """A program to be run again; ``origin`` is None where it is run from here, as things are."""
 
     target: Target
-    origin: Origin | None = None
+    origin: Provenance | None = None
 
 
 def program_of(
@@ -58,7 +58,7 @@ def program_of(
     library: Library,
     where: str,
     recorded: bool,
-) -> Again | NotRun:
+) -> EvidenceProgram | NotRun:
     """The program of one entry of the evidence, found in the file ``where``.
 
     ``recorded``: its command line may be run, in the directory and the environment of the file.
@@ -72,7 +72,7 @@ def program_of(
     origin = None
     if app is None:
         if check.get("origin") is not None:
-            origin = Origin.from_json(check["origin"], where)
+            origin = Provenance.from_json(check["origin"], where)
         if origin is not None and (changes := origin.changes()):
             return NotRun(name, _broken("; ".join(changes)), command, broken=True)
         try:
@@ -93,7 +93,7 @@ def program_of(
         clean_env=True,
         cwd=str(Path.cwd()) if origin is None else origin.cwd,
     )
-    return Again(target, origin)
+    return EvidenceProgram(target, origin)
 
 
 def recorded_only(checks: Iterable[Mapping[str, Any]]) -> bool:
@@ -104,7 +104,7 @@ def recorded_only(checks: Iterable[Mapping[str, Any]]) -> bool:
     )
 
 
-def _recorded(command: tuple[str, ...], check: Mapping[str, Any], origin: Origin | None) -> App:
+def _recorded(command: tuple[str, ...], check: Mapping[str, Any], origin: Provenance | None) -> App:
     """The command line of the file, its program by an absolute path."""
     first = command[0]
     if origin is not None and "/" in first:

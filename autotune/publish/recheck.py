@@ -1,8 +1,9 @@
 """A published gain looked at again: still there, gone, or not to be told with so many pairs.
 
-The comparison is the study's own (:class:`autotune.stats.Plan`): looks at numbers of pairs fixed in
-advance, intervals that cover the true gain at all looks together.  What is said of a published
-gain depends on the interval alone, so each answer has a probability to be wrong that is known.
+The comparison is the study's own (:class:`autotune.stats.LookPlan`): looks at numbers of pairs
+fixed in advance, intervals that cover the true gain at all looks together.  What is said of a
+published gain depends on the interval alone, so each answer has a probability to be wrong that is
+known.
 
 A publication's values against the default, measured again on the programs of its evidence.
 """
@@ -21,7 +22,7 @@ from autotune.publish.programs import NotRun, program_of
 from autotune.space import Parameter, Setting, Space
 from autotune.space.parameter import Target as Group
 from autotune.space.setting import read_value
-from autotune.stats import MIN_GAIN, Decision, Plan, looks_up_to
+from autotune.stats import MIN_GAIN, Decision, LookPlan, looks_up_to
 from autotune.store import Store
 from autotune.study.budget import BudgetTooSmall
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
@@ -59,23 +60,25 @@ class Claim:
             return MIN_GAIN
         return max(self.gain, 0.0) * SHRUNK
 
-    def plan(self, pairs: int = PAIRS) -> Plan:
+    def plan(self, pairs: int = PAIRS) -> LookPlan:
         """Looks up to ``pairs``.  Ends early where the interval lies above 0 (with half of the
         published gain seen), or where it rules out half of the gain and what is worth naming."""
         least = self.least if self.gain is None else max(self.least, self.gain * SHRUNK)
         looks = looks_up_to(pairs)
         # No stop for futility: only what an interval shows is told.
-        return Plan(looks=looks, min_gain=min(least, _LARGEST), win_from=looks[0], futility=0.0)
+        return LookPlan(looks=looks, min_gain=min(least, _LARGEST), win_from=looks[0], futility=0.0)
 
-    def answer(self, decision: Decision) -> Answer:
+    def answer(self, decision: Decision) -> ClaimAnswer:
         """What the interval says of the published gain."""
         seen = decision.comparison
         if not seen.interval:
-            return Answer("cannot be told", "too few pairs for an interval", self.gain, None, None)
+            return ClaimAnswer(
+                "cannot be told", "too few pairs for an interval", self.gain, None, None
+            )
         inside = None if self.gain is None else seen.lo <= self.gain <= seen.hi
         shrunk = None if self.gain is None else seen.hi < SHRUNK * self.gain - _ROUNDING
         status, why = self._status(seen.lo, seen.hi, bool(shrunk))
-        return Answer(status, why, self.gain, inside, shrunk)
+        return ClaimAnswer(status, why, self.gain, inside, shrunk)
 
     def _status(self, lo: float, hi: float, shrunk: bool) -> tuple[Status, str]:
         least = percent(self.least).lstrip("+")
@@ -97,7 +100,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ClaimAnswer:
     """``inside``: whether the published gain lies in the interval; ``shrunk``: whether the interval
     lies below half of it.  None where no gain was published."""
 

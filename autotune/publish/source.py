@@ -21,8 +21,8 @@ from autotune.errors import UsageError
 from autotune.publish.content import GROUPS, Content, Evidence
 from autotune.space import Setting, load_space
 from autotune.space.trust import check_config_name, check_groups, known_names
-from autotune.store import Store, Study, StudyKey
-from autotune.study.provenance import Origin
+from autotune.store import Store, StudyKey, StudyRecord
+from autotune.study.provenance import Provenance
 from autotune.wording import UNGUARDED
 from runner.machine import describe
 from runner.mpi.library import Library
@@ -32,7 +32,7 @@ NOTHING = "it recommends the default, because nothing was proven to be faster"
 
 
 @dataclass(frozen=True)
-class Proposal:
+class PublicationSource:
     """What to publish, why, and what speaks against it (empty: nothing)."""
 
     content: Content
@@ -48,7 +48,7 @@ def read_source(
     store: Store,
     insist: bool = False,
     spaces: Sequence[str] = (),
-) -> Proposal:
+) -> PublicationSource:
     """The proposal of ``study:ID``, ``classwide:ID`` or ``collectives:ID``; None: the latest
     class-wide one for ``cluster``.
 
@@ -65,7 +65,7 @@ def read_source(
 
 def _read(
     wanted: str | None, cluster: Cluster, library: Library, store: Store, insist: bool
-) -> Proposal:
+) -> PublicationSource:
     kind, colon, ident = (wanted or "classwide:").partition(":")
     if kind == "study" and ident:
         return _from_study(store.find_study(ident), cluster, library, store, insist)
@@ -80,8 +80,8 @@ def _read(
 
 
 def _from_study(
-    study: Study, cluster: Cluster, library: Library, store: Store, insist: bool
-) -> Proposal:
+    study: StudyRecord, cluster: Cluster, library: Library, store: Store, insist: bool
+) -> PublicationSource:
     result = study.result
     if result is None or "recommended" not in result:
         raise UsageError(
@@ -129,10 +129,10 @@ def _from_study(
         + _study_doubts(study, cluster)
         + _common_doubts(evidence, cluster, library)
     )
-    return Proposal(_content(runs[-1].launched), evidence, tuple(doubts), False)
+    return PublicationSource(_content(runs[-1].launched), evidence, tuple(doubts), False)
 
 
-def _loaded(store: Store, study: Study) -> list[str]:
+def _loaded(store: Store, study: StudyRecord) -> list[str]:
     """A doubt where runs count that the guard rejects: earlier versions did not store that it was
     off."""
     if not study.key.guarded:
@@ -145,7 +145,7 @@ def _loaded(store: Store, study: Study) -> list[str]:
     return [f"it was {UNGUARDED}: {words}"]
 
 
-def _check_of(study: Study) -> dict[str, Any]:
+def _check_of(study: StudyRecord) -> dict[str, Any]:
     """How to run the program again, for a later check."""
     app = study.key.app
     words = {"app": app.name, "input": app.input, "ranks": study.key.ranks}
@@ -156,7 +156,9 @@ def _check_of(study: Study) -> dict[str, Any]:
         "verify": app.verify,
         "options": study.key.conditions.get("launch_options", []),
         "placement": study.key.conditions.get("placement", {}),
-        "origin": None if origin is None else Origin.from_json(origin, study.hash[:12]).to_json(),
+        "origin": None
+        if origin is None
+        else Provenance.from_json(origin, study.hash[:12]).to_json(),
         **_reading(study.key),
     }
 
@@ -167,7 +169,7 @@ def _reading(key: StudyKey) -> dict[str, str]:
     return {name: str(value) for name, value in told.items() if value}
 
 
-def _study_doubts(study: Study, cluster: Cluster) -> list[str]:
+def _study_doubts(study: StudyRecord, cluster: Cluster) -> list[str]:
     here, there = describe(), study.key.machine
     doubts = []
     same = (there.cores, there.cpu_model, round(there.memory_bytes / _GIB)) == (
@@ -224,7 +226,9 @@ def _classwide(ident: str, cluster: str) -> ClasswideResult:
     return found
 
 
-def _from_classwide(result: ClasswideResult, cluster: Cluster, library: Library) -> Proposal:
+def _from_classwide(
+    result: ClasswideResult, cluster: Cluster, library: Library
+) -> PublicationSource:
     if not result.setting:
         raise UsageError(f"classwide:{result.id}: {NOTHING}; there is nothing to publish")
     name = check_config_name("spaces", result.space, f"classwide:{result.id}")
@@ -259,10 +263,12 @@ def _from_classwide(result: ClasswideResult, cluster: Cluster, library: Library)
     )
     doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
     launched = space.launched(result.setting)
-    return Proposal(_content(launched), evidence, tuple(doubts), True)
+    return PublicationSource(_content(launched), evidence, tuple(doubts), True)
 
 
-def _from_collectives(result: CollectiveResult, cluster: Cluster, library: Library) -> Proposal:
+def _from_collectives(
+    result: CollectiveResult, cluster: Cluster, library: Library
+) -> PublicationSource:
     if not result.found:
         raise UsageError(
             f"collectives:{result.id}: no entry of its tables was proven to be faster; there is "
@@ -298,7 +304,7 @@ def _from_collectives(result: CollectiveResult, cluster: Cluster, library: Libra
         guarded=result.guarded,
     )
     doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
-    return Proposal(Content(rules=result.rules), evidence, tuple(doubts), True)
+    return PublicationSource(Content(rules=result.rules), evidence, tuple(doubts), True)
 
 
 def _other_machine(measured: str) -> list[str]:

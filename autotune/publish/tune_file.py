@@ -17,7 +17,7 @@ from pathlib import Path
 from autotune.errors import WorkError
 from autotune.space import Setting, Space
 from autotune.study.target import Target
-from runner.files import whole
+from runner.files import atomic_file
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.types import LIBRARY, RunRecord
@@ -42,7 +42,7 @@ def write_tune_file(
         return None
     text = tune_text(values, evidence)
     try:
-        with whole(path, 0o644) as staged:
+        with atomic_file(path, 0o644) as staged:
             staged.write_text(text, encoding="ascii", errors="replace")
             loading = (option, str(staged.absolute()))
             _prove(loading, target, space, setting, values, runner)

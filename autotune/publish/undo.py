@@ -18,7 +18,7 @@ from autotune.publish.header import Header, Split, split
 from autotune.publish.install import BACKUP, Text, keep_edited, put, read, read_text, side_of
 from autotune.publish.trust import difference
 from runner import files
-from runner.files import write_whole
+from runner.files import write_atomically
 from runner.mpi.library import Library
 
 
@@ -168,6 +168,6 @@ def forget(path: Path) -> None:
 def _write(paths: list[Path]) -> None:
     place = record_path()
     try:
-        write_whole(place, json.dumps([str(p) for p in paths], indent=1) + "\n", mode=0o600)
+        write_atomically(place, json.dumps([str(p) for p in paths], indent=1) + "\n", mode=0o600)
     except OSError as problem:
         raise WorkError(f"cannot write {place}: {problem.strerror}") from None

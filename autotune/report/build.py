@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from autotune.report.cluster import cluster_sections
 from autotune.report.page import Page
 from autotune.report.study import study_section
-from autotune.store import Store, Study
+from autotune.store import Store, StudyRecord
 
 GUIDE = (
     "Gain is T_default / T - 1, from interleaved pairs of runs on fresh data. The "
@@ -19,7 +19,7 @@ GUIDE = (
 )
 
 
-def study_page(store: Store, study: Study) -> Page:
+def study_page(store: Store, study: StudyRecord) -> Page:
     """One study."""
     app = study.key.app
     return Page(

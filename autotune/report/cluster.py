@@ -13,12 +13,12 @@ from autotune.anova.table import read_table
 from autotune.collectives.result import TABLES, CollectiveResult
 from autotune.errors import UsageError
 from autotune.report.figures import Mark, boxes, dots, heat_map, level_means
-from autotune.report.page import Copy, Section, Table
+from autotune.report.page import Copy, PageTable, Section
 from autotune.report.study import proof_ratios, study_section
-from autotune.store import Store, Study
+from autotune.store import Store, StudyRecord
 from autotune.study.result import Result
 from autotune.study.run_history import DEFAULT_KEY
-from autotune.study.trial_store import ledger_of
+from autotune.study.trial_store import history_of
 from autotune.wording import (
     HEADLINES,
     UNGUARDED,
@@ -59,7 +59,7 @@ def cluster_sections(store: Store, name: str, dataset: str | None) -> list[Secti
     return [*sections, *(study_section(store, study) for study, _ in studies)]
 
 
-def answered(store: Store, cluster: str) -> list[tuple[Study, Result]]:
+def answered(store: Store, cluster: str) -> list[tuple[StudyRecord, Result]]:
     """The searches on a cluster that ended with an answer, the newest first."""
     found = []
     for summary in store.studies():
@@ -70,7 +70,7 @@ def answered(store: Store, cluster: str) -> list[tuple[Study, Result]]:
     return found
 
 
-def _overview(store: Store, studies: list[tuple[Study, Result]]) -> Section:
+def _overview(store: Store, studies: list[tuple[StudyRecord, Result]]) -> Section:
     rows, marks, groups = [], [], {}
     names = Counter(_label(study) for study, _ in studies)
     for study, result in studies:
@@ -91,7 +91,7 @@ def _overview(store: Store, studies: list[tuple[Study, Result]]) -> Section:
         )
         if result.gain is not None:
             marks.append(_mark(label, (result.gain, low, high), "", result.significant))
-        ratios = proof_ratios(ledger_of(store, study.id))
+        ratios = proof_ratios(history_of(store, study.id))
         if result.status == "recommended" and result.recommended.key in ratios:
             groups[f"{label}, default"] = ratios[DEFAULT_KEY]
             groups[f"{label}, tuned"] = ratios[result.recommended.key]
@@ -107,11 +107,11 @@ def _overview(store: Store, studies: list[tuple[Study, Result]]) -> Section:
         f"{proven} of {len(studies)} searches found a setting that is proven to be "
         "faster; in the others the default is kept or nothing is decided."
     )
-    table = Table("Searches for single programs", columns, tuple(rows))
+    table = PageTable("Searches for single programs", columns, tuple(rows))
     return Section("Measurements", words=(words,), tables=(table,), figures=tuple(figures))
 
 
-def _label(study: Study) -> str:
+def _label(study: StudyRecord) -> str:
     app = study.key.app
     return f"{app.name}{f' {app.input}' if app.input else ''} {study.key.ranks}x"
 
@@ -169,7 +169,7 @@ def classwide_section(result: ClasswideResult) -> Section:
         verdict=said,
         words=tuple(words),
         copies=(Copy("Setting", spelled(values)),) if values else (),
-        tables=(Table("Proof on every program", columns, rows),) if rows else (),
+        tables=(PageTable("Proof on every program", columns, rows),) if rows else (),
         figures=(dots("Gain of the class's setting", "gain, %", marks),) if marks else (),
         notes=(*result.warnings, *pruning),
     )

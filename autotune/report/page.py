@@ -37,7 +37,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """Rows of text; a column whose name begins with ">" holds numbers."""
 
     title: str
@@ -55,7 +55,7 @@ class Section:
     copies: tuple[Copy, ...] = ()
     notes: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[PageTable, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ import statistics
 from collections.abc import Mapping
 
 from autotune.report.figures import boxes, steps
-from autotune.report.page import Copy, Section, Table
-from autotune.store import Store, StoredRun, Study, Trial
+from autotune.report.page import Copy, PageTable, Section
+from autotune.store import Store, StoredRun, StudyRecord, TrialRecord
 from autotune.study.result import Finalist, Result
-from autotune.study.run_history import CONFIRM, DEFAULT_KEY, Ledger, entry_of
+from autotune.study.run_history import CONFIRM, DEFAULT_KEY, RunHistory, entry_of
 from autotune.wording import (
     HEADLINES,
     WHY_UNGUARDED,
-    Names,
+    ParameterNames,
     interval,
     interval_or_range,
     percent,
@@ -26,28 +26,28 @@ SHOWN = 10
 """Settings in the table of what was seen."""
 
 
-def study_section(store: Store, study: Study, title: str | None = None) -> Section:
+def study_section(store: Store, study: StudyRecord, title: str | None = None) -> Section:
     """Verdict, proven setting, proof, course of the search, and where it was measured."""
     runs = store.runs(study.id, brief=True)
-    ledger = Ledger.of(entry_of(run) for run in runs)
+    history = RunHistory.of(entry_of(run) for run in runs)
     trials = store.trials(study.id)
     result = None
     if study.result is not None and "recommended" in study.result:
         result = Result.from_json(study.result)
     name = f"{study.key.app.name}{f' {study.key.app.input}' if study.key.app.input else ''}"
-    drawings = [course(ledger, trials), _proof(ledger, result)]
+    drawings = [search_history(history, trials), _proof(history, result)]
     return Section(
         title or f"{name} on {study.key.ranks} ranks",
         verdict=_headline(study, result),
-        words=tuple(_words(study, ledger, result)),
+        words=tuple(_words(study, history, result)),
         copies=tuple(_copies(result)),
-        tables=(*_tables(ledger, trials, result), provenance(study, runs)),
+        tables=(*_tables(history, trials, result), provenance(study, runs)),
         figures=tuple(drawing for drawing in drawings if drawing),
         notes=() if result is None else tuple(result.names.within(w) for w in result.warnings),
     )
 
 
-def _headline(study: Study, result: Result | None) -> str:
+def _headline(study: StudyRecord, result: Result | None) -> str:
     if result is None:
         return f"No result yet (status {study.status})."
     if result.status == "recommended":
@@ -55,8 +55,8 @@ def _headline(study: Study, result: Result | None) -> str:
     return HEADLINES[result.status]
 
 
-def _words(study: Study, ledger: Ledger, result: Result | None) -> list[str]:
-    values = ledger.default_values()
+def _words(study: StudyRecord, history: RunHistory, result: Result | None) -> list[str]:
+    values = history.default_values()
     words = []
     if values:
         words.append(
@@ -75,7 +75,7 @@ def _words(study: Study, ledger: Ledger, result: Result | None) -> list[str]:
         words += map(result.names.within, result.evidence())
         if not result.guard:
             words.append(WHY_UNGUARDED)
-    counted = [e.record for e in ledger.entries if e.counts and e.record.valid]
+    counted = [e.record for e in history.entries if e.counts and e.record.valid]
     # Over its limit and yet counted: the guard would have rejected it.
     loaded = sum(record.foreign_cpu_s > record.foreign_limit_s for record in counted)
     if loaded:
@@ -95,13 +95,15 @@ def _copies(result: Result | None) -> list[Copy]:
     return lines
 
 
-def _title(names: Names, finalist: Finalist) -> str:
+def _title(names: ParameterNames, finalist: Finalist) -> str:
     """Name and text of a long setting, which notes call by the name alone."""
     name = names.name(finalist.setting.key)
     return f"{name}: {names.whole[name]}" if name in names.whole else name
 
 
-def _tables(ledger: Ledger, trials: list[Trial], result: Result | None) -> list[Table]:
+def _tables(
+    history: RunHistory, trials: list[TrialRecord], result: Result | None
+) -> list[PageTable]:
     made = []
     if result is not None and result.finalists:
         names = result.names
@@ -117,16 +119,16 @@ def _tables(ledger: Ledger, trials: list[Trial], result: Result | None) -> list[
         )
         columns = ("setting", ">gain", ">95 % interval", ">pairs", "verdict")
         title = "Proof against the default" if result.guard else "Against the default, unproven"
-        made.append(Table(title, columns, rows))
+        made.append(PageTable(title, columns, rows))
     done = sorted((t for t in trials if t.estimate is not None), key=lambda t: t.estimate or 0.0)
     seen = tuple((t.key.replace(",", " "), f"{t.estimate:.3f}", t.state) for t in done[:SHOWN])
     if seen:
         title = "Fastest settings of the search (time / time of the default; this is not a proof)"
-        made.append(Table(title, ("setting", ">time ratio", "state"), seen))
+        made.append(PageTable(title, ("setting", ">time ratio", "state"), seen))
     return made
 
 
-def provenance(study: Study, runs: list[StoredRun]) -> Table:
+def provenance(study: StudyRecord, runs: list[StoredRun]) -> PageTable:
     """Where, when and with what it was measured."""
     key = study.key
     hosts = sorted({run.record.host for run in runs if run.record.host})
@@ -144,15 +146,15 @@ def provenance(study: Study, runs: list[StoredRun]) -> Table:
         ("inherited settings", spelled(key.inherited) or "none"),
         ("autotune", study.tool_version),
     ]
-    return Table("Provenance", ("", ""), tuple(rows))
+    return PageTable("Provenance", ("", ""), tuple(rows))
 
 
-def course(ledger: Ledger, trials: list[Trial]) -> str:
+def search_history(history: RunHistory, trials: list[TrialRecord]) -> str:
     """The best ratio so far over the search runs; empty where nothing was searched."""
     estimates = {t.number: t.estimate for t in trials if t.state == "ok" and t.estimate is not None}
     last: dict[int, int] = {}
     searched = 0
-    for entry in ledger.entries:
+    for entry in history.entries:
         searched += entry.kind != CONFIRM
         if entry.trial in estimates:
             last[entry.trial] = searched
@@ -168,9 +170,9 @@ def course(ledger: Ledger, trials: list[Trial]) -> str:
     return steps({"best": points}, title, "search runs", "time / time of the default")
 
 
-def _proof(ledger: Ledger, result: Result | None) -> str:
+def _proof(history: RunHistory, result: Result | None) -> str:
     """Every run of the proof: each finalist beside the default."""
-    groups = proof_ratios(ledger)
+    groups = proof_ratios(history)
     if result is None or len(groups) < 2:
         return ""
     names = _short(groups)
@@ -179,9 +181,9 @@ def _proof(ledger: Ledger, result: Result | None) -> str:
     return boxes("Runs of the proof", legend, shown, reference=1.0)
 
 
-def proof_ratios(ledger: Ledger) -> dict[str, list[float]]:
+def proof_ratios(history: RunHistory) -> dict[str, list[float]]:
     """Seconds of each setting's confirmation runs over the default's median in that phase."""
-    entries = [e for e in ledger.entries if e.kind == CONFIRM and e.counts and e.record.valid]
+    entries = [e for e in history.entries if e.kind == CONFIRM and e.counts and e.record.valid]
     defaults = [e.record.value_s for e in entries if e.key == DEFAULT_KEY]
     if not defaults:
         return {}

@@ -2,7 +2,7 @@
 
 from autotune.space.expression import ExpressionError
 from autotune.space.expression import parse as parse_expression
-from autotune.space.inactive import IdleParameters
+from autotune.space.inactive import InactiveParameters
 from autotune.space.parameter import Parameter
 from autotune.space.resolve import join, load_space, space_names
 from autotune.space.setting import DEFAULT, Setting, Value
@@ -12,7 +12,7 @@ __all__ = [
     "DEFAULT",
     "Constraint",
     "ExpressionError",
-    "IdleParameters",
+    "InactiveParameters",
     "Parameter",
     "Setting",
     "Space",

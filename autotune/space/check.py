@@ -28,7 +28,7 @@ from runner.mpi.library import Library, ParamInfo
 
 
 @dataclass(frozen=True)
-class Finding:
+class SpaceFinding:
     """One remark.  ``where`` is the key in the file; an ``error`` must be mended."""
 
     kind: Literal["error", "note"]
@@ -40,16 +40,16 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class SpaceReport:
     """What :func:`check_file` found.  ``space`` is the resolved space where there is no error."""
 
     path: str
     library: str
-    findings: tuple[Finding, ...]
+    findings: tuple[SpaceFinding, ...]
     space: Space | None
 
     @property
-    def errors(self) -> tuple[Finding, ...]:
+    def errors(self) -> tuple[SpaceFinding, ...]:
         return tuple(finding for finding in self.findings if finding.kind == "error")
 
     @property
@@ -57,7 +57,7 @@ class Report:
         return not self.errors
 
 
-def check_file(name: str, library: Library) -> Report:
+def check_file(name: str, library: Library) -> SpaceReport:
     """Read one space (a name or the path of a ``.toml`` file) and compare it with the library.
 
     Raises :class:`UsageError` only if there is no such file, or the library lists no parameters.
@@ -68,32 +68,32 @@ def check_file(name: str, library: Library) -> Report:
             f"{title(library)} does not list its parameters, so the space cannot be checked"
         )
     definition, mistakes = read_with_mistakes(file)
-    findings = [Finding("error", "", line) for line in mistakes]
+    findings = [SpaceFinding("error", "", line) for line in mistakes]
     if definition is None:
-        return Report(file.path, title(library), tuple(findings), None)
+        return SpaceReport(file.path, title(library), tuple(findings), None)
     findings += [*_parameters(definition, library), *_words(definition, library)]
     space = None
     if not any(finding.kind == "error" for finding in findings):
         space, more = _resolved(definition, file, library)
         findings += more
-    return Report(file.path, title(library), tuple(findings), space)
+    return SpaceReport(file.path, title(library), tuple(findings), space)
 
 
 def _resolved(
     definition: Definition, file: ConfigFile, library: Library
-) -> tuple[Space | None, list[Finding]]:
+) -> tuple[Space | None, list[SpaceFinding]]:
     try:
         return resolve(definition, file.name, file.path, library), []
     except UsageError as error:
-        return None, [Finding("error", "", str(error))]
+        return None, [SpaceFinding("error", "", str(error))]
 
 
-def _parameters(definition: Definition, library: Library) -> Iterator[Finding]:
+def _parameters(definition: Definition, library: Library) -> Iterator[SpaceFinding]:
     for canonical, table in definition.parameters.items():
         where = f"parameters.{canonical}"
         keys = merged(table, library)
         if keys.absent is not None:
-            yield Finding("note", where, f"left out here: {keys.absent}")
+            yield SpaceFinding("note", where, f"left out here: {keys.absent}")
             continue
         info = None
         name = keys.name or canonical
@@ -108,19 +108,21 @@ def _parameters(definition: Definition, library: Library) -> Iterator[Finding]:
 
 def _name(
     name: str, info: ParamInfo | None, keys: Keys, where: str, library: Library
-) -> Iterator[Finding]:
+) -> Iterator[SpaceFinding]:
     if info is None:
         message = f"{title(library)} has no parameter {name}: {today(name, library)}"
-        yield Finding("note" if keys.optional else "error", where, message)
+        yield SpaceFinding("note" if keys.optional else "error", where, message)
     elif info.synonym_of in library.params:
-        yield Finding("note", where, f"{name} is called {info.synonym_of} here; that name is used")
+        yield SpaceFinding(
+            "note", where, f"{name} is called {info.synonym_of} here; that name is used"
+        )
 
 
-def _values(keys: Keys, info: ParamInfo | None, where: str) -> Iterator[Finding]:
+def _values(keys: Keys, info: ParamInfo | None, where: str) -> Iterator[SpaceFinding]:
     if keys.levels is None:
-        yield Finding("error", f"{where}.levels", "no levels for this library")
+        yield SpaceFinding("error", f"{where}.levels", "no levels for this library")
     if keys.levels == ENUM and (info is None or not info.enum):
-        yield Finding(
+        yield SpaceFinding(
             "error",
             f"{where}.levels",
             '"enum" needs a parameter with enumerated values; the library lists none',
@@ -131,23 +133,23 @@ def _values(keys: Keys, info: ParamInfo | None, where: str) -> Iterator[Finding]
     given += [("exclude", value) for value in keys.exclude]
     given += [("default", normalise_value(keys.default))] if keys.default is not None else []
     for key, value in given:
-        if info is not None and (problem := illegal(value, info)):
-            yield Finding("error", f"{where}.{key}", f"{problem} (type {info.type})")
+        if info is not None and (problem := refused_value(value, info)):
+            yield SpaceFinding("error", f"{where}.{key}", f"{problem} (type {info.type})")
 
 
-def _implied(keys: Keys, where: str, library: Library) -> Iterator[Finding]:
+def _implied(keys: Keys, where: str, library: Library) -> Iterator[SpaceFinding]:
     for name, value in keys.implies.items():
         if target_of(name) != "mca":
             continue
         info = library.params.get(name)
         if info is None:
             message = f"{title(library)} has no parameter {name}: {today(name, library)}"
-            yield Finding("error", f"{where}.implies", message)
-        elif problem := illegal(normalise_value(value), info):
-            yield Finding("error", f"{where}.implies.{name}", problem)
+            yield SpaceFinding("error", f"{where}.implies", message)
+        elif problem := refused_value(normalise_value(value), info):
+            yield SpaceFinding("error", f"{where}.implies.{name}", problem)
 
 
-def _words(definition: Definition, library: Library) -> Iterator[Finding]:
+def _words(definition: Definition, library: Library) -> Iterator[SpaceFinding]:
     """Words in expressions that can never be the value they are compared with."""
     legal = {
         name: words
@@ -160,7 +162,7 @@ def _words(definition: Definition, library: Library) -> Iterator[Finding]:
         for name, word in _compared(parse_expression(text)):
             if name in legal and word not in legal[name]:
                 known = ", ".join(sorted(legal[name])) or "numbers"
-                yield Finding(
+                yield SpaceFinding(
                     "error", where, f"{word!r} is not a value of {name}; expected {known}"
                 )
 
@@ -200,7 +202,7 @@ def is_flags(info: ParamInfo) -> bool:
     return bool(info.enum) and (info.name.endswith("_flags") or "," in info.default)
 
 
-def illegal(value: Value, info: ParamInfo) -> str | None:
+def refused_value(value: Value, info: ParamInfo) -> str | None:
     """Why ``value`` is not legal for the parameter, or None."""
     if isinstance(value, str):
         return _illegal_word(value, info)

@@ -198,7 +198,7 @@ class Definition(BaseModel):
 def read_definition(file: ConfigFile) -> Definition:
     """Parse and validate one space file; raises :class:`UsageError` naming file and key."""
     definition = read_toml(file.text, file.path, Definition)
-    found = [f"{file.path}: {problem}" for problem in problems(definition)]
+    found = [f"{file.path}: {problem}" for problem in undefined_names(definition)]
     if found:
         raise UsageError("\n".join(found))
     return definition
@@ -213,7 +213,7 @@ def read_with_mistakes(file: ConfigFile) -> tuple[Definition | None, list[str]]:
     if definition is not None:
         told += [
             f"{file.path}: {problem}"
-            for problem in problems(definition)
+            for problem in undefined_names(definition)
             if not left_out & set(re.findall(r"[\w.-]+", problem))
         ]
     return definition, told
@@ -239,7 +239,7 @@ FACTS = ("ranks", "cores", "nodes")
 each); cores and nodes available to the job."""
 
 
-def problems(definition: Definition) -> Iterator[str]:
+def undefined_names(definition: Definition) -> Iterator[str]:
     """What is wrong with names: where, and in which way."""
     facts = (*FACTS, *definition.app_facts)
     named = {*definition.parameters, *definition.derived}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import cast
 
 from autotune.errors import UsageError
-from autotune.space.check import illegal, today
+from autotune.space.check import refused_value, today
 from autotune.space.parameter import Parameter, Target, target_of
 from autotune.space.resolve import title
 from autotune.space.setting import Setting, Value
@@ -62,7 +62,7 @@ def without_implied(setting: Setting, space: Space) -> Setting:
     return setting.without(*same)
 
 
-def admitted(
+def with_extra_parameters(
     space: Space,
     settings: Sequence[Setting],
     library: Library,
@@ -93,7 +93,7 @@ def _parameter(
     info = library.params.get(name) if target == "mca" else None
     if info is not None:
         for value in values:
-            if problem := illegal(value, info):
+            if problem := refused_value(value, info):
                 raise UsageError(f"{name}={value} cannot be used: {problem} (type {info.type})")
         numbers = {word: number for number, word in info.enum.items()}
         levels = tuple(dict.fromkeys(numbers.get(str(v), v) for v in values))

@@ -27,7 +27,7 @@ def decides(parameter: Parameter) -> bool:
     return parameter.target != "mca" or _CHOOSES.fullmatch(parameter.name) is not None
 
 
-class IdleParameters:
+class InactiveParameters:
     """What is known to do nothing in settings of one space.
 
     Only parameters that may be left out are ever idle.

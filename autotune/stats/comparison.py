@@ -86,7 +86,8 @@ def compare(
     resolution: float | None = None,
     method: Method = "sign",
 ) -> Comparison:
-    """Compare once, at a number of blocks fixed beforehand (for repeated looks: ``Plan.decide``).
+    """Compare once, at a number of blocks fixed beforehand (for repeated looks:
+    ``LookPlan.decide``).
 
     One run of each per block, in seconds, in the order of the blocks.  A censored run's time is the
     limit that ended it.  ``resolution``: step of the metric in seconds, 0 for a clock, None to

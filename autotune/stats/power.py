@@ -14,7 +14,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from autotune.stats.exact import Values, crossing, sign_walk_ranks
-from autotune.stats.sequential import Plan
+from autotune.stats.sequential import LookPlan
 from autotune.stats.warnings import mad_spread
 
 
@@ -31,7 +31,7 @@ class Resolvable:
 def resolution_table(
     ratios: Values,
     run_seconds: float,
-    plan: Plan,
+    plan: LookPlan,
     *,
     power: float = 0.8,
     coarseness: float = 0.0,
@@ -66,7 +66,7 @@ def resolution_table(
     return rows
 
 
-def _chance_needed(plan: Plan, ranks: tuple[int, ...], upto: int, power: float) -> float | None:
+def _chance_needed(plan: LookPlan, ranks: tuple[int, ...], upto: int, power: float) -> float | None:
     """Chance per block with which the looks up to ``upto`` find a gain; None: they never do."""
     looks = plan.looks[: upto + 1]
     used = [r if n >= plan.win_from else 0 for n, r in zip(looks, ranks, strict=False)]
@@ -86,7 +86,7 @@ _MOST = 1000
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class PowerEstimate:
     """``chance`` (0 to 1) that a plan comes to a decision, and by how many ``blocks`` it has in
     four of five of these cases."""
 
@@ -94,7 +94,9 @@ class Foreseen:
     blocks: int
 
 
-def foresee(plan: Plan, logs: Sequence[float], *, kept: bool = False, seed: int = 0) -> Foreseen:
+def decision_power(
+    plan: LookPlan, logs: Sequence[float], *, kept: bool = False, seed: int = 0
+) -> PowerEstimate:
     """Carry out ``plan`` many times on blocks drawn from the measured ones, with replacement.
 
     ``logs``: log(T_default / T) of each measured block, one at least.  ``kept``: these are the
@@ -113,15 +115,15 @@ def foresee(plan: Plan, logs: Sequence[float], *, kept: bool = False, seed: int 
         if found.stop and found.outcome != "undecided":
             decided.append(found.comparison.n)
     if not decided:
-        return Foreseen(0.0, last)
-    return Foreseen(len(decided) / _DRAWS, int(np.quantile(decided, POWER, method="higher")))
+        return PowerEstimate(0.0, last)
+    return PowerEstimate(len(decided) / _DRAWS, int(np.quantile(decided, POWER, method="higher")))
 
 
 def pairs_needed(logs: Sequence[float], min_gain: float, seed: int = 0) -> int | None:
     """Pairs of a new comparison with one look that decides with 80 % chance; None: beyond 1000."""
     for pairs in itertools.takewhile(lambda n: n <= _MOST, _numbers()):
-        fixed = Plan.fixed(pairs, min_gain=min_gain)
-        if foresee(fixed, logs, seed=seed).chance >= POWER:
+        fixed = LookPlan.fixed(pairs, min_gain=min_gain)
+        if decision_power(fixed, logs, seed=seed).chance >= POWER:
             return pairs
     return None
 

@@ -64,7 +64,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LookPlan:
     """How finalists are compared with the default; fixed before the first block is run.
 
     ``alpha`` is for the whole study, both sides, all looks, all ``finalists`` (Bonferroni).  A win
@@ -108,7 +108,7 @@ class Plan:
             raise UsageError(f"decide-at {self.decide_at}: expected a margin and one of the looks")
 
     @classmethod
-    def fixed(cls, blocks: int = 12, *, finalists: int = 1, min_gain: float = MIN_GAIN) -> Plan:
+    def fixed(cls, blocks: int = 12, *, finalists: int = 1, min_gain: float = MIN_GAIN) -> LookPlan:
         """One look after a fixed number of blocks."""
         return cls(looks=(blocks,), finalists=finalists, min_gain=min_gain, win_from=blocks)
 

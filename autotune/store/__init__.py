@@ -11,13 +11,13 @@ The schema, its guarantees and queries in plain SQL are in docs/database.md.
 from autotune.store.keys import GUARD, AppInfo, MachineInfo, MpiInfo, StudyKey
 from autotune.store.model import (
     RUNNING,
-    Best,
-    Process,
+    BestRuns,
+    OwnerProcess,
     StoredRun,
-    Study,
+    StudyRecord,
     StudySummary,
-    Trial,
-    Worker,
+    TrialRecord,
+    WorkerRecord,
 )
 from autotune.store.store import Store
 
@@ -25,15 +25,15 @@ __all__ = [
     "GUARD",
     "RUNNING",
     "AppInfo",
-    "Best",
+    "BestRuns",
     "MachineInfo",
     "MpiInfo",
-    "Process",
+    "OwnerProcess",
     "Store",
     "StoredRun",
-    "Study",
     "StudyKey",
+    "StudyRecord",
     "StudySummary",
-    "Trial",
-    "Worker",
+    "TrialRecord",
+    "WorkerRecord",
 ]

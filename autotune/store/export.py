@@ -14,12 +14,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from autotune.errors import UsageError, WorkError
 from autotune.store.runs import INTEGERS
 from autotune.store.text import clean, dump
-from runner.files import whole
+from runner.files import atomic_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from autotune.store.model import Study, Value
+    from autotune.store.model import StudyRecord, Value
     from autotune.store.store import Store
 
 
@@ -50,7 +50,7 @@ def export_study(
         raise UsageError(f"{path} exists; choose another name or overwrite it with --force")
     store.get_study(study_id)
     try:
-        with whole(path) as part:
+        with atomic_file(path) as part:
             writer(store, study_id, part, output)
     except (OSError, SQLAlchemyError) as error:
         words = getattr(error, "strerror", None) or str(error)
@@ -112,7 +112,7 @@ def runs_frame(store: Store, study_id: int, output: bool = False) -> pd.DataFram
     return pd.DataFrame(data)
 
 
-def _described(study: Study) -> dict[str, Any]:
+def _described(study: StudyRecord) -> dict[str, Any]:
     key = study.key
     return {
         "study": study.hash,

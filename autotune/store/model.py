@@ -25,7 +25,7 @@ NEW = "new"
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyRecord:
     """``status`` is "new" until a result was stored; ``result`` is the JSON that was given."""
 
     id: int
@@ -61,7 +61,7 @@ class StudySummary:
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialRecord:
     """A setting in a study.  ``number`` counts from 0 without gaps; ``owner`` measures it."""
 
     id: int
@@ -76,17 +76,17 @@ class Trial:
     attrs: dict[str, Any]
     created_at: str
     finished_at: str | None
-    owner: Process
+    owner: OwnerProcess
     heartbeat_at: float | None = None
     """When its worker was last seen, by the database's clock; None: no lease is kept."""
 
 
 @dataclass(frozen=True)
-class Worker:
+class WorkerRecord:
     """A process that takes part in a study; ``lost``: it ended without a word, or was not seen for
     as long as a lease lasts."""
 
-    owner: Process
+    owner: OwnerProcess
     seen_s: float
     """Seconds since it was last seen, by the database's clock."""
     lost: bool
@@ -110,7 +110,7 @@ class StoredRun:
 
 
 @dataclass(frozen=True)
-class Best:
+class BestRuns:
     """A setting by its valid runs: the median of the figure that counts and how many there are."""
 
     key: str
@@ -123,7 +123,7 @@ _DEAD = frozenset("ZX")
 
 
 @dataclass(frozen=True)
-class Process:
+class OwnerProcess:
     """A process, named so that no later one is taken for it.
 
     ``scope`` is the boot and the namespace that ``pid`` counts in, ``start`` the clock tick since
@@ -136,7 +136,7 @@ class Process:
     start: int
 
     @classmethod
-    def here(cls) -> Process:
+    def here(cls) -> OwnerProcess:
         """The calling process (asked anew each time: a fork changes the answer)."""
         pid = os.getpid()
         return cls(_host(), _scope(), pid, _start(pid) or 0)

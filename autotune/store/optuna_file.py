@@ -14,7 +14,7 @@ from optuna.exceptions import StorageInternalError
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy import event
 
-from autotune.store.model import RUNNING, StoredRun, Trial, Value
+from autotune.store.model import RUNNING, StoredRun, TrialRecord, Value
 from autotune.store.text import clean
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _do_not_flush(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA journal_mode=MEMORY")
 
 
-def _distributions(trials: list[Trial]) -> dict[str, CategoricalDistribution]:
+def _distributions(trials: list[TrialRecord]) -> dict[str, CategoricalDistribution]:
     """Optuna wants the same choices in every trial: all values seen, numbers before text."""
     names = sorted({name for trial in trials for name in trial.setting})
     found = {}
@@ -77,7 +77,7 @@ def _distributions(trials: list[Trial]) -> dict[str, CategoricalDistribution]:
 
 
 def _frozen(
-    trial: Trial, runs: list[StoredRun], distributions: dict[str, CategoricalDistribution]
+    trial: TrialRecord, runs: list[StoredRun], distributions: dict[str, CategoricalDistribution]
 ) -> FrozenTrial:
     values = [run.record.value_s for run in runs if run.record.valid]
     state = _state(trial, runs, bool(values))
@@ -106,7 +106,7 @@ def _frozen(
     )
 
 
-def _state(trial: Trial, runs: list[StoredRun], measured: bool) -> TrialState:
+def _state(trial: TrialRecord, runs: list[StoredRun], measured: bool) -> TrialState:
     if trial.state == RUNNING:
         return TrialState.RUNNING
     if measured:

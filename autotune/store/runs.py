@@ -39,7 +39,7 @@ from sqlalchemy import (
 
 from autotune.store import schema as s
 from autotune.store import studies
-from autotune.store.model import DEFAULT_KEY, WARMUP, Best, StoredRun
+from autotune.store.model import DEFAULT_KEY, WARMUP, BestRuns, StoredRun
 from autotune.store.text import canonical, clean, clean_or_none, damaged, dump, load, load_object
 from autotune.store.trials import hash_of, unknown_trial
 from runner.types import ReadBack, RunRecord
@@ -241,7 +241,7 @@ def _all_kept() -> Iterator[None]:
 
 def best(
     connection: Connection, study_id: int, limit: int, phases: Collection[str] | None
-) -> list[Best]:
+) -> list[BestRuns]:
     """Settings by the median of their valid runs; of equal ones that with more runs comes first."""
     figures = select(s.run.c.setting_hash, s.run.c.value_s).where(
         s.run.c.study_id == study_id,
@@ -256,7 +256,7 @@ def best(
     ranked = sorted((statistics.median(v), -len(v), setting) for setting, v in values.items())
     ranked = ranked[:limit]
     keys = _keys(connection, study_id, [setting for _, _, setting in ranked])
-    return [Best(keys[setting], median, -count) for median, count, setting in ranked]
+    return [BestRuns(keys[setting], median, -count) for median, count, setting in ranked]
 
 
 def _keys(connection: Connection, study_id: int, hashes: list[str]) -> dict[str, str]:

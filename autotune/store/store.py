@@ -16,12 +16,12 @@ from autotune.store import database, migrate, runs, studies, trials
 from autotune.store.database import BUSY_TIMEOUT_S, Database, Postgresql
 from autotune.store.keys import StudyKey
 from autotune.store.location import VARIABLE, locate, only_readable, snapshot
-from autotune.store.model import Best, StoredRun, Study, StudySummary, Trial, Value
-from autotune.store.workers import Shared
+from autotune.store.model import BestRuns, StoredRun, StudyRecord, StudySummary, TrialRecord, Value
+from autotune.store.workers import WorkerClaims
 from runner.types import RunRecord
 
 
-class Store(Shared):
+class Store(WorkerClaims):
     """Every method is one transaction: what it returned is durable, what it refused left no trace.
 
     Methods raise UsageError for an unknown study or trial and WorkError where the database fails
@@ -112,13 +112,13 @@ class Store(Shared):
 
     # studies
 
-    def study(self, key: StudyKey) -> Study:
+    def study(self, key: StudyKey) -> StudyRecord:
         """The study of ``key``, made where it is new."""
         with self._database.write() as connection:
             self._database.dialect.lock(connection)
             return studies.get_or_create(connection, key)
 
-    def get_study(self, study_id: int) -> Study:
+    def get_study(self, study_id: int) -> StudyRecord:
         """The study of this number; raises UsageError where there is none."""
         with self._database.read() as connection:
             return studies.get(connection, study_id)
@@ -128,7 +128,7 @@ class Store(Shared):
         with self._database.read() as connection:
             return studies.summaries(connection)
 
-    def find_study(self, text: str) -> Study:
+    def find_study(self, text: str) -> StudyRecord:
         """The study with this id or whose hash begins so (4 characters at least).
 
         Raises UsageError, listing the candidates, where none or several fit.
@@ -184,7 +184,7 @@ class Store(Shared):
         key: str,
         attrs: Mapping[str, Any] | None = None,
         origin: str = "search",
-    ) -> Trial:
+    ) -> TrialRecord:
         """A new trial in the state "running", owned by this process, with the next number.
 
         ``attrs`` are JSON and come back unchanged.
@@ -199,7 +199,7 @@ class Store(Shared):
         estimate: float | None,
         attrs: Mapping[str, Any] | None = None,
         reason: str = "",
-    ) -> Trial:
+    ) -> TrialRecord:
         """Give a trial its state and estimate; ``attrs`` are added to those it has.
 
         May be repeated: a setting that earned more runs gets a new estimate.
@@ -207,7 +207,7 @@ class Store(Shared):
         with self._database.write() as connection:
             return trials.finish(connection, trial_id, state, estimate, attrs, reason)
 
-    def trials(self, study_id: int, since: int = 0) -> list[Trial]:
+    def trials(self, study_id: int, since: int = 0) -> list[TrialRecord]:
         """Trials from the number ``since`` on, in their order, running ones included."""
         with self._database.read() as connection:
             return trials.listing(connection, study_id, since)
@@ -284,7 +284,7 @@ class Store(Shared):
 
     def best(
         self, study_id: int, limit: int = 10, phases: Collection[str] | None = None
-    ) -> list[Best]:
+    ) -> list[BestRuns]:
         """Settings by the median of their valid runs, the fastest first.
 
         ``phases`` are those that count; None means all but the warm-up.

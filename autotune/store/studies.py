@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, Table, bindparam, func, insert, or_, sel
 from autotune.errors import UsageError, WorkError
 from autotune.store import schema as s
 from autotune.store.keys import AppInfo, MachineInfo, MpiInfo, StudyKey
-from autotune.store.model import NEW, Study, StudySummary
+from autotune.store.model import NEW, StudyRecord, StudySummary
 from autotune.store.text import clean, damaged, dump, load
 
 _MIN_PREFIX = 4
@@ -34,7 +34,7 @@ def _tool_version() -> str:
         return "unknown"
 
 
-def get_or_create(connection: Connection, key: StudyKey) -> Study:
+def get_or_create(connection: Connection, key: StudyKey) -> StudyRecord:
     """The study of ``key``; the caller holds the lock that makes this one step."""
     found = connection.execute(select(s.study).where(s.study.c.hash == key.hash)).first()
     if found is not None:
@@ -84,7 +84,7 @@ def _part(connection: Connection, table: Table, part: AppInfo | MachineInfo | Mp
     return int(added.scalar_one())
 
 
-def to_study(row: Row[Any]) -> Study:
+def to_study(row: Row[Any]) -> StudyRecord:
     """A study from its row; raises WorkError for one that autotune did not write."""
     try:
         if not (isinstance(row.hash, str) and _HASH.fullmatch(row.hash)):
@@ -92,7 +92,7 @@ def to_study(row: Row[Any]) -> Study:
         result, request = load(row.result), load(row.request)
         if not (isinstance(result, dict | None) and isinstance(request, dict | None)):
             raise TypeError("its result or its request is no object")
-        return Study(
+        return StudyRecord(
             id=row.id,
             hash=row.hash,
             context=row.context_hash,
@@ -184,7 +184,7 @@ def summaries(connection: Connection) -> list[StudySummary]:
     ]
 
 
-def find(connection: Connection, text: str) -> Study:
+def find(connection: Connection, text: str) -> StudyRecord:
     """The study with this id, or whose hash begins so (at least 4 characters).
 
     Raises UsageError where none or several fit; the message lists what there is.
@@ -224,7 +224,7 @@ def has(connection: Connection, key: StudyKey) -> bool:
     return connection.scalar(select(s.study.c.id).where(s.study.c.hash == key.hash)) is not None
 
 
-def get(connection: Connection, study_id: int) -> Study:
+def get(connection: Connection, study_id: int) -> StudyRecord:
     row = connection.execute(select(s.study).where(s.study.c.id == study_id)).first()
     if row is None:
         raise unknown_study(study_id)

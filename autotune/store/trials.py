@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 from autotune.errors import UsageError
 from autotune.store import schema as s
 from autotune.store import studies
-from autotune.store.model import RUNNING, Process, Trial, Value
+from autotune.store.model import RUNNING, OwnerProcess, TrialRecord, Value
 from autotune.store.text import clean, dump, load_object
 
 _OF_STUDY = s.trial.c.study_id == bindparam("of_study")
@@ -34,7 +34,7 @@ def add(
     attrs: Mapping[str, Any],
     origin: str,
     heartbeat_at: float | None = None,
-) -> Trial:
+) -> TrialRecord:
     studies.lock(connection, study_id)
     key = clean(key)
     row = connection.execute(
@@ -51,7 +51,7 @@ def add(
             "attrs": dump(dict(attrs)),
             "created_at": studies.now(),
             "heartbeat_at": heartbeat_at,
-            **owner_columns(Process.here()),
+            **owner_columns(OwnerProcess.here()),
         },
     ).one()
     values = [{"trial_id": row.id, **_value_columns(n, v)} for n, v in setting.items()]
@@ -60,7 +60,7 @@ def add(
     return to_trial(row)
 
 
-def owner_columns(owner: Process) -> dict[str, Any]:
+def owner_columns(owner: OwnerProcess) -> dict[str, Any]:
     return {
         "owner_host": clean(owner.host),
         "owner_scope": owner.scope,
@@ -87,7 +87,7 @@ def finish(
     estimate: float | None,
     attrs: Mapping[str, Any] | None,
     reason: str,
-) -> Trial:
+) -> TrialRecord:
     query = select(s.trial).where(s.trial.c.id == trial_id).with_for_update()
     row = connection.execute(query).first()
     if row is None:
@@ -116,7 +116,7 @@ def unknown_trial(trial_id: int) -> UsageError:
 
 def listing(
     connection: Connection, study_id: int, since: int = 0, state: str | None = None
-) -> list[Trial]:
+) -> list[TrialRecord]:
     of_study = select(s.trial).where(s.trial.c.study_id == study_id, s.trial.c.number >= since)
     query = of_study if state is None else of_study.where(s.trial.c.state == state)
     return [to_trial(row) for row in connection.execute(query.order_by(s.trial.c.number))]
@@ -139,15 +139,15 @@ def left_over(
     gone_hosts: Collection[str],
     expired_before: float,
     restarted: bool,
-) -> list[Trial]:
+) -> list[TrialRecord]:
     """Running trials whose process is gone or whose lease was not renewed since; where this process
     has ``restarted`` the study, its own too."""
-    me = Process.here()
+    me = OwnerProcess.here()
     running = listing(connection, study_id, state=RUNNING)
     # Every worker asks at every trial: each owner is looked up once.
     dead = {owner for owner in {trial.owner for trial in running} if owner.surely_dead()}
 
-    def left(trial: Trial) -> bool:
+    def left(trial: TrialRecord) -> bool:
         owner = trial.owner
         mine = owner == me and restarted
         expired = owner != me and _stale(trial, expired_before)
@@ -156,11 +156,11 @@ def left_over(
     return [t for t in running if left(t)]
 
 
-def take_over(connection: Connection, trials: list[Trial], now: float) -> list[Trial]:
+def take_over(connection: Connection, trials: list[TrialRecord], now: float) -> list[TrialRecord]:
     """Make running trials this process's own; a lease begins anew with its new owner."""
     taken = []
     for trial in trials:
-        values = owner_columns(Process.here())
+        values = owner_columns(OwnerProcess.here())
         if trial.heartbeat_at is not None:
             values["heartbeat_at"] = now
         statement = update(s.trial).where(s.trial.c.id == trial.id).values(**values)
@@ -168,12 +168,12 @@ def take_over(connection: Connection, trials: list[Trial], now: float) -> list[T
     return taken
 
 
-def _stale(trial: Trial, before: float) -> bool:
+def _stale(trial: TrialRecord, before: float) -> bool:
     return trial.heartbeat_at is not None and trial.heartbeat_at < before
 
 
-def to_trial(row: Row[Any]) -> Trial:
-    return Trial(
+def to_trial(row: Row[Any]) -> TrialRecord:
+    return TrialRecord(
         id=row.id,
         study_id=row.study_id,
         number=row.number,
@@ -187,6 +187,6 @@ def to_trial(row: Row[Any]) -> Trial:
         attrs=load_object(row.attrs),
         created_at=row.created_at,
         finished_at=row.finished_at,
-        owner=Process(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start),
+        owner=OwnerProcess(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start),
         heartbeat_at=row.heartbeat_at,
     )

@@ -17,11 +17,11 @@ from sqlalchemy import Connection, insert, select, text, update
 from autotune.store import schema as s
 from autotune.store import studies, trials
 from autotune.store.database import Database, Dialect
-from autotune.store.model import RUNNING, Process, Trial, Value, Worker
+from autotune.store.model import RUNNING, OwnerProcess, TrialRecord, Value, WorkerRecord
 from autotune.store.trials import owner_columns
 
 
-class Shared:
+class WorkerClaims:
     """Part of :class:`autotune.store.Store`; every method is one transaction."""
 
     def __init__(self, database: Database) -> None:
@@ -35,11 +35,11 @@ class Shared:
         attrs: Mapping[str, Any] | None = None,
         most: int | None = None,
         origin: str = "search",
-    ) -> Trial | None:
+    ) -> TrialRecord | None:
         """As :meth:`add_trial`, with a lease, where no trial of the study has this setting yet.
 
         None where another worker was faster, or the study has ``most`` trials.  Leases are renewed
-        by :meth:`beat`.
+        by :meth:`renew_lease`.
         """
         with self._database.write() as connection:
             if not trials.may_open(connection, study_id, key, most):
@@ -50,7 +50,7 @@ class Shared:
     def beat(self, study_id: int) -> int:
         """Say that this process lives: renews its leases in a study; gives their number."""
         with self._database.write() as connection:
-            return beat(connection, self._database.dialect, study_id)
+            return renew_lease(connection, self._database.dialect, study_id)
 
     def take_role(self, study_id: int, name: str) -> bool:
         """Whether this process holds a role of the study from now on; one worker at a time does."""
@@ -67,7 +67,7 @@ class Shared:
         with self._database.write() as connection:
             enroll(connection, self._database.dialect, study_id)
 
-    def workers(self, study_id: int) -> list[Worker]:
+    def workers(self, study_id: int) -> list[WorkerRecord]:
         """Who takes part in a study, the one that was seen last first, lost ones too."""
         with self._database.read() as connection:
             return workers(connection, self._database.dialect, study_id)
@@ -84,7 +84,7 @@ class Shared:
 
     def recover(
         self, study_id: int, gone_hosts: Collection[str] = (), restarted: bool = True
-    ) -> list[Trial]:
+    ) -> list[TrialRecord]:
         """Take over the trials that a dead process left running, and return them to be repeated.
 
         They stay "running", with their number, attributes and runs, and belong to this process now;
@@ -94,7 +94,7 @@ class Shared:
         lease has run out.  ``restarted`` False: this process's own are not left over.
         """
 
-        def left(connection: Connection) -> tuple[float, list[Trial]]:
+        def left(connection: Connection) -> tuple[float, list[TrialRecord]]:
             now = database_now(connection, self._database.dialect)
             before = now - LEASE_S
             return now, trials.left_over(connection, study_id, gone_hosts, before, restarted)
@@ -123,9 +123,9 @@ def database_now(connection: Connection, dialect: Dialect) -> float:
     return float(found)
 
 
-def beat(connection: Connection, dialect: Dialect, study_id: int) -> int:
+def renew_lease(connection: Connection, dialect: Dialect, study_id: int) -> int:
     """Renew everything that this process holds in a study; how much that is."""
-    me, at = Process.here(), database_now(connection, dialect)
+    me, at = OwnerProcess.here(), database_now(connection, dialect)
     done = 0
     for table, held in ((s.trial, [s.trial.c.state == RUNNING]), (s.role, [])):
         done += connection.execute(
@@ -141,14 +141,14 @@ def beat(connection: Connection, dialect: Dialect, study_id: int) -> int:
 def take_role(connection: Connection, dialect: Dialect, study_id: int, name: str) -> bool:
     """Whether this process holds the role from now on: nobody did, or who did is gone."""
     studies.lock(connection, study_id)
-    me, at = Process.here(), database_now(connection, dialect)
+    me, at = OwnerProcess.here(), database_now(connection, dialect)
     where = (s.role.c.study_id == study_id, s.role.c.name == name)
     row = connection.execute(select(s.role).where(*where)).first()
     values = {**owner_columns(me), "heartbeat_at": at}
     if row is None:
         connection.execute(insert(s.role).values(study_id=study_id, name=name, **values))
         return True
-    owner = Process(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)
+    owner = OwnerProcess(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)
     if owner != me and not owner.surely_dead() and row.heartbeat_at >= at - LEASE_S:
         return False
     connection.execute(update(s.role).where(*where).values(**values))
@@ -157,20 +157,20 @@ def take_role(connection: Connection, dialect: Dialect, study_id: int, name: str
 
 def enroll(connection: Connection, dialect: Dialect, study_id: int) -> None:
     """This process takes part in a study until it says that it leaves, or is not seen any more."""
-    me = Process.here()
+    me = OwnerProcess.here()
     where = hashlib.sha256(repr(owner_columns(me)).encode()).hexdigest()[:32]
     take_role(connection, dialect, study_id, f"{_WORKER}{where}")
 
 
-def workers(connection: Connection, dialect: Dialect, study_id: int) -> list[Worker]:
+def workers(connection: Connection, dialect: Dialect, study_id: int) -> list[WorkerRecord]:
     """Who takes part in a study, the one that was seen last first, lost ones too."""
     at = database_now(connection, dialect)
     query = select(s.role).where(s.role.c.study_id == study_id, s.role.c.name.startswith(_WORKER))
     found = []
     for row in connection.execute(query.order_by(s.role.c.heartbeat_at.desc(), s.role.c.name)):
-        owner = Process(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)
+        owner = OwnerProcess(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)
         seen_s = max(at - row.heartbeat_at, 0.0)
-        found.append(Worker(owner, seen_s, owner.surely_dead() or seen_s > LEASE_S))
+        found.append(WorkerRecord(owner, seen_s, owner.surely_dead() or seen_s > LEASE_S))
     return found
 
 
@@ -182,7 +182,7 @@ def role_holder(connection: Connection, dialect: Dialect, study_id: int, name: s
     ).first()
     if row is None or row.heartbeat_at < database_now(connection, dialect) - LEASE_S:
         return None
-    owner = Process(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)
+    owner = OwnerProcess(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)
     if owner.surely_dead():
         return None
     return f"{row.owner_host}:{row.owner_pid}"
@@ -190,7 +190,7 @@ def role_holder(connection: Connection, dialect: Dialect, study_id: int, name: s
 
 def release(connection: Connection, dialect: Dialect, study_id: int) -> None:
     """Give up every role that this process holds, and let the leases of its trials run out."""
-    me = owner_columns(Process.here())
+    me = owner_columns(OwnerProcess.here())
     connection.execute(
         s.role.delete()
         .where(s.role.c.study_id == study_id)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.space import IdleParameters, Parameter, Setting, Space, Value
+from autotune.space import InactiveParameters, Parameter, Setting, Space, Value
 from autotune.space.setting import write_value
 
 UNSET = "unset"
@@ -40,7 +40,7 @@ class Codec:
             tuple(UNSET if c is None else write_value(c) for c in choices)
             for choices in self.choices
         )
-        self.idle = IdleParameters(space)
+        self.idle = InactiveParameters(space)
         self._settled: dict[Setting, Setting | None] = {}
         self._codes = [{choice: i for i, choice in enumerate(c)} for c in self.choices]
         self._free = not space.constraints and all(p.when is None for p in space.parameters)

@@ -30,7 +30,7 @@ _START, _DRAW, _BREED, _NEWCOMER, _EXTRA = range(5)
 
 
 @dataclass(frozen=True)
-class Plan:
+class GeneticOptions:
     """The options of the genetic search; docs/strategies.md explains each."""
 
     population: int
@@ -57,7 +57,9 @@ class Population:
     worst individual if it is better.
     """
 
-    def __init__(self, codec: Codec, plan: Plan, seed: int, seeds: Sequence[Codes] = ()) -> None:
+    def __init__(
+        self, codec: Codec, plan: GeneticOptions, seed: int, seeds: Sequence[Codes] = ()
+    ) -> None:
         self._codec = codec
         self._plan = plan
         self._seed = seed
@@ -479,9 +481,9 @@ THESIS: dict[str, OptionValue] = {
 """Pellegrini 1.8.1, to the letter; docs/strategies.md goes through it line by line."""
 
 
-def plan(values: Mapping[str, OptionValue]) -> Plan:
+def plan(values: Mapping[str, OptionValue]) -> GeneticOptions:
     """The options as the population wants them."""
-    return Plan(
+    return GeneticOptions(
         population=int(values["population"]),
         tournament=int(values["tournament"]),
         offspring=int(values["offspring"]),

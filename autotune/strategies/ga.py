@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._genetic import OPTIONS, THESIS, Plan, Population, plan
+from autotune.strategies._genetic import OPTIONS, THESIS, GeneticOptions, Population, plan
 from autotune.strategies.base import Proposal
 from autotune.strategies.options import Option, OptionValue
 from autotune.strategies.optuna_samplers import NUMBER, OptunaStrategy, distributions
@@ -27,7 +27,9 @@ class GASampler(BaseSampler):
     that comes late makes the population be rebuilt.  ``seeds`` are individuals to start from.
     """
 
-    def __init__(self, space: Space, plan: Plan, seed: int, seeds: Sequence[Setting] = ()) -> None:
+    def __init__(
+        self, space: Space, plan: GeneticOptions, seed: int, seeds: Sequence[Setting] = ()
+    ) -> None:
         self._space = space
         self._plan = plan
         self._seed = seed

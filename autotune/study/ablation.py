@@ -20,7 +20,7 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.study.budget import BudgetSpent
 from autotune.study.confirmation import Blocks, Pairs
 from autotune.study.events import PhaseStarted
-from autotune.study.search import Search
+from autotune.study.search import SearchPhase
 
 SINGLES = 4
 """Up to this many parameters are taken out one by one; more are taken out in groups first."""
@@ -34,7 +34,7 @@ ROUNDS_USED = f"{MAX_ROUNDS} rounds of the ablation (taking parameters out) were
 
 
 @dataclass(frozen=True)
-class Slimmed:
+class AblationResult:
     """The smallest setting found.  ``why``: why parameters may be left that do nothing; "" where
     each was seen to matter."""
 
@@ -49,8 +49,8 @@ class Slimmed:
 class Ablation:
     """Takes parameters out of settings of one search."""
 
-    def __init__(self, search: Search, seed: int) -> None:
-        self.bench = search.bench
+    def __init__(self, search: SearchPhase, seed: int) -> None:
+        self.evaluator = search.evaluator
         self.search = search
         self.space = search.space
         self.plan = search.plan
@@ -63,7 +63,7 @@ class Ablation:
         needed = math.ceil((2 * 1.25 * math.sqrt(2) * noise / step) ** 2)
         return min(max(needed, LEAST_BLOCKS), self.plan.prune_blocks)
 
-    def slim(self, setting: Setting, phase: str, count: int, reserve: int) -> Slimmed:
+    def slim(self, setting: Setting, phase: str, count: int, reserve: int) -> AblationResult:
         """The smallest setting that is as fast, by group elimination on ``count`` blocks a round.
 
         ``reserve``: runs that the budget must hold beyond these.
@@ -77,15 +77,17 @@ class Ablation:
             runs = count * (len(rivals) + 2)
             name = f"{phase}:{number}"
             if not rivals:
-                return Slimmed(setting)
+                return AblationResult(setting)
             if not (self._begun(name) or self.search.budget.affords(runs + reserve)):
-                return Slimmed(setting, SPENT)
+                return AblationResult(setting, SPENT)
             self.search.watch(PhaseStarted("prune", "ablation: taking parameters out", runs))
-            blocks = Blocks(self.bench, name, [setting, *rivals], self.seed, self.search.limit_s)
+            blocks = Blocks(
+                self.evaluator, name, [setting, *rivals], self.seed, self.search.limit_s
+            )
             try:
                 blocks.ensure(count)
             except BudgetSpent:
-                return Slimmed(setting, SPENT)
+                return AblationResult(setting, SPENT)
             idle = {
                 group: pairs.median_ratio()
                 for group, rival in without.items()
@@ -95,14 +97,14 @@ class Ablation:
             }
             left.take_out(idle)
             if left.setting == setting and all(len(g) == 1 for g in taken):
-                return Slimmed(setting)
+                return AblationResult(setting)
             pieces = pieces * 2 if left.setting == setting else 1
             setting = left.setting
-        return Slimmed(setting, "" if len(setting) == 1 else ROUNDS_USED)
+        return AblationResult(setting, "" if len(setting) == 1 else ROUNDS_USED)
 
     def _begun(self, phase: str) -> bool:
         """Whether a phase is stored already: it is gone through again, whatever it left over."""
-        return bool(self.bench.ledger.blocks(phase))
+        return bool(self.evaluator.history.blocks(phase))
 
 
 def is_missed(without: Pairs, min_gain: float) -> bool:

@@ -10,7 +10,7 @@ import statistics
 from dataclasses import dataclass
 
 from autotune.errors import WorkError
-from autotune.study.run_history import Ledger
+from autotune.study.run_history import RunHistory
 
 KEPT_SHARE = 0.4
 """Of what a budget holds beyond two of the smallest searches: less leaves settings whole and gains
@@ -84,23 +84,23 @@ class BudgetSpent(WorkError):
 
 @dataclass(frozen=True)
 class Budget:
-    """Bounds on what ``ledger`` may grow to; None for either means no bound.
+    """Bounds on what ``history`` may grow to; None for either means no bound.
 
     ``seconds`` are spent inside launches; ``runs`` counts every launch, rejected ones included.
-    Plans are made by :meth:`affords`, an estimate.  A bench asks :meth:`require` before each
+    Plans are made by :meth:`affords`, an estimate.  An evaluator asks :meth:`require` before each
     launch, so that what the estimate did not see is at most the run under way.
     """
 
-    ledger: Ledger
+    history: RunHistory
     seconds: float | None = None
     runs: int | None = None
 
     def from_here(self) -> Budget:
-        """The same allowance, counted from what the ledger holds now."""
+        """The same allowance, counted from what the run history holds now."""
         return Budget(
-            self.ledger,
-            None if self.seconds is None else self.seconds + self.ledger.launched_s,
-            None if self.runs is None else self.runs + len(self.ledger.entries),
+            self.history,
+            None if self.seconds is None else self.seconds + self.history.launched_s,
+            None if self.runs is None else self.runs + len(self.history.entries),
         )
 
     @property
@@ -113,23 +113,23 @@ class Budget:
     @property
     def left_s(self) -> float | None:
         """Machine seconds that are left, none below zero; None where they are not bounded."""
-        return None if self.seconds is None else max(self.seconds - self.ledger.launched_s, 0.0)
+        return None if self.seconds is None else max(self.seconds - self.history.launched_s, 0.0)
 
     def require(self) -> None:
         """Raise BudgetSpent where no further launch may be started."""
-        if self.left_s == 0 or (self.runs is not None and len(self.ledger.entries) >= self.runs):
+        if self.left_s == 0 or (self.runs is not None and len(self.history.entries) >= self.runs):
             raise BudgetSpent("the budget is spent")
 
     def affords(self, runs: int, run_s: float | None = None) -> bool:
         """Whether so many more runs fit in: of ``run_s`` seconds, or about as long as the
         default's."""
-        ledger = self.ledger
+        history = self.history
         cost = self.cost_s(runs) if run_s is None else run_s * runs
-        return (self.seconds is None or ledger.launched_s + cost <= self.seconds) and (
-            self.runs is None or len(ledger.entries) + runs <= self.runs
+        return (self.seconds is None or history.launched_s + cost <= self.seconds) and (
+            self.runs is None or len(history.entries) + runs <= self.runs
         )
 
     def cost_s(self, runs: int) -> float:
         """Machine seconds that so many runs about as long as the default take."""
-        walls = [record.wall_s for record in self.ledger.default_records()]
+        walls = [record.wall_s for record in self.history.default_records()]
         return statistics.median(walls) * runs if walls else 0.0

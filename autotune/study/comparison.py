@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autotune.space import Setting, Space
-from autotune.stats import Decision, NoBlocks, Plan, comparison_words, known_gain
+from autotune.stats import Decision, LookPlan, NoBlocks, comparison_words, known_gain
 from autotune.store import Store, StudyKey
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks, decide, measure
-from autotune.study.evaluator import Bench
+from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.inactive import idle_difference
 from autotune.study.next_step import NextStep, compare_step
 from autotune.study.result import proof_warnings, rejection_rows
-from autotune.study.run_history import WARMUP, Entry, Ledger
+from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.session import Session
 from autotune.study.study_key import as_begun, study_key
 from autotune.study.target import Target
@@ -42,7 +42,7 @@ class ComparisonRequest:
     space: Space
     first: Setting
     second: Setting
-    plan: Plan
+    plan: LookPlan
     budget_s: float | None = None
     max_runs: int | None = None
     seed: int = 0
@@ -164,23 +164,23 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
         request.watch,
         budget_s=request.budget_s,
     ) as on:
-        outcome = compare_on(on.bench, request, on.study.hash[:12])
+        outcome = compare_on(on.evaluator, request, on.study.hash[:12])
         store.set_result(on.study.id, outcome.verdict, outcome.to_json())
     return outcome
 
 
-def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> ComparisonOutcome:
-    """As :func:`compare_settings` on any bench; ``study`` is the name in the outcome."""
-    again = _round(bench.ledger, request.remeasure)
-    budget = Budget(bench.ledger, request.budget_s, request.max_runs).from_here()
-    bench.budget = budget
-    warm: Entry | None = None
+def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> ComparisonOutcome:
+    """As :func:`compare_settings` on any evaluator; ``study`` is the name in the outcome."""
+    again = _round(evaluator.history, request.remeasure)
+    budget = Budget(evaluator.history, request.budget_s, request.max_runs).from_here()
+    evaluator.budget = budget
+    warm: HistoryEntry | None = None
     try:
-        warm = bench.run(request.first, WARMUP, timeout_s=budget.left_s)
+        warm = evaluator.run(request.first, WARMUP, timeout_s=budget.left_s)
         run_s = warm.record.wall_s
         limit = hang_limit(run_s, budget)
         name = f"{COMPARE}:{again}"
-        blocks = Blocks(bench, name, [request.second], request.seed, limit, request.first)
+        blocks = Blocks(evaluator, name, [request.second], request.seed, limit, request.first)
         if not (blocks.complete(0, [request.second]) or budget.affords(2, run_s / 2)):
             raise NoBlocks  # A pair takes A's time at least.
         begun = request.ends_if_same and measure(blocks, 1, [request.second], budget, reach=False)
@@ -188,11 +188,11 @@ def compare_on(bench: Bench, request: ComparisonRequest, study: str) -> Comparis
             # Two settings that are one here: more blocks of them would only show chance.
             decisions = {request.second: decide(request.plan, blocks, request.second, 1)}
             proof = Confirmation(blocks, [request.second], decisions)
-            return replace(outcome_of(request, bench, blocks, proof, study), failed=alike)
+            return replace(outcome_of(request, evaluator, blocks, proof, study), failed=alike)
         proof = confirm_blocks(blocks, request.plan, budget, request.watch)
     except (NoBlocks, BudgetSpent):
         raise BudgetTooSmall(_no_pair(request, warm)) from None
-    return outcome_of(request, bench, blocks, proof, study)
+    return outcome_of(request, evaluator, blocks, proof, study)
 
 
 def hang_limit(run_s: float, budget: Budget) -> float:
@@ -204,7 +204,7 @@ def hang_limit(run_s: float, budget: Budget) -> float:
     return min(hangs, max(budget.left_s / 2, LEAST_FACTOR * run_s + LEAST_SLACK_S))
 
 
-def _no_pair(request: ComparisonRequest, warm: Entry | None) -> str:
+def _no_pair(request: ComparisonRequest, warm: HistoryEntry | None) -> str:
     bounds = [] if request.budget_s is None else [f"--budget {asked_time(request.budget_s)}"]
     bounds += [] if request.max_runs is None else [f"--runs {request.max_runs}"]
     took = "; the first run of A took " + seconds(warm.record.wall_s) if warm else ""
@@ -216,16 +216,16 @@ def _no_pair(request: ComparisonRequest, warm: Entry | None) -> str:
     )
 
 
-def _round(ledger: Ledger, remeasure: bool) -> int:
+def _round(history: RunHistory, remeasure: bool) -> int:
     """The round that goes on, or a new one."""
-    rounds = [int(e.phase.split(":")[1]) for e in ledger.entries if e.kind == COMPARE]
+    rounds = [int(e.phase.split(":")[1]) for e in history.entries if e.kind == COMPARE]
     last = max(rounds, default=0)
     return last + 1 if remeasure and rounds else last
 
 
 def outcome_of(
     request: ComparisonRequest,
-    bench: Bench,
+    evaluator: Evaluator,
     blocks: Blocks,
     proof: Confirmation,
     study: str,
@@ -235,12 +235,12 @@ def outcome_of(
     # Blocks behind the look that decided are of no figure: all that is told has one yardstick.
     pairs = blocks.pairs(request.second).head(decision.comparison.n)
     phases = (blocks.phase, blocks.again.phase)
-    entries = [e for e in bench.ledger.entries if e.phase in phases]
+    entries = [e for e in evaluator.history.entries if e.phase in phases]
     # Kept runs of an earlier round say nothing about this one.
-    rejections = rejection_rows(Ledger.of(entries))
+    rejections = rejection_rows(RunHistory.of(entries))
     seen = any(e.record.world_size is not None for e in entries if e.record.valid)
     failed = _failure([e for e in entries if e.key == request.second.key and e.counts], seen)
-    bounds = Budget(bench.ledger, request.budget_s, request.max_runs)
+    bounds = Budget(evaluator.history, request.budget_s, request.max_runs)
     step = compare_step(proof, request.plan, pairs, bounds)
     return ComparisonOutcome(
         study=study,
@@ -270,7 +270,7 @@ def _same(blocks: Blocks, second: Setting) -> str:
     return f"B has the same effect as A: {'; '.join(idle)}" if idle else ""
 
 
-def _failure(tried: list[Entry], ranks_seen: bool) -> str:
+def _failure(tried: list[HistoryEntry], ranks_seen: bool) -> str:
     """Why B does not run, in the words of its first failure; "" where it ran once or was only ever
     stopped at a time limit.  ``ranks_seen``: those of A were, so B's are where it starts."""
     failures = [e.record for e in tried if not e.record.valid and not e.censored]

@@ -1,5 +1,5 @@
 """Randomised interleaved blocks: each holds the reference and every setting compared, once, in
-random order.  Blocks already measured are read from the ledger: an interrupted comparison
+random order.  Blocks already measured are read from the run history: an interrupted comparison
 goes on.
 
 The proof: finalists against the default on fresh interleaved blocks, looked at as planned.
@@ -17,12 +17,12 @@ import numpy as np
 
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
-from autotune.stats import Decision, Plan, design, drifted, settle
+from autotune.stats import Decision, LookPlan, design, drifted, settle
 from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.evaluator import Bench
+from autotune.study.evaluator import Evaluator
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.metric import failure_words
-from autotune.study.run_history import Entry, Figure
+from autotune.study.run_history import Figure, HistoryEntry
 
 _REPEATS = 3
 """How often a block whose default run failed is measured anew before the study gives up."""
@@ -33,14 +33,14 @@ class Blocks:
 
     def __init__(
         self,
-        bench: Bench,
+        evaluator: Evaluator,
         phase: str,
         settings: Sequence[Setting],
         seed: int,
         limit_s: float | None,
         reference: Setting = DEFAULT,
     ) -> None:
-        self.bench = bench
+        self.evaluator = evaluator
         self.phase = phase
         self.settings = tuple(settings)
         self.seed = seed
@@ -55,14 +55,14 @@ class Blocks:
         if self._again is None:
             phase = f"{self.phase}:again"
             self._again = Blocks(
-                self.bench, phase, self.settings, self.seed, self.limit_s, self.reference
+                self.evaluator, phase, self.settings, self.seed, self.limit_s, self.reference
             )
         return self._again
 
     @property
     def run_s(self) -> float | None:
         """Mean wall seconds of the runs of these blocks so far; None before the first."""
-        found = self.bench.ledger.blocks(self.phase).values()
+        found = self.evaluator.history.blocks(self.phase).values()
         walls = [entry.record.wall_s for block in found for entry in block.values()]
         return statistics.fmean(walls) if walls else None
 
@@ -77,8 +77,9 @@ class Blocks:
             self._measure(number, live)
 
     def complete(self, number: int, wanted: Sequence[Setting]) -> bool:
-        """Whether the ledger holds the reference, valid, and all of ``wanted`` in this block."""
-        block = self.bench.ledger.blocks(self.phase).get(number, {})
+        """Whether the run history holds the reference, valid, and all of ``wanted`` in this
+        block."""
+        block = self.evaluator.history.blocks(self.phase).get(number, {})
         default = block.get(self.reference.key)
         return (
             default is not None
@@ -95,7 +96,7 @@ class Blocks:
         for _attempt in range(_REPEATS):
             for position, setting in enumerate(self._order(number, wanted)):
                 if self._lacks(number, setting):
-                    self.bench.run(
+                    self.evaluator.run(
                         setting,
                         self.phase,
                         block=number,
@@ -104,7 +105,7 @@ class Blocks:
                     )
             if self.complete(number, wanted):
                 return
-        entry = self.bench.ledger.blocks(self.phase)[number][self.reference.key]
+        entry = self.evaluator.history.blocks(self.phase)[number][self.reference.key]
         raise WorkError(
             f"the reference ({self.reference.key}) failed ({entry.record.reason}) in "
             f"{_REPEATS} attempts of one block. What was measured is stored; the same "
@@ -112,8 +113,8 @@ class Blocks:
         )
 
     def _lacks(self, number: int, setting: Setting) -> bool:
-        """Whether the ledger holds no run of it in this block that counts."""
-        entry = self.bench.ledger.blocks(self.phase).get(number, {}).get(setting.key)
+        """Whether the run history holds no run of it in this block that counts."""
+        entry = self.evaluator.history.blocks(self.phase).get(number, {}).get(setting.key)
         return entry is None or (setting == self.reference and not entry.record.valid)
 
     def _order(self, number: int, wanted: Sequence[Setting]) -> list[Setting]:
@@ -126,13 +127,13 @@ class Blocks:
 
     def speeds(self, until: int) -> list[float]:
         """Seconds of the reference in the first ``until`` blocks, as first measured."""
-        blocks = self.bench.ledger.blocks(self.phase)
+        blocks = self.evaluator.history.blocks(self.phase)
         return [blocks[n][self.reference.key].record.value_s for n in range(until)]
 
-    def block(self, number: int) -> dict[str, Entry]:
+    def block(self, number: int) -> dict[str, HistoryEntry]:
         """The runs of one block that count: of its repetition, where it was repeated whole."""
-        block = self.bench.ledger.blocks(self.phase).get(number, {})
-        again = self.bench.ledger.blocks(self.again.phase).get(number, {})
+        block = self.evaluator.history.blocks(self.phase).get(number, {})
+        again = self.evaluator.history.blocks(self.again.phase).get(number, {})
         return again if block.keys() <= again.keys() else block
 
     def pairs(
@@ -152,7 +153,7 @@ class Blocks:
         """
         found = Pairs()
         versus = self.reference if against is None else against
-        for number in sorted(self.bench.ledger.blocks(self.phase)):
+        for number in sorted(self.evaluator.history.blocks(self.phase)):
             if first is not None and number >= first:
                 break
             block = self.block(number)
@@ -209,7 +210,7 @@ class Pairs:
         return sum(r > 1 for r in self.ratios) / len(self.ratios) if self.ratios else 1.0
 
 
-def _seconds(candidate: Entry, reference: Entry) -> float:
+def _seconds(candidate: HistoryEntry, reference: HistoryEntry) -> float:
     """The candidate's seconds, or what is certain of them."""
     if candidate.record.valid:
         return candidate.record.value_s
@@ -254,12 +255,12 @@ class Confirmation:
 
 
 def confirm_blocks(
-    blocks: Blocks, plan: Plan, budget: Budget, watch: Watcher = silent
+    blocks: Blocks, plan: LookPlan, budget: Budget, watch: Watcher = silent
 ) -> Confirmation:
     """Run blocks until every setting is decided, the last look is past, or ``budget`` is spent.
 
     A decided setting is not run again; the others go on against the reference.  Runs that the
-    ledger already holds are not made again.
+    run history already holds are not made again.
     """
     result = Confirmation(blocks, list(blocks.settings))
 
@@ -286,7 +287,7 @@ class FigureProof:
 
 def confirm_figures(
     blocks: Blocks,
-    plan: Plan,
+    plan: LookPlan,
     figures: Mapping[str, Figure],
     decisive: Collection[str],
     budget: Budget,
@@ -313,7 +314,7 @@ def confirm_figures(
 
 def _look(
     result: Confirmation,
-    plan: Plan,
+    plan: LookPlan,
     budget: Budget,
     watch: Watcher,
     judge: Callable[[list[Setting], int], list[Setting]],
@@ -390,13 +391,13 @@ def _settle(result: Confirmation) -> None:
 
 
 def decide(
-    plan: Plan, blocks: Blocks, setting: Setting, count: int, figure: Figure | None = None
+    plan: LookPlan, blocks: Blocks, setting: Setting, count: int, figure: Figure | None = None
 ) -> Decision:
     """What the first ``count`` blocks say of one setting against their reference."""
     return decide_pairs(plan, blocks.pairs(setting, first=count, figure=figure))
 
 
-def decide_pairs(plan: Plan, pairs: Pairs) -> Decision:
+def decide_pairs(plan: LookPlan, pairs: Pairs) -> Decision:
     """What pairs of runs say of the second setting against the first."""
     return plan.decide(
         pairs.reference,

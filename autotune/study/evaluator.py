@@ -1,7 +1,7 @@
 """Where runs come from: the one interface between the study's decisions and the machine.
 
-:class:`MachineBench` launches and stores; tests and simulations put another bench in its place, and
-the decisions cannot tell.
+:class:`MachineEvaluator` launches and stores; tests and simulations put another evaluator in its
+place, and the decisions cannot tell.
 
 The default's runs of a search: what every other run is compared with.
 """
@@ -27,14 +27,14 @@ from autotune.study.run_history import (
     DEFAULT_KEY,
     DEFAULT_PHASE,
     WARMUP,
-    Entry,
-    Ledger,
+    HistoryEntry,
+    RunHistory,
     entry_of,
 )
 from autotune.study.study_key import several_words, too_long_words
 from autotune.study.target import Target
 from autotune.wording import asked_time, count, seconds
-from runner.guard import Wait, wait_quiet
+from runner.guard import QuietWait, wait_quiet
 from runner.launch import Runner
 from runner.supervise import DeferredInterrupts
 from runner.trace.run import run_counted
@@ -48,23 +48,23 @@ before the next burst.
 """
 
 
-class Quiet(Protocol):
+class QuietMachine(Protocol):
     """Waits for a quiet machine, as :func:`runner.guard.wait_quiet`."""
 
-    def __call__(self, timeout_s: float, *, quiet_s: float) -> Wait: ...
+    def __call__(self, timeout_s: float, *, quiet_s: float) -> QuietWait: ...
 
 
 class MachineBusy(WorkError):
     """Foreign load did not end: the study stops, nothing is lost, the same command continues."""
 
 
-class Bench(Protocol):
-    """Runs a setting and keeps what was seen in ``ledger``.
+class Evaluator(Protocol):
+    """Runs a setting and keeps what was seen in ``history``.
 
     Nothing is started that ``budget`` does not hold.
     """
 
-    ledger: Ledger
+    history: RunHistory
     budget: Budget | None
 
     def run(
@@ -76,14 +76,14 @@ class Bench(Protocol):
         block: int = 0,
         position: int = 0,
         timeout_s: float | None = None,
-    ) -> Entry:
+    ) -> HistoryEntry:
         """One run that counts (rejected attempts are repeated inside); raises MachineBusy, and
         BudgetSpent where an attempt may not be started."""
         ...
 
 
 @dataclass
-class MachineBench:
+class MachineEvaluator:
     """Launches on this machine and stores each run before it is used.
 
     ``trial_ids`` maps trial numbers to the store's ids.  A run that the guard rejects is repeated
@@ -98,7 +98,7 @@ class MachineBench:
     study_id: int
     target: Target
     space: Space
-    ledger: Ledger
+    history: RunHistory
     budget: Budget | None = None
     trial_ids: dict[int, int] = field(default_factory=dict)
     watch: Watcher = silent
@@ -106,7 +106,7 @@ class MachineBench:
     max_waits: int = 4
     patience_s: float = 15.0
     waiting_s: float = 0.0
-    quiet: Quiet = wait_quiet
+    quiet: QuietMachine = wait_quiet
     shared: bool = False
     """Other workers measure for the same study: all runs are read from the store, in one order."""
     counts_calls: bool = False
@@ -125,7 +125,7 @@ class MachineBench:
         block: int = 0,
         position: int = 0,
         timeout_s: float | None = None,
-    ) -> Entry:
+    ) -> HistoryEntry:
         spec = self.target.spec(self.space, setting, timeout_s)
         place = (setting, phase, trial, block, position)
         for quiet_s in itertools.islice(itertools.cycle(QUIET_S), self.max_rejects):
@@ -157,14 +157,14 @@ class MachineBench:
             return spec
         self.budget.require()
         left = self.budget.left_s
-        if left is None or self.ledger.default_records():
+        if left is None or self.history.default_records():
             return spec
         limits = [limit for limit in (spec.timeout_s, left) if limit is not None]
         return dataclasses.replace(spec, timeout_s=min(limits))
 
     def _disturbed(self) -> int:
         """Rejected runs since the last one that was not."""
-        newest = reversed(self.ledger.entries)
+        newest = reversed(self.history.entries)
         return sum(1 for _ in itertools.takewhile(lambda e: e.rejected, newest))
 
     def _launch(
@@ -176,7 +176,7 @@ class MachineBench:
         block: int,
         position: int,
         given_up: bool = False,
-    ) -> Entry:
+    ) -> HistoryEntry:
         """One launch, stored.  ``given_up``: one more rejection is held against the setting."""
         self.watch(RunStarted(setting, phase))
         with DeferredInterrupts() as held:
@@ -192,7 +192,7 @@ class MachineBench:
             entry = self._keep(record, setting, phase, trial, block, position)
         if held.count:
             raise KeyboardInterrupt
-        self.watch(RunEnded(entry, setting, self.ledger.ratio(entry)))
+        self.watch(RunEnded(entry, setting, self.history.ratio(entry)))
         self._tell_of_figure(record)
         return entry
 
@@ -235,8 +235,10 @@ class MachineBench:
         trial: int | None,
         block: int,
         position: int,
-    ) -> Entry:
-        entry = Entry(self.ledger.next_order, setting.key, phase, record, trial, block, position)
+    ) -> HistoryEntry:
+        entry = HistoryEntry(
+            self.history.next_order, setting.key, phase, record, trial, block, position
+        )
         stored = self.store.add_run(
             self.study_id,
             None if trial is None else self.trial_ids[trial],
@@ -250,15 +252,15 @@ class MachineBench:
         )
         if self.shared:
             return self.pull()[stored]
-        self.ledger.add(entry)
+        self.history.add(entry)
         return entry
 
-    def pull(self) -> dict[int, Entry]:
+    def pull(self) -> dict[int, HistoryEntry]:
         """Read the runs that came since, of all workers; entries by the store's ids."""
-        last = self.ledger.next_order - 1
+        last = self.history.next_order - 1
         found = {run.id: entry_of(run) for run in self.store.runs(self.study_id, after=last)}
         for entry in found.values():
-            self.ledger.add(entry)
+            self.history.add(entry)
         return found
 
 
@@ -270,8 +272,8 @@ class Defaults:
     the second gets its share of what is left, and not more.
     """
 
-    def __init__(self, bench: Bench, plan: SearchPlan, budget: Budget) -> None:
-        self.bench = bench
+    def __init__(self, evaluator: Evaluator, plan: SearchPlan, budget: Budget) -> None:
+        self.evaluator = evaluator
         self.plan = plan
         self.budget = budget
         self._warm = False
@@ -283,7 +285,7 @@ class Defaults:
         not run, BudgetTooSmall where a search cannot be had for the budget.
         """
         wanted = self.plan.first_defaults if enough is None else enough
-        missing = wanted - len(self.bench.ledger.default_values())
+        missing = wanted - len(self.evaluator.history.default_values())
         if not self._warm:
             self._warm = True
             self.run(WARMUP)
@@ -296,14 +298,14 @@ class Defaults:
     def run_if_due(self) -> None:
         """Run the default again where the last of its runs lies too many runs back."""
         since = 0
-        for entry in reversed(self.bench.ledger.entries):
+        for entry in reversed(self.evaluator.history.entries):
             if entry.key == DEFAULT_KEY and entry.counts:
                 break
             since += entry.counts
         if since >= self.plan.default_every:
             self.run(DEFAULT_PHASE)
 
-    def run(self, phase: str) -> Entry:
+    def run(self, phase: str) -> HistoryEntry:
         """One valid run of the default; raises WorkError where it fails twice in a row."""
         entry = self._launch(phase)
         if not (entry.record.valid or entry.censored):
@@ -314,15 +316,15 @@ class Defaults:
             raise WorkError(_default_fails(entry.record))
         return entry
 
-    def _launch(self, phase: str) -> Entry:
+    def _launch(self, phase: str) -> HistoryEntry:
         """One run; before any is known it may not take longer than a search could bear."""
-        if self.bench.ledger.default_records():
-            return self.bench.run(DEFAULT, phase)
+        if self.evaluator.history.default_records():
+            return self.evaluator.run(DEFAULT, phase)
         limit = self.budget.left_s
         if limit is not None and phase != WARMUP:
             limit /= self.plan.least_runs - 1
         try:
-            entry = self.bench.run(DEFAULT, phase, timeout_s=limit)
+            entry = self.evaluator.run(DEFAULT, phase, timeout_s=limit)
         except BudgetSpent:
             entry = None
         if entry is None or (limit and entry.censored and entry.record.wall_s >= limit):
@@ -331,7 +333,7 @@ class Defaults:
 
     def _too_small(self) -> str:
         """What is known of a run where none of the default came to its end in time."""
-        plan, entries = self.plan, self.bench.ledger.entries
+        plan, entries = self.plan, self.evaluator.history.entries
         asked = asked_time(plan.budget_s or 0)
         needed = (
             f"A search needs at least {plan.least_runs} runs (warm-up, the default, one "

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from autotune.space import Setting
-from autotune.study.run_history import Entry
+from autotune.study.run_history import HistoryEntry
 
 
 @dataclass(frozen=True)
 class RunStarted:
-    """A launch begins; ``phase`` as in the ledger."""
+    """A launch begins; ``phase`` as in the run history."""
 
     setting: Setting
     phase: str
@@ -19,7 +19,7 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class RunEnded:
-    entry: Entry
+    entry: HistoryEntry
     setting: Setting
     ratio: float | None
 

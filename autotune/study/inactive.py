@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from autotune.space import Setting, Space
 from autotune.space.parameter import operation_of
-from autotune.study.run_history import WARMUP, Ledger
+from autotune.study.run_history import WARMUP, RunHistory
 from runner.types import ReadBack, RunRecord
 
 NOT_OPENED = "its component was not opened"
@@ -69,9 +69,11 @@ def worth_counting(space: Space) -> bool:
     return any(operation_of(parameter.name) for parameter in space)
 
 
-def unused_parameters(space: Space, ledger: Ledger) -> frozenset[str]:
+def unused_parameters(space: Space, history: RunHistory) -> frozenset[str]:
     """Parameters of collectives that no counted warm-up called; none where nothing was counted."""
-    counted = [e.record.extra[CALLS] for e in ledger.entries if _is_counted(e.kind, e.record.extra)]
+    counted = [
+        e.record.extra[CALLS] for e in history.entries if _is_counted(e.kind, e.record.extra)
+    ]
     if not counted:
         return frozenset()
     called = {name for calls in counted for name, count in calls.items() if count}

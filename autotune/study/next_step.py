@@ -7,10 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autotune.stats import ErrorBudget, Foreseen, Plan, foresee, pairs_needed, scatter
+from autotune.stats import (
+    ErrorBudget,
+    LookPlan,
+    PowerEstimate,
+    decision_power,
+    pairs_needed,
+    scatter,
+)
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.confirmation import Confirmation, Pairs
-from autotune.study.recommendation import Answer
+from autotune.study.recommendation import StudyOutcome
 from autotune.study.search import BUDGET_SPENT
 from autotune.wording import seconds, share
 
@@ -32,7 +39,7 @@ class NextStep:
         return {"words": self.words, "options": dict(self.options)}
 
 
-def search_step(answer: Answer, plan: SearchPlan, ended_by: str) -> NextStep | None:
+def search_step(answer: StudyOutcome, plan: SearchPlan, ended_by: str) -> NextStep | None:
     """For a search whose last proof is open; None where nothing of it is."""
     if not answer.proofs or not answer.proofs[-1][1].open:
         return None
@@ -42,21 +49,23 @@ def search_step(answer: Answer, plan: SearchPlan, ended_by: str) -> NextStep | N
     if not going_on:
         alpha = ErrorBudget(plan.alpha).proof(made.number + 1)
         why = f"; a further round may spend {100 * alpha:.2g} % of the error probability"
-        own = Plan(alpha=alpha, finalists=len(proof.open), min_gain=plan.min_gain)
+        own = LookPlan(alpha=alpha, finalists=len(proof.open), min_gain=plan.min_gain)
     logs = logs_of(proof.blocks.pairs(proof.open[0]))
     if not logs:
         return None
-    seen = foresee(own, logs, kept=going_on)
+    seen = decision_power(own, logs, kept=going_on)
     blocks = max(seen.blocks - (len(logs) if going_on else 0), 1)
     runs = blocks * (len(proof.open) + 1)
     budget = answer.search.budget
     return NextStep(
         _words(seen, runs, budget.cost_s(runs), logs) + why,
-        _options(plan, budget, runs, len(answer.search.book.trials), ended_by),
+        _options(plan, budget, runs, len(answer.search.trial_store.trials), ended_by),
     )
 
 
-def compare_step(proof: Confirmation, plan: Plan, pairs: Pairs, bounds: Budget) -> NextStep | None:
+def compare_step(
+    proof: Confirmation, plan: LookPlan, pairs: Pairs, bounds: Budget
+) -> NextStep | None:
     """For two settings whose comparison is open; ``bounds`` are those of the command."""
     if not proof.open:
         return None
@@ -73,7 +82,7 @@ def compare_step(proof: Confirmation, plan: Plan, pairs: Pairs, bounds: Budget) 
         )
         options = {"--pairs": f"{needed}"}
     else:
-        seen = foresee(plan, logs, kept=True)
+        seen = decision_power(plan, logs, kept=True)
         runs = 2 * max(seen.blocks - len(logs), 1)
         words, options = _words(seen, runs, bounds.cost_s(runs), logs), {}
     launches = runs + 1  # Every command warms up once.
@@ -90,7 +99,7 @@ def logs_of(pairs: Pairs) -> list[float]:
     return [math.log(a / b) for a, b, cut in rows if not cut]
 
 
-def _words(seen: Foreseen, runs: int, cost_s: float, logs: Sequence[float]) -> str:
+def _words(seen: PowerEstimate, runs: int, cost_s: float, logs: Sequence[float]) -> str:
     cost = f"about {runs} more runs ({seconds(cost_s)})"
     if seen.chance >= LIKELY:
         return f"{cost} would likely decide it (chance {100 * seen.chance:.0f} %)"
@@ -114,7 +123,7 @@ def _options(
     part of a larger one first."""
     if plan.max_runs is None and plan.budget_s is None:
         return {"--trials": f"{trials + MORE_TRIALS}"}
-    spent = len(budget.ledger.entries)
+    spent = len(budget.history.entries)
     whole = spent + runs
     if ended_by == BUDGET_SPENT:
         beyond = math.inf if plan.kept_runs(math.inf) < runs else whole
@@ -126,7 +135,7 @@ def _options(
         options["--runs"] = f"{max(whole, plan.max_runs + runs)}"
     if plan.budget_s is not None:
         more_s = SPARE * budget.cost_s(whole - spent)
-        options["--budget"] = _time(max(budget.ledger.launched_s, plan.budget_s) + more_s)
+        options["--budget"] = _time(max(budget.history.launched_s, plan.budget_s) + more_s)
     return options
 
 

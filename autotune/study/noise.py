@@ -11,7 +11,7 @@ from autotune.errors import WorkError
 from autotune.space import DEFAULT, Space
 from autotune.stats import (
     Estimate,
-    Plan,
+    LookPlan,
     Resolvable,
     detect_resolution,
     estimate,
@@ -21,7 +21,7 @@ from autotune.store import Store, StudyKey
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.metric import failure_words
-from autotune.study.run_history import WARMUP, Entry
+from autotune.study.run_history import WARMUP, HistoryEntry
 from autotune.study.session import MEASURED, Session
 from autotune.study.study_key import as_begun, study_key
 from autotune.study.target import Target
@@ -87,18 +87,18 @@ def measure_noise(
 
     target = as_begun(target, store, key_of, watch)
     with Session(store, key_of(target), target, space, watch, budget_s=budget_s) as on:
-        bench = on.bench
-        before = bench.ledger.rejected
-        budget = Budget(bench.ledger, budget_s).from_here()
-        bench.budget = budget
-        entries: list[Entry] = []
+        evaluator = on.evaluator
+        before = evaluator.history.rejected
+        budget = Budget(evaluator.history, budget_s).from_here()
+        evaluator.budget = budget
+        entries: list[HistoryEntry] = []
         try:
-            if not bench.run(DEFAULT, WARMUP).record.valid:
+            if not evaluator.run(DEFAULT, WARMUP).record.valid:
                 # Launchers fail to start now and then; a program that does not run fails again.
-                _require_valid([bench.run(DEFAULT, WARMUP)])
+                _require_valid([evaluator.run(DEFAULT, WARMUP)])
             watch(PhaseStarted(NOISE, "running the default against itself", runs))
             while len(entries) < runs and (not entries or budget.affords(1)):
-                entries.append(bench.run(DEFAULT, NOISE, position=len(entries)))
+                entries.append(evaluator.run(DEFAULT, NOISE, position=len(entries)))
         except BudgetSpent:
             pass  # What there is may be enough.
         if len(entries) < FEWEST:
@@ -107,13 +107,13 @@ def measure_noise(
                 f"the budget of {asked_time(budget_s or 0)} held {held} of the default; at "
                 f"least {FEWEST} are needed: give a larger --budget"
             )
-        report = _report(entries, on.study.hash[:12], bench.ledger.rejected - before)
+        report = _report(entries, on.study.hash[:12], evaluator.history.rejected - before)
         report = replace(report, guard=guard)
         store.set_result(on.study.id, MEASURED, report.to_json())
     return report
 
 
-def _require_valid(entries: list[Entry]) -> None:
+def _require_valid(entries: list[HistoryEntry]) -> None:
     """Raise WorkError for the first that failed, with what it said."""
     for record in (entry.record for entry in entries if not entry.record.valid):
         raise WorkError(
@@ -121,7 +121,7 @@ def _require_valid(entries: list[Entry]) -> None:
         )
 
 
-def _report(entries: list[Entry], study: str, rejected: int) -> NoiseReport:
+def _report(entries: list[HistoryEntry], study: str, rejected: int) -> NoiseReport:
     _require_valid(entries)
     values = [e.record.value_s for e in entries]
     walls = [e.record.wall_s for e in entries]
@@ -142,7 +142,7 @@ def _report(entries: list[Entry], study: str, rejected: int) -> NoiseReport:
         rows=resolution_table(
             ratios,
             statistics.median(walls),
-            Plan(),
+            LookPlan(),
             coarseness=0.0 if resolution is None else resolution / middle,
         ),
     )

@@ -1,9 +1,9 @@
 """One study from beginning to end: search, selection, pruning, confirmation, answer.
 
-The only caller of the runner.  Everything is decided from the ledger and the trials, so the same
-command continues an interrupted study, and a larger budget extends a finished one.
+The only caller of the runner.  Everything is decided from the run history and the trials, so the
+same command continues an interrupted study, and a larger budget extends a finished one.
 
-The procedure of a study on any bench: search, select, prove in rounds, slim, choose.
+The procedure of a study on any evaluator: search, select, prove in rounds, slim, choose.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.trust import check_values
 from autotune.stats import NoBlocks
-from autotune.store import Store, Study, StudyKey
+from autotune.store import Store, StudyKey, StudyRecord
 from autotune.strategies import Strategy, code_of, stored_options
 from autotune.study.budget import BudgetSpent, SearchPlan
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
-from autotune.study.evaluator import Bench
+from autotune.study.evaluator import Evaluator
 from autotune.study.events import Event, Watcher, silent
 from autotune.study.next_step import search_step
-from autotune.study.provenance import origin_of
-from autotune.study.recommendation import REFUTED, Answer, Recommender, candidates
+from autotune.study.provenance import provenance_of
+from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, candidates
 from autotune.study.result import (
     Result,
     best_seen,
@@ -38,12 +38,12 @@ from autotune.study.result import (
     study_warnings,
 )
 from autotune.study.rounds import Round, Rounds
-from autotune.study.search import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, Search
+from autotune.study.search import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, SearchPhase
 from autotune.study.selection import Selection
 from autotune.study.session import Session
 from autotune.study.study_key import as_begun, study_key
 from autotune.study.target import Target
-from autotune.study.trial_store import StoreBook, TrialBook
+from autotune.study.trial_store import StoredTrials, TrialStore
 
 FINISH = "finish"
 """The role of the worker that proves what all found."""
@@ -51,7 +51,7 @@ FINISHED = ("recommended", "keep_default", "inconclusive", "too_noisy", "unguard
 
 
 @dataclass
-class Request:
+class StudyRequest:
     """What the caller wants of one search study."""
 
     target: Target
@@ -88,15 +88,15 @@ class Request:
         return stored_options(self.strategy, self.options) | first | code
 
 
-class Conductor:
-    """Runs one study in an open session.  Made by :class:`Conducting`."""
+class StudyRun:
+    """Runs one study in an open session.  Made by :class:`StudyContext`."""
 
-    def __init__(self, request: Request, session: Session, book: StoreBook) -> None:
+    def __init__(self, request: StudyRequest, session: Session, trial_store: StoredTrials) -> None:
         self.request = request
         self.study = session.study
         self.runner = session.runner
-        self.bench = session.bench
-        self.book = book
+        self.evaluator = session.evaluator
+        self.trial_store = trial_store
         self._session = session
 
     def run(self) -> Result:
@@ -104,12 +104,12 @@ class Conductor:
         strategy = request.strategy(
             request.space, seed=request.seed, priors=request.priors, options=request.options
         )
-        self.bench.trial_ids = self.book.ids
-        self.bench.counts_calls = True
-        launched_before = self.bench.ledger.launched_s
-        answer = carry_out(
-            self.bench,
-            self.book,
+        self.evaluator.trial_ids = self.trial_store.ids
+        self.evaluator.counts_calls = True
+        launched_before = self.evaluator.history.launched_s
+        answer = run_procedure(
+            self.evaluator,
+            self.trial_store,
             strategy,
             request.space,
             request.plan,
@@ -119,7 +119,7 @@ class Conductor:
         )
         result = self.result(answer.search.ended_by)
         self._conclude(result, answer)
-        result.launched_s = self.bench.ledger.launched_s - launched_before
+        result.launched_s = self.evaluator.history.launched_s - launched_before
         return result
 
     def _may_finish(self) -> bool:
@@ -142,46 +142,46 @@ class Conductor:
             seed=self.request.seed,
             guard=self.study.key.guarded,
             ended_by=ended_by,
-            trials=len(self.book.trials),
+            trials=len(self.trial_store.trials),
             budget_s=self.request.plan.budget_s,
             max_runs=self.request.plan.max_runs,
             inherited=dict(self.study.key.inherited),
         )
-        count_runs(result, self.bench.ledger)
-        result.waiting_s = self.bench.waiting_s
+        count_runs(result, self.evaluator.history)
+        result.waiting_s = self.evaluator.waiting_s
         result.wall_s = time.monotonic() - self._session.began
         return result
 
-    def _conclude(self, result: Result, answer: Answer) -> None:
+    def _conclude(self, result: Result, answer: StudyOutcome) -> None:
         target = self.request.target
-        result.origin = origin_of(target.program, target.cwd, target.stdin).to_json()
+        result.origin = provenance_of(target.program, target.cwd, target.stdin).to_json()
         best = answer.search.best
-        ledger = self.bench.ledger
-        result.best = best_seen(ledger, best.effective if best else None)
-        result.status = judge_status(answer, ledger, result.guard)
+        history = self.evaluator.history
+        result.best = best_seen(history, best.effective if best else None)
+        result.status = judge_status(answer, history, result.guard)
         result.finalists = finalist_rows(answer)
         result.rounds = round_rows(answer, result.guard)
         result.drift_repeats = sum(proof.repeated for _, proof in answer.proofs)
-        result.warnings = study_warnings(ledger, self.book.trials, answer)
+        result.warnings = study_warnings(history, self.trial_store.trials, answer)
         if answer.recommendation is None:
             step = search_step(answer, self.request.plan, result.ended_by)
             if step is not None and result.status in ("inconclusive", "too_noisy"):
                 result.next_step = step.to_json()
             return
         if not result.guard:
-            result.best = best_seen(ledger, answer.recommendation.setting)
+            result.best = best_seen(history, answer.recommendation.setting)
             return
         name_recommendation(result, answer.recommendation)
-        result.best = best_seen(ledger, result.recommended)
+        result.best = best_seen(history, result.recommended)
         result.mpirun = target.mpirun_line(
             self.runner.adapter, self.request.space, result.recommended
         )
 
 
-class Conducting:
+class StudyContext:
     """A conductor in its session.  Use as a context manager: entering waits for the machine."""
 
-    def __init__(self, request: Request, store: Store) -> None:
+    def __init__(self, request: StudyRequest, store: Store) -> None:
         self.request = request
         self.store = store
         request.target = as_begun(request.target, store, self._key, self._watch)
@@ -227,13 +227,13 @@ class Conducting:
             )
         return done
 
-    def __enter__(self) -> Conductor:
+    def __enter__(self) -> StudyRun:
         session = self._session.__enter__()
 
         def pull() -> None:
-            session.bench.pull()
+            session.evaluator.pull()
 
-        book = StoreBook(
+        trial_store = StoredTrials(
             self.store,
             self.study,
             self.request.space,
@@ -242,8 +242,8 @@ class Conducting:
             most=self.request.plan.trials,
             on_refresh=pull,
         )
-        book.load()
-        return Conductor(self.request, session, book)
+        trial_store.load()
+        return StudyRun(self.request, session, trial_store)
 
     def __exit__(
         self,
@@ -254,7 +254,7 @@ class Conducting:
         self._session.__exit__(kind, error, trace)
 
 
-def answer_of(study: Study, plan: SearchPlan) -> Result | None:
+def answer_of(study: StudyRecord, plan: SearchPlan) -> Result | None:
     """The stored result of a study, where it answers what ``plan`` asks for."""
     if study.result is None or study.status not in FINISHED:
         return None
@@ -274,23 +274,23 @@ class FinishedElsewhere(Exception):
     """The search phase is over, and another worker proves what was found."""
 
 
-def carry_out(
-    bench: Bench,
-    book: TrialBook,
+def run_procedure(
+    evaluator: Evaluator,
+    trial_store: TrialStore,
     strategy: Strategy,
     space: Space,
     plan: SearchPlan,
     seed: int,
     watch: Watcher = silent,
     may_finish: Callable[[], bool] = lambda: True,
-) -> Answer:
-    """Carry a study to its end, or on from where its ledger and trials stand.
+) -> StudyOutcome:
+    """Carry a study to its end, or on from where its run history and trials stand.
 
     With other workers on the same study ``may_finish`` tells whether this one is to prove what all
     found.  Raises WorkError where the default does not run, MachineBusy where the guard rejects
     all, FinishedElsewhere where another worker proves.
     """
-    search = Search(bench, book, strategy, space, plan, watch)
+    search = SearchPhase(evaluator, trial_store, strategy, space, plan, watch)
     search.run()
     if not may_finish():
         raise FinishedElsewhere
@@ -302,15 +302,17 @@ class _Proofs:
     """The rounds of one study: those that are frozen are brought to their end, a new one is made
     where there is something new to prove."""
 
-    def __init__(self, search: Search, seed: int) -> None:
+    def __init__(self, search: SearchPhase, seed: int) -> None:
         self.search = search
         self.plan = search.plan
         self.seed = seed
-        self.rounds = Rounds(search.book, search.bench.ledger, search.space, search.plan.alpha)
-        self.recommender = Recommender(search, search.book, seed)
+        self.rounds = Rounds(
+            search.trial_store, search.evaluator.history, search.space, search.plan.alpha
+        )
+        self.recommender = Recommender(search, search.trial_store, seed)
 
-    def carry_out(self) -> Answer:
-        answer = Answer(self.search)
+    def carry_out(self) -> StudyOutcome:
+        answer = StudyOutcome(self.search)
         for made in self.rounds.all():
             self._prove(made, answer)
         while (new := self._next(answer)) is not None:
@@ -318,19 +320,19 @@ class _Proofs:
         self._recommend(answer)
         return answer
 
-    def _prove(self, made: Round, answer: Answer) -> None:
-        bench = self.search.bench
+    def _prove(self, made: Round, answer: StudyOutcome) -> None:
+        evaluator = self.search.evaluator
         try:
-            if not bench.ledger.blocks(made.phase):
+            if not evaluator.history.blocks(made.phase):
                 self.search.defaults.start()
-            blocks = Blocks(bench, made.phase, made.settings, self.seed, made.limit_s)
+            blocks = Blocks(evaluator, made.phase, made.settings, self.seed, made.limit_s)
             proof = confirm_blocks(blocks, made.plan, self.search.budget, self.search.watch)
         except (BudgetSpent, NoBlocks):
             answer.budget_ended = True
             return
         answer.proofs.append((made, proof))
 
-    def _next(self, answer: Answer) -> Round | None:
+    def _next(self, answer: StudyOutcome) -> Round | None:
         """The next round, frozen; None where nothing is to be proven, or the budget is spent."""
         if answer.budget_ended:
             return None
@@ -340,8 +342,8 @@ class _Proofs:
             answer.budget_ended = True
             return None
 
-    def _new(self, answer: Answer) -> Round | None:
-        trials = len(self.search.book.trials)
+    def _new(self, answer: StudyOutcome) -> Round | None:
+        trials = len(self.search.trial_store.trials)
         if answer.proofs:
             last, proof = answer.proofs[-1]
             if proof.cut_short:
@@ -350,13 +352,13 @@ class _Proofs:
                 return self._again(last, proof)
         standing = self._standing(answer)
         phase = f"prune:{self.rounds.next_name}:{trials}"
-        slimmed = {
+        ablated = {
             made.whole: made.settings[0]
             for made, proof in answer.proofs
             if made.whole is not None and made.settings[0] in proof.winners
         }
         chosen = Selection(
-            self.search, self.seed, phase, _refuted(answer), standing, slimmed
+            self.search, self.seed, phase, _refuted(answer), standing, ablated
         ).choose()
         if not chosen.settings:
             return None
@@ -389,17 +391,17 @@ class _Proofs:
             limit_s=self.search.proof_limit_s,
             slim=slim,
             whole=whole,
-            trials=len(self.search.book.trials),
+            trials=len(self.search.trial_store.trials),
             budget_s=self.plan.budget_s,
             max_runs=self.plan.max_runs,
         )
 
-    def _standing(self, answer: Answer) -> Setting | None:
+    def _standing(self, answer: StudyOutcome) -> Setting | None:
         """What would be named by the rounds so far."""
         found = candidates(answer, self.plan.min_gain)
         return found[0][0] if found else None
 
-    def _recommend(self, answer: Answer) -> None:
+    def _recommend(self, answer: StudyOutcome) -> None:
         for winner, made, proof in candidates(answer, self.plan.min_gain):
             made_of = self.recommender.recommend(winner, made, proof)
             if made_of.slow.verdict != "more frequent":
@@ -408,7 +410,7 @@ class _Proofs:
             answer.vetoed.append(made_of)
 
 
-def _refuted(answer: Answer) -> set[Setting]:
+def _refuted(answer: StudyOutcome) -> set[Setting]:
     """Settings that had their proof and failed it, not merely against another finalist."""
     return {
         setting

@@ -209,7 +209,7 @@ class Roots:
 
 
 @dataclass(frozen=True)
-class Entry:
+class StartedSource:
     """The Python source that a command line starts, and where its imports are looked for."""
 
     path: Path
@@ -217,7 +217,7 @@ class Entry:
     roots: Roots
 
 
-def entries(argv: Sequence[str], cwd: str | Path = ".") -> list[Entry]:
+def entries(argv: Sequence[str], cwd: str | Path = ".") -> list[StartedSource]:
     """The scripts and ``-m`` modules that a command line starts; empty for a compiled program.
 
     ``argv[0]`` as it was found on PATH.  Never raises.
@@ -229,11 +229,11 @@ def entries(argv: Sequence[str], cwd: str | Path = ".") -> list[Entry]:
             found.append(entry)
         elif _is_script(argv, at, place / word):
             path = (place / word).resolve()
-            found.append(Entry(path, path.stem, Roots(path.parent)))
+            found.append(StartedSource(path, path.stem, Roots(path.parent)))
     return found
 
 
-def sources(entry: Entry) -> dict[str, Path]:
+def sources(entry: StartedSource) -> dict[str, Path]:
     """Every source that ``entry`` imports, itself among them: its name below its root -> path."""
     waiting = [(entry.path, entry.module)]
     found: dict[str, Path] = {}
@@ -298,7 +298,7 @@ def _shebang(path: Path) -> bool:
     return first.startswith(b"#!") and b"python" in first
 
 
-def _module(module: str, cwd: Path) -> Entry | None:
+def _module(module: str, cwd: Path) -> StartedSource | None:
     """As ``python -m`` finds it: in the current directory, then where Python looks."""
     if not _DOTTED.fullmatch(module):
         return None
@@ -311,8 +311,8 @@ def _module(module: str, cwd: Path) -> Entry | None:
             continue
         roots = Roots(root) if root in here else Roots(root, top)
         if path.name == "__init__.py" and (path.parent / "__main__.py").is_file():
-            return Entry(path.parent / "__main__.py", f"{module}.__main__", roots)
-        return Entry(path, module, roots)
+            return StartedSource(path.parent / "__main__.py", f"{module}.__main__", roots)
+        return StartedSource(path, module, roots)
     return None
 
 

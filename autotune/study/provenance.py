@@ -40,7 +40,7 @@ _READ = 256 << 20
 
 
 @dataclass(frozen=True)
-class Origin:
+class Provenance:
     """``files`` maps the absolute paths of the program and of files among its words to what they
     held: a SHA-256, or ``N bytes`` of a large one."""
 
@@ -52,7 +52,7 @@ class Origin:
         return {"cwd": self.cwd, "env": dict(self.env), "files": dict(self.files)}
 
     @classmethod
-    def from_json(cls, data: object, where: str) -> Origin:
+    def from_json(cls, data: object, where: str) -> Provenance:
         """Inverse of :meth:`to_json`; UsageError, which begins with ``where``, for anything else,
         a variable that is none of those that are stored too."""
         try:
@@ -101,14 +101,14 @@ class Origin:
             _replace(before)
 
 
-def origin_of(program: tuple[str, ...], cwd: str, stdin: str | None = None) -> Origin:
+def provenance_of(program: tuple[str, ...], cwd: str, stdin: str | None = None) -> Provenance:
     """The origin of a program that is run from ``cwd`` in this environment and reads ``stdin``."""
     place = shutil.which(program[0]) if "/" not in program[0] else None
     paths = [Path(cwd, place or program[0]), *(Path(cwd, word) for word in program[1:] if word)]
     paths += [] if stdin is None else [Path(cwd, stdin)]
     found = {str(path): _content(path) for path in paths}
     files = {path: content for path, content in found.items() if content is not None}
-    return Origin(cwd, _environment(), files)
+    return Provenance(cwd, _environment(), files)
 
 
 def _environment() -> dict[str, str]:

@@ -17,7 +17,7 @@ from autotune.space import Setting, Space
 from autotune.stats import (
     Comparison,
     Decision,
-    Plan,
+    LookPlan,
     SlowLaunches,
     compare,
     depends_on_setting,
@@ -26,9 +26,9 @@ from autotune.stats import (
 from autotune.study.ablation import SPENT, Ablation, is_missed
 from autotune.study.confirmation import Blocks, Confirmation, decide, decide_pairs, measure
 from autotune.study.events import PhaseStarted
-from autotune.study.rounds import Freezer, Round, readable, thaw
-from autotune.study.run_history import DEFAULT_KEY, SEARCH_KINDS, Ledger
-from autotune.study.search import Search
+from autotune.study.rounds import DocumentStore, Round, load_round, readable
+from autotune.study.run_history import DEFAULT_KEY, SEARCH_KINDS, RunHistory
+from autotune.study.search import SearchPhase
 from autotune.wording import share
 
 FRESH_BLOCKS = 12
@@ -87,11 +87,11 @@ class Recommendation:
 class Recommender:
     """Makes recommendations of one search's winners; what was frozen and measured is used again."""
 
-    def __init__(self, search: Search, freezer: Freezer, seed: int) -> None:
+    def __init__(self, search: SearchPhase, documents: DocumentStore, seed: int) -> None:
         self.search = search
-        self.bench = search.bench
+        self.evaluator = search.evaluator
         self.seed = seed
-        self._freezer = freezer
+        self._documents = documents
         self._ablation = Ablation(search, seed)
 
     def recommend(self, winner: Setting, rounds: Round, proof: Confirmation) -> Recommendation:
@@ -122,42 +122,42 @@ class Recommender:
     def _prepare(self, winner: Setting, rounds: Round, proof: Confirmation) -> _Slimming:
         """What is measured beside what, frozen before it is."""
         name = f"slim:{rounds.number}:{_digest(winner)}"
-        kept = self._freezer.frozen(name)
+        kept = self._documents.frozen(name)
         if kept is None:
-            made = self._slimming(winner, rounds, proof)
+            made = self._ablating(winner, rounds, proof)
             if made.why == SPENT and made.whole is None:
                 return made  # A larger budget may hold it.
-            kept = self._freezer.freeze(name, made.to_json())
+            kept = self._documents.freeze(name, made.to_json())
         return _Slimming.from_json(kept, self.search.space)
 
-    def _slimming(self, winner: Setting, rounds: Round, proof: Confirmation) -> _Slimming:
+    def _ablating(self, winner: Setting, rounds: Round, proof: Confirmation) -> _Slimming:
         gain = proof.decisions[winner].comparison.gain
         # Half of the gain, as a factor: a setting that is slower by that has lost half of it.
         margin = max(rounds.plan.min_gain, 1 - 1 / math.sqrt(1 + gain))
-        seen = slow_of(self.bench.ledger, winner, alpha=rounds.slow_alpha)
+        seen = slow_of(self.evaluator.history, winner, alpha=rounds.slow_alpha)
         fresh = FRESH_IF_SLOW if seen.slow + seen.default_slow > 1 else FRESH_BLOCKS
         if winner in rounds.slim:
             whole = rounds.whole if winner == rounds.settings[0] else None
             return _Slimming(winner, whole, margin, fresh)
-        slimmed = self._ablation.slim(
+        ablated = self._ablation.slim(
             winner,
             f"prune:{rounds.name}:{_digest(winner)}",
             self.search.plan.prune_blocks,
             reserve=FRESH_BLOCKS * 3,
         )
-        if slimmed.setting == winner:
-            return _Slimming(winner, None, margin, fresh, slimmed.why)
-        return _Slimming(slimmed.setting, winner, margin, fresh, slimmed.why)
+        if ablated.setting == winner:
+            return _Slimming(winner, None, margin, fresh, ablated.why)
+        return _Slimming(ablated.setting, winner, margin, fresh, ablated.why)
 
     def _beside_whole(
-        self, rounds: Round, plan: _Slimming, whole: Setting, own: Plan | None
+        self, rounds: Round, plan: _Slimming, whole: Setting, own: LookPlan | None
     ) -> tuple[Blocks, Pruning, Decision | None]:
         """Both and the default in fresh blocks, until it is clear whether the small one is slower
         than the whole by more than the margin, and, with ``own``, faster than the default."""
         small = plan.small
         last = LAST_BESIDE if own is None else rounds.plan.looks[-1]
         looks = tuple(look for look in rounds.plan.looks if FRESH_BLOCKS <= look <= last)
-        beside = Plan(looks=looks, alpha=INFERIOR_ALPHA, margin=plan.margin)
+        beside = LookPlan(looks=looks, alpha=INFERIOR_ALPHA, margin=plan.margin)
         blocks = self._blocks(rounds, "slim", small, whole)
         self.search.watch(PhaseStarted("confirm", "proving the slim setting", 3 * looks[0]))
         seen: Decision | None = None
@@ -205,9 +205,9 @@ class Recommender:
         """More frequent slow launches are looked for in all blocks, rarer ones in those after the
         proof: a setting that has won its proof had few of them in it (docs/statistics.md)."""
         # A candidate is asked after another one only where that was refused: one alpha for all.
-        ledger, alpha = self.bench.ledger, rounds.slow_alpha
-        every = slow_of(ledger, named, alpha=alpha)
-        after = slow_of(ledger, named, alpha=alpha, begin=f"{rounds.phase}:fresh:")
+        history, alpha = self.evaluator.history, rounds.slow_alpha
+        every = slow_of(history, named, alpha=alpha)
+        after = slow_of(history, named, alpha=alpha, begin=f"{rounds.phase}:fresh:")
         if every.verdict == "more frequent" or not every.slow + every.default_slow:
             return every
         if after.launches and after.verdict != "more frequent":
@@ -216,7 +216,7 @@ class Recommender:
 
     def _blocks(self, rounds: Round, name: str, *settings: Setting) -> Blocks:
         phase = f"{rounds.phase}:{name}:{_digest(settings[0])}"
-        return Blocks(self.bench, phase, settings, self.seed, rounds.limit_s)
+        return Blocks(self.evaluator, phase, settings, self.seed, rounds.limit_s)
 
 
 @dataclass(frozen=True)
@@ -240,15 +240,17 @@ class _Slimming:
         with readable():
             whole = data["whole"]
             return cls(
-                thaw(data["small"], space),
-                None if whole is None else thaw(whole, space),
+                load_round(data["small"], space),
+                None if whole is None else load_round(whole, space),
                 float(data["margin"]),
                 min(int(data["fresh"]), FRESH_IF_SLOW),
                 str(data["why"]),
             )
 
 
-def slow_of(ledger: Ledger, setting: Setting, *, alpha: float, begin: str = "") -> SlowLaunches:
+def slow_of(
+    history: RunHistory, setting: Setting, *, alpha: float, begin: str = ""
+) -> SlowLaunches:
     """Slow launches of a setting and of the default in the interleaved blocks that hold both.
 
     ``begin``: only blocks of phases whose name begins so.  Launches of the search never count: a
@@ -256,14 +258,14 @@ def slow_of(ledger: Ledger, setting: Setting, *, alpha: float, begin: str = "") 
     default in another hour say nothing.
     """
     counts = [0, 0, 0, 0]
-    for phase in ledger.phases:
+    for phase in history.phases:
         if phase.partition(":")[0] in SEARCH_KINDS or not phase.startswith(begin):
             continue
-        for block in ledger.blocks(phase).values():
+        for block in history.blocks(phase).values():
             one, default = block.get(setting.key), block.get(DEFAULT_KEY)
             if one is None or default is None:
                 continue
-            slow, default_slow = ledger.is_slow(one), ledger.is_slow(default)
+            slow, default_slow = history.is_slow(one), history.is_slow(default)
             if slow is None or default_slow is None:
                 continue
             for place, value in enumerate((slow, True, default_slow, True)):
@@ -288,14 +290,14 @@ def _digest(setting: Setting) -> str:
 
 
 @dataclass
-class Answer:
+class StudyOutcome:
     """How the study went.
 
     ``proofs`` are its rounds with what came of them.  ``recommendation`` is None where the default
     stands; ``vetoed`` are recommendations that were not made because of their slow launches.
     """
 
-    search: Search
+    search: SearchPhase
     proofs: list[tuple[Round, Confirmation]] = field(default_factory=list)
     recommendation: Recommendation | None = None
     vetoed: list[Recommendation] = field(default_factory=list)
@@ -316,7 +318,7 @@ class Answer:
         return self.proofs[-1][1] if self.proofs else None
 
 
-def candidates(answer: Answer, min_gain: float) -> list[tuple[Setting, Round, Confirmation]]:
+def candidates(answer: StudyOutcome, min_gain: float) -> list[tuple[Setting, Round, Confirmation]]:
     """Proven settings in the order in which they would be named, those of the last round first.
 
     What an earlier round proved stands unless a later one refuted it: the error budget covers all
@@ -337,7 +339,7 @@ def candidates(answer: Answer, min_gain: float) -> list[tuple[Setting, Round, Co
 def disturbed(proof: Confirmation) -> list[Setting]:
     """Settings whose runs the guard rejects more often than the default's, by more than chance."""
     blocks = proof.blocks
-    counts = blocks.bench.ledger.rejections(blocks.phase, blocks.again.phase)
+    counts = blocks.evaluator.history.rejections(blocks.phase, blocks.again.phase)
     reference = counts.get(blocks.reference.key, (0, 0))
     return [s for s in proof.settings if depends_on_setting(*counts.get(s.key, (0, 0)), *reference)]
 

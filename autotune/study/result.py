@@ -17,10 +17,10 @@ from autotune.space import DEFAULT, Setting
 from autotune.stats import SLOW, SlowLaunches, estimate, known_gain
 from autotune.strategies import INACTIVE, UNUSED
 from autotune.study.confirmation import Confirmation
-from autotune.study.recommendation import Answer, Recommendation, disturbed
-from autotune.study.run_history import Ledger
+from autotune.study.recommendation import Recommendation, StudyOutcome, disturbed
+from autotune.study.run_history import RunHistory
 from autotune.study.trial_store import Trial
-from autotune.wording import LOOKS_BETTER, Names, interval, percent, share
+from autotune.wording import LOOKS_BETTER, ParameterNames, interval, percent, share
 
 SCHEMA = "autotune-result-1"
 Status = Literal[
@@ -159,9 +159,11 @@ class Result:
         }
 
     @property
-    def names(self) -> Names:
+    def names(self) -> ParameterNames:
         """What the settings of the proof are called where they are named again and again."""
-        return Names.of_candidates({f.setting.key: f.setting.to_json() for f in self.finalists})
+        return ParameterNames.of_candidates(
+            {f.setting.key: f.setting.to_json() for f in self.finalists}
+        )
 
     def evidence(self) -> list[str]:
         """How far the recommendation can be trusted, in sentences; empty without one."""
@@ -225,24 +227,24 @@ def _ends(pair: Any) -> tuple[float | None, float | None] | None:
     return None if pair is None else (pair[0], pair[1])
 
 
-def count_runs(result: Result, ledger: Ledger) -> None:
+def count_runs(result: Result, history: RunHistory) -> None:
     """Fill in what is counted from the runs of the whole study, continuations included."""
-    values = ledger.default_values()
-    result.search_runs = ledger.search_runs
-    result.confirmation_runs = ledger.confirmation_runs
-    result.runs_rejected = ledger.rejected
-    result.rejections = rejection_rows(ledger)
+    values = history.default_values()
+    result.search_runs = history.search_runs
+    result.confirmation_runs = history.confirmation_runs
+    result.runs_rejected = history.rejected
+    result.rejections = rejection_rows(history)
     result.default = {
         "median_s": statistics.median(values) if values else None,
         "n": len(values),
     }
 
 
-def best_seen(ledger: Ledger, setting: Setting | None) -> dict[str, Any] | None:
+def best_seen(history: RunHistory, setting: Setting | None) -> dict[str, Any] | None:
     """The best setting seen with the median of all its valid runs, significant or not."""
     if setting is None or setting == DEFAULT:
         return None
-    values = [e.record.value_s for e in ledger.entries if e.key == setting.key and e.record.valid]
+    values = [e.record.value_s for e in history.entries if e.key == setting.key and e.record.valid]
     if not values:
         return None
     return {
@@ -256,7 +258,7 @@ NOISY_SPREAD = 0.25
 """Relative spread of the default from which an open question is put down to noise."""
 
 
-def judge_status(answer: Answer, ledger: Ledger, guarded: bool = True) -> Status:
+def judge_status(answer: StudyOutcome, history: RunHistory, guarded: bool = True) -> Status:
     """What the confirmation means; without finalists nothing beat the default.
 
     Without the guard it means nothing: other work may have slowed either side.
@@ -272,11 +274,11 @@ def judge_status(answer: Answer, ledger: Ledger, guarded: bool = True) -> Status
         return "inconclusive"
     if proof is None or not (proof.open or proof.winners):
         return "keep_default"
-    spread = estimate(ledger.default_values()).spread
+    spread = estimate(history.default_values()).spread
     return "too_noisy" if spread is not None and spread > NOISY_SPREAD else "inconclusive"
 
 
-def finalist_rows(answer: Answer) -> list[Finalist]:
+def finalist_rows(answer: StudyOutcome) -> list[Finalist]:
     """What was proven, in the order of the gains, open ends as None."""
     if answer.proof is None:
         return []
@@ -320,7 +322,7 @@ def name_recommendation(result: Result, made: Recommendation) -> None:
         }
 
 
-def round_rows(answer: Answer, guarded: bool = True) -> list[dict[str, Any]]:
+def round_rows(answer: StudyOutcome, guarded: bool = True) -> list[dict[str, Any]]:
     """Every round of the study: its share of alpha, and what came of it."""
     won = "proven" if guarded else LOOKS_BETTER
     return [
@@ -379,21 +381,21 @@ def _pruning_words(pruning: dict[str, Any]) -> str:
 REJECTED_SHARE = 0.2
 
 
-def study_warnings(ledger: Ledger, trials: list[Trial], answer: Answer) -> list[str]:
+def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcome) -> list[str]:
     """At most a handful of sentences, the most important first."""
     proof = answer.proof
     words = [
         f"{made.setting.key} is faster, but not recommended: {slow_words(asdict(made.slow))}"
         for made in answer.vetoed
     ]
-    words += list(estimate(ledger.default_values()).warnings) if ledger.default_values() else []
+    words += list(estimate(history.default_values()).warnings) if history.default_values() else []
     if proof is not None:
         for setting, decision in proof.decisions.items():
             words += [f"{setting.key}: {said}" for said in decision.comparison.warnings]
         words += proof_warnings(proof)
         if proof.cut_short:
             words.append("the budget was spent before the last test of the confirmation")
-    words += _failures(trials) + _rejections(ledger) + _inactive(trials)
+    words += _failures(trials) + _rejections(history) + _inactive(trials)
     return list(dict.fromkeys(words))
 
 
@@ -436,9 +438,9 @@ def slow_words(seen: Mapping[str, Any]) -> str:
     return f"{said}: no difference shown (a rate of {' or '.join(ends)} would be one)"
 
 
-def rejection_rows(ledger: Ledger) -> list[dict[str, Any]]:
+def rejection_rows(history: RunHistory) -> list[dict[str, Any]]:
     """``{setting, runs, rejected}`` of every setting with a rejected run, the most first."""
-    counts = ledger.rejections()
+    counts = history.rejections()
     rows = [
         {"setting": key, "runs": runs, "rejected": rejected}
         for key, (rejected, runs) in counts.items()
@@ -455,10 +457,10 @@ def _failures(trials: list[Trial]) -> list[str]:
     return [f"{len(failed)} settings failed; most frequent reason ({count}): {reason}"]
 
 
-def _rejections(ledger: Ledger) -> list[str]:
-    if not ledger.rejected:
+def _rejections(history: RunHistory) -> list[str]:
+    if not history.rejected:
         return []
-    share = ledger.rejected / len(ledger.entries)
+    share = history.rejected / len(history.entries)
     if share < REJECTED_SHARE:
         return []
     return [f"{share * 100:.0f} % of all runs were rejected because other processes were busy"]

@@ -15,13 +15,13 @@ from typing import Any, Protocol
 from autotune.errors import AutotuneError, WorkError
 from autotune.space import Setting, Space
 from autotune.space.trust import check_values
-from autotune.stats import ErrorBudget, Plan
-from autotune.study.run_history import CONFIRM, Ledger
+from autotune.stats import ErrorBudget, LookPlan
+from autotune.study.run_history import CONFIRM, RunHistory
 
 _PREFIX = "r"
 
 
-class Freezer(Protocol):
+class DocumentStore(Protocol):
     """Keeps JSON documents of a study by name; what was kept first stays."""
 
     def freeze(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class Round:
 
     number: int
     settings: tuple[Setting, ...]
-    plan: Plan
+    plan: LookPlan
     slow_alpha: float
     """For the rates of slow launches, all finalists together."""
     limit_s: float | None
@@ -85,12 +85,12 @@ class Round:
         """Inverse of :meth:`to_json`.  WorkError for a document that is none, and for settings that
         ``space`` does not have: what is frozen comes from the database."""
         with readable():
-            settings = tuple(thaw(values, space) for values in data["settings"])
+            settings = tuple(load_round(values, space) for values in data["settings"])
             whole = data["whole"]
             return cls(
                 number=int(data["number"]),
                 settings=settings,
-                plan=Plan(
+                plan=LookPlan(
                     looks=tuple(int(look) for look in data["looks"]),
                     alpha=float(data["alpha"]),
                     finalists=len(settings),
@@ -98,8 +98,8 @@ class Round:
                 ),
                 slow_alpha=float(data["slow_alpha"]),
                 limit_s=None if data["limit_s"] is None else float(data["limit_s"]),
-                slim=tuple(thaw(values, space) for values in data["slim"]),
-                whole=None if whole is None else thaw(whole, space),
+                slim=tuple(load_round(values, space) for values in data["slim"]),
+                whole=None if whole is None else load_round(whole, space),
                 trials=int(data["trials"]),
                 budget_s=None if data["budget_s"] is None else float(data["budget_s"]),
                 max_runs=None if data["max_runs"] is None else int(data["max_runs"]),
@@ -119,7 +119,7 @@ def readable() -> Iterator[None]:
         ) from None
 
 
-def thaw(values: Mapping[str, object], space: Space) -> Setting:
+def load_round(values: Mapping[str, object], space: Space) -> Setting:
     """A setting of a frozen document.
 
     Raises ValueError where ``space`` does not have it, UsageError where its values are not taken
@@ -135,17 +135,19 @@ def thaw(values: Mapping[str, object], space: Space) -> Setting:
 class Rounds:
     """All rounds of a study, in order."""
 
-    def __init__(self, freezer: Freezer, ledger: Ledger, space: Space, alpha: float) -> None:
-        self._freezer = freezer
+    def __init__(
+        self, documents: DocumentStore, history: RunHistory, space: Space, alpha: float
+    ) -> None:
+        self._documents = documents
         self._space = space
         # Proofs that were made before rounds were kept have spent their part too.
-        self._first = 1 + len(_unkept(ledger))
+        self._first = 1 + len(_unkept(history))
         self._budget = ErrorBudget(alpha)
 
     def all(self) -> list[Round]:
         """The frozen rounds, oldest first."""
         found: list[Round] = []
-        while (kept := self._freezer.frozen(_name(self._first + len(found)))) is not None:
+        while (kept := self._documents.frozen(_name(self._first + len(found)))) is not None:
             found.append(Round.from_json(kept, self._space))
         return found
 
@@ -166,7 +168,9 @@ class Rounds:
         made = Round(
             number=number,
             settings=tuple(settings),
-            plan=Plan(alpha=self._budget.proof(number), finalists=len(settings), min_gain=min_gain),
+            plan=LookPlan(
+                alpha=self._budget.proof(number), finalists=len(settings), min_gain=min_gain
+            ),
             slow_alpha=self._budget.slow_launches(number),
             limit_s=limit_s,
             slim=tuple(slim),
@@ -175,7 +179,7 @@ class Rounds:
             budget_s=budget_s,
             max_runs=max_runs,
         )
-        return Round.from_json(self._freezer.freeze(_name(number), made.to_json()), self._space)
+        return Round.from_json(self._documents.freeze(_name(number), made.to_json()), self._space)
 
     @property
     def next_number(self) -> int:
@@ -192,7 +196,7 @@ def _name(number: int) -> str:
     return f"round:{number}"
 
 
-def _unkept(ledger: Ledger) -> set[str]:
+def _unkept(history: RunHistory) -> set[str]:
     """Names of proofs that an earlier version made: their phases are named after trials."""
-    names = {e.phase.split(":")[1] for e in ledger.entries if e.phase.startswith(f"{CONFIRM}:")}
+    names = {e.phase.split(":")[1] for e in history.entries if e.phase.startswith(f"{CONFIRM}:")}
     return {name for name in names if not name.startswith(_PREFIX)}

@@ -30,7 +30,7 @@ ALWAYS_REJECTED = "rejected for foreign load every time"
 
 
 @dataclass(frozen=True)
-class Entry:
+class HistoryEntry:
     """One run in its place.  ``phase`` may carry a round behind a colon, such as ``confirm:60``."""
 
     order: int
@@ -60,9 +60,9 @@ class Entry:
         return self.record.state == "foreign_load" or self.record.reason.startswith(ALWAYS_REJECTED)
 
 
-def entry_of(run: StoredRun) -> Entry:
-    """A stored run in the ledger's form."""
-    return Entry(
+def entry_of(run: StoredRun) -> HistoryEntry:
+    """A stored run in the run history's form."""
+    return HistoryEntry(
         run.order,
         run.setting_key,
         run.phase,
@@ -86,26 +86,26 @@ class _Defaults:
 
 
 @dataclass
-class Ledger:
+class RunHistory:
     """Appended to in order; everything else is derived.
 
     Runs of different places (node sets of several workers) are never compared: a ratio is that to
     the default on the same place.  ``place`` is this process's own; None: only looked at.
     """
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[HistoryEntry] = field(default_factory=list)
     place: str | None = None
     _defaults: dict[str, _Defaults] = field(default_factory=dict, repr=False)
-    _blocks: dict[str, dict[int, dict[str, Entry]]] = field(default_factory=dict, repr=False)
+    _blocks: dict[str, dict[int, dict[str, HistoryEntry]]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, entries: Iterable[Entry], place: str | None = None) -> Ledger:
-        ledger = cls(place=place)
+    def of(cls, entries: Iterable[HistoryEntry], place: str | None = None) -> RunHistory:
+        history = cls(place=place)
         for entry in entries:
-            ledger.add(entry)
-        return ledger
+            history.add(entry)
+        return history
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: HistoryEntry) -> None:
         self.entries.append(entry)
         if not entry.counts:
             return
@@ -124,7 +124,7 @@ class Ledger:
     def next_order(self) -> int:
         return self.entries[-1].order + 1 if self.entries else 0
 
-    def blocks(self, phase: str) -> dict[int, dict[str, Entry]]:
+    def blocks(self, phase: str) -> dict[int, dict[str, HistoryEntry]]:
         """``{block: {setting key: entry}}`` of one phase; the last run of a setting in a block."""
         return self._blocks.get(phase, {})
 
@@ -133,7 +133,7 @@ class Ledger:
         """Names of all phases with runs that count."""
         return list(self._blocks)
 
-    def is_slow(self, entry: Entry) -> bool | None:
+    def is_slow(self, entry: HistoryEntry) -> bool | None:
         """Whether a run took more than twice what the default took around it; None where it has no
         figure."""
         ratio = self.ratio(entry)
@@ -163,7 +163,7 @@ class Ledger:
         steps = [after - before for before, after in pairwise(logs)]
         return sum(step * step for step in steps) / 2 / max(len(steps), 1), len(steps)
 
-    def ratio(self, entry: Entry, figure: Figure | None = None) -> float | None:
+    def ratio(self, entry: HistoryEntry, figure: Figure | None = None) -> float | None:
         """T / T_default of one run against the default runs around it; None where it has none.
 
         A censored run gives the lower bound that its time limit proves: the limit less what the

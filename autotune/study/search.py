@@ -11,17 +11,17 @@ import threading
 import time
 
 from autotune.errors import AutotuneError
-from autotune.space import DEFAULT, IdleParameters, Setting, Space
+from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import time_limit
 from autotune.store import Store
 from autotune.store.workers import BEAT_S
 from autotune.strategies import INACTIVE, SCATTER, UNUSED, Observation, Strategy
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.evaluator import Bench, Defaults
+from autotune.study.evaluator import Defaults, Evaluator
 from autotune.study.events import PhaseStarted, TrialEnded, Waiting, Watcher, silent
 from autotune.study.inactive import inactive_in, unused_parameters
 from autotune.study.run_history import SEARCH
-from autotune.study.trial_store import OthersFaster, Trial, TrialBook
+from autotune.study.trial_store import OthersFaster, Trial, TrialStore
 from runner.types import RunRecord
 
 NOTHING_LEFT = "the strategy has nothing left to try"
@@ -32,36 +32,36 @@ POLL_S = 1.0
 """Between two looks at what other workers do."""
 
 
-class Search:
-    """Runs the search phase on a bench.  ``best`` is read while it goes on."""
+class SearchPhase:
+    """Runs the search phase on an evaluator.  ``best`` is read while it goes on."""
 
     def __init__(
         self,
-        bench: Bench,
-        book: TrialBook,
+        evaluator: Evaluator,
+        trial_store: TrialStore,
         strategy: Strategy,
         space: Space,
         plan: SearchPlan,
         watch: Watcher = silent,
     ) -> None:
-        self.bench = bench
-        self.book = book
+        self.evaluator = evaluator
+        self.trial_store = trial_store
         self.strategy = strategy
         self.space = space
         self.plan = plan
         self.watch = watch
-        self.budget = Budget(bench.ledger, plan.budget_s, plan.max_runs)
-        bench.budget = self.budget
-        self.defaults = Defaults(bench, plan, self.budget)
+        self.budget = Budget(evaluator.history, plan.budget_s, plan.max_runs)
+        evaluator.budget = self.budget
+        self.defaults = Defaults(evaluator, plan, self.budget)
         self.ended_by = ""
-        self.idle = IdleParameters(space)
+        self.idle = InactiveParameters(space)
         self._told: set[int] = set()
         self._last_told = -1
 
     @property
     def best(self) -> Trial | None:
         """The trial with the smallest ratio so far, the default excluded."""
-        done = [t for t in self.book.trials if t.state == "ok" and t.effective != DEFAULT]
+        done = [t for t in self.trial_store.trials if t.state == "ok" and t.effective != DEFAULT]
         return min(done, key=lambda t: (t.estimate or 1.0, t.number), default=None)
 
     @property
@@ -71,7 +71,7 @@ class Search:
         if found is None:
             return None
         effective = self.idle.strip(found)
-        known = any(t.effective == effective and t.state == "ok" for t in self.book.trials)
+        known = any(t.effective == effective and t.state == "ok" for t in self.trial_store.trials)
         return effective if known and effective != DEFAULT else None
 
     def run(self) -> None:
@@ -86,7 +86,7 @@ class Search:
             if open_trials:
                 trial = open_trials.pop(0)
             else:
-                if self.book.refresh() and (open_trials := self._news()):
+                if self.trial_store.refresh() and (open_trials := self._news()):
                     continue
                 if self._budget_spent():
                     return
@@ -95,7 +95,7 @@ class Search:
                     self.ended_by = NOTHING_LEFT
                     return
                 try:
-                    trial = self.book.open(proposal.setting, dict(proposal.attrs), "search")
+                    trial = self.trial_store.open(proposal.setting, dict(proposal.attrs), "search")
                 except OthersFaster:
                     continue  # The strategy knows what it proposed, and asks for another.
             try:
@@ -108,7 +108,7 @@ class Search:
     def _news(self) -> list[Trial]:
         """Tell the strategy of trials it does not know; gives those that this process is to run:
         begun before it was interrupted, or by a worker that is gone."""
-        fresh = [t for t in self.book.trials if t.number not in self._told]
+        fresh = [t for t in self.trial_store.trials if t.number not in self._told]
         running = [t for t in fresh if t.state == "running"]
         for trial in fresh:
             known = trial.attrs.get(INACTIVE)
@@ -133,21 +133,21 @@ class Search:
     def wait_for_others(self) -> None:
         """Until no other worker measures a trial; those of dead ones are measured here."""
         while True:
-            if self.book.refresh():
+            if self.trial_store.refresh():
                 for trial in self._news():
                     try:
                         self._measure(trial)
                     except BudgetSpent:
                         return
                     self.strategy.tell(self._observation(trial))
-            if not self.book.busy:
+            if not self.trial_store.busy:
                 return
             self.watch(Waiting("waiting for the other workers' trials"))
             time.sleep(POLL_S)
 
     def _budget_spent(self) -> bool:
         plan = self.plan
-        if plan.trials is not None and len(self.book.trials) >= plan.trials:
+        if plan.trials is not None and len(self.trial_store.trials) >= plan.trials:
             self.ended_by = f"{plan.trials} trials done"
             return True
         if not self.budget.affords(plan.race_least + self.kept_runs):
@@ -174,7 +174,7 @@ class Search:
 
     def _limit(self, ratio: float) -> float | None:
         """A multiple of the incumbent, whose ratio to the default is given."""
-        records = self.bench.ledger.default_records()
+        records = self.evaluator.history.default_records()
         if not records:
             return None
         return self.plan.limit_slack_s + time_limit(
@@ -195,9 +195,9 @@ class Search:
             trial.estimate, trial.state, trial.reused = known[0], known[1], True
         else:
             self._run_until_decided(trial)
-        variance, freedom = self.bench.ledger.default_scatter()
+        variance, freedom = self.evaluator.history.default_scatter()
         trial.attrs[SCATTER] = [round(variance, 8), freedom]
-        self.book.close(trial)
+        self.trial_store.close(trial)
         best = self.best
         self.watch(
             TrialEnded(
@@ -215,14 +215,14 @@ class Search:
         """What is known of the effective setting without running it."""
         if trial.effective == DEFAULT:
             return 1.0, "ok"
-        for other in self.book.trials:
+        for other in self.trial_store.trials:
             if (
                 other is not trial
                 and other.state != "running"
                 and other.effective == trial.effective
             ):
                 return other.estimate, other.state
-        ratio = self.book.known(trial.effective)
+        ratio = self.trial_store.known(trial.effective)
         return None if ratio is None else (ratio, "ok")
 
     def _run_until_decided(self, trial: Trial) -> None:
@@ -231,7 +231,7 @@ class Search:
         most = self.plan.promising_runs if self._may_repeat() else 1
         while len(ratios) < most:
             self.defaults.run_if_due()
-            entry = self.bench.run(
+            entry = self.evaluator.run(
                 trial.effective,
                 SEARCH,
                 trial=trial.number,
@@ -239,7 +239,7 @@ class Search:
                 timeout_s=self.limit_s,
             )
             self._learn_inactive(entry.record, trial)
-            ratio = self.bench.ledger.ratio(entry)
+            ratio = self.evaluator.history.ratio(entry)
             if not entry.record.valid or ratio is None:
                 trial.state = "censored" if entry.censored and ratio is not None else "failed"
                 trial.estimate = ratio if trial.state == "censored" else None
@@ -258,13 +258,15 @@ class Search:
         not be gone before the race."""
         if not self.strategy.repeats:
             return False
-        entries = [e for e in self.bench.ledger.entries if e.kind == SEARCH and e.counts]
+        entries = [e for e in self.evaluator.history.entries if e.kind == SEARCH and e.counts]
         used = len(entries) - len({e.trial for e in entries})
-        return 2 * used < self.plan.extra_runs(len(self.book.trials))
+        return 2 * used < self.plan.extra_runs(len(self.trial_store.trials))
 
     def _learn_unused(self, trial: Trial) -> None:
         """Leave out what is about collectives that the program was not seen to call."""
-        if fresh := self.idle.learn_everywhere(unused_parameters(self.space, self.bench.ledger)):
+        if fresh := self.idle.learn_everywhere(
+            unused_parameters(self.space, self.evaluator.history)
+        ):
             trial.attrs[UNUSED] = sorted(fresh)
         trial.effective = self.idle.strip(trial.setting)
 

@@ -18,11 +18,11 @@ from statistics import median
 
 from autotune.space import DEFAULT, Setting
 from autotune.stats import finalists, next_run, noise_of
-from autotune.study.ablation import Ablation, Slimmed
+from autotune.study.ablation import Ablation, AblationResult
 from autotune.study.budget import BudgetSpent
 from autotune.study.events import PhaseStarted
-from autotune.study.run_history import DEFAULT_KEY, RACE, SEARCH, Entry, Ledger
-from autotune.study.search import Search
+from autotune.study.run_history import DEFAULT_KEY, RACE, SEARCH, HistoryEntry, RunHistory
+from autotune.study.search import SearchPhase
 from autotune.study.trial_store import Trial
 
 
@@ -49,19 +49,19 @@ class Selection:
 
     def __init__(
         self,
-        search: Search,
+        search: SearchPhase,
         seed: int,
         phase: str,
         refuted: Collection[Setting] = (),
         standing: Setting | None = None,
-        slimmed: Mapping[Setting, Setting] | None = None,
+        ablated: Mapping[Setting, Setting] | None = None,
     ) -> None:
         self.search = search
         self.plan = search.plan
         self.phase = phase
         self.refuted = refuted
         self.standing = standing
-        self.slimmed = slimmed or {}
+        self.ablated = ablated or {}
         self._ablation = Ablation(search, seed)
 
     def choose(self) -> Finalists:
@@ -70,20 +70,20 @@ class Selection:
         hopeful = known.finalists(self.plan.finalists, self.plan.min_gain)
         hopeful = with_favourite(hopeful, self.search.favourite)
         hopeful = [s for s in hopeful if s not in self.refuted][: self.plan.finalists]
-        if all(self.slimmed.get(s, s) == self.standing for s in hopeful):
+        if all(self.ablated.get(s, s) == self.standing for s in hopeful):
             return Finalists()
         self.search.defaults.start()
         leader = hopeful[0]
-        start = self.slimmed.get(leader) or known.simplest_like(leader, self.plan.min_gain)
-        slimmed = Slimmed(start)
-        if leader not in self.slimmed:
-            slimmed = self._ablation.slim(
+        start = self.ablated.get(leader) or known.simplest_like(leader, self.plan.min_gain)
+        ablated = AblationResult(start)
+        if leader not in self.ablated:
+            ablated = self._ablation.slim(
                 start, self.phase, self._ablation.blocks_for(known.noise), self._proof_reserve
             )
-        slim = slimmed.setting if slimmed.setting not in self.refuted else leader
+        slim = ablated.setting if ablated.setting not in self.refuted else leader
         # A simpler setting that few runs speak for is proven beside the one it stands for.
         most = len(hopeful) if start == leader else min(len(hopeful) + 1, self.plan.finalists)
-        settings = list(dict.fromkeys([slim, *(self.slimmed.get(s, s) for s in hopeful)]))[:most]
+        settings = list(dict.fromkeys([slim, *(self.ablated.get(s, s) for s in hopeful)]))[:most]
         if settings == [self.standing]:
             return Finalists()
         if self.standing is not None and self.standing not in settings:
@@ -91,8 +91,8 @@ class Selection:
         settings = settings[: self._affordable(len(settings))]
         return Finalists(
             settings,
-            [s for s in settings if len(s) == 1 or (slimmed.complete and s == slimmed.setting)],
-            leader if slim != leader and slim == slimmed.setting else None,
+            [s for s in settings if len(s) == 1 or (ablated.complete and s == ablated.setting)],
+            leader if slim != leader and slim == ablated.setting else None,
         )
 
     def _affordable(self, finalists: int) -> int:
@@ -124,7 +124,7 @@ NOISE_RUNS = 6
 
 
 @dataclass(frozen=True)
-class Evidence:
+class RaceEvidence:
     """Ratios per setting, in the order of the first trials, and the noise of one of them."""
 
     settings: list[Setting]
@@ -189,7 +189,7 @@ class _Seen:
     runs: float
 
 
-def evidence(entries: list[Entry], trials: list[Trial]) -> Evidence:
+def race_evidence(entries: list[HistoryEntry], trials: list[Trial]) -> RaceEvidence:
     """What the search and the race saw, up to the last run of either.
 
     Runs that were made later (of the proof, or of the default when a study is continued) must not
@@ -197,7 +197,7 @@ def evidence(entries: list[Entry], trials: list[Trial]) -> Evidence:
     """
     number_of = {t.number: t for t in trials if t.state != "running" and t.effective != DEFAULT}
     last = max((i for i, e in enumerate(entries) if e.kind in (SEARCH, RACE)), default=-1)
-    seen = Ledger.of(e for e in entries[: last + 1] if e.counts and _known(e, number_of))
+    seen = RunHistory.of(e for e in entries[: last + 1] if e.counts and _known(e, number_of))
     found: dict[Setting, list[float]] = {t.effective: [] for t in number_of.values()}
     noise: list[float] = []
     for entry in seen.entries:
@@ -211,32 +211,32 @@ def evidence(entries: list[Entry], trials: list[Trial]) -> Evidence:
             known = ratio if ratio is not None and entry.record.valid else math.inf
             found[number_of[entry.trial].effective].append(known)
     if len(noise) < 2:
-        return Evidence([], [], math.inf)
+        return RaceEvidence([], [], math.inf)
     for trial in number_of.values():
         if not found[trial.effective]:
             # Measured by another study: its figure counts as one run.
             found[trial.effective] = [trial.estimate or math.inf]
-    return Evidence(list(found), list(found.values()), noise_of(noise))
+    return RaceEvidence(list(found), list(found.values()), noise_of(noise))
 
 
-def _known(entry: Entry, trials: dict[int, Trial]) -> bool:
+def _known(entry: HistoryEntry, trials: dict[int, Trial]) -> bool:
     if entry.key == DEFAULT_KEY:
         return entry.record.valid
     return entry.kind in (SEARCH, RACE) and entry.trial in trials
 
 
 class Race:
-    """Runs the race of one search.  Nothing but the ledger decides, so it can be continued."""
+    """Runs the race of one search.  Nothing but the run history decides, so it can be continued."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: SearchPhase) -> None:
         self.search = search
-        self.bench = search.bench
+        self.evaluator = search.evaluator
         self.plan = search.plan
 
-    def run(self) -> Evidence:
+    def run(self) -> RaceEvidence:
         """Measure until no run would change the choice, or the allowance is used."""
-        trials = self.search.book.trials
-        known = evidence(self.bench.ledger.entries, trials)
+        trials = self.search.trial_store.trials
+        known = race_evidence(self.evaluator.history.entries, trials)
         if not known.settings:
             known = self._first_own(trials)
         began = False
@@ -253,13 +253,13 @@ class Race:
                 self._measure(setting, trials)
             except BudgetSpent:
                 break
-            known = evidence(self.bench.ledger.entries, trials)
+            known = race_evidence(self.evaluator.history.entries, trials)
         return known
 
-    def _first_own(self, trials: list[Trial]) -> Evidence:
+    def _first_own(self, trials: list[Trial]) -> RaceEvidence:
         """Where other studies measured all that was tried: the best of it is run here, beside the
         default, so that there is something to go by."""
-        nothing = Evidence([], [], math.inf)
+        nothing = RaceEvidence([], [], math.inf)
         bar = 1 - self.plan.min_gain
         good = [t for t in trials if t.reused and t.state == "ok" and (t.estimate or 1.0) < bar]
         enough = self.search.budget.affords(NOISE_RUNS + 1 + self.search.kept_runs)
@@ -274,9 +274,9 @@ class Race:
             self._measure(best.effective, trials)
         except BudgetSpent:
             return nothing
-        return evidence(self.bench.ledger.entries, trials)
+        return race_evidence(self.evaluator.history.entries, trials)
 
-    def _left(self, known: Evidence) -> int:
+    def _left(self, known: RaceEvidence) -> int:
         """Runs of the allowance that are not used, repeats of the search included."""
         allowed = self.plan.extra_runs(len(known.settings))
         return allowed - sum(len(ratios) - 1 for ratios in known.ratios)
@@ -284,7 +284,7 @@ class Race:
     def _measure(self, setting: Setting, trials: list[Trial]) -> None:
         trial = next(t for t in trials if t.effective == setting and t.state != "running")
         self.search.defaults.run_if_due()
-        number = sum(e.trial == trial.number for e in self.bench.ledger.entries)
-        self.bench.run(
+        number = sum(e.trial == trial.number for e in self.evaluator.history.entries)
+        self.evaluator.run(
             setting, RACE, trial=trial.number, block=number, timeout_s=self.search.limit_s
         )

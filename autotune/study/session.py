@@ -1,4 +1,4 @@
-"""What a study holds open while it measures: the machine lock, the runner, its bench."""
+"""What a study holds open while it measures: the machine lock, the runner, its evaluator."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from autotune.errors import AutotuneError
 from autotune.space import Space
 from autotune.store import Store, StudyKey
 from autotune.study.budget import BudgetSpent
-from autotune.study.evaluator import MachineBench
+from autotune.study.evaluator import MachineEvaluator
 from autotune.study.events import Note, Waiting, Watcher, silent
 from autotune.study.search import Heartbeat
 from autotune.study.study_key import begun_key
 from autotune.study.target import Target, limit_words
-from autotune.study.trial_store import ledger_of
+from autotune.study.trial_store import history_of
 from runner.cpus import text_of
 from runner.guard import wait_quiet
 from runner.launch import Runner
@@ -30,8 +30,8 @@ MEASURED = "measured"
 class Session:
     """One process's turn at a study.  Use as a context manager: entering waits for the machine.
 
-    ``bench`` exists from then on; its ledger holds what earlier turns measured.  The key says
-    whether the guard is on.  ``whole``: earlier runs with all that they printed.
+    ``evaluator`` exists from then on; its run history holds what earlier turns measured.  The key
+    says whether the guard is on.  ``whole``: earlier runs with all that they printed.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Session:
         )
         self._lock = MachineLock("exclusive", on_wait=self._say_waiting, cpus=cpus)
         self._heartbeat: Heartbeat | None = None
-        self.bench: MachineBench
+        self.evaluator: MachineEvaluator
 
     @staticmethod
     def adapter(target: Target) -> Adapter:
@@ -101,13 +101,13 @@ class Session:
         except BaseException:
             self._lock.__exit__(None, None, None)
             raise
-        self.bench = MachineBench(
+        self.evaluator = MachineEvaluator(
             self.runner,
             self.store,
             self.study.id,
             self.target,
             self.space,
-            ledger_of(self.store, self.study.id, self.runner.place, brief=not self.whole),
+            history_of(self.store, self.study.id, self.runner.place, brief=not self.whole),
             watch=self.watch,
             waiting_s=waited,
             shared=self.shared,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
-from autotune.space.extra_parameters import admitted, plain_names, without_implied
+from autotune.space.extra_parameters import plain_names, with_extra_parameters, without_implied
 from autotune.space.parameter import Target
 from autotune.space.setting import Value, normalise_value, read_value
 from autotune.space.trust import Names, check_values, known_names
@@ -44,7 +44,7 @@ def read_settings(
             _check_known(found, text, space, library)
         settings.append(found)
         targets |= more
-    wider = admitted(space, settings, library, targets)
+    wider = with_extra_parameters(space, settings, library, targets)
     for text, setting in zip(texts, settings, strict=True):
         problems = wider.violations(setting, grid=False)
         if problems:

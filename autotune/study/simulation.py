@@ -1,4 +1,4 @@
-"""A bench without a machine: run times come from a function.  For tests, replay and simulation.
+"""A evaluator without a machine: run times come from a function.  For tests, replay and simulation.
 
 Everything that decides is the real thing; only launching is replaced, so what is measured here
 about false winners and runs spent is a property of the study itself.
@@ -15,7 +15,7 @@ import numpy as np
 
 from autotune.space import Setting
 from autotune.study.budget import Budget
-from autotune.study.run_history import Entry, Ledger
+from autotune.study.run_history import HistoryEntry, RunHistory
 from autotune.study.trial_store import Trial
 from runner.types import ReadBack, RunRecord
 
@@ -27,12 +27,12 @@ OUTSIDE_S = 0.2
 
 
 @dataclass
-class SimulatedBench:
+class SimulatedEvaluator:
     """Draws each run from ``model``; ``inactive`` parameters read back as not opened."""
 
     model: Model
     rng: np.random.Generator
-    ledger: Ledger = field(default_factory=Ledger)
+    history: RunHistory = field(default_factory=RunHistory)
     inactive: frozenset[str] = frozenset()
     budget: Budget | None = None
 
@@ -45,12 +45,14 @@ class SimulatedBench:
         block: int = 0,
         position: int = 0,
         timeout_s: float | None = None,
-    ) -> Entry:
+    ) -> HistoryEntry:
         if self.budget is not None:
             self.budget.require()
         record = self._record(setting, timeout_s)
-        entry = Entry(self.ledger.next_order, setting.key, phase, record, trial, block, position)
-        self.ledger.add(entry)
+        entry = HistoryEntry(
+            self.history.next_order, setting.key, phase, record, trial, block, position
+        )
+        self.history.add(entry)
         return entry
 
     def _record(self, setting: Setting, timeout_s: float | None) -> RunRecord:
@@ -68,7 +70,7 @@ class SimulatedBench:
 
 
 @dataclass
-class MemoryBook:
+class MemoryTrialStore:
     """Trials without a database; ``ratios`` are what "earlier studies" measured."""
 
     trials: list[Trial] = field(default_factory=list)

@@ -27,7 +27,7 @@ from typing import Any
 
 from autotune.errors import UsageError
 from autotune.space import Space
-from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, Study, StudyKey
+from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey, StudyRecord
 from autotune.study.events import Note, Watcher, silent
 from autotune.study.metric import objective_name
 from autotune.study.program_identity import (
@@ -136,14 +136,14 @@ _FOLLOWS_NODE = frozenset({"machine", "ranks", "cluster_hash", "space_hash", "co
 """Parts of a key that a node decides by what it has: its kind, and by default as many ranks."""
 
 
-def follow(store: Store, study: Study) -> Study:
+def follow(store: Store, study: StudyRecord) -> StudyRecord:
     """The study that is measured in place of ``study``: itself where it was not moved."""
     if study.status != MOVED or study.result is None:
         return study
     return store.find_study(str(study.result["to"]))
 
 
-def belong(store: Store, begun: Study, own: Study) -> None:
+def belong(store: Store, begun: StudyRecord, own: StudyRecord) -> None:
     """Make sure that a worker whose key gives ``own`` works for ``begun``.
 
     Raises UsageError where it would measure something else.

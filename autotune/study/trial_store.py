@@ -13,11 +13,11 @@ from typing import Any, Protocol
 
 from autotune.errors import WorkError
 from autotune.space import Setting, Space
-from autotune.store import Store, Study
-from autotune.store import Trial as StoredTrial
+from autotune.store import Store, StudyRecord
+from autotune.store import TrialRecord as StoredTrial
 from autotune.strategies import Observation
-from autotune.study.rounds import Freezer
-from autotune.study.run_history import SEARCH, Ledger, entry_of
+from autotune.study.rounds import DocumentStore
+from autotune.study.run_history import SEARCH, RunHistory, entry_of
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Trial:
         return Observation(self.number, self.setting, self.estimate, self.state, self.attrs)
 
 
-class TrialBook(Freezer, Protocol):
+class TrialStore(DocumentStore, Protocol):
     """Where trials are kept, and the plans that were frozen."""
 
     trials: list[Trial]
@@ -73,17 +73,19 @@ EFFECTIVE = "effective"
 REUSED = "reused"
 
 
-def ledger_of(store: Store, study_id: int, place: str | None = None, brief: bool = True) -> Ledger:
+def history_of(
+    store: Store, study_id: int, place: str | None = None, brief: bool = True
+) -> RunHistory:
     """All runs of a stored study, as seen from a place; ``brief``: without what they printed."""
-    return Ledger.of((entry_of(run) for run in store.runs(study_id, brief=brief)), place)
+    return RunHistory.of((entry_of(run) for run in store.runs(study_id, brief=brief)), place)
 
 
 @dataclass
-class StoreBook:
+class StoredTrials:
     """Trials in memory and in the store; ``reuse`` looks for ratios that other studies measured."""
 
     store: Store
-    study: Study
+    study: StudyRecord
     space: Space
     reuse: bool = True
     shared: bool = False
@@ -94,7 +96,7 @@ class StoreBook:
     """Called before trials are read again: their runs are to be there before them."""
     trials: list[Trial] = field(default_factory=list)
     ids: dict[int, int] = field(default_factory=dict)
-    _ledgers: dict[int, Ledger] = field(default_factory=dict)
+    _histories: dict[int, RunHistory] = field(default_factory=dict)
 
     def load(self) -> None:
         """Take over what is stored; trials of dead processes become this one's, to be repeated.
@@ -189,7 +191,7 @@ class StoreBook:
             for run in runs
             if run.phase == SEARCH
             and run.record.valid
-            and (ratio := self._ledger(run.study_id).ratio(entry_of(run))) is not None
+            and (ratio := self._history(run.study_id).ratio(entry_of(run))) is not None
         ]
         return statistics.median(ratios) if ratios else None
 
@@ -201,10 +203,10 @@ class StoreBook:
         """The plan of this name."""
         return self.store.frozen(self.study.id, name)
 
-    def _ledger(self, study_id: int) -> Ledger:
-        if study_id not in self._ledgers:
-            self._ledgers[study_id] = ledger_of(self.store, study_id)
-        return self._ledgers[study_id]
+    def _history(self, study_id: int) -> RunHistory:
+        if study_id not in self._histories:
+            self._histories[study_id] = history_of(self.store, study_id)
+        return self._histories[study_id]
 
 
 def _seen(trials: list[Trial]) -> list[tuple[int, str, bool]]:

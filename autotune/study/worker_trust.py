@@ -33,7 +33,7 @@ from sqlalchemy.exc import ArgumentError
 from autotune.config.find import user_config
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
-from autotune.store import Store, Study
+from autotune.store import Store, StudyRecord
 from autotune.study.request import WorkerRequest, added, requests_of
 from runner import files
 from runner.files import open_regular
@@ -42,7 +42,7 @@ _LARGEST = 1 << 16
 _PORT = 5432
 
 
-class Database(BaseModel):
+class TrustedDatabase(BaseModel):
     """A database on a server, and the roles whose requests this user's workers carry out."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -56,11 +56,11 @@ class TrustFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    database: tuple[Database, ...] = ()
+    database: tuple[TrustedDatabase, ...] = ()
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TrustVerdict:
     """The request that a worker carries out, whether it is trusted, and why or why not."""
 
     request: WorkerRequest
@@ -82,13 +82,13 @@ class Verdict:
         return "".join(f"\n  {line}" for line in lines)
 
 
-def sign(store: Store, study: Study, request: WorkerRequest) -> None:
+def sign(store: Store, study: StudyRecord, request: WorkerRequest) -> None:
     """Store a request of this user's own, signed; the first time a key is made for it."""
     signed = make_key().sign(request, study.hash)
     store.change_request(study.id, lambda before: added(before, signed))
 
 
-def judge(store: Store, study: Study) -> Verdict | None:
+def judge(store: Store, study: StudyRecord) -> TrustVerdict | None:
     """The request of a study, preferably one that is signed with this user's key; None for none.
 
     Raises UsageError for damaged requests, and for a key or a ``trust.toml`` that others can read
@@ -100,11 +100,11 @@ def judge(store: Store, study: Study) -> Verdict | None:
     key = read_key()
     for request in reversed(requests):
         if key is not None and key.signed(request, study.hash):
-            return Verdict(request, True, "it is signed with your key")
+            return TrustVerdict(request, True, "it is signed with your key")
     newest = requests[-1]
     trusted, roles = _roles(store)
     if trusted:
-        return Verdict(newest, True, roles)
+        return TrustVerdict(newest, True, roles)
     if not newest.signature:
         why = "it is not signed (written by an older version of autotune, or by somebody else)"
     elif key is None:
@@ -116,7 +116,7 @@ def judge(store: Store, study: Study) -> Verdict | None:
         )
     else:
         why = "it is signed with another key than yours"
-    return Verdict(newest, False, why + roles)
+    return TrustVerdict(newest, False, why + roles)
 
 
 def _roles(store: Store) -> tuple[bool, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autotune.anova.classwide import Choice
-from autotune.anova.proof import Proof
+from autotune.anova.proof import ClasswideProof
 from autotune.anova.result import ClasswideResult, ProgramEvidence
 from autotune.terminal.render import console, table
 from autotune.wording import FEW, percent
@@ -23,7 +23,7 @@ HELD_OUT = {
 }
 
 
-def print_classwide(result: ClasswideResult, choice: Choice, proof: Proof | None) -> None:
+def print_classwide(result: ClasswideResult, choice: Choice, proof: ClasswideProof | None) -> None:
     """How it was chosen, its proof if there is one, and the answer."""
     out = console()
     rows = [
@@ -86,7 +86,7 @@ def _interval(row: ProgramEvidence) -> str:
     )
 
 
-def print_proof(proof: Proof, guarded: bool) -> None:
+def print_proof(proof: ClasswideProof, guarded: bool) -> None:
     """What was taken out of the setting, and the pairs of every program."""
     out = console()
     margin = f"{100 * proof.margin:g} %"

@@ -12,7 +12,7 @@ from autotune.terminal.render import console, table, this_command
 from autotune.wording import (
     HEADLINES,
     WHY_UNGUARDED,
-    Names,
+    ParameterNames,
     interval_or_range,
     percent,
     seconds,
@@ -84,7 +84,7 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     ``command``: it is that of a comparison, which can be said again.
     """
     out = console()
-    names = Names({a: "A", b: "B"})
+    names = ParameterNames({a: "A", b: "B"})
     out.print()
     out.print(f"B against A: {names.within(data['words'])}", style="bold", markup=False)
     guarded = data.get("guard", True)
@@ -140,7 +140,7 @@ SHOWN = 3
 """Settings whose rejections are spelled out; the JSON has all."""
 
 
-def _print_rejections(rows: list[dict[str, Any]], names: Names) -> None:
+def _print_rejections(rows: list[dict[str, Any]], names: ParameterNames) -> None:
     if not rows:
         return
     shown = [f"{r['rejected']} of {r['runs']} of {names.name(r['setting'])}" for r in rows[:SHOWN]]
@@ -148,7 +148,7 @@ def _print_rejections(rows: list[dict[str, Any]], names: Names) -> None:
     console().print(f"rejected runs: {'; '.join(shown)}{more}", markup=False)
 
 
-def _print_long(names: Names, result: Result) -> None:
+def _print_long(names: ParameterNames, result: Result) -> None:
     """Spell out the settings that have a number for a name; the answer comes further down."""
     answer = names.name(result.recommended.key) if result.status == "recommended" else ""
     for name, whole in names.whole.items():
@@ -178,7 +178,7 @@ def _launcher(result: Result) -> str:
         return "mpirun"
 
 
-def _row(finalist: Finalist, names: Names, guarded: bool) -> list[str]:
+def _row(finalist: Finalist, names: ParameterNames, guarded: bool) -> list[str]:
     return [
         names.name(finalist.setting.key),
         percent(finalist.gain),

@@ -11,7 +11,7 @@ from autotune.wording import percent, short_setting
 
 if TYPE_CHECKING:
     from autotune.api.predict import Prediction
-    from autotune.prediction import Named
+    from autotune.prediction import NamedSetting
 
 
 def print_prediction(found: Prediction) -> None:
@@ -59,7 +59,7 @@ def print_prediction(found: Prediction) -> None:
         out.print(f"note: {'; '.join(found.strange)}", markup=False)
 
 
-def _why(named: Named, name: str) -> str:
+def _why(named: NamedSetting, name: str) -> str:
     """What the model expects of one parameter, "" where it cannot tell."""
     if name not in named.why:
         return ""

@@ -51,7 +51,7 @@ class LiveLine:
             self._live.update(Text(shown(words), overflow="ellipsis", no_wrap=True), refresh=True)
 
 
-class Status(LiveLine):
+class ProgressState(LiveLine):
     """What is done now; without a terminal a line per kind of step (the words before the colon)."""
 
     def __init__(self, quiet: bool = False) -> None:

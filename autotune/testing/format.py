@@ -21,7 +21,7 @@ from autotune.publish.formats.scripts import Script
 from autotune.publish.header import read_header
 from autotune.publish.install import Text
 from autotune.publish.plan import Planned, plan
-from autotune.publish.source import Proposal
+from autotune.publish.source import PublicationSource
 from runner.mpi.library import Library
 
 OLD = Library("openmpi", "4.1.8", "/opt/old/bin", "/opt/old/bin/mpirun")
@@ -59,7 +59,7 @@ def evidence(**words: object) -> Evidence:
 
 
 def planned(fmt: Format, path: Path, seen: Evidence | None = None) -> Planned:
-    proposal = Proposal(content_of(fmt), seen or evidence(), (), True)
+    proposal = PublicationSource(content_of(fmt), seen or evidence(), (), True)
     return plan(proposal, [fmt], CLUSTER, library_of(fmt), path, unproven=True)[0]
 
 

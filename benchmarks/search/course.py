@@ -12,10 +12,10 @@ from autotune.space import DEFAULT, Setting
 from autotune.strategies import Observation, Proposal, Strategy
 from autotune.study.budget import SearchPlan
 from autotune.study.events import Event, TrialEnded
-from autotune.study.pipeline import carry_out
-from autotune.study.search import Search
-from autotune.study.selection import Race, evidence, with_favourite
-from autotune.study.simulation import MemoryBook, Model, SimulatedBench
+from autotune.study.pipeline import run_procedure
+from autotune.study.search import SearchPhase
+from autotune.study.selection import Race, race_evidence, with_favourite
+from autotune.study.simulation import MemoryTrialStore, Model, SimulatedEvaluator
 from benchmarks.search.landscapes import Land
 from benchmarks.search.limited import Limited
 
@@ -56,9 +56,9 @@ class Timed(Limited):
     """Limited, timed, and stopped where it proposes known settings again and again."""
 
     def __init__(
-        self, strategy: Strategy, bench: SimulatedBench, course: Course, runs: int
+        self, strategy: Strategy, evaluator: SimulatedEvaluator, course: Course, runs: int
     ) -> None:
-        super().__init__(strategy, runs, lambda: bench.ledger.search_runs)
+        super().__init__(strategy, runs, lambda: evaluator.history.search_runs)
         self._course = course
         self._repeated: dict[Setting, None] = {}
         self._stuck = 0
@@ -89,20 +89,22 @@ class Timed(Limited):
 def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> Course:
     """Search ``land`` for so many search runs, with the plan that studies have by default."""
     course = Course(land)
-    bench = SimulatedBench(_model(land), np.random.default_rng([31, seed]))
-    book = MemoryBook()
+    evaluator = SimulatedEvaluator(_model(land), np.random.default_rng([31, seed]))
+    trial_store = MemoryTrialStore()
     plan = SearchPlan(trials=None)
 
     def note(event: Event | None = None) -> None:
         if event is None or isinstance(event, TrialEnded):
-            known = evidence(bench.ledger.entries, book.trials)
+            known = race_evidence(evaluator.history.entries, trial_store.trials)
             hopeful = with_favourite(known.finalists(1, plan.min_gain), search.favourite)
             named = hopeful[0] if hopeful else DEFAULT
             own = sum(course.own_s)
-            course.named.append((bench.ledger.search_runs, bench.ledger.launched_s + own, named))
+            course.named.append(
+                (evaluator.history.search_runs, evaluator.history.launched_s + own, named)
+            )
 
-    limited = Timed(strategy, bench, course, runs)
-    search = Search(bench, book, limited, land.space, plan, note)  # type: ignore[arg-type]
+    limited = Timed(strategy, evaluator, course, runs)
+    search = SearchPhase(evaluator, trial_store, limited, land.space, plan, note)  # type: ignore[arg-type]
     search.run()
     if course.ended is not None:
         Race(search).run()
@@ -112,9 +114,9 @@ def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> Course:
 
 def prove(land: Land, strategy: Strategy, seed: int, trials: int) -> Setting | None:
     """What a whole study of so many trials recommends after its proof; None: the default."""
-    bench = SimulatedBench(_model(land), np.random.default_rng([32, seed]))
+    evaluator = SimulatedEvaluator(_model(land), np.random.default_rng([32, seed]))
     plan = SearchPlan(trials=trials)
-    return carry_out(bench, MemoryBook(), strategy, land.space, plan, seed).chosen
+    return run_procedure(evaluator, MemoryTrialStore(), strategy, land.space, plan, seed).chosen
 
 
 def _model(land: Land) -> Model:

@@ -7,7 +7,14 @@ from dataclasses import replace
 from functools import cache
 
 from autotune.datasets import Cell, Dataset
-from autotune.prediction import Model, features_of, model_of, priors_for, train, training_set
+from autotune.prediction import (
+    ModelFile,
+    features_of,
+    model_of,
+    train,
+    training_set,
+    warm_start_settings,
+)
 from autotune.space import Setting, Space
 from benchmarks.search.landscapes import Foresee
 
@@ -22,12 +29,16 @@ def foresight(sources: Sequence[str]) -> Foresee:
     data = training_set(sources)
 
     @cache
-    def without(app: str) -> Model:
+    def without(app: str) -> ModelFile:
         others = replace(data, examples=tuple(e for e in data.examples if e.app != app))
         return model_of(train(KIND, others.examples, others.defaults), others, {})
 
     def foresee(dataset: Dataset, cell: Cell, space: Space) -> tuple[Setting, ...]:
         features = features_of(dataset, cell)
-        return () if features is None else tuple(priors_for(features, space, without(cell.app)))
+        return (
+            ()
+            if features is None
+            else tuple(warm_start_settings(features, space, without(cell.app)))
+        )
 
     return foresee

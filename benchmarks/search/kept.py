@@ -14,7 +14,7 @@ from pathlib import Path
 
 from autotune.space import Setting
 from runner import files
-from runner.files import write_whole
+from runner.files import write_atomically
 
 ROOT = Path(__file__).parents[2]
 CODE = (
@@ -58,7 +58,7 @@ class Kept:
         """Keep it, whole or not at all."""
         path = self._path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps([_row(*turn) for turn in played]))
+        write_atomically(path, json.dumps([_row(*turn) for turn in played]))
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name.replace(':', '-')}.json"

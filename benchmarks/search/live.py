@@ -27,12 +27,12 @@ from autotune.stats import compare
 from autotune.store import Store
 from autotune.study.budget import SearchPlan
 from autotune.study.events import TrialEnded
-from autotune.study.search import Search
-from autotune.study.selection import Race, evidence, with_favourite
+from autotune.study.search import SearchPhase
+from autotune.study.selection import Race, race_evidence, with_favourite
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
 from autotune.study.target import Target, TargetRequest
-from autotune.study.trial_store import StoreBook
+from autotune.study.trial_store import StoredTrials
 from benchmarks.common import report, table
 from benchmarks.search.field import maker
 from benchmarks.search.limited import Limited
@@ -63,22 +63,24 @@ def search(
     course = Course()
     plan = SearchPlan(trials=None)
     with Session(store, key, target, space) as session:
-        book = StoreBook(store, session.study, space, reuse=False)
-        session.bench.trial_ids = book.ids
-        ledger = session.bench.ledger
+        trial_store = StoredTrials(store, session.study, space, reuse=False)
+        session.evaluator.trial_ids = trial_store.ids
+        history = session.evaluator.history
 
         def note(event: Any = None) -> None:
             if event is None or isinstance(event, TrialEnded):
-                known = evidence(ledger.entries, book.trials).finalists(1, plan.min_gain)
+                known = race_evidence(history.entries, trial_store.trials).finalists(
+                    1, plan.min_gain
+                )
                 hopeful = with_favourite(known, running.favourite)
                 named = hopeful[0] if hopeful else DEFAULT
-                course.named.append((ledger.search_runs, ledger.launched_s, named))
+                course.named.append((history.search_runs, history.launched_s, named))
 
         strategy = maker(name)(space, given.seed, ())
-        limited = Limited(strategy, given.runs, lambda: ledger.search_runs)
-        running = Search(session.bench, book, limited, space, plan, note)  # type: ignore[arg-type]
+        limited = Limited(strategy, given.runs, lambda: history.search_runs)
+        running = SearchPhase(session.evaluator, trial_store, limited, space, plan, note)  # type: ignore[arg-type]
         running.run()
-        if ledger.search_runs < given.runs:
+        if history.search_runs < given.runs:
             Race(running).run()
             note()
     return course
@@ -93,10 +95,10 @@ def measure(
     found: dict[Setting, list[float]] = {setting: [] for setting in settings}
     order = random.Random(given.seed)
     with Session(store, key, target, space) as session:
-        session.bench.run(DEFAULT, "warmup")
+        session.evaluator.run(DEFAULT, "warmup")
         for block in range(given.blocks):
             for place, setting in enumerate(order.sample(settings, len(settings))):
-                entry = session.bench.run(
+                entry = session.evaluator.run(
                     setting, "confirm", block=block, position=place, timeout_s=120
                 )
                 valid = entry.record.valid

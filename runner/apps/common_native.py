@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 
 from runner import files
 from runner.errors import RunnerError
-from runner.files import read_private, whole
+from runner.files import atomic_file, read_private
 
 _PYTHON_RUNTIME = ("Py", "_Py", "numba_", "NRT_")
 
@@ -122,7 +122,7 @@ def load(module: str) -> Kernels:
             code = _read(path)
             if code is None:
                 code = compile_kernels(module)
-                with whole(path) as part:
+                with atomic_file(path) as part:
                     part.write_bytes(code.to_bytes())
     except OSError as error:
         print(f"note: kernels are not kept, {path.parent}: {error.strerror}", file=sys.stderr)

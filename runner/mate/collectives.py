@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.mate.errors import MateError
-from runner.mate.messages import Messages, Shared
-from runner.mate.scheduler import Scheduler
+from runner.mate.messages import MessageLayer, Messages
+from runner.mate.scheduler import RankScheduler
 from runner.mate.task import Request, Task
 
 Array = NDArray[Any]
@@ -36,7 +36,7 @@ _LOCAL_OPS: dict[str, Any] = {
 class Collectives(Messages):
     """Every rank must call the same operations in the same order."""
 
-    def __init__(self, task: Task, shared: Shared, meetings: Meetings) -> None:
+    def __init__(self, task: Task, shared: MessageLayer, meetings: CollectiveCalls) -> None:
         super().__init__(task, shared)
         self._meetings = meetings
 
@@ -46,7 +46,7 @@ class Collectives(Messages):
         if last:
             self._meetings.close(meeting)
         else:
-            await until_over(meeting)
+            await until_complete(meeting)
 
     async def local_bcast(self, value: Any = None, root: int = 0) -> Any:
         """The object that local rank ``root`` gave, itself and not a copy."""
@@ -55,7 +55,7 @@ class Collectives(Messages):
         if last:
             self._meetings.close(meeting)
         else:
-            await until_over(meeting)
+            await until_complete(meeting)
         return meeting.given[root]
 
     async def barrier(self) -> None:
@@ -153,15 +153,15 @@ class Collectives(Messages):
             into[begin[rank] : begin[rank] + count] = meeting.result[place : place + count]
             place += count
 
-    def _arrive(self, kind: str, given: Any) -> tuple[Meeting, bool]:
+    def _arrive(self, kind: str, given: Any) -> tuple[CollectiveCall, bool]:
         return self._meetings.arrive(self._task, GLOBAL, kind, given)
 
     async def _act(
-        self, meeting: Meeting, last: bool, name: str, source: Any, target: Any, *args: Any
+        self, meeting: CollectiveCall, last: bool, name: str, source: Any, target: Any, *args: Any
     ) -> None:
         """The last rank performs the process's part, the others wait for it."""
         if not last:
-            await until_over(meeting)
+            await until_complete(meeting)
             return
         request = Request(self._task, None, None, None, None)
         self._task.posted += 1
@@ -220,7 +220,7 @@ def _flat(array: Array, what: str) -> Array:
 LOCAL, GLOBAL = 0, 1
 
 
-class Meeting:
+class CollectiveCall:
     """One collective operation of the ranks of a process."""
 
     def __init__(self, kind: str, count: int) -> None:
@@ -239,14 +239,14 @@ class Meeting:
         )
 
 
-class Meetings:
+class CollectiveCalls:
     """All operations of a process that are not over."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, scheduler: RankScheduler) -> None:
         self._scheduler = scheduler
-        self._open: dict[tuple[int, int], Meeting] = {}
+        self._open: dict[tuple[int, int], CollectiveCall] = {}
 
-    def arrive(self, task: Task, scope: int, kind: str, given: Any) -> tuple[Meeting, bool]:
+    def arrive(self, task: Task, scope: int, kind: str, given: Any) -> tuple[CollectiveCall, bool]:
         """Join the rank's next operation; True for the last to come, who must :meth:`close` it.
 
         Raises :class:`MateError` if another rank is in another operation.
@@ -257,7 +257,7 @@ class Meetings:
             task.sequence[scope] += 1
             meeting = self._open.get((scope, number))
             if meeting is None:
-                meeting = self._open[scope, number] = Meeting(kind, len(scheduler.tasks))
+                meeting = self._open[scope, number] = CollectiveCall(kind, len(scheduler.tasks))
             elif meeting.kind != kind:
                 raise MateError(
                     f"rank {task.rank} is in {kind}, but rank {meeting.arrived[0].rank} in "
@@ -272,7 +272,7 @@ class Meetings:
                 task.blocker = meeting
             return meeting, last
 
-    def close(self, meeting: Meeting, result: Any = None) -> None:
+    def close(self, meeting: CollectiveCall, result: Any = None) -> None:
         """Let all ranks of the operation go on."""
         scheduler = self._scheduler
         with scheduler.lock:
@@ -285,7 +285,7 @@ class Meetings:
 
 
 @types.coroutine
-def until_over(meeting: Meeting) -> Generator[None, None, None]:
+def until_complete(meeting: CollectiveCall) -> Generator[None, None, None]:
     """Until somebody closes the meeting."""
     while not meeting.over:
         yield

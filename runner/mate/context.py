@@ -14,13 +14,13 @@ from contextlib import AbstractContextManager
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from runner.mate.collectives import Collectives, Meetings
+from runner.mate.collectives import CollectiveCalls, Collectives
 from runner.mate.config import Config
 from runner.mate.errors import MateError
 from runner.mate.graph import Graph
-from runner.mate.messages import Shared
-from runner.mate.scheduler import Scheduler, acquire_patiently
-from runner.mate.task import Node, Part, Task
+from runner.mate.messages import MessageLayer
+from runner.mate.scheduler import RankScheduler, acquire_patiently
+from runner.mate.task import RankGraph, RegionNode, Task
 from runner.mate.timers import BUFFERING, COMPUTE, SCHEDULING, Timers
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class Context(Collectives):
     def __init__(
         self,
         task: Task,
-        shared: Shared,
-        meetings: Meetings,
+        shared: MessageLayer,
+        meetings: CollectiveCalls,
         config: Config,
         timers: Timers,
         marks: Marks,
@@ -170,7 +170,7 @@ async def life(context: Context, task: Task, main: Main, args: tuple[Any, ...]) 
 
 @types.coroutine
 def run_graph(
-    scheduler: Scheduler, part: Part, state: Any, iterations: range, lazy: bool
+    scheduler: RankScheduler, part: RankGraph, state: Any, iterations: range, lazy: bool
 ) -> Generator[Any, None, None]:
     """Run every region ``len(iterations)`` times; each is called with its own iteration.
 
@@ -179,7 +179,7 @@ def run_graph(
     task, lock, wake = part.task, scheduler.lock, scheduler.wake
     sleepers = scheduler.sleepers
     count = len(iterations)
-    node: Node | None = None
+    node: RegionNode | None = None
     with lock:
         part.enter(count, lazy)
     task.clock.switch(SCHEDULING)
@@ -222,7 +222,7 @@ def run_graph(
 
 
 @types.coroutine
-def drain(scheduler: Scheduler, task: Task) -> Generator[None, None, None]:
+def drain(scheduler: RankScheduler, task: Task) -> Generator[None, None, None]:
     """Until no message of the rank is under way: the end of a rank waits for all of them."""
     for part in task.parts.values():
         with scheduler.lock:

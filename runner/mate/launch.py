@@ -12,14 +12,14 @@ from typing import Any, NoReturn
 
 from runner.errors import RunnerError
 from runner.mate import affinity
-from runner.mate.collectives import Meetings
+from runner.mate.collectives import CollectiveCalls
 from runner.mate.config import Config, RankMap
 from runner.mate.context import Context, Main, Marks, life
 from runner.mate.errors import ConfigError, MateError, RankFailed
 from runner.mate.guard import Guard
 from runner.mate.log import EventLog
-from runner.mate.messages import Shared
-from runner.mate.scheduler import Scheduler
+from runner.mate.messages import MessageLayer
+from runner.mate.scheduler import RankScheduler
 from runner.mate.task import Task
 from runner.mate.timers import Report, Timers
 from runner.mate.transport import Poller, Transport
@@ -111,7 +111,7 @@ class _Job:
         self._tasks = [Task(local, rank) for local, rank in enumerate(own)]
         if log is not None:
             log.tasks = self._tasks
-        self._scheduler = Scheduler(self._tasks, config.schedule_seed, log)
+        self._scheduler = RankScheduler(self._tasks, config.schedule_seed, log)
         transport.scheduler = self._scheduler
         self._transport = transport
         self._guard = Guard(transport.alone)
@@ -125,8 +125,8 @@ class _Job:
             )
         ]
         self._timers = Timers([w.clock for w in self._workers])
-        shared = Shared(self._ranks, self._scheduler, transport, poller)
-        meetings, marks = Meetings(self._scheduler), Marks()
+        shared = MessageLayer(self._ranks, self._scheduler, transport, poller)
+        meetings, marks = CollectiveCalls(self._scheduler), Marks()
         for task in self._tasks:
             context = Context(task, shared, meetings, config, self._timers, marks)
             task.context = context

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from runner.mate.graph import Graph
-from runner.mate.task import Node, Part, Request, Task
+from runner.mate.task import RankGraph, RegionNode, Request, Task
 
 
 class Event(NamedTuple):
@@ -43,24 +43,24 @@ class Lapse(NamedTuple):
     end: float
 
 
-class LoggedPart(Part):
+class LoggedPart(RankGraph):
     """A part that writes down what happens to it."""
 
     __slots__ = ("log",)
 
     log: EventLog
 
-    def take(self) -> Node | None:
+    def take(self) -> RegionNode | None:
         node = super().take()
         if node is not None:
             self.log.add("start", node)
         return node
 
-    def end_body(self, node: Node, wake: Callable[[Task], None]) -> None:
+    def end_body(self, node: RegionNode, wake: Callable[[Task], None]) -> None:
         self.log.add("body", node, node.posted)
         super().end_body(node, wake)
 
-    def finish(self, node: Node, wake: Callable[[Task], None]) -> None:
+    def finish(self, node: RegionNode, wake: Callable[[Task], None]) -> None:
         self.log.add("finish", node)
         super().finish(node, wake)
 
@@ -75,14 +75,14 @@ class EventLog:
         self.tasks: list[Task] = []
         self.graphs: dict[str, Graph] = {}
 
-    def part(self, graph: Graph, task: Task, random: object) -> Part:
+    def part(self, graph: Graph, task: Task, random: object) -> RankGraph:
         """Makes the parts of a logged run."""
         self.graphs[graph.name] = graph
         part = LoggedPart(graph, task, random)  # type: ignore[arg-type]
         part.log = self
         return part
 
-    def add(self, kind: str, node: Node, count: int = 0) -> None:
+    def add(self, kind: str, node: RegionNode, count: int = 0) -> None:
         part = node.part
         self.events.append(
             Event(

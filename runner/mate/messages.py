@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from runner.mate.config import RankMap
 from runner.mate.errors import ConfigError, MateError
-from runner.mate.scheduler import Scheduler
-from runner.mate.task import Request, Route, Task, Wait
+from runner.mate.scheduler import RankScheduler
+from runner.mate.task import RankWait, Request, Route, Task
 from runner.mate.timers import MPI, WAITING
 from runner.mate.transport import Poller, Transport, as_bytes, payload, size_of
 
@@ -36,11 +36,11 @@ _MANY_ROUTES = 4096
 """A program that uses ever new tags must not fill the memory."""
 
 
-class Shared:
+class MessageLayer:
     """What the ranks of a process have in common."""
 
     def __init__(
-        self, ranks: RankMap, scheduler: Scheduler, transport: Transport, poller: Poller
+        self, ranks: RankMap, scheduler: RankScheduler, transport: Transport, poller: Poller
     ) -> None:
         self.ranks = ranks
         self.poller = poller
@@ -53,7 +53,7 @@ class Shared:
 class Messages:
     """Point-to-point messages.  ``dest`` and ``source`` are global ranks."""
 
-    def __init__(self, task: Task, shared: Shared) -> None:
+    def __init__(self, task: Task, shared: MessageLayer) -> None:
         self._task = task
         self._shared = shared
         self._scheduler = shared.scheduler
@@ -148,7 +148,7 @@ class Messages:
         """Until all these messages are complete."""
         left = list(requests)
         if not self._complete_soon(left):
-            await _until_complete(self._scheduler, Wait(self._task, left))
+            await _until_complete(self._scheduler, RankWait(self._task, left))
         elif self._sleepers.asleep and self._scheduler.ready:
             # The looks have made other ranks ready, and this one goes on.
             with self._scheduler.lock:
@@ -178,7 +178,7 @@ class Messages:
 
 
 @types.coroutine
-def _until_complete(scheduler: Scheduler, wait: Wait) -> Generator[None, None, None]:
+def _until_complete(scheduler: RankScheduler, wait: RankWait) -> Generator[None, None, None]:
     task = wait.task
     with scheduler.lock:
         for request in wait.requests:

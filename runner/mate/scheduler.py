@@ -29,7 +29,7 @@ from runner.mate.task import (
     PARKED,
     QUEUED,
     RUNNING,
-    Part,
+    RankGraph,
     Request,
     Task,
     link_neighbor,
@@ -127,7 +127,7 @@ class Sleepers:
 _RETRY_S = 5e-6
 
 
-class Scheduler:
+class RankScheduler:
     """The ranks of one process."""
 
     def __init__(self, tasks: list[Task], seed: int | None, log: EventLog | None) -> None:
@@ -142,7 +142,7 @@ class Scheduler:
         self.failure: tuple[Task | None, BaseException] | None = None
         self.on_failure: Callable[[Task | None, BaseException], None] | None = None
         """Ends the whole job at once; called with the lock held."""
-        self._graphs: dict[Graph, list[Part]] = {}
+        self._graphs: dict[Graph, list[RankGraph]] = {}
 
     # The following are called with the lock held.
 
@@ -241,11 +241,11 @@ class Scheduler:
             if self.on_failure is not None:
                 self.on_failure(task, error)
 
-    def part(self, task: Task, graph: Graph) -> Part:
+    def part(self, task: Task, graph: Graph) -> RankGraph:
         """The rank's part of a graph; the first rank to come makes those of all local ranks."""
         if graph not in self._graphs:
             graph.edges()
-            make = Part if self.log is None else self.log.part
+            make = RankGraph if self.log is None else self.log.part
             parts = [make(graph, t, self.random) for t in self.tasks]
             self._graphs[graph] = parts
             for part in parts:

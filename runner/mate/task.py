@@ -22,7 +22,7 @@ from runner.mate.graph import Graph
 
 if TYPE_CHECKING:
     from runner.mate.graph import Graph
-    from runner.mate.timers import Clock
+    from runner.mate.timers import WorkerClock
 
 
 QUEUED, RUNNING, PARKED, ENDED = range(4)
@@ -65,7 +65,7 @@ class Request:
     __slots__ = ("buffer", "done", "owner", "route", "status", "task", "waiter")
 
     def __init__(
-        self, task: Task, owner: Node | None, route: Route | None, buffer: Any, status: Any
+        self, task: Task, owner: RegionNode | None, route: Route | None, buffer: Any, status: Any
     ) -> None:
         self.task = task
         self.owner = owner
@@ -76,7 +76,7 @@ class Request:
         """Kept alive until the message is complete."""
         self.status = status
         self.done = False
-        self.waiter: Wait | None = None
+        self.waiter: RankWait | None = None
 
     def describe(self) -> str:
         if self.route is None:
@@ -85,7 +85,7 @@ class Request:
         return f"{verb} rank {self.route.peer} (tag {self.route.tag})"
 
 
-class Wait:
+class RankWait:
     """A rank that waits for some of its requests."""
 
     __slots__ = ("missing", "requests", "task")
@@ -136,12 +136,12 @@ class Task:
         """Something happened while it ran: look again before parking it."""
         self.kind = 0
         """What its time counts as when it is resumed (see timers)."""
-        self.clock: Clock
+        self.clock: WorkerClock
         """Of the worker that runs it."""
         self.worker = -1
         self.workers: set[int] = set()
         self.compute_s = 0.0
-        self.owner: Node | None = None
+        self.owner: RegionNode | None = None
         """The region that runs now."""
         self.posted = 0
         """Messages started outside regions, and those of them that are complete."""
@@ -149,14 +149,14 @@ class Task:
         self.draining = False
         """It has ended, but for these messages."""
         self.neighbors: list[int] = []
-        self.parts: dict[Graph, Part] = {}
+        self.parts: dict[Graph, RankGraph] = {}
         self.sequence = [0, 0]
         """Collective operations begun: local, global."""
         self.blocker: Blocker | None = None
         self.result: Any = None
 
 
-class Node:
+class RegionNode:
     """One region of one rank."""
 
     __slots__ = (
@@ -176,7 +176,7 @@ class Node:
         "unmet",
     )
 
-    def __init__(self, part: Part, index: int) -> None:
+    def __init__(self, part: RankGraph, index: int) -> None:
         region = part.graph.regions[index]
         self.part = part
         self.index = index
@@ -196,11 +196,11 @@ class Node:
         """Messages started by the running execution; written by the rank, without the lock."""
         self.finished = 0
         """Those of them that are complete; two counters, so that each has a single writer."""
-        self.outputs: list[tuple[Node, int]] = []
-        self.inputs: list[tuple[Node, int]] = []
+        self.outputs: list[tuple[RegionNode, int]] = []
+        self.inputs: list[tuple[RegionNode, int]] = []
 
 
-class Part:
+class RankGraph:
     """One rank's part of a graph."""
 
     __slots__ = ("active", "busy", "graph", "lazy", "nodes", "random", "ready", "task", "waiting")
@@ -209,7 +209,7 @@ class Part:
         self.graph = graph
         self.task = task
         self.random = random
-        self.nodes = [Node(self, r.index) for r in graph.regions]
+        self.nodes = [RegionNode(self, r.index) for r in graph.regions]
         self.ready = 0
         """Bit mask of the regions that may run now."""
         self.active = 0
@@ -229,7 +229,7 @@ class Part:
             if not node.unmet and not node.busy:
                 self.ready |= node.bit
 
-    def take(self) -> Node | None:
+    def take(self) -> RegionNode | None:
         """The region to run now, or None: see :meth:`over`, else wait."""
         ready = self.ready
         if not ready:
@@ -247,7 +247,7 @@ class Part:
         """Whether the rank may leave the graph."""
         return not self.active and (self.lazy or not self.busy)
 
-    def end_body(self, node: Node, wake: Callable[[Task], None]) -> None:
+    def end_body(self, node: RegionNode, wake: Callable[[Task], None]) -> None:
         """The region's function has returned; it has finished once its messages are complete."""
         node.remaining -= 1
         if not node.remaining:
@@ -256,13 +256,13 @@ class Part:
         if node.posted == node.finished:
             self.finish(node, wake)
 
-    def request_done(self, node: Node, wake: Callable[[Task], None]) -> None:
+    def request_done(self, node: RegionNode, wake: Callable[[Task], None]) -> None:
         """One of the region's messages is complete."""
         node.finished += 1
         if node.body_ended and node.posted == node.finished:
             self.finish(node, wake)
 
-    def finish(self, node: Node, wake: Callable[[Task], None]) -> None:
+    def finish(self, node: RegionNode, wake: Callable[[Task], None]) -> None:
         """Count the execution and tell everybody who waited for exactly this one."""
         done = node.done = node.done + 1
         node.busy = False
@@ -297,7 +297,7 @@ class Part:
         ]
         return f"graph {self.graph.name}: " + "; ".join(stuck)
 
-    def _why(self, node: Node) -> str:
+    def _why(self, node: RegionNode) -> str:
         missing = [
             f"{self.graph.regions[source.index].name} of local rank {source.part.task.local} "
             f"(finished {source.done} times, needed {node.done + lead})"
@@ -313,7 +313,7 @@ def _any_bit(mask: int, random: Random) -> int:
     return random.choice(bits)
 
 
-def link(target: Node, source: Node, delay: int) -> None:
+def link(target: RegionNode, source: RegionNode, delay: int) -> None:
     """Make ``target`` depend on ``source``; raises :class:`GraphError` if it could never run."""
     if target is source:
         # A region's own previous execution has always finished.
@@ -333,14 +333,14 @@ def link(target: Node, source: Node, delay: int) -> None:
         target.part.ready &= ~target.bit
 
 
-def link_own(part: Part) -> None:
+def link_own(part: RankGraph) -> None:
     """The dependencies between regions of one rank."""
     for edge in part.graph.edges():
         if not edge.neighbors:
             link(part.nodes[edge.target], part.nodes[edge.source], edge.delay)
 
 
-def link_neighbor(part: Part, neighbor: Part) -> None:
+def link_neighbor(part: RankGraph, neighbor: RankGraph) -> None:
     """The ``@`` dependencies of a rank on one registered neighbour."""
     for edge in part.graph.edges():
         if edge.neighbors:

@@ -50,7 +50,7 @@ class WorkerTimes:
         return WorkerTimes(**{k: mine[k] + sign * theirs[k] for k in mine})
 
 
-class Clock:
+class WorkerClock:
     """One worker's clock; only that worker's thread switches it."""
 
     __slots__ = (
@@ -119,7 +119,7 @@ class Clock:
 class Timers:
     """Start, stop and reset for all workers of a process; running from the start of the job."""
 
-    def __init__(self, clocks: list[Clock]) -> None:
+    def __init__(self, clocks: list[WorkerClock]) -> None:
         self._clocks = clocks
         self._total = [WorkerTimes() for _ in clocks]
         self._begun: list[WorkerTimes] | None = [WorkerTimes() for _ in clocks]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.mate.errors import MateError
-from runner.mate.scheduler import Scheduler
+from runner.mate.scheduler import RankScheduler
 from runner.mate.task import Request
 
 
@@ -69,7 +69,7 @@ class Transport:
     """Messages between ranks of one process do not come here but go through the mailbox."""
 
     def __init__(self) -> None:
-        self.scheduler: Scheduler
+        self.scheduler: RankScheduler
         self.incoming: list[tuple[Any, Request]] = []
         """Messages that were started, with their handles, and not yet looked at.  Ranks append, the
         poller takes from the front: both are single steps of the interpreter."""

@@ -12,9 +12,9 @@ from runner.mate.config import Config
 from runner.mate.context import here
 from runner.mate.errors import MateError
 from runner.mate.log import Lapse
-from runner.mate.scheduler import Scheduler, Sleeper
+from runner.mate.scheduler import RankScheduler, Sleeper
 from runner.mate.task import Task
-from runner.mate.timers import COMPUTE, MPI, SCHEDULING, WAITING, Clock
+from runner.mate.timers import COMPUTE, MPI, SCHEDULING, WAITING, WorkerClock
 from runner.mate.transport import Poller, Transport
 
 _FIRST_PAUSE = 20e-6
@@ -31,12 +31,12 @@ class Worker:
         number: int,
         cpu: int | None,
         config: Config,
-        scheduler: Scheduler,
+        scheduler: RankScheduler,
         transport: Transport,
         poller: Poller,
     ) -> None:
         self.number = number
-        self.clock = Clock()
+        self.clock = WorkerClock()
         self._cpu = cpu
         self._spin = config.idle_spin_us * 1e-6
         self._sleep = config.idle_sleep_us * 1e-6

@@ -16,13 +16,13 @@ from runner.errors import RunnerUsageError
 from runner.extensions import extended
 from runner.scheduler import base
 from runner.scheduler.base import Allocation, Job, Scheduler, State
-from runner.scheduler.local import Local
-from runner.scheduler.slurm import Slurm
+from runner.scheduler.local import LocalScheduler
+from runner.scheduler.slurm import SlurmScheduler
 
 __all__ = ["GROUP", "Allocation", "Job", "Scheduler", "State", "allocation", "find", "names"]
 
 GROUP = "autotune.schedulers"
-_OWN: dict[str, type[Scheduler]] = {kind.name: kind for kind in (Local, Slurm)}
+_OWN: dict[str, type[Scheduler]] = {kind.name: kind for kind in (LocalScheduler, SlurmScheduler)}
 
 
 @cache

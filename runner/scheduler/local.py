@@ -14,7 +14,7 @@ from runner.errors import RunnerError, RunnerUsageError
 from runner.scheduler.base import Job, Scheduler, State
 
 
-class Local(Scheduler):
+class LocalScheduler(Scheduler):
     """Workers end with the process that started them, or by :meth:`cancel`."""
 
     name = "local"

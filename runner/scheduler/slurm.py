@@ -19,7 +19,7 @@ _ENDED = frozenset(
 )
 
 
-class Slurm(Scheduler):
+class SlurmScheduler(Scheduler):
     """Each worker is a batch job on nodes of its own (``--exclusive``)."""
 
     name = "slurm"

@@ -7,7 +7,7 @@ themselves.  docs/testbed.md says how it works and where it stops being a networ
 
 from runner.testbed.launch import launch_words, run
 from runner.testbed.measure import status
-from runner.testbed.model import Downed, Node, Process, Ran, Status, Testbed, to_json
+from runner.testbed.model import Downed, Node, NodeProcess, Ran, Status, Testbed, to_json
 from runner.testbed.setup import down, up
 from runner.testbed.state import DEFAULT_NAME, find, is_name, names
 
@@ -15,7 +15,7 @@ __all__ = [
     "DEFAULT_NAME",
     "Downed",
     "Node",
-    "Process",
+    "NodeProcess",
     "Ran",
     "Status",
     "Testbed",

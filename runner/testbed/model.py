@@ -17,7 +17,7 @@ from runner.errors import RunnerError
 
 
 @dataclass(frozen=True)
-class Process:
+class NodeProcess:
     """A process once and for all: the kernel gives its id again, but not with this start."""
 
     pid: int
@@ -30,7 +30,7 @@ class Node:
 
     name: str
     address: str
-    process: Process
+    process: NodeProcess
     cpus: tuple[int, ...]
 
 
@@ -47,7 +47,7 @@ class Testbed:
     token: str
     subnet: str
     nodes: tuple[Node, ...]
-    line: Process
+    line: NodeProcess
     line_cpu: int
     latency_s: float
     rate_bps: int
@@ -146,10 +146,10 @@ def to_json(item: Testbed | Status | Downed | Ran) -> dict[str, Any]:
 def testbed_from_json(data: dict[str, Any]) -> Testbed:
     """Inverse of :func:`to_json`; raises ``TypeError`` or ``KeyError`` for anything else."""
     nodes = tuple(
-        Node(n["name"], n["address"], Process(**n["process"]), tuple(n["cpus"]))
+        Node(n["name"], n["address"], NodeProcess(**n["process"]), tuple(n["cpus"]))
         for n in data["nodes"]
     )
-    found = Testbed(**{**data, "nodes": nodes, "line": Process(**data["line"])})
+    found = Testbed(**{**data, "nodes": nodes, "line": NodeProcess(**data["line"])})
     _check(found)
     return found
 

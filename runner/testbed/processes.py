@@ -14,19 +14,19 @@ import time
 
 from runner.errors import RunnerError
 from runner.guard import all_pids, process_time, read_proc, stat_fields
-from runner.testbed.model import Process
+from runner.testbed.model import NodeProcess
 
 TOKEN = "AUTOTUNE_TESTBED"
 _PATIENCE_S = 5.0
 
 
-def process(pid: int) -> Process | None:
+def process(pid: int) -> NodeProcess | None:
     """The process with this id as it is now, or None."""
     found = process_time(pid)
-    return None if found is None else Process(pid, found.started_ticks)
+    return None if found is None else NodeProcess(pid, found.started_ticks)
 
 
-def alive(wanted: Process) -> bool:
+def alive(wanted: NodeProcess) -> bool:
     """Whether this very process still runs (a zombie does not)."""
     found = stat_fields(wanted.pid)
     return (
@@ -34,7 +34,7 @@ def alive(wanted: Process) -> bool:
     )
 
 
-def with_token(token: str) -> list[Process]:
+def with_token(token: str) -> list[NodeProcess]:
     """Every living process that was started with this token in its environment."""
     entry = f"{TOKEN}={token}".encode()
     found = []
@@ -52,7 +52,7 @@ def end_all(token: str) -> int:
 
     Raises RunnerError if one cannot be killed.
     """
-    ended: set[Process] = set()
+    ended: set[NodeProcess] = set()
     until = time.monotonic() + _PATIENCE_S
     while left := {p for p in with_token(token) if p.pid != os.getpid()} | _dying(ended):
         ended |= left
@@ -69,6 +69,6 @@ def end_all(token: str) -> int:
     return len(ended)
 
 
-def _dying(killed: set[Process]) -> set[Process]:
+def _dying(killed: set[NodeProcess]) -> set[NodeProcess]:
     """A process that is about to end has given its environment back already."""
     return {p for p in killed if alive(p)}

@@ -15,7 +15,7 @@ from pathlib import Path
 from runner.errors import RunnerError, RunnerUsageError
 from runner.testbed import delay_line, launch, model, state
 from runner.testbed.measure import compensation
-from runner.testbed.model import Downed, Node, Process, Testbed
+from runner.testbed.model import Downed, Node, NodeProcess, Testbed
 from runner.testbed.processes import TOKEN, end_all, process, with_token
 
 MTU = 65520
@@ -186,7 +186,7 @@ def _free_subnet(name: str) -> str:
     raise RunnerError("no network of 198.18.0.0/15 is free; take some testbeds down")
 
 
-def _run(words: list[str], token: str, log: Path, name: str) -> list[Process]:
+def _run(words: list[str], token: str, log: Path, name: str) -> list[NodeProcess]:
     """Start the program, which leaves us once it works; its processes, the delay line first."""
     with log.open("w", encoding="utf-8") as errors:
         try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import RunnerError
-from runner.files import whole
+from runner.files import atomic_file
 from runner.trace.schema import FEATURE_NAMES, SCHEMA, SPECS
 
 _SLACK = 1e-9
@@ -56,7 +56,7 @@ class Features:
         """Write the file, whole or not at all; FeaturesError where it cannot be written."""
         place = Path(path)
         try:
-            with whole(place) as part:
+            with atomic_file(place) as part:
                 text = json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
                 part.write_text(text, encoding="utf-8")
         except OSError as problem:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from autotune.anova.synthetic import Effect, additive, places, random_settings
-from autotune.anova.table import Place
-from autotune.datasets import Card, Cell, Machine, Row, create, write_shard
+from autotune.anova.table import CellFacts
+from autotune.datasets import Card, Cell, RecordedMachine, RunRow, create, write_shard
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from runner.machine import describe
 
@@ -28,7 +28,7 @@ def choices() -> dict[str, list[int | float | str | None]]:
 
 def write(
     folder: Path,
-    cells: Sequence[Place],
+    cells: Sequence[CellFacts],
     effect: Effect,
     *,
     count: int = 90,
@@ -48,7 +48,7 @@ def write(
         schema=1,
         name=folder.name,
         kind="explore",
-        machine=Machine(fingerprint=machine),
+        machine=RecordedMachine(fingerprint=machine),
         cells=listed,
     )
     create(folder, card, {p.key: space for p in cells}, {"all": settings})
@@ -61,7 +61,7 @@ def write(
 
 
 def _row(
-    place: Place,
+    place: CellFacts,
     index: int,
     order: int,
     setting: Setting,
@@ -69,9 +69,9 @@ def _row(
     noise: float,
     rng: np.random.Generator,
     machine: str,
-) -> Row:
+) -> RunRow:
     value = float(np.exp(effect(setting, place) + noise * rng.standard_normal()))
-    return Row(
+    return RunRow(
         cell=place.key,
         block=0,
         order=order,
@@ -89,9 +89,9 @@ def _row(
     )
 
 
-def three_programs() -> list[Place]:
+def three_programs() -> list[CellFacts]:
     found = places(["first", "second", "third"], ["small", "large"], [4])
-    return [Place(p.key.replace(".", "-"), p.app, p.input, p.ranks) for p in found]
+    return [CellFacts(p.key.replace(".", "-"), p.app, p.input, p.ranks) for p in found]
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from autotune.anova.classwide import choose
-from autotune.anova.factors import Options
+from autotune.anova.factors import FactorOptions
 from autotune.anova.result import (
     RESULTS,
     ClasswideResult,
     ProgramEvidence,
 )
 from autotune.anova.synthetic import Effect, no_effect, places, random_settings, table_of
-from autotune.anova.table import Place, Table
+from autotune.anova.table import CellFacts, RunTable
 from autotune.artifacts import content_id
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting
@@ -26,13 +26,13 @@ from tests.anova.conftest import TRUTH, choices
 CELLS = places(["a", "b", "c", "d"], ["S"], [4])
 
 
-def table(effect: Effect, seed: int = 0) -> Table:
+def table(effect: Effect, seed: int = 0) -> RunTable:
     rng = np.random.default_rng(seed)
     return table_of(random_settings(choices(), 90, rng), CELLS, effect, rng)
 
 
 def test_a_common_optimum_is_chosen_and_reaches_the_best_single_setting() -> None:
-    found = choose(table(TRUTH), Options())
+    found = choose(table(TRUTH), FactorOptions())
     assert found.setting["eager"] == 4
     assert found.setting["links"] == 2
     shares = {row.name: row.share for row in found.rows}
@@ -43,17 +43,17 @@ def test_a_common_optimum_is_chosen_and_reaches_the_best_single_setting() -> Non
 
 @pytest.mark.parametrize("seed", range(2))
 def test_where_nothing_matters_the_default_is_named(seed: int) -> None:
-    found = choose(table(no_effect, seed), Options(), seed)
+    found = choose(table(no_effect, seed), FactorOptions(), seed)
     assert found.method == "default"
     assert found.setting == DEFAULT
 
 
 def test_a_setting_that_slows_one_program_is_not_chosen() -> None:
-    def split(setting: Setting, place: Place) -> float:
+    def split(setting: Setting, place: CellFacts) -> float:
         hurt = 0.35 if place.app == "d" and setting.get("eager") == 4 else 0.0
         return TRUTH(setting, place) + hurt
 
-    found = choose(table(split), Options())
+    found = choose(table(split), FactorOptions())
     direct = next(row for row in found.rows if row.name == "direct")
     assert direct.setting is not None
     assert direct.setting.get("eager") != 4
@@ -66,7 +66,7 @@ def test_a_setting_that_slows_one_program_is_not_chosen() -> None:
 
 def test_one_program_alone_is_warned_of() -> None:
     alone = table(TRUTH).where(lambda place: place.app == "a")
-    found = choose(alone, Options())
+    found = choose(alone, FactorOptions())
     assert any("one program" in words for words in found.warnings)
     assert all(row.held_out is None for row in found.rows)
 
@@ -82,7 +82,7 @@ def test_no_common_settings_is_said() -> None:
         factors=both.factors[kept],
     )
     with pytest.raises(UsageError, match="one list of settings"):
-        choose(broken, Options())
+        choose(broken, FactorOptions())
 
 
 EVIDENCE = ProgramEvidence(

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from autotune.anova.proof import Proof
+from autotune.anova.proof import ClasswideProof
 from autotune.anova.pruning import Pruned
 from autotune.anova.result import RESULTS, ProgramEvidence
-from autotune.anova.table import Place
+from autotune.anova.table import CellFacts
 from autotune.api.target import find_target
 from autotune.space import DEFAULT
 from autotune.study.target import TargetRequest
@@ -67,7 +67,7 @@ def test_why_there_is_no_interval_is_said(capsys: pytest.CaptureFixture[str]) ->
         ProgramEvidence(app="one", input="small", **given, **open_end),
         ProgramEvidence(app="two", input=None, **given, **none, words="the budget was spent"),
     )
-    proof = Proof(
+    proof = ClasswideProof(
         False, DEFAULT, "", 0.02, None, None, None, rows, Pruned(DEFAULT), "", cut_short=True
     )
     print_proof(proof, guarded=True)
@@ -151,7 +151,7 @@ def application(name: str, slow: str) -> None:
 def test_a_setting_is_proven_on_every_program(
     cli: Cli, work: Path, library: Library, quiet: None
 ) -> None:
-    write(Path("datasets/one"), [Place("first", "first", "small", 2)], TRUTH)
+    write(Path("datasets/one"), [CellFacts("first", "first", "small", 2)], TRUTH)
     application("first", "1.0")
     application("other", "2.0")
     line = ["classwide", "one", "--space", "datasets/one/spaces/first.toml"]
@@ -177,7 +177,7 @@ def test_a_setting_is_proven_on_every_program(
 
 @pytest.mark.mpi
 def test_without_the_guard_no_setting_is_proven(cli: Cli, work: Path, library: Library) -> None:
-    write(Path("datasets/one"), [Place("first", "first", "small", 2)], TRUTH)
+    write(Path("datasets/one"), [CellFacts("first", "first", "small", 2)], TRUTH)
     application("first", "1.0")
     line = ["classwide", "one", "--space", "datasets/one/spaces/first.toml", "--no-guard"]
     outcome = cli(*line, "--no-prune", "--pairs", "6", "--json", "c.json")
@@ -202,7 +202,7 @@ def test_without_the_guard_no_setting_is_proven(cli: Cli, work: Path, library: L
 def test_a_program_that_slows_down_stops_the_recommendation(
     cli: Cli, work: Path, library: Library, quiet: None
 ) -> None:
-    write(Path("datasets/one"), [Place("first", "first", "small", 2)], TRUTH)
+    write(Path("datasets/one"), [CellFacts("first", "first", "small", 2)], TRUTH)
     application("first", "1.0")
     application("other", "(2.0 if given.eager == 4 else 1.0)")
     line = ["classwide", "one", "--space", "datasets/one/spaces/first.toml"]
@@ -221,7 +221,7 @@ def test_a_program_that_slows_down_stops_the_recommendation(
 def test_more_runs_are_asked_for_where_a_program_is_open(
     cli: Cli, work: Path, library: Library, quiet: None
 ) -> None:
-    write(Path("datasets/one"), [Place("first", "first", "small", 2)], TRUTH)
+    write(Path("datasets/one"), [CellFacts("first", "first", "small", 2)], TRUTH)
     application("first", "__import__('random').lognormvariate(0, 1.5)")
     line = ["classwide", "one", "--space", "datasets/one/spaces/first.toml"]
     line += ["--no-prune", "--pairs", "6", "--margin", "1.5", "--json", "c.json"]
@@ -238,7 +238,7 @@ def test_more_runs_are_asked_for_where_a_program_is_open(
 @pytest.mark.mpi
 @pytest.mark.slow
 def test_parameters_that_do_nothing_are_taken_out(cli: Cli, work: Path, library: Library) -> None:
-    from autotune.anova.paired_runs import Program, Terms, on_machine
+    from autotune.anova.paired_runs import PairTerms, Program, on_machine
     from autotune.anova.pruning import prune
     from autotune.space import Setting
     from autotune.store import Store
@@ -248,7 +248,7 @@ def test_parameters_that_do_nothing_are_taken_out(cli: Cli, work: Path, library:
     words = TargetRequest(None, "first", "small", 2, "local", None, None, None, None)
     program = Program(find_target(words), SPACE, held_out=False)
     with Store.open(work / "r.db") as store:
-        terms = Terms(on_machine(store), prune_looks=(7,), guard=False)
+        terms = PairTerms(on_machine(store), prune_looks=(7,), guard=False)
         given = Setting({"eager": 4, "idle": 1})
         found = prune(given, [program], terms)
     assert found.setting == Setting({"eager": 4})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.anova.importance import Evidence, study_evidence
+from autotune.anova.importance import ParameterEvidence, study_evidence
 from autotune.prediction.exposure import acting, unused
 from autotune.space import Setting
 from autotune.store import Store
@@ -124,7 +124,9 @@ def test_what_a_proof_shows_of_its_parameters(
         assert seen.unused == ("idle", "never")
         assert seen.gain == 2.86
         store.set_result(study.id, "keep_default", result | {"status": "keep_default"})
-        assert study_evidence(store, store.get_study(study.id)) == Evidence(unused=seen.unused)
+        assert study_evidence(store, store.get_study(study.id)) == ParameterEvidence(
+            unused=seen.unused
+        )
 
 
 def test_a_barrier_is_unused_where_there_was_none() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autotune.anova.diagnostics import diagnose
-from autotune.anova.factors import THESIS, Model, Options, corrected_ps, judge, recommended
+from autotune.anova.factors import THESIS, FactorOptions, Model, corrected_ps, judge, recommended
 from autotune.anova.interactions import interactions
 from autotune.anova.mixed import fit, variance_shares
 from autotune.anova.oneway import respond, winsorised
@@ -18,7 +18,7 @@ from autotune.anova.synthetic import (
     random_settings,
     table_of,
 )
-from autotune.anova.table import Place, Table
+from autotune.anova.table import CellFacts, RunTable
 from autotune.errors import UsageError, WorkError
 from autotune.space import Setting
 
@@ -29,14 +29,14 @@ CELLS = places(["a", "b", "c"], ["S", "L"], [4])
 EFFECTS = additive({"p1": {0: -0.15, 3: 0.3}, "p3": {2: -0.08}})
 
 
-def table(effect=EFFECTS, seed: int = 0, count: int = 200, noise: float = 0.03) -> Table:  # type: ignore[no-untyped-def]
+def table(effect=EFFECTS, seed: int = 0, count: int = 200, noise: float = 0.03) -> RunTable:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(seed)
     return table_of(random_settings(LEVELS, count, rng), CELLS, effect, rng, noise)
 
 
 @pytest.mark.parametrize("model", ["mixed", "rank"])
 def test_the_true_levels_are_found_and_nothing_else(model: Model) -> None:
-    factors = judge(respond(table(), "gain"), Options(model=model))
+    factors = judge(respond(table(), "gain"), FactorOptions(model=model))
     assert recommended(factors) == Setting({"p1": 0, "p3": 2})
     assert {f.name for f in factors if f.significant} == {"p1", "p3"}
 
@@ -52,7 +52,7 @@ def test_rows_of_one_setting_fool_the_oneway_test_but_not_the_mixed_model() -> N
     assert variance_shares(values).of_setting > 0.5
     nothing = {f"p{i}" for i in (0, 2, 4, 5, 6, 7)}
     oneway = {f.name for f in judge(values, THESIS) if f.significant}
-    mixed = {f.name for f in judge(values, Options()) if f.significant}
+    mixed = {f.name for f in judge(values, FactorOptions()) if f.significant}
     assert oneway & nothing
     assert not mixed & nothing
     assert any("--model mixed" in note for note in diagnose(values, "oneway"))
@@ -61,7 +61,7 @@ def test_rows_of_one_setting_fool_the_oneway_test_but_not_the_mixed_model() -> N
 
 def test_a_default_that_is_best_is_said_and_not_set() -> None:
     worse = additive({"p1": dict.fromkeys(range(4), 0.3)})
-    factors = {f.name: f for f in judge(respond(table(worse), "log"), Options())}
+    factors = {f.name: f for f in judge(respond(table(worse), "log"), FactorOptions())}
     assert factors["p1"].significant
     assert factors["p1"].chosen is None
     assert "default" in factors["p1"].why
@@ -70,7 +70,7 @@ def test_a_default_that_is_best_is_said_and_not_set() -> None:
 def test_equal_levels_are_not_preferred_to_the_default() -> None:
     # One level is bad; the others are as good as leaving the parameter alone.
     bad = additive({"p1": {3: 0.4}})
-    factors = {f.name: f for f in judge(respond(table(bad), "log"), Options())}
+    factors = {f.name: f for f in judge(respond(table(bad), "log"), FactorOptions())}
     assert factors["p1"].significant
     assert factors["p1"].chosen is None
 
@@ -78,7 +78,7 @@ def test_equal_levels_are_not_preferred_to_the_default() -> None:
 def test_pure_noise_gives_null_cells_and_no_gain_to_explain() -> None:
     noise = table(no_effect)
     assert sum(best.null for best in noise.best.values()) >= 5
-    factors = judge(respond(noise, "log"), Options())
+    factors = judge(respond(noise, "log"), FactorOptions())
     assert not any(f.significant for f in factors)
     none = noise.where(lambda place: noise.best[place.key].null)
     with pytest.raises(WorkError, match="--response log"):
@@ -92,7 +92,7 @@ def test_the_best_known_gain_is_not_the_luckiest_run() -> None:
 
 
 def test_an_exclusive_or_is_missed_alone_and_found_in_pairs() -> None:
-    def xor(setting: Setting, place: Place) -> float:
+    def xor(setting: Setting, place: CellFacts) -> float:
         return -0.1 if (setting.get("p0") == 1) != (setting.get("p2") == 1) else 0.0
 
     flags: dict[str, list[int | float | str | None]] = {
@@ -101,23 +101,23 @@ def test_an_exclusive_or_is_missed_alone_and_found_in_pairs() -> None:
     rng = np.random.default_rng(3)
     found = table_of(random_settings(flags, 200, rng), CELLS, xor, rng)
     values = respond(found, "gain")
-    assert not any(f.significant for f in judge(values, Options()))
+    assert not any(f.significant for f in judge(values, FactorOptions()))
     pairs = interactions(values, found.names)
     assert [(p.first, p.second) for p in pairs if p.significant] == [("p0", "p2")]
     assert len(set(pairs[0].best)) == 2
 
 
 def test_stability_names_what_differs_between_programs() -> None:
-    def other(setting: Setting, place: Place) -> float:
+    def other(setting: Setting, place: CellFacts) -> float:
         best = 0 if place.app == "a" else 1
         return -0.2 if setting.get("p1") == best else 0.0
 
     found = table(other, count=300)
-    parts = stability(found, "app", "gain", Options())
+    parts = stability(found, "app", "gain", FactorOptions())
     assert [part.value("p1") for part in parts] == ["0", "1", "1"]
     assert unstable(parts, found.names) == ["p1"]
     with pytest.raises(UsageError, match="same ranks"):
-        stability(found, "ranks", "gain", Options())
+        stability(found, "ranks", "gain", FactorOptions())
 
 
 def test_the_joint_model_gives_effects_of_the_right_size() -> None:
@@ -138,8 +138,8 @@ def test_failed_settings_count_as_the_slowest() -> None:
     assert winsorised(np.array([-np.inf]), 0.0).tolist() == [0.0]
 
 
-@pytest.mark.parametrize("options", [THESIS, Options(), Options(model="rank")])
-def test_with_too_few_settings_nothing_is_judged(options: Options) -> None:
+@pytest.mark.parametrize("options", [THESIS, FactorOptions(), FactorOptions(model="rank")])
+def test_with_too_few_settings_nothing_is_judged(options: FactorOptions) -> None:
     values = respond(table(count=8).where(lambda place: place.key == "a.S.4"), "log")
     factors = judge(values, options)
     assert not any(f.significant for f in factors)

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from autotune.anova.classwide import mean_gain
-from autotune.anova.paired_runs import LOOKS, MARGIN, PRUNE_LOOKS, Terms, measure
-from autotune.anova.proof import Proof, prove
+from autotune.anova.paired_runs import LOOKS, MARGIN, PRUNE_LOOKS, PairTerms, measure
+from autotune.anova.proof import ClasswideProof, prove
 from autotune.anova.pruning import ALPHA, PURPOSE, prune, prune_plan
 from autotune.anova.result import ProgramEvidence
 from autotune.space import DEFAULT, Setting, parse_expression
 from autotune.space.space import Constraint
 from autotune.study.budget import BudgetTooSmall
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_on
-from autotune.study.simulation import Model, SimulatedBench
+from autotune.study.simulation import Model, SimulatedEvaluator
 from autotune.terminal.classwide import print_proof
 from benchmarks.classwide_simulation import (
     ACTING,
@@ -37,21 +37,21 @@ SLIM = PROPOSED.without(IDLE)
 
 
 class Machine:
-    """Programs by name, each with a model; remembers what was compared and on which bench."""
+    """Programs by name, each with a model; remembers what was compared and on which evaluator."""
 
     def __init__(self, models: dict[str, Model]) -> None:
         self.models = models
-        self.benches: dict[str, SimulatedBench] = {}
+        self.evaluators: dict[str, SimulatedEvaluator] = {}
         self.requests: list[ComparisonRequest] = []
 
     def __call__(self, request: ComparisonRequest) -> ComparisonOutcome:
         self.requests.append(request)
         name = request.target.app.name
         key = f"{name} {request.options}"
-        if key not in self.benches:
-            rng = np.random.default_rng([7, len(self.benches)])
-            self.benches[key] = SimulatedBench(self.models[name], rng)
-        return compare_on(self.benches[key], request, key)
+        if key not in self.evaluators:
+            rng = np.random.default_rng([7, len(self.evaluators)])
+            self.evaluators[key] = SimulatedEvaluator(self.models[name], rng)
+        return compare_on(self.evaluators[key], request, key)
 
 
 def model(gain: float, noise: float = 0.02) -> Model:
@@ -64,14 +64,14 @@ def model(gain: float, noise: float = 0.02) -> Model:
 
 def proof(
     models: dict[str, Model], held_out: tuple[str, ...] = (), **terms: object
-) -> tuple[Proof, Machine]:
+) -> tuple[ClasswideProof, Machine]:
     machine = Machine(models)
     programs = [program(name, held_out=name in held_out) for name in models]
     given = {"prune": False, **terms}
-    return prove(SLIM, programs, Terms(machine, **given)), machine  # type: ignore[arg-type]
+    return prove(SLIM, programs, PairTerms(machine, **given)), machine  # type: ignore[arg-type]
 
 
-def verdicts(found: Proof) -> dict[str, str]:
+def verdicts(found: ClasswideProof) -> dict[str, str]:
     return {row.app: row.verdict for row in found.evidence}
 
 
@@ -174,7 +174,7 @@ def test_a_program_that_fails_now_and_then_is_no_pass(capsys: pytest.CaptureFixt
 
 def test_the_proof_shares_no_run_with_the_pruning() -> None:
     machine = Machine({"a": model(0.1)})
-    assert prove(PROPOSED, [program("a", held_out=False)], Terms(machine)).proven
+    assert prove(PROPOSED, [program("a", held_out=False)], PairTerms(machine)).proven
     before, after = (
         {str(r.options) for r in machine.requests if r.purpose == f"classwide {purpose}"}
         for purpose in ("pruning", "proof")
@@ -190,7 +190,7 @@ def test_the_proof_shares_no_run_with_the_pruning() -> None:
 def test_a_parameter_that_does_nothing_is_taken_out_and_the_one_that_acts_stays() -> None:
     machine = Machine({"a": model(0.1), "b": model(0.05)})
     programs = [program(name, held_out=False) for name in machine.models]
-    found = prune(PROPOSED, programs, Terms(machine))
+    found = prune(PROPOSED, programs, PairTerms(machine))
     assert found.setting == SLIM
     assert found.without == (IDLE,)
     assert found.unproven == ()
@@ -200,7 +200,7 @@ def test_a_parameter_stays_that_acts_on_all_programs_a_little() -> None:
     # On none of the eight alone is it shown; together it is.
     machine = Machine({str(n): model(0.03, 0.03) for n in range(8)})
     programs = [program(name, held_out=False) for name in machine.models]
-    terms = Terms(machine, prune_looks=(12,))
+    terms = PairTerms(machine, prune_looks=(12,))
     found = prune(PROPOSED, programs, terms)
     assert ACTING in found.setting
     plan = prune_plan(terms, 8)
@@ -211,7 +211,7 @@ def test_a_parameter_stays_that_acts_on_all_programs_a_little() -> None:
 
 def test_a_parameter_that_looks_needed_earns_more_looks() -> None:
     machine = Machine({"a": model(0.08, 0.06)})
-    found = prune(PROPOSED, [program("a", held_out=False)], Terms(machine))
+    found = prune(PROPOSED, [program("a", held_out=False)], PairTerms(machine))
     looks = [r.plan.decide_at for r in machine.requests if ACTING not in r.second]
     assert len(looks) > 1
     assert ACTING in found.setting
@@ -219,7 +219,7 @@ def test_a_parameter_that_looks_needed_earns_more_looks() -> None:
 
 def test_what_is_neither_shown_to_act_nor_to_be_idle_is_taken_out_and_named() -> None:
     machine = Machine({"a": model(0.0, 0.3)})
-    found = prune(PROPOSED, [program("a", held_out=False)], Terms(machine, prune_looks=(12,)))
+    found = prune(PROPOSED, [program("a", held_out=False)], PairTerms(machine, prune_looks=(12,)))
     assert found.unclear == found.without
     assert len(found.setting) == 1
 
@@ -231,7 +231,7 @@ def test_a_smaller_setting_that_breaks_a_rule_is_not_launched() -> None:
     levels = tuple(dataclasses.replace(p, default=1) for p in one.space)
     space = dataclasses.replace(one.space, parameters=levels, constraints=(rule,))
     ruled = dataclasses.replace(one, space=space)
-    found = prune(PROPOSED, [ruled], Terms(machine))
+    found = prune(PROPOSED, [ruled], PairTerms(machine))
     assert found.setting == PROPOSED
     assert set(found.unproven) == set(PROPOSED)
     assert not machine.requests
@@ -241,7 +241,7 @@ def test_what_the_budget_left_unpruned_is_named() -> None:
     def broke(request: ComparisonRequest) -> ComparisonOutcome:
         raise BudgetTooSmall("nothing left")
 
-    found = prove(PROPOSED, [program("a", held_out=False)], Terms(broke, budget_s=1.0))
+    found = prove(PROPOSED, [program("a", held_out=False)], PairTerms(broke, budget_s=1.0))
     assert found.pruned.unproven == (ACTING, IDLE)
     assert not found.proven
     assert verdicts(found) == {"a": "open"}
@@ -253,7 +253,7 @@ def test_an_interrupted_proof_ends_as_it_would_have() -> None:
     models = {"a": model(0.04, 0.05), "b": model(0.04, 0.05)}
     machine = Machine(models)
     programs = [program(name, held_out=False) for name in models]
-    terms = Terms(machine, prune=False, margin=0.1)
+    terms = PairTerms(machine, prune=False, margin=0.1)
     first, again = prove(SLIM, programs, terms), prove(SLIM, programs, terms)
     assert any(r.plan.decide_at for r in machine.requests)
     assert [dataclasses.replace(row, study="") for row in first.evidence] == [
@@ -266,8 +266,8 @@ def test_rows_without_an_interval_have_no_mean() -> None:
         DEFAULT,
         SLIM,
         program("a", held_out=False),
-        Terms(Machine({})).plan(),
-        Terms(Machine({})),
+        PairTerms(Machine({})).plan(),
+        PairTerms(Machine({})),
         0,
     )
     assert found.row.pairs == 0
@@ -326,4 +326,4 @@ def test_the_manual_has_the_figures_of_the_code() -> None:
     assert f"up to {PRUNE_LOOKS[-1]} pairs, others {PRUNE_LOOKS[0]}" in text
     # It is split as the plan of the pruning splits it.
     assert f"{100 * ALPHA:g} % split over the programs and their mean" in text
-    assert prune_plan(Terms(Machine({})), 3).tail == pytest.approx(ALPHA / 2 / 4)
+    assert prune_plan(PairTerms(Machine({})), 3).tail == pytest.approx(ALPHA / 2 / 4)

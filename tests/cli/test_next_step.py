@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from autotune.space import DEFAULT, Parameter, Setting, Space
-from autotune.stats import Plan, foresee, pairs_needed
+from autotune.stats import LookPlan, decision_power, pairs_needed
 from autotune.study.budget import SearchPlan
 from autotune.study.next_step import search_step
-from autotune.study.pipeline import carry_out
-from autotune.study.simulation import MemoryBook, SimulatedBench
+from autotune.study.pipeline import run_procedure
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.terminal.render import remember, this_command
 from tests.cli.conftest import Cli
 from tests.study.conftest import ListStrategy
@@ -63,12 +63,14 @@ def test_the_printed_command_decides_a_comparison(
 SPACE = Space("small", (Parameter("eager", (1,)),))
 
 
-def open_study(max_runs: int | None, seed: int) -> tuple[SimulatedBench, MemoryBook, SearchPlan]:
+def open_study(
+    max_runs: int | None, seed: int
+) -> tuple[SimulatedEvaluator, MemoryTrialStore, SearchPlan]:
     def model(setting: Setting, rng: np.random.Generator) -> float:
         return float((1.0 if setting == DEFAULT else 0.97) * rng.lognormal(0, 0.03))
 
-    bench = SimulatedBench(model, np.random.default_rng(seed))
-    return bench, MemoryBook(), SearchPlan(trials=1, max_runs=max_runs)
+    evaluator = SimulatedEvaluator(model, np.random.default_rng(seed))
+    return evaluator, MemoryTrialStore(), SearchPlan(trials=1, max_runs=max_runs)
 
 
 @pytest.mark.parametrize("max_runs", [32, 110, None])
@@ -76,9 +78,9 @@ def test_an_open_search_names_what_it_needs(max_runs: int | None) -> None:
     """Cut short by its budget, at the end of its looks, and without a bound on runs."""
     found = 0
     for seed in range(40):
-        bench, book, plan = open_study(max_runs, seed)
+        evaluator, trial_store, plan = open_study(max_runs, seed)
         strategy = ListStrategy([Setting({"eager": 1})])
-        answer = carry_out(bench, book, strategy, SPACE, plan, seed=1)  # type: ignore[arg-type]
+        answer = run_procedure(evaluator, trial_store, strategy, SPACE, plan, seed=1)  # type: ignore[arg-type]
         step = search_step(answer, plan, answer.search.ended_by)
         if answer.proof is None or not answer.proof.open:
             assert step is None
@@ -91,24 +93,24 @@ def test_an_open_search_names_what_it_needs(max_runs: int | None) -> None:
             continue
         more = int(step.options["--runs"])
         assert more > max_runs
-        measured = len(bench.ledger.entries)
+        measured = len(evaluator.history.entries)
         larger = SearchPlan(trials=1, max_runs=more)
         again = ListStrategy([Setting({"eager": 1})])
-        carry_out(bench, book, again, SPACE, larger, seed=1)  # type: ignore[arg-type]
+        run_procedure(evaluator, trial_store, again, SPACE, larger, seed=1)  # type: ignore[arg-type]
         # The command goes on with the proof, within what it named.
-        assert measured < len(bench.ledger.entries) <= more
+        assert measured < len(evaluator.history.entries) <= more
     assert found >= 3
 
 
 def test_the_chance_is_that_of_blocks_like_those_seen() -> None:
     clear = [0.1, 0.12, 0.09, 0.11, 0.1, 0.13, 0.08, 0.1]
-    assert foresee(Plan(), clear).chance == 1
-    assert foresee(Plan(), clear).blocks <= 12
+    assert decision_power(LookPlan(), clear).chance == 1
+    assert decision_power(LookPlan(), clear).blocks <= 12
     rng = np.random.default_rng(0)
     noise = list(rng.normal(0.03, 0.3, 40))
-    wide = foresee(Plan(futility=0), noise)
+    wide = decision_power(LookPlan(futility=0), noise)
     assert wide.chance < 0.5
-    assert foresee(Plan(futility=0), noise) == wide  # The same every time.
+    assert decision_power(LookPlan(futility=0), noise) == wide  # The same every time.
     assert pairs_needed(clear, 0.02) == 12
     needed = pairs_needed(list(rng.normal(0.03, 0.06, 200)), 0.02)
     assert needed is None or needed > 12

@@ -12,9 +12,9 @@ import pytest
 
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.budget import SearchPlan
-from autotune.study.pipeline import carry_out
+from autotune.study.pipeline import run_procedure
 from autotune.study.result import Result, finalist_rows
-from autotune.study.simulation import MemoryBook, SimulatedBench
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.terminal.outcome import print_result
 from tests.cli.conftest import HELLO, Cli
 from tests.study.conftest import ListStrategy
@@ -23,7 +23,7 @@ SPACE = Space("small", (Parameter("eager", (1, 2)),))
 SETTINGS = [Setting({"eager": 1}), Setting({"eager": 2})]
 
 
-def lucky(seed: int) -> SimulatedBench:
+def lucky(seed: int) -> SimulatedEvaluator:
     """Both settings are fast as long as they are searched, and slower in their proof."""
     runs: Counter[str] = Counter()
 
@@ -33,7 +33,7 @@ def lucky(seed: int) -> SimulatedBench:
         factor = 1.0 if setting == DEFAULT else 0.8 if early else 1.1
         return float(factor * rng.lognormal(0, 0.02))
 
-    return SimulatedBench(model, np.random.default_rng(seed))
+    return SimulatedEvaluator(model, np.random.default_rng(seed))
 
 
 def test_a_finalist_without_an_interval_has_its_range_in_the_column(
@@ -41,7 +41,7 @@ def test_a_finalist_without_an_interval_has_its_range_in_the_column(
 ) -> None:
     """Of two finalists the first look, after 8 pairs, has no interval: the column was empty."""
     strategy, plan = ListStrategy(SETTINGS), SearchPlan(trials=2)
-    answer = carry_out(lucky(0), MemoryBook(), strategy, SPACE, plan, seed=1)  # type: ignore[arg-type]
+    answer = run_procedure(lucky(0), MemoryTrialStore(), strategy, SPACE, plan, seed=1)  # type: ignore[arg-type]
     rows = finalist_rows(answer)
     short = [row for row in rows if row.seen is not None]
     assert short

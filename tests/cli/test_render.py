@@ -13,8 +13,8 @@ from autotune.cli import main
 from autotune.space import Setting
 from autotune.store import Store
 from autotune.study.events import PhaseStarted, RunEnded
-from autotune.study.run_history import Entry
-from autotune.terminal.progress import Progress, Status
+from autotune.study.run_history import HistoryEntry
+from autotune.terminal.progress import Progress, ProgressState
 from autotune.terminal.render import WIDTH, console, error_console, hanging, table
 from autotune.wording import verdict
 from tests.contract.store_samples import key, ok
@@ -79,7 +79,7 @@ def test_a_study_of_somebody_else_is_listed(work: Path, capfd: pytest.CaptureFix
 def test_many_steps_of_one_kind_are_one_line(
     quiet: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with Status(quiet) as say:
+    with ProgressState(quiet) as say:
         for kind in ("knn", "ann"):
             for number in range(20):
                 say(f"{kind}: options {number} of 20")
@@ -103,7 +103,7 @@ def test_verdicts_are_words_for_people(outcome: str, why: str, said: str) -> Non
 def test_a_long_phase_says_how_long_it_may_take(capfd: pytest.CaptureFixture[str]) -> None:
     """Once, after its first run; a short one says nothing of it."""
     record = ok(5.0, wall_s=5.0)
-    ended = RunEnded(Entry(0, "default", "confirm", record, None, 0, 0), Setting(), 1.0)
+    ended = RunEnded(HistoryEntry(0, "default", "confirm", record, None, 0, 0), Setting(), 1.0)
     with Progress(None, None) as watch:
         for planned in (24, 3):
             watch(PhaseStarted("confirm", "proving", planned))

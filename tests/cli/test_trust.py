@@ -14,7 +14,7 @@ from autotune.errors import UsageError, WorkError
 from autotune.space import Parameter, Setting, Space
 from autotune.store import Store
 from autotune.study.request import SearchRequest, WorkerRequest, requests_of, search_of_words
-from autotune.study.trial_store import StoreBook
+from autotune.study.trial_store import StoredTrials
 from autotune.study.worker_trust import (
     judge,
     key_path,
@@ -201,19 +201,19 @@ def test_a_trial_that_no_strategy_made_is_not_launched(work: Path) -> None:
             study = store.study(key())
             good = Setting({"eager": 1, "how": "b"})
             store.add_trial(study.id, good.to_json(), good.key)
-            book = StoreBook(store, study, space)
-            book.load()
-            assert [t.setting for t in book.trials] == [good]
+            trial_store = StoredTrials(store, study, space)
+            trial_store.load()
+            assert [t.setting for t in trial_store.trials] == [good]
             evil = Setting({name: value})
             store.add_trial(study.id, evil.to_json(), evil.key)
             with pytest.raises(WorkError, match="was not proposed by its strategy"):
-                book.load()
+                trial_store.load()
             with Store.open(f"{name}-2.db") as second:
                 study = second.study(key())
                 trial = second.add_trial(study.id, good.to_json(), good.key)
                 second.finish_trial(trial.id, "ok", 0.5, {"effective": evil.key})
                 with pytest.raises(WorkError, match="was not proposed by its strategy"):
-                    StoreBook(second, study, space).load()
+                    StoredTrials(second, study, space).load()
 
 
 @pytest.mark.slow

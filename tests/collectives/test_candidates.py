@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autotune.collective_rules import Rule, check_rules
-from autotune.collectives.tournament import OPERATIONS, Entry, as_rules, candidates, restricted
+from autotune.collectives.tournament import OPERATIONS, TableEntry, as_rules, candidates, restricted
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Space, load_space
 from runner.mpi.library import Library
@@ -25,7 +25,7 @@ def test_every_candidate_is_a_legal_rule(library: Library, operation: str) -> No
     assert 2 <= len(every) <= 40
     assert len(set(every)) == len(every)
     for setting in every:
-        rules = as_rules(found, operation, 4, [Entry(8, setting)])
+        rules = as_rules(found, operation, 4, [TableEntry(8, setting)])
         check_rules(tuple(rules), library)
         assert rules[0].message == 0
         assert rules[0].algorithm != "0"
@@ -45,7 +45,7 @@ def test_sizes_are_counted_as_the_library_counts() -> None:
     for operation, factor in (("bcast", 1), ("alltoall", 4)):
         here = space(NEW, operation)
         first, second = candidates(here)[:2]
-        entries = [Entry(8, DEFAULT), Entry(64, first), Entry(1024, second)]
+        entries = [TableEntry(8, DEFAULT), TableEntry(64, first), TableEntry(1024, second)]
         rules = as_rules(here, operation, 4, entries)
         assert rules[0] == Rule(operation, 4, 0, "0")
         assert [r.message for r in rules] == [0, 64 * factor, 1024 * factor]

@@ -10,25 +10,25 @@ import numpy as np
 import pytest
 
 from autotune.collective_rules import FILE
-from autotune.collectives.measurement import SIZES, Machine
-from autotune.collectives.proof import Proven, between, proof_plan, prove
-from autotune.collectives.tournament import Entry, Tournament
+from autotune.collectives.measurement import SIZES, SizeMeasurement
+from autotune.collectives.proof import ProvenTable, between, proof_plan, prove
+from autotune.collectives.tournament import TableEntry, Tournament
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
 from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.run_history import Ledger
-from autotune.study.simulation import SimulatedBench
+from autotune.study.run_history import RunHistory
+from autotune.study.simulation import SimulatedEvaluator
 from runner.types import RunRecord
 
 ALL = (64, 1024, 16384, 262144)
 EVERY = sorted({*ALL, *between(ALL)})
 TABLE = Setting({FILE: "t.rules"})
 CHAIN = Setting({"algorithm": 2})
-ENTRIES = [Entry(64, DEFAULT), Entry(1024, CHAIN)]
+ENTRIES = [TableEntry(64, DEFAULT), TableEntry(1024, CHAIN)]
 Speed = Callable[[Setting, int], float]
 
 
-class Timed(SimulatedBench):
+class Timed(SimulatedEvaluator):
     """Prints microseconds at each size that a setting asks for; ``speed`` is T / T_default."""
 
     def __init__(self, speed: Speed, seed: int, noise: float = 0.03) -> None:
@@ -45,15 +45,15 @@ class Timed(SimulatedBench):
             factor = self.speed(setting, size)
             if factor == np.inf:
                 return RunRecord(state="failed", reason="no such algorithm", wall_s=0.1)
-            us = factor * self.machine(self.ledger.next_order) * (1 + size / 1000)
+            us = factor * self.machine(self.history.next_order) * (1 + size / 1000)
             rows.append({"size": size, "us": us * float(self.rng.lognormal(0, self.noise))})
         total = sum(row["us"] for row in rows) * 1e-6
         return RunRecord(state="ok", wall_s=0.5, metric_s=total, extra={"sizes": rows})
 
 
-def proven(bench: Timed, pairs: int = 40, budget_s: float | None = None) -> Proven:
-    budget = Budget(bench.ledger, budget_s).from_here()
-    return prove(bench, budget, ENTRIES, TABLE, ALL, pairs, seed=1, limit_s=20.0)
+def proven(evaluator: Timed, pairs: int = 40, budget_s: float | None = None) -> ProvenTable:
+    budget = Budget(evaluator.history, budget_s).from_here()
+    return prove(evaluator, budget, ENTRIES, TABLE, ALL, pairs, seed=1, limit_s=20.0)
 
 
 def faster(gain: float) -> Speed:
@@ -61,15 +61,15 @@ def faster(gain: float) -> Speed:
 
 
 def test_a_table_that_is_faster_is_proven_and_ends_early() -> None:
-    bench = Timed(faster(0.3), 0)
-    found = proven(bench)
+    evaluator = Timed(faster(0.3), 0)
+    found = proven(evaluator)
     assert list(found.entries) == ENTRIES
     assert {row.size: row.verdict for row in found.evidence if row.size >= 1024} == dict.fromkeys(
         (s for s in EVERY if s >= 1024), "better"
     )
-    runs = bench.ledger.confirmation_runs
+    runs = evaluator.history.confirmation_runs
     assert runs < 2 * 40
-    assert bench.ledger.search_runs == 1  # It warms up.
+    assert evaluator.history.search_runs == 1  # It warms up.
     assert [row.between for row in found.evidence] == [size not in ALL for size in EVERY]
 
 
@@ -77,27 +77,27 @@ def test_false_entries_are_rare() -> None:
     """Two errors in forty are no news at 5 % for all sizes and looks together; five are."""
     false = [proven(Timed(faster(0.0), seed)) for seed in range(40)]
     assert sum(any(r.verdict != "open" for r in found.evidence) for found in false) <= 4
-    assert all(found.entries == (Entry(64, DEFAULT),) for found in false)
+    assert all(found.entries == (TableEntry(64, DEFAULT),) for found in false)
 
 
 def test_slower_at_one_size_is_enough_to_leave_it_out() -> None:
     def speed(setting: Setting, size: int) -> float:
         return 1.0 if not setting else 1.4 if size == 16384 else 0.7
 
-    assert proven(Timed(speed, 0)).entries == (Entry(64, DEFAULT),)
+    assert proven(Timed(speed, 0)).entries == (TableEntry(64, DEFAULT),)
 
 
 def test_blocks_at_another_speed_of_the_machine_are_measured_again() -> None:
-    bench = Timed(faster(0.3), 0)
-    bench.machine = lambda order: 1.0 if order < 60 else 2.0
+    evaluator = Timed(faster(0.3), 0)
+    evaluator.machine = lambda order: 1.0 if order < 60 else 2.0
     found = prove(
-        bench, Budget(bench.ledger), ENTRIES, TABLE, ALL, 90, seed=1, limit_s=20.0
+        evaluator, Budget(evaluator.history), ENTRIES, TABLE, ALL, 90, seed=1, limit_s=20.0
     )  # fmt: skip
     slow = Timed(faster(0.02), 0)
     slow.machine = lambda order: 1.5 if 40 <= order < 46 else 1.0
     again = proven(slow)
     assert any("measured a second time" in words for words in again.warnings)
-    assert {entry.phase for entry in slow.ledger.entries} >= {"confirm:table:again"}
+    assert {entry.phase for entry in slow.history.entries} >= {"confirm:table:again"}
     assert list(found.entries) == ENTRIES
 
 
@@ -107,20 +107,20 @@ def test_an_interrupted_proof_goes_on_where_it_was() -> None:
     cut = Timed(faster(0.02), 3)
     with pytest.raises(BudgetSpent):
         proven(cut, budget_s=0.5 * 30)
-    made = len(cut.ledger.entries)
-    cut.ledger = Ledger.of(json_again(cut.ledger))
+    made = len(cut.history.entries)
+    cut.history = RunHistory.of(json_again(cut.history))
     found = proven(cut)
-    assert len(cut.ledger.entries) > made
+    assert len(cut.history.entries) > made
     assert len(found.evidence) == len(expected.evidence)
-    runs = len(cut.ledger.entries)
+    runs = len(cut.history.entries)
     assert proven(cut) == found
-    assert len(cut.ledger.entries) == runs
+    assert len(cut.history.entries) == runs
 
 
-def json_again(ledger: Ledger) -> list[Any]:
-    for entry in ledger.entries:
+def json_again(history: RunHistory) -> list[Any]:
+    for entry in history.entries:
         entry.record.extra = json.loads(json.dumps(entry.record.extra))
-    return ledger.entries
+    return history.entries
 
 
 def test_a_table_that_does_not_run_is_named() -> None:
@@ -142,24 +142,26 @@ def curves(setting: Setting, size: int) -> float:
     return 1.0 if number is None else 0.6 if number == best else 1.5
 
 
-def searched(bench: Timed, budget_s: float | None = None) -> tuple[Tournament, Machine]:
-    machine = Machine(bench, Budget(bench.ledger, budget_s).from_here(), "bcast", seed=4)
+def searched(evaluator: Timed, budget_s: float | None = None) -> tuple[Tournament, SizeMeasurement]:
+    machine = SizeMeasurement(
+        evaluator, Budget(evaluator.history, budget_s).from_here(), "bcast", seed=4
+    )
     search = Tournament([named(n) for n in range(1, 8)], ALL, machine.measure)
     search.run()
     return search, machine
 
 
 def test_the_search_sees_runs_against_the_default_around_them() -> None:
-    bench = Timed(curves, 0)
-    bench.machine = lambda order: 1.0 + order / 20
-    search, _ = searched(bench)
-    assert search.table() == [Entry(64, named(2)), Entry(16384, named(1))]
+    evaluator = Timed(curves, 0)
+    evaluator.machine = lambda order: 1.0 + order / 20
+    search, _ = searched(evaluator)
+    assert search.table() == [TableEntry(64, named(2)), TableEntry(16384, named(1))]
     assert search.ratio(named(1), 262144) == pytest.approx(0.6, rel=0.1)
-    kinds = [entry.kind for entry in bench.ledger.entries]
+    kinds = [entry.kind for entry in evaluator.history.entries]
     assert kinds[0] == "warmup"
     gaps = "".join("d" if kind == "default" else "s" for kind in kinds).split("d")
     assert max(map(len, gaps)) <= 5
-    assert bench.ledger.confirmation_runs == 0
+    assert evaluator.history.confirmation_runs == 0
 
 
 def test_an_interrupted_search_goes_on_where_it_was() -> None:
@@ -167,15 +169,15 @@ def test_an_interrupted_search_goes_on_where_it_was() -> None:
     cut = Timed(curves, 5)
     with pytest.raises(BudgetSpent):
         searched(cut, budget_s=6.0)
-    before = [entry.key for entry in cut.ledger.entries]
+    before = [entry.key for entry in cut.history.entries]
     search, _ = searched(cut)
-    assert [entry.key for entry in cut.ledger.entries][: len(before)] == before
-    first = [e.key for e in cut.ledger.entries if e.phase == "search:0"]
+    assert [entry.key for entry in cut.history.entries][: len(before)] == before
+    first = [e.key for e in cut.history.entries if e.phase == "search:0"]
     assert len(first) == len(set(first)) == 7
     assert search.table() == expected.table()
-    runs = len(cut.ledger.entries)
+    runs = len(cut.history.entries)
     again, _ = searched(cut)
-    assert len(cut.ledger.entries) == runs
+    assert len(cut.history.entries) == runs
     assert again.seen == search.seen
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from autotune.collective_rules import Rule
 from autotune.collectives.proof import SizeEvidence, _kept, at, between, fewest_pairs
-from autotune.collectives.result import TABLES, CollectiveResult, Part
+from autotune.collectives.result import TABLES, CollectiveResult, TablePart
 from autotune.collectives.tables import SIZES
-from autotune.collectives.tournament import Entry, Tournament
+from autotune.collectives.tournament import TableEntry, Tournament
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting
 from autotune.store import Store
@@ -34,7 +34,7 @@ def row(size: int, verdict: str) -> SizeEvidence:
 )  # fmt: skip
 def test_an_entry_stays_where_it_is_proven(verdicts: str, stays: bool) -> None:
     rows = [row(64 * 2**i, v) for i, v in enumerate(verdicts.split())]
-    entries = [Entry(8, DEFAULT), Entry(64, CHAIN)]
+    entries = [TableEntry(8, DEFAULT), TableEntry(64, CHAIN)]
     kept = _kept(entries[1], entries, [row(8, "worse"), *rows])
     assert kept.setting == (CHAIN if stays else DEFAULT)
 
@@ -48,15 +48,15 @@ def test_few_pairs_prove_nothing_at_many_sizes() -> None:
 
 def test_sizes_between() -> None:
     assert between([8, 16, 64, 1024]) == [40, 544]
-    assert at([Entry(8, DEFAULT), Entry(64, CHAIN)], 63) == DEFAULT
-    assert at([Entry(8, DEFAULT), Entry(64, CHAIN)], 544) == CHAIN
+    assert at([TableEntry(8, DEFAULT), TableEntry(64, CHAIN)], 63) == DEFAULT
+    assert at([TableEntry(8, DEFAULT), TableEntry(64, CHAIN)], 544) == CHAIN
 
 
 @pytest.fixture
 def result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> CollectiveResult:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     rules = (Rule("bcast", 4, 0, "0"), Rule("bcast", 4, 4096, "2", 4, 1024))
-    part = Part("bcast", 4, rules, (row(4096, "better"),), 10, 100, 30, ("python", "-m", "x"))
+    part = TablePart("bcast", 4, rules, (row(4096, "better"),), 10, 100, 30, ("python", "-m", "x"))
     return CollectiveResult(
         "local", "abc", {"name": "openmpi", "version": "5.0.8"}, "2026-11-21T10:00:00", (part,),
         {"bcast": {"2": "chain"}},
@@ -159,7 +159,7 @@ def test_a_search_and_its_proof_are_two_studies(
 
     Whatever the search saw, there is a table to prove.
     """
-    monkeypatch.setattr(Tournament, "table", lambda self: [Entry(8, self.candidates[0])])
+    monkeypatch.setattr(Tournament, "table", lambda self: [TableEntry(8, self.candidates[0])])
     words = ("collectives", "--operations", "gather", "--ranks", "2", "--sizes", "8,64")
     words += ("--pairs", "6", "--min-gain", "0", "--no-guard", "--store", "r.db")
     done = cli(*words, "--json", "c.json")

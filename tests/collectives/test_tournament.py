@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.collectives.tables import SIZES
-from autotune.collectives.tournament import CHANGE, SHARE, Entry, Jobs, Tournament, pruned
+from autotune.collectives.tournament import CHANGE, SHARE, Jobs, TableEntry, Tournament, pruned
 from autotune.space import DEFAULT, Setting
 
 
@@ -48,7 +48,7 @@ class Landscape:
             for setting, sizes in jobs.items()
         }
 
-    def cost(self, entries: list[Entry]) -> float:
+    def cost(self, entries: list[TableEntry]) -> float:
         """Mean logarithm of the time under a table."""
         total = 0.0
         for size in SIZES:
@@ -101,7 +101,7 @@ def test_where_nothing_is_faster_the_library_decides(seed: int) -> None:
     land.curves = {s: (1.0, best, width) for s, (_, best, width) in land.curves.items()}
     search = Tournament(list(land.curves), SIZES, land.measure)
     search.run()
-    assert search.table() == [Entry(SIZES[0], DEFAULT)]
+    assert search.table() == [TableEntry(SIZES[0], DEFAULT)]
 
 
 def test_a_candidate_that_fails_is_never_chosen() -> None:
@@ -112,7 +112,7 @@ def test_a_candidate_that_fails_is_never_chosen() -> None:
 
     search = Tournament([named(1), named(2)], SIZES, measure)
     search.run()
-    assert search.table() == [Entry(SIZES[0], named(2))]
+    assert search.table() == [TableEntry(SIZES[0], named(2))]
 
 
 COSTS = st.lists(st.lists(st.floats(-1, 1), min_size=3, max_size=3), min_size=1, max_size=6)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from sqlalchemy import text
 
-from autotune.store import RUNNING, Process, Store
+from autotune.store import RUNNING, OwnerProcess, Store
 from autotune.store.workers import LEASE_S
 from runner.types import RunRecord
 from tests.contract.store_samples import key
@@ -150,7 +150,7 @@ class LeaseContract:
         store.enroll(study.id)
         store.enroll(study.id)  # It takes part already.
         [here] = store.workers(study.id)
-        assert (here.owner, here.lost) == (Process.here(), False)
+        assert (here.owner, here.lost) == (OwnerProcess.here(), False)
         program = (
             "import sys; from autotune.store import Store\n"
             "with Store.open(sys.argv[1]) as s: s.enroll(int(sys.argv[2]))"

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from autotune.errors import UsageError
-from autotune.store import RUNNING, Process, Store
+from autotune.store import RUNNING, OwnerProcess, Store
 from autotune.store.runs import WIDE, storable
 from runner.types import ReadBack, RunRecord, to_json
 from tests.contract.store_samples import APP, MACHINE, MPI, key, ok
@@ -244,7 +244,7 @@ class StoreContract:
         assert (made.setting, made.key, made.attrs) == (setting, "a=8192,…", attrs)
         assert list(made.setting) == list(setting)
         assert (made.state, made.estimate, made.origin) == (RUNNING, None, "prior")
-        assert made.owner == Process.here()
+        assert made.owner == OwnerProcess.here()
         assert made.finished_at is None
 
     def test_finishing_adds_attributes_and_may_be_repeated(self, store: Store) -> None:
@@ -454,7 +454,7 @@ class StoreContract:
             dead.wait()
             (left,) = store.recover(study.id)
             assert (left.number, left.state, left.attrs) == (number, RUNNING, {"kept": True})
-            assert left.owner == Process.here()
+            assert left.owner == OwnerProcess.here()
             assert [trial.state for trial in store.trials(study.id)] == ["ok", RUNNING, RUNNING]
             again = writer(place, "recover", study.id)
             assert again.communicate()[0].strip() == "0"

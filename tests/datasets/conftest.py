@@ -9,7 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autotune.datasets import Card, Cell, Dataset, Machine, Row, create, load, write_shard
+from autotune.datasets import (
+    Card,
+    Cell,
+    Dataset,
+    RecordedMachine,
+    RunRow,
+    create,
+    load,
+    write_shard,
+)
 from autotune.space import DEFAULT, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
 
@@ -43,7 +52,7 @@ def nothing(setting: Setting) -> float | str:
 
 def rows_of(
     cell: str, settings: list[Setting], effect: Effect, blocks: int, noise: float, seed: int
-) -> list[list[Row]]:
+) -> list[list[RunRow]]:
     """Rows per block; each block has a level of its own, as the hours have."""
     rng = np.random.default_rng(seed)
     found = []
@@ -56,7 +65,7 @@ def rows_of(
             state = what if isinstance(what, str) else "ok"
             value = math.nan if isinstance(what, str) else what * level * rng.lognormal(0, noise)
             rows.append(
-                Row(
+                RunRow(
                     cell,
                     block,
                     place,
@@ -95,7 +104,11 @@ def make(
         for key in effects
     )
     card = Card(
-        schema=1, name=folder.name, kind=kind, machine=Machine(fingerprint=FINGERPRINT), cells=cells
+        schema=1,
+        name=folder.name,
+        kind=kind,
+        machine=RecordedMachine(fingerprint=FINGERPRINT),
+        cells=cells,
     )
     create(folder, card, dict.fromkeys(effects, space), dict.fromkeys(effects, settings))
     for key, effect in effects.items():

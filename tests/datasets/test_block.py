@@ -9,18 +9,24 @@ import numpy as np
 import pytest
 
 from autotune.datasets import Cell
-from autotune.datasets.campaign import Block, Clock, OutOfTime, Patient, row_of
-from autotune.datasets.plan import Plan
+from autotune.datasets.campaign import (
+    CampaignBlock,
+    OutOfTime,
+    PausingEvaluator,
+    TurnBudget,
+    row_of,
+)
+from autotune.datasets.plan import ExplorationPlan
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.evaluator import MachineBusy
-from autotune.study.simulation import Model, SimulatedBench
-from runner.guard import Wait
+from autotune.study.simulation import Model, SimulatedEvaluator
+from runner.guard import QuietWait
 from runner.types import RunRecord
 from tests.datasets.conftest import SPACE, planted
 
 SETTINGS = [DEFAULT, *(s for s in SPACE.enumerate() if s != DEFAULT)]
-PLAN = Plan.model_validate(
+PLAN = ExplorationPlan.model_validate(
     {
         "kind": "grid",
         "name": "p",
@@ -37,13 +43,16 @@ def seconds(setting: Setting, rng: np.random.Generator) -> float | str:
     return what if isinstance(what, str) else 0.5 * what
 
 
-def block(model: Model = seconds, inactive: frozenset[str] = frozenset()) -> Block:
-    bench = SimulatedBench(model, np.random.default_rng(0), inactive=inactive)
+def block(model: Model = seconds, inactive: frozenset[str] = frozenset()) -> CampaignBlock:
+    evaluator = SimulatedEvaluator(model, np.random.default_rng(0), inactive=inactive)
     cell = Cell(key="c", app="micro", ranks=2, blocks=3)
-    patient = Patient(
-        bench, lambda s, quiet_s: Wait(0.0, True, 0.0), lambda event: None, Clock(None)
+    patient = PausingEvaluator(
+        evaluator,
+        lambda s, quiet_s: QuietWait(0.0, True, 0.0),
+        lambda event: None,
+        TurnBudget(None),
     )
-    return Block(PLAN, SPACE, cell, 0, SETTINGS, patient)
+    return CampaignBlock(PLAN, SPACE, cell, 0, SETTINGS, patient)
 
 
 def test_the_default_runs_throughout_and_slow_runs_are_stopped() -> None:
@@ -81,15 +90,15 @@ def test_what_does_nothing_under_one_mapping_is_measured_under_another() -> None
     space = Space("mapped", (mapping, Parameter("links", (1, 2, 3))))
     settings = [DEFAULT, *(s for s in space.enumerate() if s != DEFAULT)]
 
-    class OneRankANode(SimulatedBench):
+    class OneRankANode(SimulatedEvaluator):
         def _record(self, setting: Setting, timeout_s: float | None) -> RunRecord:
             alone = setting.get("map_by") == "node"
             self.inactive = frozenset({"links"}) if alone else frozenset()
             return super()._record(setting, timeout_s)
 
     made = block()
-    made.bench.bench = OneRankANode(lambda setting, rng: 0.5, np.random.default_rng(0))
-    told = Block(PLAN, space, made.cell, 0, settings, made.bench)
+    made.evaluator.evaluator = OneRankANode(lambda setting, rng: 0.5, np.random.default_rng(0))
+    told = CampaignBlock(PLAN, space, made.cell, 0, settings, made.evaluator)
     told.run(range(1, len(settings)))
     launched = {entry.key for index, _, entry in told.runs if index}
     assert launched == {"links=1", "links=2", "links=3", "links=1,map_by=node", "map_by=node"}
@@ -105,7 +114,7 @@ def test_a_default_that_does_not_run_ends_the_work() -> None:
 
 
 def test_a_busy_machine_is_waited_for_until_the_budget_ends() -> None:
-    class Busy(SimulatedBench):
+    class Busy(SimulatedEvaluator):
         left = 2
 
         def run(self, setting, phase, **more):  # type: ignore[no-untyped-def]
@@ -115,22 +124,22 @@ def test_a_busy_machine_is_waited_for_until_the_budget_ends() -> None:
             return super().run(setting, phase, **more)
 
     told: list[object] = []
-    bench = Busy(seconds, np.random.default_rng(0))
+    evaluator = Busy(seconds, np.random.default_rng(0))
     quiet = iter([False, True, True])
-    patient = Patient(
-        bench,
-        lambda timeout_s, *, quiet_s: Wait(1.0, next(quiet), 0.0),
+    patient = PausingEvaluator(
+        evaluator,
+        lambda timeout_s, *, quiet_s: QuietWait(1.0, next(quiet), 0.0),
         told.append,
-        Clock(None),
+        TurnBudget(None),
     )
     assert patient.run(DEFAULT, "explore", 0).record.valid
     assert len(told) == 2
-    bench.left = 1
-    never = Patient(
-        bench,
-        lambda timeout_s, *, quiet_s: Wait(1.0, False, 0.9),
+    evaluator.left = 1
+    never = PausingEvaluator(
+        evaluator,
+        lambda timeout_s, *, quiet_s: QuietWait(1.0, False, 0.9),
         told.append,
-        Clock(0.0),
+        TurnBudget(0.0),
     )
     with pytest.raises(OutOfTime):
         never.run(DEFAULT, "explore", 0)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.datasets import Dataset, Landscape, frozen, load, read_shard
+from autotune.datasets import Dataset, Landscape, load, read_shard, recorded_space
 from autotune.datasets.card import to_toml
 from autotune.datasets.shards import SHARDS
 from autotune.errors import UsageError
@@ -167,6 +167,6 @@ def test_a_censored_default_level_is_not_invented(grid: Dataset) -> None:
 
 
 def test_a_frozen_space_keeps_its_rules() -> None:
-    text = frozen(SPACE)
+    text = recorded_space(SPACE)
     assert "(low <= high)" in text
     assert "(flag == 1)" in text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from autotune.datasets import Dataset, narrowed
 from autotune.datasets.plan import (
     LARGEST_GRID,
-    Plan,
+    ExplorationPlan,
     PlanCell,
     continued,
     load_plan,
@@ -29,8 +29,8 @@ from tests.datasets.conftest import SPACE, make, planted
 CELL = {"key": "c", "app": "micro", "ranks": 2, "space": "openmpi"}
 
 
-def plan(kind: str = "grid", **more: object) -> Plan:
-    return Plan.model_validate({"kind": kind, "name": "p", "cells": [CELL], **more})
+def plan(kind: str = "grid", **more: object) -> ExplorationPlan:
+    return ExplorationPlan.model_validate({"kind": kind, "name": "p", "cells": [CELL], **more})
 
 
 def cell_of(run_s: float) -> PlanCell:

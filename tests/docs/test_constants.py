@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from autotune.anova import best_known, classwide, importance, interactions, oneway
-from autotune.anova.factors import Options as Judging
+from autotune.anova.factors import FactorOptions as Judging
 from autotune.collectives import tournament
-from autotune.collectives.tables import Terms
-from autotune.datasets.plan import BLOCK_S, Plan
+from autotune.collectives.tables import TableTerms
+from autotune.datasets.plan import BLOCK_S, ExplorationPlan
 from autotune.errors import UsageError, WorkError
 from autotune.prediction import classes, examples, predictor, warm_start
 from autotune.space import load_space
@@ -31,7 +31,7 @@ from autotune.stats.estimate import MIN_RUNS, estimate
 from autotune.store import workers
 from autotune.study import budget, confirmation
 from autotune.study.budget import SearchPlan
-from autotune.study.evaluator import MachineBench
+from autotune.study.evaluator import MachineEvaluator
 from runner import guard
 from runner.mate import launch, transport, worker
 from runner.mate.config import MAX_LOCAL_RANKS, Config
@@ -57,7 +57,7 @@ def percent(share: float) -> float:
 
 
 SEARCH = SearchPlan()
-LOOK = sequential.Plan()
+LOOK = sequential.LookPlan()
 FOREIGN_S = guard.limit_s(0.0)
 FOREIGN_SHARE = guard.limit_s(1.0) - FOREIGN_S
 THESIS = load_space("openmpi-thesis")
@@ -132,7 +132,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     (
         "statistics",
         "{} waits for a quiet machine in a row were in vain, or {} times",
-        (MachineBench.max_waits, MachineBench.max_rejects),
+        (MachineEvaluator.max_waits, MachineEvaluator.max_rejects),
     ),
     (
         "statistics",
@@ -177,7 +177,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     (
         "howto",
         "after {} waits of {} s in a row",
-        (MachineBench.max_waits, MachineBench.patience_s),
+        (MachineEvaluator.max_waits, MachineEvaluator.patience_s),
     ),
     (
         "howto",
@@ -219,10 +219,10 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     (
         "datasets",
         "explore: settings = {}, best = {}, more = {} instead",
-        tuple(Plan.model_fields[n].default for n in ("settings", "best", "more")),
+        tuple(ExplorationPlan.model_fields[n].default for n in ("settings", "best", "more")),
     ),
-    ("datasets", "default_every = {} #", (Plan.model_fields["default_every"].default,)),
-    ("datasets", "slowest = {} #", (Plan.model_fields["slowest"].default,)),
+    ("datasets", "default_every = {} #", (ExplorationPlan.model_fields["default_every"].default,)),
+    ("datasets", "slowest = {} #", (ExplorationPlan.model_fields["slowest"].default,)),
     # prediction
     ("prediction", "Ratios above {}, and failures, count as {}", 2 * (math.exp(examples.EXTREME),)),
     ("prediction", "weighs {} times as much as a gain missed", (predictor.WRONG,)),
@@ -257,8 +257,8 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
         (percent(tournament.SHARE),),
     ),
     ("collectives", "every further entry costs {} %", (percent(tournament.CHANGE),)),
-    ("collectives", "own choice by `--min-gain` ({} %)", (percent(Terms.min_gain),)),
-    ("collectives", "`--pairs` ({}) interleaved pairs", (Terms.pairs,)),
+    ("collectives", "own choice by `--min-gain` ({} %)", (percent(TableTerms.min_gain),)),
+    ("collectives", "`--pairs` ({}) interleaved pairs", (TableTerms.pairs,)),
     # reference
     (
         "reference",

@@ -32,8 +32,8 @@ from autotune.store.trials import to_trial
 from autotune.study.request import WorkerRequest, added, requests_of, search_of_words
 from autotune.study.result import Result
 from autotune.study.setting_syntax import read_setting_file
-from autotune.study.trial_store import StoreBook, trial_of
-from autotune.study.worker_trust import Verdict, WorkerKey, read_key, roles_for
+from autotune.study.trial_store import StoredTrials, trial_of
+from autotune.study.worker_trust import TrustVerdict, WorkerKey, read_key, roles_for
 from runner.testbed import state
 from tests.contract.store_samples import key
 from tests.datasets.conftest import make, planted
@@ -80,7 +80,7 @@ def worker_request(text: str) -> object:
     for one in found:
         good = (one.search, one.cwd) == (REQUEST.search, REQUEST.cwd)
         assert good or not KEY.signed(one, STUDY)
-        shown = Verdict(one, False, "").words
+        shown = TrustVerdict(one, False, "").words
         assert all(c.isprintable() or c == "\n" for c in shown)
         one.search.words()
     return added(data, REQUEST)
@@ -130,7 +130,7 @@ def trial_row(text: str) -> object:
     )  # fmt: skip
     trial = trial_of(to_trial(row))  # type: ignore[arg-type]
     study: Any = SimpleNamespace(hash=STUDY)
-    StoreBook(None, study, SPACE)._refuse_strange(trial)  # type: ignore[arg-type]
+    StoredTrials(None, study, SPACE)._refuse_strange(trial)  # type: ignore[arg-type]
     for setting in (trial.setting, trial.effective):
         assert set(setting) <= {"eager", "how"}
         SPACE.launched(setting)

@@ -20,13 +20,13 @@ from autotune.anova.result import RESULTS, ClasswideResult
 from autotune.cli.testbed_commands import parse_latency, parse_rate
 from autotune.collective_rules import Rule
 from autotune.collectives.proof import SizeEvidence
-from autotune.collectives.result import TABLES, CollectiveResult, Part
+from autotune.collectives.result import TABLES, CollectiveResult, TablePart
 from autotune.config.app import App
 from autotune.config.cluster import Cluster
 from autotune.config.find import ConfigFile, find
 from autotune.config.validated import read_toml
 from autotune.datasets.card import read_card
-from autotune.datasets.plan import Plan
+from autotune.datasets.plan import ExplorationPlan
 from autotune.errors import AutotuneError
 from autotune.prediction.model_file import model_from_text
 from autotune.prediction.scorer import described
@@ -153,7 +153,7 @@ CLASSWIDE = json.dumps(
 COLLECTIVES = json.dumps(
     CollectiveResult(
         "local", "m", {"name": "openmpi", "version": "5.0.11"}, "2026-11-21",
-        (Part(
+        (TablePart(
             "allreduce", 2, (Rule("allreduce", 2, 0, "0"), Rule("allreduce", 2, 64, "3", 2, 8192)),
             (SizeEvidence(4096, "ring", 0.1, 0.05, 0.2, "faster", False),), 40, 200, 12, ("osu",),
         ),), {"allreduce": {"3": "recursive_doubling"}},
@@ -177,7 +177,9 @@ PARSERS: dict[str, Parser] = {
         lambda t: read_toml(t, "c.toml", Cluster),
         tuple(_config("clusters", n) for n in ("local", "testbed")),
     ),
-    "plan": Parser(lambda t: read_toml(t, "p.toml", Plan), (_config("plans", "grid-node"),)),
+    "plan": Parser(
+        lambda t: read_toml(t, "p.toml", ExplorationPlan), (_config("plans", "grid-node"),)
+    ),
     "ompi_info": Parser(
         parse_ompi_info, ((DATA / "ompi_info_5.0.11.txt").read_text()[:6000],), (RunnerError,)
     ),

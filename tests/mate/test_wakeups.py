@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from runner import mate
-from runner.mate.scheduler import Scheduler, Sleeper
+from runner.mate.scheduler import RankScheduler, Sleeper
 from runner.mate.task import Request, Task
 from runner.mate.transport import Transport
 from runner.mate.transport_mpi import MpiTransport
@@ -63,7 +63,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def asleep(scheduler: Scheduler) -> int:
+def asleep(scheduler: RankScheduler) -> int:
     return scheduler.sleepers.asleep
 
 
@@ -169,7 +169,7 @@ def test_a_call_reaches_as_many_sleepers_as_are_needed(
     ready: int, looking: int, sleeping: int
 ) -> None:
     """Some of the sleepers have a time, some were called before; none is called twice."""
-    scheduler = Scheduler([Task(n, n) for n in range(ready)], None, None)
+    scheduler = RankScheduler([Task(n, n) for n in range(ready)], None, None)
     sleepers = scheduler.sleepers
     woken: list[int] = []
     threads = []

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from autotune.datasets import Card, Cell, Machine, Row, create, write_shard
+from autotune.datasets import Card, Cell, RecordedMachine, RunRow, create, write_shard
 from autotune.datasets.dataset import Dataset
 from autotune.space import Parameter, Space
 from tests.predict.family import BIND, EAGER, LIMIT, SETTINGS, SIZES, traced, truth
@@ -32,7 +32,7 @@ def record(
         schema=1,
         name=folder.name,
         kind=kind,
-        machine=Machine(fingerprint=FINGERPRINT),
+        machine=RecordedMachine(fingerprint=FINGERPRINT),
         mpi="openmpi 5.0.11",
         cells=tuple(Cell(key=k, app=k, ranks=4, blocks=1) for k in keys),
     )
@@ -51,8 +51,8 @@ def record(
     return dataset
 
 
-def _row(cell: str, order: int, setting: int, value_s: float) -> Row:
-    return Row(
+def _row(cell: str, order: int, setting: int, value_s: float) -> RunRow:
+    return RunRow(
         cell=cell,
         block=0,
         order=order,

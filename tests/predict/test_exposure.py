@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.prediction import Example, TrainingSet, evaluate, train
-from autotune.prediction.exposure import Exposed, Exposure
+from autotune.prediction.exposure import Exposure, ExposureModel
 from autotune.prediction.scorer import NODES, described
 from autotune.space import DEFAULT, Setting
 from runner.trace import FEATURES, Features
@@ -149,7 +149,7 @@ def test_short_messages_and_no_broadcast_keep_the_default() -> None:
 
 def test_the_default_scores_zero_and_what_nobody_ran_is_doubted() -> None:
     options = {"ridge": 0.3, "caution": 0.4}
-    model = Exposed.fit(CELLS, options, DEFAULTS)
+    model = ExposureModel.fit(CELLS, options, DEFAULTS)
     values = described(program(0.5, 2**17))
     strange = Setting({TCP: 524288, "btl_tcp_links": 4})
     scores = model.scores(values, [DEFAULT, Setting({TCP: 524288}), strange])
@@ -191,6 +191,6 @@ def test_it_says_what_it_expects_of_each_parameter() -> None:
     ],
 )
 def test_what_is_wrong_in_a_file_is_named(change: dict[str, object], words: str) -> None:
-    data = Exposed.fit(CELLS, {"ridge": 0.3, "caution": 0.1}, DEFAULTS).to_json()
+    data = ExposureModel.fit(CELLS, {"ridge": 0.3, "caution": 0.1}, DEFAULTS).to_json()
     with pytest.raises(ValueError, match=words):
-        Exposed.from_json(data | change)
+        ExposureModel.from_json(data | change)

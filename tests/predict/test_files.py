@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from autotune.errors import UsageError
 from autotune.prediction import (
     KINDS,
-    Model,
+    ModelFile,
     find_model,
     load_model,
     model_from_text,
     model_of,
-    priors_for,
     train,
     usable,
+    warm_start_settings,
 )
 from autotune.prediction.scorer import described
 from autotune.space import DEFAULT, Parameter, Setting, Space
@@ -34,7 +34,7 @@ SPACE = Space(
 )
 
 
-def made(kind: str) -> Model:
+def made(kind: str) -> ModelFile:
     trained = train(kind, FAMILY.examples[::3])
     return model_of(trained, FAMILY, {kind: trained.cost})
 
@@ -153,7 +153,7 @@ def test_the_users_own_model_comes_first(tmp_path: Path, monkeypatch: pytest.Mon
 def test_priors_are_legal_in_the_space_and_best_first() -> None:
     trained = train("ranking", FAMILY.examples)
     model = model_of(trained, FAMILY, {})
-    priors = priors_for(traced(150.0), SPACE, model)
+    priors = warm_start_settings(traced(150.0), SPACE, model)
     assert priors[0].get(LIMIT) == 512
     assert 1 <= len(priors) <= 3
     assert all(SPACE.is_valid(p) and p != DEFAULT for p in priors)
@@ -164,9 +164,9 @@ def test_priors_leave_out_what_the_space_does_not_have() -> None:
     model = model_of(train("ranking", FAMILY.examples), FAMILY, {})
     # 1024 was run by nobody, but lies between levels that were.
     expected = [Setting({LIMIT: 512}), Setting({LIMIT: 1024})]
-    assert priors_for(traced(150.0), narrow, model) == expected
+    assert warm_start_settings(traced(150.0), narrow, model) == expected
     other = Space("other", (Parameter("mpi_yield_when_idle", (0, 1)),))
-    assert priors_for(traced(150.0), other, model) == []
+    assert warm_start_settings(traced(150.0), other, model) == []
 
 
 def test_settings_that_mean_the_default_are_no_candidates() -> None:

@@ -13,7 +13,7 @@ from autotune.publish.header import seal
 from autotune.publish.install import Text, install, put, read_text
 from autotune.publish.plan import plan
 from autotune.publish.publication import diff
-from autotune.publish.source import Proposal
+from autotune.publish.source import PublicationSource
 from autotune.publish.undo import remove
 from autotune.testing.format import CLUSTER, content_of, evidence, library_of
 
@@ -27,7 +27,7 @@ def files(place: Path) -> dict[str, bytes]:
 def publish(path: Path, name: str = "openmpi-user", force: bool = False) -> None:
     fmt = find(name)
     library = library_of(fmt)
-    proposal = Proposal(content_of(fmt), evidence(), (), True)
+    proposal = PublicationSource(content_of(fmt), evidence(), (), True)
     one = plan(proposal, [fmt], CLUSTER, library, path, force=force, unproven=True)[0]
     install(path, one.text(one.content, library, "seen"), one.backup, lambda: None)
 
@@ -207,7 +207,7 @@ def test_the_difference_shows_added_lines_only(tmp_path: Path) -> None:
     path = tmp_path / "mca-params.conf"
     path.write_text(OWN)
     fmt = find("openmpi-user")
-    proposal = Proposal(content_of(fmt), evidence(), (), True)
+    proposal = PublicationSource(content_of(fmt), evidence(), (), True)
     one = plan(proposal, [fmt], CLUSTER, library_of(fmt), path, unproven=True)[0]
     lines = diff(one, library_of(fmt)).splitlines()[2:]
     assert "+btl_sm_eager_limit = 8192" in lines

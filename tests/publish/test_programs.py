@@ -9,7 +9,7 @@ import pytest
 
 from autotune.config.cluster import read_cluster
 from autotune.errors import UsageError
-from autotune.publish.programs import Again, program_of
+from autotune.publish.programs import EvidenceProgram, program_of
 from autotune.study.target import Target
 from runner.mpi.library import Library
 
@@ -18,7 +18,7 @@ def target(**more: Any) -> Target:
     check = {"app": "p", "input": None, "ranks": 2, "program": ["/bin/true"], "metric": "t=(.)"}
     found = Library("openmpi", "5.0.11", "/m", "/m/mpirun")
     made = program_of({**check, **more}, read_cluster("local"), found, "x", recorded=True)
-    assert isinstance(made, Again)
+    assert isinstance(made, EvidenceProgram)
     return made.target
 
 

@@ -12,7 +12,7 @@ from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.publish.formats import find
 from autotune.publish.plan import plan
-from autotune.publish.source import Proposal, read_source
+from autotune.publish.source import PublicationSource, read_source
 from autotune.space import Setting
 from autotune.store import MachineInfo, Store
 from runner.machine import describe
@@ -23,7 +23,7 @@ from tests.space.libraries import NEW, OLD
 EMPTY: dict[str, Any] = {"status": "keep_default", "recommended": {"setting": {}}, "gain": None}
 
 
-def proposal(source: str | None, store: Path, insist: bool = False) -> Proposal:
+def proposal(source: str | None, store: Path, insist: bool = False) -> PublicationSource:
     with Store.open(store) as opened:
         return read_source(source, load_cluster("local"), NEW, opened, insist)
 

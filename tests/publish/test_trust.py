@@ -33,7 +33,7 @@ from autotune.publish.header import CLOSE, Header, commented, seal
 from autotune.publish.install import Text, put, read_text
 from autotune.publish.plan import compose, series
 from autotune.publish.probe import Prober
-from autotune.publish.programs import Again, NotRun, program_of
+from autotune.publish.programs import EvidenceProgram, NotRun, program_of
 from autotune.publish.source import read_source
 from autotune.publish.trust import Trust
 from autotune.publish.verify import cluster_of, look
@@ -41,7 +41,7 @@ from autotune.space import Parameter, Setting, Space
 from autotune.space.trust import check_values, known_names, runs_programs
 from autotune.store import Store
 from autotune.study.setting_syntax import read_settings
-from autotune.study.trial_store import StoreBook
+from autotune.study.trial_store import StoredTrials
 from autotune.testing.format import evidence
 from runner.mpi.library import Library
 from tests.predict.family import traced
@@ -388,7 +388,7 @@ def _take(
             make_study({"mca": values})
             study = opened.find_study(opened.studies()[0].hash)
             opened.add_trial(study.id, setting.to_json(), setting.key, {}, origin="search")
-            StoreBook(opened, study, space).load()
+            StoredTrials(opened, study, space).load()
         elif entry == "model":
             model_settings({"settings": [values]}, "settings")
         else:
@@ -563,7 +563,7 @@ def test_the_probe_of_collectives_is_known_by_its_words(words: list[str], canary
     check["program"] = [str(canary.program), *words]
     found = program_of(check, load_cluster("local"), _plain(), "here", recorded=False)
     if words is MICRO:
-        assert isinstance(found, Again)
+        assert isinstance(found, EvidenceProgram)
         # This Python, not the program that the file names; as many calls as for these sizes.
         assert found.target.program[0] == sys.executable
         assert found.target.program[1:6] == ("-m", "runner.micro", "allreduce", "--size", "8,64")
@@ -661,7 +661,7 @@ def test_root_runs_no_program_of_a_configuration_that_others_may_write(
     app.write_text(f"name = 'own'\ncommand = ['{canary.program}']\n")
     check = {"app": "own", "input": None, "ranks": 1}
     found = program_of(check, load_cluster("local"), _plain(), "here", recorded=False)
-    assert isinstance(found, Again)
+    assert isinstance(found, EvidenceProgram)
     app.chmod(0o666)
     with pytest.raises(UsageError, match="writable by others"):
         program_of(check, load_cluster("local"), _plain(), "here", recorded=False)

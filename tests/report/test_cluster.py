@@ -7,7 +7,7 @@ import dataclasses
 from autotune.anova.result import ClasswideResult, ProgramEvidence
 from autotune.collective_rules import Rule
 from autotune.collectives.proof import SizeEvidence
-from autotune.collectives.result import CollectiveResult, Part
+from autotune.collectives.result import CollectiveResult, TablePart
 from autotune.report.cluster import classwide_section, collectives_section
 from autotune.report.page import Page, render
 from autotune.space import Setting
@@ -18,8 +18,8 @@ def test_a_heat_map_for_each_operation_with_something_proven() -> None:
     rows = tuple(
         SizeEvidence(size, "x", 0.25, 0.1, 0.4, "better", size == 3000) for size in (64, 3000, 4096)
     )
-    proven = Part("bcast", 4, rules, rows, 10, 100, 30, ())
-    nothing = Part("reduce", 4, (Rule("reduce", 4, 0, "0"),), (), 10, 100, 30, ())
+    proven = TablePart("bcast", 4, rules, rows, 10, 100, 30, ())
+    nothing = TablePart("reduce", 4, (Rule("reduce", 4, 0, "0"),), (), 10, 100, 30, ())
     result = CollectiveResult(
         "local", "m", {"name": "openmpi", "version": "5.0.8"}, "2026-11-21", (proven, nothing),
         {"bcast": {"2": "chain"}},

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from autotune.report.page import Copy, Page, Section, Table, render
+from autotune.report.page import Copy, Page, PageTable, Section, render
 
 EVIL = '<script>alert("x")</script>&"\''
 
 
 def page(text: str) -> str:
-    table = Table(text, (text, f">{text}"), ((text, text),))
+    table = PageTable(text, (text, f">{text}"), ((text, text),))
     copy = Copy(text, text)
     section = Section(text, text, (text,), (copy,), (text,), ("<svg></svg>",), (table,))
     return render(Page(text, text, (section, section, section), text))

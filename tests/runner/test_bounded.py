@@ -82,9 +82,9 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     place = state.directory("testbed")
     place.mkdir(parents=True)
-    node = model.Node("testbed1", "198.18.1.1", model.Process(1, 5), (0,))
+    node = model.Node("testbed1", "198.18.1.1", model.NodeProcess(1, 5), (0,))
     made = model.Testbed(
-        "testbed", str(place), "t", "198.18.1", (node,), model.Process(1, 5), 1, 0.001, 0, 1500
+        "testbed", str(place), "t", "198.18.1", (node,), model.NodeProcess(1, 5), 1, 0.001, 0, 1500
     )
     state.write(made)
     assert state.read("testbed") == made

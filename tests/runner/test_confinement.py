@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from runner.cpus import Confinement
+from runner.cpus import CpuBinding
 from runner.errors import RunnerError
 
 SHOW = ("sh", "-c", "grep Cpus_allowed_list /proc/self/status")
@@ -21,7 +21,7 @@ def test_threads_and_programs_stay_there() -> None:
     old = threading.Thread(target=end.wait)
     old.start()
     assert old.native_id is not None
-    with Confinement(one):
+    with CpuBinding(one):
         new = threading.Thread(target=end.wait)
         new.start()
         assert new.native_id is not None
@@ -36,11 +36,11 @@ def test_threads_and_programs_stay_there() -> None:
 
 def test_nothing_is_changed_without_cpus() -> None:
     before = os.sched_getaffinity(0)
-    with Confinement(None):
+    with CpuBinding(None):
         assert os.sched_getaffinity(0) == before
 
 
 @pytest.mark.parametrize("cpus", [frozenset({4095}), frozenset()])
 def test_cpus_that_are_not_there_are_refused(cpus: frozenset[int]) -> None:
     with pytest.raises(RunnerError, match="may use only"):
-        Confinement(cpus)
+        CpuBinding(cpus)

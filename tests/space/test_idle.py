@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.space import DEFAULT, IdleParameters, Parameter, Setting, Space, load_space
+from autotune.space import DEFAULT, InactiveParameters, Parameter, Setting, Space, load_space
 from autotune.space.inactive import decides
 from tests.space.libraries import NEW
 
@@ -24,7 +24,7 @@ EAGER = "btl_sm_eager_limit"
     "conditions", [{}, {"map_by": "node"}, {"btl": "tcp,self"}, {"map_by": "node", "workers": 2}]
 )
 def test_it_holds_under_its_conditions_alone(conditions: dict[str, str | int]) -> None:
-    idle = IdleParameters(SPACE)
+    idle = InactiveParameters(SPACE)
     seen = Setting({**conditions, EAGER: 1024})
     assert idle.learn([EAGER], seen) == {EAGER}
     assert idle.learn([EAGER], Setting({**conditions, EAGER: 4096})) == set()
@@ -36,7 +36,7 @@ def test_it_holds_under_its_conditions_alone(conditions: dict[str, str | int]) -
 
 
 def test_what_is_the_default_is_no_condition_of_its_own() -> None:
-    idle = IdleParameters(SPACE)
+    idle = InactiveParameters(SPACE)
     idle.learn([EAGER], Setting({"map_by": "slot", EAGER: 1024}))
     assert idle.strip(Setting({EAGER: 4096})) == DEFAULT
     assert idle.under == {"default": (EAGER,)}
@@ -44,7 +44,7 @@ def test_what_is_the_default_is_no_condition_of_its_own() -> None:
 
 def test_several_at_once_and_what_chooses_components() -> None:
     """A list of components that does nothing is no condition of what does nothing beside it."""
-    idle = IdleParameters(SPACE)
+    idle = InactiveParameters(SPACE)
     idle.learn(["btl", EAGER], Setting({"btl": "sm,self", EAGER: 1024, "map_by": "node"}))
     assert idle.strip(Setting({"btl": "tcp,self", EAGER: 4096, "map_by": "node"})) == Setting(
         {"map_by": "node"}
@@ -53,13 +53,13 @@ def test_several_at_once_and_what_chooses_components() -> None:
 
 
 def test_what_must_be_given_stays_and_what_is_unused_goes_everywhere() -> None:
-    idle = IdleParameters(SPACE, [EAGER, "workers", "of another space"])
+    idle = InactiveParameters(SPACE, [EAGER, "workers", "of another space"])
     assert idle.everywhere == {EAGER}
     assert idle.strip(Setting({"workers": 2, "map_by": "node", EAGER: 1024})) == Setting(
         {"workers": 2, "map_by": "node"}
     )
     assert len(idle) == 1
-    assert not IdleParameters(SPACE)
+    assert not InactiveParameters(SPACE)
 
 
 def test_which_parameters_of_the_library_choose_components() -> None:

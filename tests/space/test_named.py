@@ -6,7 +6,7 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space
-from autotune.space.extra_parameters import admitted, plain_names
+from autotune.space.extra_parameters import plain_names, with_extra_parameters
 from runner.mpi.library import Library, ParamInfo
 
 PARAMS = {
@@ -24,7 +24,7 @@ SPACE = Space("own", (Parameter("bind_to", ("core", "none"), "placement"),))
 
 def taken(text: str, library: Library = OLD) -> tuple[Space, Setting]:
     setting, targets = plain_names(Setting.parse(text))
-    return admitted(SPACE, [setting], library, targets), setting
+    return with_extra_parameters(SPACE, [setting], library, targets), setting
 
 
 @pytest.mark.parametrize(
@@ -78,4 +78,4 @@ def test_what_is_refused(text: str, words: str) -> None:
 
 
 def test_a_space_that_has_all_names_stays_the_same() -> None:
-    assert admitted(SPACE, [Setting({"bind_to": "core"})], OLD) is SPACE
+    assert with_extra_parameters(SPACE, [Setting({"bind_to": "core"})], OLD) is SPACE

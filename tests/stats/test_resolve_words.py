@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autotune.stats import (
-    Plan,
+    LookPlan,
     compare,
     comparison_words,
     estimate,
@@ -18,10 +18,10 @@ from autotune.stats.simulation import simulate
 
 def test_the_promised_gain_is_found_with_the_promised_power() -> None:
     ratios = np.exp(np.random.default_rng(81).normal(0, 0.05, 400))
-    plan = Plan(futility=0.0)
+    plan = LookPlan(futility=0.0)
     for row in resolution_table(ratios, 1.0, plan)[1:3]:
         rng = np.random.default_rng(82)
-        upto = Plan(looks=plan.looks, futility=0.0)
+        upto = LookPlan(looks=plan.looks, futility=0.0)
         found = 0
         for _ in range(250):
             s = simulate("normal", rng, row.blocks, gain=row.gain, cv=0.05)
@@ -32,21 +32,21 @@ def test_the_promised_gain_is_found_with_the_promised_power() -> None:
 
 def test_more_blocks_resolve_more_and_cost_more() -> None:
     ratios = np.exp(np.random.default_rng(83).normal(0, 0.08, 30))
-    rows = resolution_table(ratios, 1.5, Plan(finalists=2))
+    rows = resolution_table(ratios, 1.5, LookPlan(finalists=2))
     assert [r.blocks for r in rows] == [12, 18, 27, 40]
     assert [r.gain for r in rows] == sorted((r.gain for r in rows), reverse=True)
     assert rows[0].runs == 36
     assert rows[0].seconds == pytest.approx(54)
-    noisier = resolution_table(ratios**2, 1.5, Plan(finalists=2))
+    noisier = resolution_table(ratios**2, 1.5, LookPlan(finalists=2))
     assert all(n.gain > r.gain for n, r in zip(noisier, rows, strict=True))
 
 
 def test_resolution_of_the_metric_and_min_gain_are_floors() -> None:
     still = np.exp(np.random.default_rng(84).normal(0, 1e-5, 12))
-    assert {r.gain for r in resolution_table(still, 1.0, Plan())} == {0.02}
-    assert resolution_table(still, 1.0, Plan(), coarseness=0.07)[0].gain >= 0.07
+    assert {r.gain for r in resolution_table(still, 1.0, LookPlan())} == {0.02}
+    assert resolution_table(still, 1.0, LookPlan(), coarseness=0.07)[0].gain >= 0.07
     with pytest.raises(ValueError, match="at least 3"):
-        resolution_table([1.0, 1.0], 1.0, Plan())
+        resolution_table([1.0, 1.0], 1.0, LookPlan())
 
 
 def words(default, candidate, **options) -> str:

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.errors import UsageError
-from autotune.stats import LOOKS, Decision, Plan, drifted, settle, winner
+from autotune.stats import LOOKS, Decision, LookPlan, drifted, settle, winner
 from autotune.stats.comparison import judge
 from autotune.stats.log_ratios import log_ratios
 from autotune.stats.simulation import simulate
 
 
-def run(plan: Plan, default, candidate) -> Decision:
+def run(plan: LookPlan, default, candidate) -> Decision:
     """As a study does: ask at every look until the answer is final."""
     for n in plan.looks:
         decision = plan.decide(default[:n], candidate[:n], resolution=0)
@@ -25,7 +25,7 @@ def run(plan: Plan, default, candidate) -> Decision:
     return decision
 
 
-def outcomes(plan: Plan, model: str, studies: int, seed: int, **truth) -> list[str]:
+def outcomes(plan: LookPlan, model: str, studies: int, seed: int, **truth) -> list[str]:
     rng = np.random.default_rng(seed)
     drawn = (simulate(model, rng, plan.looks[-1], **truth) for _ in range(studies))
     return [plan.decide(s.default, s.candidate, resolution=0).outcome for s in drawn]
@@ -33,7 +33,7 @@ def outcomes(plan: Plan, model: str, studies: int, seed: int, **truth) -> list[s
 
 @pytest.mark.parametrize("model", ["normal", "heavy tail", "outliers", "asymmetric"])
 def test_intervals_of_all_looks_hold_the_truth_together(model: str) -> None:
-    plan, studies, rng = Plan(), 300, np.random.default_rng(41)
+    plan, studies, rng = LookPlan(), 300, np.random.default_rng(41)
     held = 0
     for _ in range(studies):
         s = simulate(model, rng, 40, gain=0.03)
@@ -48,7 +48,7 @@ def test_intervals_of_all_looks_hold_the_truth_together(model: str) -> None:
 
 def test_exact_false_winner_rate_over_every_short_study() -> None:
     """All 1024 sequences of 10 equally likely blocks, decided at 5, 8 and 10."""
-    plan = Plan(looks=(5, 8, 10), alpha=0.2, win_from=5, min_gain=0.0, futility=0.0)
+    plan = LookPlan(looks=(5, 8, 10), alpha=0.2, win_from=5, min_gain=0.0, futility=0.0)
     faster = (np.arange(1024)[:, None] >> np.arange(10)) & 1
     candidate = np.where(faster, 0.5, 2.0)
     wins = sum(plan.decide([1.0] * 10, c, resolution=0).outcome == "better" for c in candidate)
@@ -59,13 +59,13 @@ def test_exact_false_winner_rate_over_every_short_study() -> None:
 
 @pytest.mark.parametrize("model", ["normal", "drift", "bimodal"])
 def test_false_winners_over_all_looks(model: str) -> None:
-    found = outcomes(Plan(), model, 400, 42)
+    found = outcomes(LookPlan(), model, 400, 42)
     assert found.count("better") / 400 <= 0.025 + 2 * math.sqrt(0.025 * 0.975 / 400)
 
 
 def test_repeating_drifted_blocks_makes_no_winner() -> None:
     """Dropping blocks by what the default did must not favour either side."""
-    plan, rng, wins, dropped = Plan.fixed(20), np.random.default_rng(43), 0, 0
+    plan, rng, wins, dropped = LookPlan.fixed(20), np.random.default_rng(43), 0, 0
     for _ in range(400):
         s = simulate("drift", rng, 30, cv=0.10)
         kept = np.setdiff1d(np.arange(30), drifted(s.default))
@@ -78,9 +78,9 @@ def test_repeating_drifted_blocks_makes_no_winner() -> None:
 
 
 def test_power() -> None:
-    assert outcomes(Plan(), "normal", 100, 44, gain=0.10, cv=0.05).count("better") >= 95
-    assert outcomes(Plan(), "normal", 100, 44, gain=0.05, cv=0.01).count("better") == 100
-    assert outcomes(Plan(), "normal", 150, 44, gain=0.05, cv=0.05).count("better") >= 110
+    assert outcomes(LookPlan(), "normal", 100, 44, gain=0.10, cv=0.05).count("better") >= 95
+    assert outcomes(LookPlan(), "normal", 100, 44, gain=0.05, cv=0.01).count("better") == 100
+    assert outcomes(LookPlan(), "normal", 150, 44, gain=0.05, cv=0.05).count("better") >= 110
 
 
 def test_futility_saves_blocks_and_costs_little_power() -> None:
@@ -89,10 +89,10 @@ def test_futility_saves_blocks_and_costs_little_power() -> None:
     for _ in range(80):
         s = simulate("normal", rng, 40)
         for futility in used:
-            used[futility] += run(Plan(futility=futility), s.default, s.candidate).comparison.n
+            used[futility] += run(LookPlan(futility=futility), s.default, s.candidate).comparison.n
     assert used[0.1] < 0.75 * used[0.0]
     won = [
-        outcomes(Plan(futility=f), "normal", 120, 46, gain=0.05, cv=0.05).count("better")
+        outcomes(LookPlan(futility=f), "normal", 120, 46, gain=0.05, cv=0.05).count("better")
         for f in (0.0, 0.1)
     ]
     assert won[0] >= won[1] >= won[0] - 0.06 * 120
@@ -101,7 +101,7 @@ def test_futility_saves_blocks_and_costs_little_power() -> None:
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([1, 3]), st.sampled_from([-0.1, 0.0, 0.05, 0.2]))
 def test_a_decision_depends_on_complete_looks_only_and_stays(seed, finalists, gain) -> None:
-    plan = Plan(finalists=finalists)
+    plan = LookPlan(finalists=finalists)
     s = simulate("normal", np.random.default_rng(seed), 40, gain=gain)
     last: Decision | None = None
     for n in range(1, 41):
@@ -118,7 +118,7 @@ def test_a_decision_depends_on_complete_looks_only_and_stays(seed, finalists, ga
 
 
 def test_win_chance_is_exactly_nothing_when_no_win_is_left() -> None:
-    plan, spare = Plan(), Plan().ranks[-1] - 1
+    plan, spare = LookPlan(), LookPlan().ranks[-1] - 1
     lost = [1.0] * 27, [1.1] * (spare + 1) + [0.8] * (26 - spare)
     assert plan.win_chance(log_ratios(*lost, resolution=0)) == 0.0
     open_still = [1.0] * 27, [1.1] * spare + [0.8] * (27 - spare)
@@ -129,26 +129,26 @@ def test_clear_cases_end_early() -> None:
     rng = np.random.default_rng(47)
     base = 1 + rng.normal(0, 0.005, 40)
     other = 1 + rng.normal(0, 0.005, 40)
-    assert run(Plan(), base, other / 1.2).comparison.n == 12
-    worse = run(Plan(), base, other * 1.2)
+    assert run(LookPlan(), base, other / 1.2).comparison.n == 12
+    worse = run(LookPlan(), base, other * 1.2)
     assert (worse.outcome, worse.comparison.n) == ("worse", 8)
-    assert run(Plan(), base, other).outcome in ("equivalent", "futile")
-    assert run(Plan(), base, other).comparison.n <= 18
+    assert run(LookPlan(), base, other).outcome in ("equivalent", "futile")
+    assert run(LookPlan(), base, other).comparison.n <= 18
 
 
 def test_candidate_that_always_hits_the_limit_ends_at_the_first_look() -> None:
-    decision = Plan().decide([1.0] * 8, [3.0] * 8, censored_candidate=[True] * 8, resolution=0)
+    decision = LookPlan().decide([1.0] * 8, [3.0] * 8, censored_candidate=[True] * 8, resolution=0)
     assert decision.outcome == "worse"
 
 
 def test_coarse_metric_never_wins_at_any_look() -> None:
-    decision = Plan().decide([0.15] * 40, [0.14] * 40)
+    decision = LookPlan().decide([0.15] * 40, [0.14] * 40)
     assert decision.outcome in ("futile", "undecided")
     assert any("too coarse" in w for w in decision.comparison.warnings)
 
 
 def test_fixed_plan_is_a_single_comparison_with_alpha_split() -> None:
-    plan = Plan.fixed(12, finalists=3)
+    plan = LookPlan.fixed(12, finalists=3)
     assert plan.ranks == (2,)
     assert plan.level >= 1 - 0.05 / 3
     s = simulate("normal", np.random.default_rng(48), 12, gain=0.3)
@@ -157,7 +157,7 @@ def test_fixed_plan_is_a_single_comparison_with_alpha_split() -> None:
 
 
 def test_wilcoxon_plan_keeps_its_level() -> None:
-    plan = Plan(method="wilcoxon", finalists=2)
+    plan = LookPlan(method="wilcoxon", finalists=2)
     assert plan.level >= 0.975
     assert outcomes(plan, "normal", 60, 49, gain=0.1).count("better") >= 57
 
@@ -166,7 +166,7 @@ def test_runners_up_are_stopped_once_a_finalist_has_won() -> None:
     rng = np.random.default_rng(50)
     base = 1 + rng.normal(0, 0.03, 12)
     fast, slight = base / 1.3, base / (1.05 + np.tile([-0.08, 0.03, 0.05], 4))
-    plan = Plan(finalists=2)
+    plan = LookPlan(finalists=2)
     decisions = [plan.decide(base, c, resolution=0) for c in (slight, fast)]
     assert [d.outcome for d in decisions] == ["continue", "better"]
     assert [d.outcome for d in settle(decisions)] == ["futile", "better"]
@@ -187,11 +187,11 @@ def test_runners_up_are_stopped_once_a_finalist_has_won() -> None:
 )
 def test_values_that_make_no_plan_are_refused(wrong, word: str) -> None:
     with pytest.raises(UsageError, match=word):
-        Plan(**wrong)
+        LookPlan(**wrong)
 
 
 def test_with_a_margin_the_looks_end_when_a_loss_is_ruled_out_or_shown() -> None:
-    plan = Plan(margin=0.02)
+    plan = LookPlan(margin=0.02)
     rng = np.random.default_rng(3)
     for gain, outcome in ((0.0, "not slower"), (0.1, "not slower"), (-0.06, "worse")):
         first, second = np.exp(0.005 * rng.standard_normal((2, 40)))
@@ -201,7 +201,7 @@ def test_with_a_margin_the_looks_end_when_a_loss_is_ruled_out_or_shown() -> None
 
 
 def test_with_a_margin_a_wide_interval_is_followed_to_the_last_look() -> None:
-    plan = Plan(margin=0.02)
+    plan = LookPlan(margin=0.02)
     rng = np.random.default_rng(3)
     first, second = np.exp(0.5 * rng.standard_normal((2, 40)))
     for count, outcome in ((7, "continue"), (12, "continue"), (39, "continue"), (40, "undecided")):
@@ -209,7 +209,7 @@ def test_with_a_margin_a_wide_interval_is_followed_to_the_last_look() -> None:
 
 
 def test_a_look_that_is_to_decide_is_the_only_one_and_the_last() -> None:
-    plan = Plan(margin=0.02, decide_at=18)
+    plan = LookPlan(margin=0.02, decide_at=18)
     fast, slow = np.full(40, 1.0), np.full(40, 1.1)
     early = plan.decide(slow[:12], fast[:12])
     assert (early.outcome, early.next_look) == ("continue", 18)
@@ -225,11 +225,11 @@ def test_a_look_that_is_to_decide_is_the_only_one_and_the_last() -> None:
 )
 def test_margins_and_looks_that_make_no_plan_are_refused(wrong) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(UsageError, match="expected"):
-        Plan(**wrong)
+        LookPlan(**wrong)
 
 
 def test_a_loss_of_just_the_margin_passes_no_more_often_than_promised() -> None:
-    plan = Plan(margin=0.02)
+    plan = LookPlan(margin=0.02)
     rng = np.random.default_rng(11)
     passed = 0
     for _ in range(1000):
@@ -237,5 +237,5 @@ def test_a_loss_of_just_the_margin_passes_no_more_often_than_promised() -> None:
         passed += plan.decide(first * 0.98, second).outcome == "not slower"
     # 2.5 % of 1000, and two standard errors.
     assert passed <= 25 + 2 * (1000 * 0.025 * 0.975) ** 0.5
-    assert Plan(looks=(8, 40)).first_interval == 8
-    assert Plan(looks=(4, 40)).first_interval == 40
+    assert LookPlan(looks=(8, 40)).first_interval == 8
+    assert LookPlan(looks=(4, 40)).first_interval == 40

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from autotune.errors import UsageError, WorkError
-from autotune.store import Store, Study
+from autotune.store import Store, StudyRecord
 from autotune.store.export import export_study
 from runner.types import ReadBack, RunRecord
 from tests.contract.store_samples import key, ok
@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def study(store: Store) -> Study:
+def study(store: Store) -> StudyRecord:
     """Five trials, one of each fate, and two runs of the default."""
     study = store.study(key())
     store.add_run(study.id, None, "warmup", 0, 0, ok(9.0))
@@ -54,7 +54,7 @@ def study(store: Store) -> Study:
 
 
 @pytest.mark.parametrize("to", ["csv", "parquet"])
-def test_raw_runs(store: Store, study: Study, tmp_path: Path, to: str) -> None:
+def test_raw_runs(store: Store, study: StudyRecord, tmp_path: Path, to: str) -> None:
     path = export_study(store, study.id, to, tmp_path / f"runs.{to}")
     frame = pd.read_csv(path) if to == "csv" else pd.read_parquet(path)
     runs = store.runs(study.id)
@@ -76,7 +76,7 @@ def test_raw_runs(store: Store, study: Study, tmp_path: Path, to: str) -> None:
 
 @pytest.mark.parametrize("to", ["csv", "parquet"])
 def test_what_programs_printed_only_where_it_is_asked_for(
-    store: Store, study: Study, tmp_path: Path, to: str
+    store: Store, study: StudyRecord, tmp_path: Path, to: str
 ) -> None:
     store.add_run(study.id, None, "default", 0, 9, ok(1.0, stdout_tail="printed"))
     read = pd.read_csv if to == "csv" else pd.read_parquet
@@ -87,7 +87,7 @@ def test_what_programs_printed_only_where_it_is_asked_for(
     assert list(full["value_s"]) == list(plain["value_s"])
 
 
-def test_optuna_opens_the_file(store: Store, study: Study, tmp_path: Path) -> None:
+def test_optuna_opens_the_file(store: Store, study: StudyRecord, tmp_path: Path) -> None:
     path = export_study(store, study.id, "optuna", tmp_path / "study.db")
     storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
     (name,) = optuna.get_all_study_names(storage)
@@ -111,7 +111,7 @@ def test_optuna_opens_the_file(store: Store, study: Study, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("to", ["csv", "parquet", "optuna"])
 def test_a_file_is_replaced_only_on_demand(
-    store: Store, study: Study, tmp_path: Path, to: str
+    store: Store, study: StudyRecord, tmp_path: Path, to: str
 ) -> None:
     path = tmp_path / "out"
     path.write_text("mine")
@@ -123,7 +123,7 @@ def test_a_file_is_replaced_only_on_demand(
     assert not list(tmp_path.glob(".*"))
 
 
-def test_what_cannot_be_exported(store: Store, study: Study, tmp_path: Path) -> None:
+def test_what_cannot_be_exported(store: Store, study: StudyRecord, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expected one of csv, parquet, optuna"):
         export_study(store, study.id, "excel", tmp_path / "x")
     with pytest.raises(UsageError, match="existing directory"):
@@ -140,7 +140,7 @@ def test_what_cannot_be_exported(store: Store, study: Study, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("to", ["csv", "parquet", "optuna"])
 def test_a_full_disk_leaves_nothing_half_written(
-    store: Store, study: Study, tmp_path: Path, to: str
+    store: Store, study: StudyRecord, tmp_path: Path, to: str
 ) -> None:
     """A limit on the size of files stands in for the disk: writing fails in the middle."""
     path = tmp_path / "out"
@@ -157,12 +157,14 @@ def test_a_full_disk_leaves_nothing_half_written(
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_name_that_is_too_long(store: Store, study: Study, tmp_path: Path) -> None:
+def test_a_name_that_is_too_long(store: Store, study: StudyRecord, tmp_path: Path) -> None:
     with pytest.raises(WorkError, match=r"cannot write.*too long"):
         export_study(store, study.id, "csv", tmp_path / ("n" * 250))
 
 
-def test_an_export_has_the_mode_of_any_new_file(store: Store, study: Study, tmp_path: Path) -> None:
+def test_an_export_has_the_mode_of_any_new_file(
+    store: Store, study: StudyRecord, tmp_path: Path
+) -> None:
     (tmp_path / "plain").touch()
     usual = stat.S_IMODE((tmp_path / "plain").stat().st_mode)
     path = export_study(store, study.id, "csv", tmp_path / "runs.csv")

@@ -15,8 +15,8 @@ from autotune.strategies._genetic import Genes, Population, plan
 from autotune.strategies.options import OptionValue
 from autotune.study.budget import SearchPlan
 from autotune.study.run_history import SEARCH
-from autotune.study.search import Search
-from autotune.study.simulation import MemoryBook, SimulatedBench
+from autotune.study.search import SearchPhase
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.testing.landscapes import MANY, RULED, SMALL
 from benchmarks.search_synthetic import mpi
 from tests.strategies.test_ga import grow, noise
@@ -172,22 +172,22 @@ def test_the_best_of_the_population_decides_when_it_ends() -> None:
         assert one.finished == (unimproved >= 10)
 
 
-def studied(preset: str | None) -> SimulatedBench:
+def studied(preset: str | None) -> SimulatedEvaluator:
     """The search phase of a study of 60 trials in which many look better than the default."""
 
     def model(setting: Setting, rng: np.random.Generator) -> float:
         return 1.0 if setting == DEFAULT else float(rng.uniform(0.5, 0.95))
 
     strategy = create("ga", SPACE, seed=1, options=resolve_options("ga", {}, preset))
-    bench = SimulatedBench(model, np.random.default_rng(5))
-    search = Search(bench, MemoryBook(), strategy, SPACE, SearchPlan(trials=60))
+    evaluator = SimulatedEvaluator(model, np.random.default_rng(5))
+    search = SearchPhase(evaluator, MemoryTrialStore(), strategy, SPACE, SearchPlan(trials=60))
     search.run()
-    return bench
+    return evaluator
 
 
 @pytest.mark.parametrize(("preset", "most"), [("thesis", 1), (None, 2)])
 def test_a_study_runs_every_individual_of_the_thesis_once(preset: str | None, most: int) -> None:
-    entries = [e for e in studied(preset).ledger.entries if e.kind == SEARCH]
+    entries = [e for e in studied(preset).history.entries if e.kind == SEARCH]
     runs = Counter(e.trial for e in entries)
     assert len(runs) == 60
     assert max(runs.values()) == most

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from autotune.space import Parameter, Setting, Space
-from autotune.study.simulation import SimulatedBench
+from autotune.study.simulation import SimulatedEvaluator
 
 
 class ListStrategy:
@@ -58,5 +58,5 @@ def space() -> Space:
     )
 
 
-def bench(model: Any, seed: int = 0, **more: Any) -> SimulatedBench:
-    return SimulatedBench(model, np.random.default_rng(seed), **more)
+def evaluator(model: Any, seed: int = 0, **more: Any) -> SimulatedEvaluator:
+    return SimulatedEvaluator(model, np.random.default_rng(seed), **more)

@@ -9,12 +9,12 @@ import pytest
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.budget import BudgetTooSmall, SearchPlan
-from autotune.study.pipeline import carry_out
-from autotune.study.recommendation import Answer
+from autotune.study.pipeline import run_procedure
+from autotune.study.recommendation import StudyOutcome
 from autotune.study.result import judge_status
-from autotune.study.run_history import Ledger
-from autotune.study.simulation import MemoryBook, SimulatedBench
-from tests.study.conftest import ListStrategy, bench
+from autotune.study.run_history import RunHistory
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from tests.study.conftest import ListStrategy, evaluator
 
 MANY = [
     Setting({"eager": e, "yield_": y, "links": n})
@@ -38,14 +38,16 @@ def steady(setting: Setting, rng: np.random.Generator) -> float:
     return float((0.8 if setting.get("eager") == 8 else 1.0) * rng.lognormal(0, 0.01))
 
 
-def study(simulated: SimulatedBench, space: Space, plan: SearchPlan, book: MemoryBook) -> Answer:
+def study(
+    simulated: SimulatedEvaluator, space: Space, plan: SearchPlan, trial_store: MemoryTrialStore
+) -> StudyOutcome:
     strategy: Any = ListStrategy(MANY)
-    strategy.restore(book.trials)
-    return carry_out(simulated, book, strategy, space, plan, seed=1)
+    strategy.restore(trial_store.trials)
+    return run_procedure(simulated, trial_store, strategy, space, plan, seed=1)
 
 
-def before_the_last(ledger: Ledger) -> float:
-    return sum(entry.record.wall_s for entry in ledger.entries[:-1])
+def before_the_last(history: RunHistory) -> float:
+    return sum(entry.record.wall_s for entry in history.entries[:-1])
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -54,10 +56,10 @@ def before_the_last(ledger: Ledger) -> float:
 def test_nothing_is_started_behind_the_budget(
     space: Space, model: Any, budget_s: float, seed: int
 ) -> None:
-    simulated = bench(model, seed)
-    answer = study(simulated, space, SearchPlan(trials=None, budget_s=budget_s), MemoryBook())
-    assert before_the_last(simulated.ledger) < budget_s
-    assert judge_status(answer, simulated.ledger) in (
+    simulated = evaluator(model, seed)
+    answer = study(simulated, space, SearchPlan(trials=None, budget_s=budget_s), MemoryTrialStore())
+    assert before_the_last(simulated.history) < budget_s
+    assert judge_status(answer, simulated.history) in (
         "recommended",
         "keep_default",
         "inconclusive",
@@ -68,19 +70,19 @@ def test_nothing_is_started_behind_the_budget(
 @pytest.mark.parametrize("runs", [33, 40, 60, 150])
 @pytest.mark.parametrize("model", [uneven, steady])
 def test_no_run_is_made_behind_the_bound_on_runs(space: Space, model: Any, runs: int) -> None:
-    simulated = bench(model)
-    study(simulated, space, SearchPlan(trials=None, max_runs=runs), MemoryBook())
-    assert len(simulated.ledger.entries) <= runs
+    simulated = evaluator(model)
+    study(simulated, space, SearchPlan(trials=None, max_runs=runs), MemoryTrialStore())
+    assert len(simulated.history.entries) <= runs
 
 
-class Stalling(SimulatedBench):
+class Stalling(SimulatedEvaluator):
     """From the run ``stall`` on a launch takes a minute: an ever busier machine."""
 
     stall = 40
 
     def _record(self, setting: Setting, timeout_s: float | None) -> Any:
         record = super()._record(setting, timeout_s)
-        if len(self.ledger.entries) >= self.stall:
+        if len(self.history.entries) >= self.stall:
             record.wall_s += 60.0
         return record
 
@@ -92,17 +94,17 @@ def test_a_budget_that_is_used_up_anywhere_ends_the_study_in_order(
     """In the search, in the race, while parameters are taken out, in the proof, and after it."""
     simulated = Stalling(steady, np.random.default_rng(0))
     simulated.stall = stall
-    book = MemoryBook()
+    trial_store = MemoryTrialStore()
     plan = SearchPlan(trials=None, budget_s=150.0)
     try:
-        answer = study(simulated, space, plan, book)
+        answer = study(simulated, space, plan, trial_store)
     except BudgetTooSmall:
         assert stall < 5
         return
-    assert before_the_last(simulated.ledger) < 150.0
-    status = judge_status(answer, simulated.ledger)
+    assert before_the_last(simulated.history) < 150.0
+    status = judge_status(answer, simulated.history)
     assert status != "keep_default"
     # A larger one goes on where this one ended, and finds what is there to be found.
     simulated.stall = 10**6
-    more = study(simulated, space, SearchPlan(trials=None, budget_s=2000.0), book)
+    more = study(simulated, space, SearchPlan(trials=None, budget_s=2000.0), trial_store)
     assert more.chosen == Setting({"eager": 8})

@@ -6,39 +6,41 @@ import numpy as np
 import pytest
 
 from autotune.space import DEFAULT, Setting
-from autotune.stats import Plan
+from autotune.stats import LookPlan
 from autotune.study.budget import Budget
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
 from autotune.study.result import proof_warnings
-from autotune.study.simulation import SimulatedBench
-from tests.study.conftest import bench
+from autotune.study.simulation import SimulatedEvaluator
+from tests.study.conftest import evaluator
 
 FAST = Setting({"eager": 8})
-PLAN = Plan(looks=(12,), win_from=12)
+PLAN = LookPlan(looks=(12,), win_from=12)
 
 
-def spell(first: int, until: int, effect: float = 1.0) -> SimulatedBench:
+def spell(first: int, until: int, effect: float = 1.0) -> SimulatedEvaluator:
     """A machine that takes twice as long in its runs ``first`` .. ``until`` - 1; 1 % noise."""
-    simulated: SimulatedBench
+    simulated: SimulatedEvaluator
 
     def model(setting: Setting, rng: np.random.Generator) -> float:
-        slow = 2.0 if first <= len(simulated.ledger.entries) < until else 1.0
+        slow = 2.0 if first <= len(simulated.history.entries) < until else 1.0
         return float(slow * (effect if setting == FAST else 1.0) * rng.lognormal(0, 0.01))
 
-    simulated = bench(model)
+    simulated = evaluator(model)
     return simulated
 
 
-def proof(simulated: SimulatedBench, plan: Plan = PLAN, runs: int | None = None) -> Confirmation:
+def proof(
+    simulated: SimulatedEvaluator, plan: LookPlan = PLAN, runs: int | None = None
+) -> Confirmation:
     blocks = Blocks(simulated, "confirm:1", [FAST], 0, None)
-    return confirm_blocks(blocks, plan, Budget(simulated.ledger, runs=runs))
+    return confirm_blocks(blocks, plan, Budget(simulated.history, runs=runs))
 
 
 def test_a_slow_spell_is_measured_again_and_nothing_else() -> None:
     # Runs 10 .. 15 are blocks 5, 6 and 7.
     simulated = spell(10, 16)
     seen = proof(simulated)
-    again = sorted({e.block for e in simulated.ledger.entries if e.phase == "confirm:1:again"})
+    again = sorted({e.block for e in simulated.history.entries if e.phase == "confirm:1:again"})
     assert again == [5, 6, 7]
     assert seen.repeated == 3
     pairs = seen.blocks.pairs(FAST)
@@ -49,9 +51,9 @@ def test_a_slow_spell_is_measured_again_and_nothing_else() -> None:
 def test_the_answer_is_the_same_when_it_is_asked_for_again() -> None:
     simulated = spell(10, 16, effect=0.8)
     first = proof(simulated)
-    runs = len(simulated.ledger.entries)
+    runs = len(simulated.history.entries)
     second = proof(simulated)
-    assert len(simulated.ledger.entries) == runs
+    assert len(simulated.history.entries) == runs
     assert second.decisions == first.decisions
     assert second.repeated == first.repeated == 3
 
@@ -60,7 +62,7 @@ def test_a_machine_that_moves_all_the_time_has_no_usual_speed() -> None:
     simulated = spell(4, 22)
     seen = proof(simulated)
     assert seen.repeated == 0
-    assert len(simulated.ledger.entries) == 24
+    assert len(simulated.history.entries) == 24
     steady = proof(spell(0, 0))
     assert (steady.repeated, steady.unsteady) == (0, 0)
 
@@ -69,9 +71,9 @@ def test_an_unfinished_repetition_does_not_count() -> None:
     simulated = spell(10, 16)
     blocks = proof(simulated).blocks
     whole = blocks.block(5)
-    del simulated.ledger.blocks("confirm:1:again")[5][FAST.key]
+    del simulated.history.blocks("confirm:1:again")[5][FAST.key]
     assert blocks.block(5) != whole
-    assert blocks.block(5) == simulated.ledger.blocks("confirm:1")[5]
+    assert blocks.block(5) == simulated.history.blocks("confirm:1")[5]
 
 
 def test_repeating_makes_no_winners() -> None:
@@ -80,14 +82,14 @@ def test_repeating_makes_no_winners() -> None:
     for seed in range(300):
         rng = np.random.default_rng([seed, 9])
         start = int(rng.integers(0, 40))
-        simulated: SimulatedBench
+        simulated: SimulatedEvaluator
 
         def model(setting: Setting, draw: np.random.Generator, start: int = start) -> float:
-            slow = 1.5 if start <= len(simulated.ledger.entries) < start + 8 else 1.0  # noqa: B023
+            slow = 1.5 if start <= len(simulated.history.entries) < start + 8 else 1.0  # noqa: B023
             return float(slow * draw.lognormal(0, 0.05))
 
-        simulated = bench(model, seed)
-        seen = proof(simulated, Plan())
+        simulated = evaluator(model, seed)
+        seen = proof(simulated, LookPlan())
         false += bool(seen.winners)
     assert false <= 300 * 0.05 + 2 * np.sqrt(300 * 0.05 * 0.95)
 
@@ -96,21 +98,21 @@ def test_a_budget_that_does_not_reach_the_next_look_is_not_begun_on() -> None:
     def model(setting: Setting, rng: np.random.Generator) -> float:
         return float((0.97 if setting == FAST else 1.0) * rng.lognormal(0, 0.05))
 
-    simulated = bench(model)
-    plan = Plan(looks=(8, 12, 40), futility=0.0)
+    simulated = evaluator(model)
+    plan = LookPlan(looks=(8, 12, 40), futility=0.0)
     seen = proof(simulated, plan, runs=30)
     assert seen.cut_short
-    assert len(simulated.ledger.entries) == 24
+    assert len(simulated.history.entries) == 24
     more = proof(simulated, plan, runs=80)
-    assert len(simulated.ledger.entries) > 24
+    assert len(simulated.history.entries) > 24
     assert not more.cut_short
 
 
 def test_every_position_of_a_block_is_taken_equally_often() -> None:
-    simulated = bench(lambda setting, rng: 1.0)
+    simulated = evaluator(lambda setting, rng: 1.0)
     Blocks(simulated, "confirm:1", [FAST, Setting({"eager": 1})], 0, None).ensure(12)
     for position in range(3):
-        keys = [e.key for e in simulated.ledger.entries if e.position == position]
+        keys = [e.key for e in simulated.history.entries if e.position == position]
         assert {key: keys.count(key) for key in keys} == {
             DEFAULT.key: 4,
             FAST.key: 4,

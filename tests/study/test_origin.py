@@ -10,27 +10,27 @@ from typing import Any
 import pytest
 
 from autotune.errors import UsageError
-from autotune.study.provenance import Origin, origin_of
+from autotune.study.provenance import Provenance, provenance_of
 
 
 @pytest.fixture
-def origin(work: Path, monkeypatch: pytest.MonkeyPatch) -> Origin:
+def origin(work: Path, monkeypatch: pytest.MonkeyPatch) -> Provenance:
     (work / "run.py").write_text("pass")
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.setenv("OMP_LICENSE_KEY", "secret")
     monkeypatch.setenv("HOME_TOKEN", "secret")
     monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
-    return origin_of((sys.executable, "run.py", "missing.txt", "--fast", ""), str(work))
+    return provenance_of((sys.executable, "run.py", "missing.txt", "--fast", ""), str(work))
 
 
-def test_paths_are_absolute_and_no_secret_is_kept(origin: Origin, work: Path) -> None:
+def test_paths_are_absolute_and_no_secret_is_kept(origin: Provenance, work: Path) -> None:
     assert origin.cwd == str(work)
     assert set(origin.files) == {sys.executable, str(work / "run.py")}
     assert origin.env["OMP_NUM_THREADS"] == "3"
     assert origin.env["PATH"] == os.environ["PATH"]
     assert "secret" not in str(origin.to_json())
     assert "HOME" not in origin.env
-    assert Origin.from_json(origin.to_json(), "here") == origin
+    assert Provenance.from_json(origin.to_json(), "here") == origin
 
 
 def test_a_program_on_the_path_is_found_there(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,10 +39,10 @@ def test_a_program_on_the_path_is_found_there(work: Path, monkeypatch: pytest.Mo
     tool.write_text("#!/bin/sh\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
-    assert set(origin_of(("tool",), "/").files) == {str(tool)}
+    assert set(provenance_of(("tool",), "/").files) == {str(tool)}
 
 
-def test_what_changed_is_named(origin: Origin, work: Path) -> None:
+def test_what_changed_is_named(origin: Provenance, work: Path) -> None:
     assert origin.changes() == []
     (work / "run.py").write_text("other")
     assert origin.changes() == [f"{work}/run.py has changed since it was measured"]
@@ -55,7 +55,7 @@ def test_what_changed_is_named(origin: Origin, work: Path) -> None:
 
 
 def test_the_environment_is_that_of_then_and_comes_back(
-    origin: Origin, monkeypatch: pytest.MonkeyPatch
+    origin: Provenance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("LD_LIBRARY_PATH", "/now")
@@ -82,8 +82,8 @@ def test_the_environment_is_that_of_then_and_comes_back(
         {"env": {f"OMP_{n}": "1" for n in range(900)}},
     ],
 )
-def test_what_is_no_origin_is_refused(origin: Origin, change: dict[str, Any]) -> None:
+def test_what_is_no_origin_is_refused(origin: Provenance, change: dict[str, Any]) -> None:
     with pytest.raises(
         UsageError, match="the description of how its program was run is not understood"
     ):
-        Origin.from_json(origin.to_json() | change, "f.tune")
+        Provenance.from_json(origin.to_json() | change, "f.tune")

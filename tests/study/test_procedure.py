@@ -10,12 +10,12 @@ import pytest
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.budget import SearchPlan
-from autotune.study.pipeline import carry_out
-from autotune.study.recommendation import Answer
+from autotune.study.pipeline import run_procedure
+from autotune.study.recommendation import StudyOutcome
 from autotune.study.result import judge_status
-from autotune.study.simulation import MemoryBook, SimulatedBench
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.types import RunRecord
-from tests.study.conftest import ListStrategy, bench, parameter
+from tests.study.conftest import ListStrategy, evaluator, parameter
 
 ALL = [Setting({"eager": e, "links": n}) for e in (1, 4, 8) for n in (1, 2, 3, 4)]
 EFFECT = {"eager=8": 0.8}
@@ -33,16 +33,19 @@ def null(setting: Setting, rng: np.random.Generator) -> float:
 
 
 def study(
-    simulated: SimulatedBench, space: Space, settings: list[Setting], book: MemoryBook | None = None
-) -> tuple[Answer, MemoryBook]:
-    book = book or MemoryBook()
+    simulated: SimulatedEvaluator,
+    space: Space,
+    settings: list[Setting],
+    trial_store: MemoryTrialStore | None = None,
+) -> tuple[StudyOutcome, MemoryTrialStore]:
+    trial_store = trial_store or MemoryTrialStore()
     plan = SearchPlan(trials=len(settings))
-    answer = carry_out(simulated, book, ListStrategy(settings), space, plan, seed=1)  # type: ignore[arg-type]
-    return answer, book
+    answer = run_procedure(simulated, trial_store, ListStrategy(settings), space, plan, seed=1)  # type: ignore[arg-type]
+    return answer, trial_store
 
 
 def test_the_effect_is_found_and_what_does_nothing_is_taken_out(space: Space) -> None:
-    simulated = bench(quick)
+    simulated = evaluator(quick)
     answer, _ = study(simulated, space, ALL)
     assert answer.chosen == Setting({"eager": 8})
     assert answer.proof is not None
@@ -54,7 +57,7 @@ def test_the_effect_is_found_and_what_does_nothing_is_taken_out(space: Space) ->
 def test_where_nothing_matters_the_default_is_kept(space: Space) -> None:
     false = 0
     for seed in range(40):
-        simulated = bench(null, seed)
+        simulated = evaluator(null, seed)
         answer, _ = study(simulated, space, ALL)
         false += answer.chosen is not None
     # 40 studies at 5 %: more than 6 have probability 0.3 % (binomial).
@@ -65,13 +68,13 @@ def test_a_slow_setting_is_stopped_and_kept_as_censored(space: Space) -> None:
     def model(setting: Setting, rng: np.random.Generator) -> float:
         return 50.0 if setting.get("eager") == 1 else 1.0
 
-    simulated = bench(model)
-    _, book = study(simulated, space, [Setting({"eager": 1}), Setting({"eager": 4})])
-    slow = book.trials[0]
+    simulated = evaluator(model)
+    _, trial_store = study(simulated, space, [Setting({"eager": 1}), Setting({"eager": 4})])
+    slow = trial_store.trials[0]
     assert slow.state == "censored"
     assert slow.estimate is not None
     assert 3 <= slow.estimate < 50
-    longest = max(e.record.wall_s for e in simulated.ledger.entries)
+    longest = max(e.record.wall_s for e in simulated.history.entries)
     assert longest < 6
 
 
@@ -79,8 +82,8 @@ def test_a_failing_setting_is_stored_with_its_reason_and_never_wins(space: Space
     def model(setting: Setting, rng: np.random.Generator) -> float | str:
         return "failed" if setting.get("eager") == 8 else float(rng.lognormal(0, 0.01))
 
-    answer, book = study(bench(model), space, ALL)
-    failed = [t for t in book.trials if t.setting.get("eager") == 8]
+    answer, trial_store = study(evaluator(model), space, ALL)
+    failed = [t for t in trial_store.trials if t.setting.get("eager") == 8]
     assert {t.state for t in failed} == {"failed"}
     assert all(t.reason == "failed" for t in failed)
     assert answer.chosen is None
@@ -88,7 +91,7 @@ def test_a_failing_setting_is_stored_with_its_reason_and_never_wins(space: Space
 
 def test_a_default_that_fails_ends_the_study_with_its_reason(space: Space) -> None:
     with pytest.raises(WorkError, match="default"):
-        study(bench(lambda setting, rng: "failed"), space, ALL)
+        study(evaluator(lambda setting, rng: "failed"), space, ALL)
 
 
 def test_one_failing_start_of_the_default_does_not_end_the_study(space: Space) -> None:
@@ -98,17 +101,17 @@ def test_one_failing_start_of_the_default_does_not_end_the_study(space: Space) -
         calls[0] += 1
         return "failed" if calls[0] == 1 else 1.0
 
-    simulated = bench(model)
+    simulated = evaluator(model)
     study(simulated, space, [Setting({"eager": 1})])
-    assert [e.record.state for e in simulated.ledger.entries[:2]] == ["failed", "ok"]
+    assert [e.record.state for e in simulated.history.entries[:2]] == ["failed", "ok"]
 
 
 def test_an_inactive_parameter_is_learned_and_not_measured_again(space: Space) -> None:
     settings = [Setting({"eager": 4, "links": n}) for n in (1, 2, 3, 4)]
-    simulated = bench(quick, inactive=frozenset({"links"}))
-    _, book = study(simulated, space, settings)
-    assert [t.effective for t in book.trials] == [Setting({"eager": 4})] * 4
-    searched = {e.key for e in simulated.ledger.entries if e.kind == "search"}
+    simulated = evaluator(quick, inactive=frozenset({"links"}))
+    _, trial_store = study(simulated, space, settings)
+    assert [t.effective for t in trial_store.trials] == [Setting({"eager": 4})] * 4
+    searched = {e.key for e in simulated.history.entries if e.kind == "search"}
     assert searched == {"eager=4,links=1"}
 
 
@@ -116,14 +119,14 @@ def test_what_is_inactive_in_another_layout_stays_in_the_study() -> None:
     layout = Parameter(name="workers", levels=(1, 2), target="resource", default=1)
     where = Space("laid out", (layout, parameter("links", 1, 2, 3)))
     settings = [Setting({"workers": 2, "links": 2}), Setting({"links": 3})]
-    simulated = bench(quick, inactive=frozenset({"links"}))
-    _, book = study(simulated, where, settings)
-    assert book.trials[0].effective == Setting({"workers": 2})
-    searched = [e.key for e in simulated.ledger.entries if e.kind == "search"]
+    simulated = evaluator(quick, inactive=frozenset({"links"}))
+    _, trial_store = study(simulated, where, settings)
+    assert trial_store.trials[0].effective == Setting({"workers": 2})
+    searched = [e.key for e in simulated.history.entries if e.kind == "search"]
     assert searched == ["links=2,workers=2", "links=3"]
 
 
-class OneRankANode(SimulatedBench):
+class OneRankANode(SimulatedEvaluator):
     """Shared memory is opened only where a node has several ranks."""
 
     def _record(self, setting: Setting, timeout_s: float | None) -> RunRecord:
@@ -138,20 +141,20 @@ def test_one_mapping_does_not_ban_a_parameter_from_the_study() -> None:
     alone = [Setting({"map_by": "node", "links": n}) for n in (2, 3)]
     simulated = OneRankANode(quick, np.random.default_rng(0))
     proposed = [alone[0], Setting({"links": 3}), alone[1]]
-    _, book = study(simulated, where, proposed)
-    seen = [t.effective for t in book.trials]
+    _, trial_store = study(simulated, where, proposed)
+    seen = [t.effective for t in trial_store.trials]
     assert seen == [Setting({"map_by": "node"}), Setting({"links": 3}), Setting({"map_by": "node"})]
-    searched = [e.key for e in simulated.ledger.entries if e.kind == "search"]
+    searched = [e.key for e in simulated.history.entries if e.kind == "search"]
     assert searched == ["links=2,map_by=node", "links=3"]
     # Another process knows it too.
-    study(simulated, where, [*proposed, Setting({"map_by": "node", "links": 1})], book)
-    assert len(book.trials) == 4
-    assert [e.key for e in simulated.ledger.entries if e.kind == "search"] == searched
-    assert book.trials[-1].effective == Setting({"map_by": "node"})
+    study(simulated, where, [*proposed, Setting({"map_by": "node", "links": 1})], trial_store)
+    assert len(trial_store.trials) == 4
+    assert [e.key for e in simulated.history.entries if e.kind == "search"] == searched
+    assert trial_store.trials[-1].effective == Setting({"map_by": "node"})
 
 
 def test_a_run_that_failed_does_not_say_what_is_inactive(space: Space) -> None:
-    class Failing(SimulatedBench):
+    class Failing(SimulatedEvaluator):
         def _record(self, setting: Setting, timeout_s: float | None) -> RunRecord:
             record = super()._record(setting, timeout_s)
             failed = setting.get("eager") == 1
@@ -159,33 +162,33 @@ def test_a_run_that_failed_does_not_say_what_is_inactive(space: Space) -> None:
 
     settings = [Setting({"eager": 1, "links": 2}), Setting({"links": 2})]
     failing = Failing(quick, np.random.default_rng(0), inactive=frozenset({"links"}))
-    _, book = study(failing, space, settings)
-    assert book.trials[0].effective == settings[0]
-    assert book.trials[1].effective == DEFAULT
+    _, trial_store = study(failing, space, settings)
+    assert trial_store.trials[0].effective == settings[0]
+    assert trial_store.trials[1].effective == DEFAULT
 
 
 def test_what_is_known_is_not_run(space: Space) -> None:
-    simulated = bench(quick)
-    book = MemoryBook(ratios={Setting({"eager": 1}): 2.0})
-    study(simulated, space, [Setting({"eager": 1})], book)
-    assert simulated.ledger.search_runs == 0
-    assert book.trials[0].estimate == 2.0
-    assert book.trials[0].reused
+    simulated = evaluator(quick)
+    trial_store = MemoryTrialStore(ratios={Setting({"eager": 1}): 2.0})
+    study(simulated, space, [Setting({"eager": 1})], trial_store)
+    assert simulated.history.search_runs == 0
+    assert trial_store.trials[0].estimate == 2.0
+    assert trial_store.trials[0].reused
 
 
 def test_a_setting_that_means_the_default_is_not_run(space: Space) -> None:
-    simulated = bench(quick)
-    _, book = study(simulated, space, [Setting({"eager": 2})])
-    assert book.trials[0].effective == DEFAULT
-    assert simulated.ledger.search_runs == 0
+    simulated = evaluator(quick)
+    _, trial_store = study(simulated, space, [Setting({"eager": 2})])
+    assert trial_store.trials[0].effective == DEFAULT
+    assert simulated.history.search_runs == 0
 
 
 def test_a_finished_study_run_again_measures_nothing_new_in_its_phases(space: Space) -> None:
-    simulated = bench(quick)
-    first, book = study(simulated, space, ALL)
-    kinds = [e.kind for e in simulated.ledger.entries]
-    again, _ = study(simulated, space, ALL, book)
-    more = [e.kind for e in simulated.ledger.entries][len(kinds) :]
+    simulated = evaluator(quick)
+    first, trial_store = study(simulated, space, ALL)
+    kinds = [e.kind for e in simulated.history.entries]
+    again, _ = study(simulated, space, ALL, trial_store)
+    more = [e.kind for e in simulated.history.entries][len(kinds) :]
     assert set(more) <= {"warmup", "default"}
     assert again.chosen == first.chosen
 
@@ -194,7 +197,7 @@ def test_stopping_anywhere_and_going_on_reaches_the_same_answer(space: Space) ->
     class Stopped(Exception):
         pass
 
-    class Fragile(SimulatedBench):
+    class Fragile(SimulatedEvaluator):
         left = 0
 
         def run(self, *args: object, **more: object):  # type: ignore[no-untyped-def]
@@ -204,45 +207,45 @@ def test_stopping_anywhere_and_going_on_reaches_the_same_answer(space: Space) ->
             return super().run(*args, **more)  # type: ignore[arg-type]
 
     fragile = Fragile(quick, np.random.default_rng(0))
-    book = MemoryBook()
+    trial_store = MemoryTrialStore()
     answer = None
     for _ in range(60):
         fragile.left = 16
         try:
-            answer, _ = study(fragile, space, ALL, book)
+            answer, _ = study(fragile, space, ALL, trial_store)
             break
         except Stopped:
             continue
     assert answer is not None
     assert answer.chosen == Setting({"eager": 8})
-    assert len(book.trials) == len(ALL)
+    assert len(trial_store.trials) == len(ALL)
 
 
 def test_what_other_studies_measured_alone_is_measured_here_before_it_is_judged(
     space: Space,
 ) -> None:
     """No run of one's own is no reason to say that nothing is faster."""
-    simulated = bench(quick)
+    simulated = evaluator(quick)
     ratios = {Setting({"eager": 8}): 0.8, Setting({"eager": 1}): 2.0}
-    answer, _ = study(simulated, space, list(ratios), MemoryBook(ratios=ratios))
+    answer, _ = study(simulated, space, list(ratios), MemoryTrialStore(ratios=ratios))
     assert answer.chosen == Setting({"eager": 8})
-    nothing = bench(quick)
+    nothing = evaluator(quick)
     ratios = {Setting({"eager": 4}): 1.0, Setting({"eager": 1}): 2.0}
-    answer, _ = study(nothing, space, list(ratios), MemoryBook(ratios=ratios))
+    answer, _ = study(nothing, space, list(ratios), MemoryTrialStore(ratios=ratios))
     assert answer.chosen is None
-    assert not nothing.ledger.entries
+    assert not nothing.history.entries
 
 
 def test_the_statuses(space: Space) -> None:
-    simulated = bench(quick)
+    simulated = evaluator(quick)
     answer, _ = study(simulated, space, ALL)
-    assert judge_status(answer, simulated.ledger) == "recommended"
-    nothing, _ = study(bench(quick), space, [Setting({"eager": 1})])
-    assert judge_status(nothing, simulated.ledger) == "keep_default"
+    assert judge_status(answer, simulated.history) == "recommended"
+    nothing, _ = study(evaluator(quick), space, [Setting({"eager": 1})])
+    assert judge_status(nothing, simulated.history) == "keep_default"
 
 
 def test_a_time_budget_is_kept_with_its_reserve(space: Space) -> None:
-    simulated = bench(null)
+    simulated = evaluator(null)
     plan = SearchPlan(trials=None, budget_s=120.0)
     settings = [
         Setting({"eager": e, "yield_": y, "links": n})
@@ -250,5 +253,5 @@ def test_a_time_budget_is_kept_with_its_reserve(space: Space) -> None:
         for y in (0, 1)
         for n in (1, 2, 3, 4)
     ] * 20
-    carry_out(simulated, MemoryBook(), ListStrategy(settings), space, plan, seed=1)  # type: ignore[arg-type]
-    assert simulated.ledger.launched_s <= 120 * 1.25
+    run_procedure(simulated, MemoryTrialStore(), ListStrategy(settings), space, plan, seed=1)  # type: ignore[arg-type]
+    assert simulated.history.launched_s <= 120 * 1.25

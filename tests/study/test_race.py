@@ -11,15 +11,15 @@ import pytest
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.pipeline import carry_out
-from autotune.study.recommendation import Answer
-from autotune.study.run_history import Entry, Ledger
+from autotune.study.pipeline import run_procedure
+from autotune.study.recommendation import StudyOutcome
+from autotune.study.run_history import HistoryEntry, RunHistory
 from autotune.study.search import BUDGET_SPENT
-from autotune.study.selection import Evidence, evidence
-from autotune.study.simulation import MemoryBook, SimulatedBench
+from autotune.study.selection import RaceEvidence, race_evidence
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.trial_store import Trial
 from runner.types import RunRecord
-from tests.study.conftest import ListStrategy, bench, parameter
+from tests.study.conftest import ListStrategy, evaluator, parameter
 
 MANY = [
     Setting({"eager": e, "yield_": y, "links": n})
@@ -29,15 +29,17 @@ MANY = [
 ]
 
 
-def run(order: int, setting: Setting, seconds: float, trial: int | None = None) -> Entry:
+def run(order: int, setting: Setting, seconds: float, trial: int | None = None) -> HistoryEntry:
     phase = "default" if setting == DEFAULT else "search"
-    return Entry(order, setting.key, phase, RunRecord(state="ok", wall_s=seconds), trial)
+    return HistoryEntry(order, setting.key, phase, RunRecord(state="ok", wall_s=seconds), trial)
 
 
-def study(simulated: SimulatedBench, space: Space, plan: SearchPlan) -> tuple[Answer, MemoryBook]:
-    book = MemoryBook()
+def study(
+    simulated: SimulatedEvaluator, space: Space, plan: SearchPlan
+) -> tuple[StudyOutcome, MemoryTrialStore]:
+    trial_store = MemoryTrialStore()
     strategy: Any = ListStrategy(MANY)
-    return carry_out(simulated, book, strategy, space, plan, seed=1), book
+    return run_procedure(simulated, trial_store, strategy, space, plan, seed=1), trial_store
 
 
 def test_evidence_is_each_run_against_the_default_around_it() -> None:
@@ -47,9 +49,9 @@ def test_evidence_is_each_run_against_the_default_around_it() -> None:
         run(0, DEFAULT, 1.0),
         run(1, slow, 2.0, 0),
         run(2, DEFAULT, 1.0),
-        Entry(3, fast.key, "search", RunRecord(state="failed", wall_s=0.1), 1),
+        HistoryEntry(3, fast.key, "search", RunRecord(state="failed", wall_s=0.1), 1),
     ]
-    seen = evidence(entries, trials)
+    seen = race_evidence(entries, trials)
     assert seen.settings == [slow, fast]
     assert seen.ratios == [[pytest.approx(2.0)], [math.inf]]
 
@@ -59,14 +61,14 @@ def test_runs_made_after_the_race_do_not_change_what_it_decided() -> None:
     trials = [Trial(0, slow, slow, "ok")]
     entries = [run(0, DEFAULT, 1.0), run(1, DEFAULT, 1.1), run(2, slow, 2.0, 0)]
     later = [run(3 + i, DEFAULT, 9.0) for i in range(5)]
-    assert evidence(entries, trials) == evidence(entries + later, trials)
+    assert race_evidence(entries, trials) == race_evidence(entries + later, trials)
 
 
 def test_what_another_study_measured_counts_as_one_run() -> None:
     known, new = Setting({"eager": 1}), Setting({"eager": 8})
     trials = [Trial(0, known, known, "ok", 0.7, reused=True), Trial(1, new, new, "ok")]
     entries = [run(0, DEFAULT, 1.0), run(1, DEFAULT, 1.0), run(2, new, 1.0, 1)]
-    assert evidence(entries, trials).ratios == [[0.7], [pytest.approx(1.0)]]
+    assert race_evidence(entries, trials).ratios == [[0.7], [pytest.approx(1.0)]]
 
 
 def test_a_part_of_the_leader_that_looks_as_fast_stands_for_it() -> None:
@@ -75,15 +77,15 @@ def test_a_part_of_the_leader_that_looks_as_fast_stands_for_it() -> None:
         Setting({"eager": 8}),
         Setting({"links": 2}),
     )
-    seen = Evidence([both, acting, idle], [[0.80, 0.79], [0.81], [1.0]], 0.02)
+    seen = RaceEvidence([both, acting, idle], [[0.80, 0.79], [0.81], [1.0]], 0.02)
     assert seen.simplest_like(both, 0.02) == acting
-    missing = Evidence([both, idle], [[0.80, 0.79], [1.0]], 0.02)
+    missing = RaceEvidence([both, idle], [[0.80, 0.79], [1.0]], 0.02)
     assert missing.simplest_like(both, 0.02) == both
-    noisy = Evidence([both, acting, idle], [[0.80, 0.79], [0.81], [1.0]], 0.2)
+    noisy = RaceEvidence([both, acting, idle], [[0.80, 0.79], [0.81], [1.0]], 0.2)
     assert noisy.simplest_like(both, 0.02) == both
-    half = Evidence([both, acting, idle], [[0.80, 0.79], [0.95], [1.0]], 0.05)
+    half = RaceEvidence([both, acting, idle], [[0.80, 0.79], [0.95], [1.0]], 0.05)
     assert half.simplest_like(both, 0.02) == both
-    failed = Evidence([both, acting], [[0.80, 0.79], [math.inf]], 0.02)
+    failed = RaceEvidence([both, acting], [[0.80, 0.79], [math.inf]], 0.02)
     assert failed.simplest_like(both, 0.02) == both
 
 
@@ -95,28 +97,28 @@ def test_pairs_elsewhere_tell_what_a_lucky_leader_hides() -> None:
     idle = Setting({"links": 2})
     alone = [[1.0], [1.1], [0.9], [0.5], [0.5]]
     beside = [[1.05], [1.0], [0.95], [0.3], [0.5]]
-    seen = Evidence([*one, *two, idle], [*alone, *beside, [1.0]], 0.2)
+    seen = RaceEvidence([*one, *two, idle], [*alone, *beside, [1.0]], 0.2)
     assert seen.simplest_like(two[3], 0.02) == one[3]
     # It does act: most pairs say so.
-    acting = Evidence([*one, *two, idle], [*alone, *([0.6 * r[0]] for r in alone), [0.6]], 0.2)
+    acting = RaceEvidence([*one, *two, idle], [*alone, *([0.6 * r[0]] for r in alone), [0.6]], 0.2)
     assert acting.simplest_like(two[3], 0.02) == two[3]
     # Failures on both sides tell nothing, and break nothing.
     broken = [[math.inf], [math.inf], *alone[2:]], [[math.inf], [math.inf], *beside[2:]]
-    failed = Evidence([*one, *two, idle], [*broken[0], *broken[1], [1.0]], 0.2)
+    failed = RaceEvidence([*one, *two, idle], [*broken[0], *broken[1], [1.0]], 0.2)
     assert failed.simplest_like(two[3], 0.02) == one[3]
 
 
 def test_without_runs_of_the_default_there_is_no_evidence() -> None:
     slow = Setting({"eager": 1})
-    assert evidence([run(0, slow, 1.0, 0)], [Trial(0, slow, slow, "ok")]).settings == []
+    assert race_evidence([run(0, slow, 1.0, 0)], [Trial(0, slow, slow, "ok")]).settings == []
 
 
 def test_the_race_keeps_to_its_allowance(space: Space) -> None:
-    simulated = bench(lambda setting, rng: float(rng.lognormal(0, 0.15)), 3)
+    simulated = evaluator(lambda setting, rng: float(rng.lognormal(0, 0.15)), 3)
     plan = SearchPlan(trials=len(MANY), race_share=0.5)
-    _, book = study(simulated, space, plan)
-    settings = {t.effective for t in book.trials} - {DEFAULT}
-    runs = sum(e.kind in ("search", "race") for e in simulated.ledger.entries)
+    _, trial_store = study(simulated, space, plan)
+    settings = {t.effective for t in trial_store.trials} - {DEFAULT}
+    runs = sum(e.kind in ("search", "race") for e in simulated.history.entries)
     assert runs <= len(settings) + math.ceil(0.5 * len(settings))
 
 
@@ -125,10 +127,10 @@ def test_hopeless_settings_get_one_run_and_the_best_get_more(space: Space) -> No
         factor = {1: 2.0, 8: 0.9}.get(int(setting.get("eager", 2)), 1.0)
         return float(factor * rng.lognormal(0, 0.02))
 
-    simulated = bench(model)
+    simulated = evaluator(model)
     answer, _ = study(simulated, space, SearchPlan(trials=len(MANY)))
     assert answer.chosen == Setting({"eager": 8})
-    counts = Counter(e.key for e in simulated.ledger.entries if e.kind in ("search", "race"))
+    counts = Counter(e.key for e in simulated.history.entries if e.kind in ("search", "race"))
     slow = [n for key, n in counts.items() if "eager=1" in key]
     fast = [n for key, n in counts.items() if "eager=8" in key]
     assert set(slow) == {1}
@@ -149,12 +151,14 @@ def test_the_race_decides_as_a_grid_of_five_repeats_in_a_third_of_its_runs() -> 
         rng = np.random.default_rng([seed, 5])
         grid = {s: np.median([model(s, rng) for _ in range(5)]) for s in settings}
         best = min(grid, key=lambda s: grid[s])
-        simulated = bench(model, seed)
+        simulated = evaluator(model, seed)
         plan = SearchPlan(trials=len(settings))
         strategy: Any = ListStrategy(settings)
-        answer = carry_out(simulated, MemoryBook(), strategy, space, plan, seed)
+        answer = run_procedure(simulated, MemoryTrialStore(), strategy, space, plan, seed)
         raced = [
-            e for e in simulated.ledger.entries if e.kind in ("default", "search", "race", "warmup")
+            e
+            for e in simulated.history.entries
+            if e.kind in ("default", "search", "race", "warmup")
         ]
         # Runs of the default that the proof and the pruning make come after the race.
         last = max(i for i, e in enumerate(raced) if e.kind in ("search", "race"))
@@ -165,13 +169,15 @@ def test_the_race_decides_as_a_grid_of_five_repeats_in_a_third_of_its_runs() -> 
 
 def test_a_budget_of_runs_is_kept_with_its_reserve(space: Space) -> None:
     for most in (60, 90):
-        simulated = bench(lambda setting, rng: float(rng.lognormal(0, 0.05)), most)
+        simulated = evaluator(lambda setting, rng: float(rng.lognormal(0, 0.05)), most)
         answer, _ = study(simulated, space, SearchPlan(trials=None, max_runs=most))
-        assert len(simulated.ledger.entries) <= most
-        assert "budget" in answer.search.ended_by or len(answer.search.book.trials) == len(MANY)
+        assert len(simulated.history.entries) <= most
+        assert "budget" in answer.search.ended_by or len(answer.search.trial_store.trials) == len(
+            MANY
+        )
 
 
-def wide(p3: float, noise: float, count: int, plan: SearchPlan) -> tuple[Answer, list[str]]:
+def wide(p3: float, noise: float, count: int, plan: SearchPlan) -> tuple[StudyOutcome, list[str]]:
     """A study of ``count`` settings of 16 parameters of which one acts, and the kinds of its
     runs."""
     names = [f"p{i}" for i in range(16)]
@@ -183,9 +189,9 @@ def wide(p3: float, noise: float, count: int, plan: SearchPlan) -> tuple[Answer,
         return float((p3 if setting.get("p3") == 2 else 1.0) * draw.lognormal(0, noise))
 
     strategy: Any = ListStrategy(settings)
-    simulated = bench(model)
-    answer = carry_out(simulated, MemoryBook(), strategy, space, plan, seed=1)
-    return answer, [entry.kind for entry in simulated.ledger.entries]
+    simulated = evaluator(model)
+    answer = run_procedure(simulated, MemoryTrialStore(), strategy, space, plan, seed=1)
+    return answer, [entry.kind for entry in simulated.history.entries]
 
 
 def test_a_budget_of_runs_holds_through_pruning_and_proof() -> None:
@@ -215,26 +221,26 @@ def test_small_budgets_keep_the_smallest_proof_only(held: float, kept: int) -> N
 
 
 def test_what_a_budget_holds_is_the_narrower_of_its_bounds() -> None:
-    ledger = Ledger.of([run(i, DEFAULT, 2.0) for i in range(3)])
-    assert Budget(ledger).holds == math.inf
-    assert Budget(ledger, seconds=10.0).holds == 5
-    assert Budget(ledger, seconds=10.0, runs=4).holds == 4
-    assert Budget(Ledger.of([]), seconds=10.0).holds == math.inf
+    history = RunHistory.of([run(i, DEFAULT, 2.0) for i in range(3)])
+    assert Budget(history).holds == math.inf
+    assert Budget(history, seconds=10.0).holds == 5
+    assert Budget(history, seconds=10.0, runs=4).holds == 4
+    assert Budget(RunHistory.of([]), seconds=10.0).holds == math.inf
 
 
 def test_a_budget_counts_seconds_and_runs() -> None:
-    ledger = Ledger.of([run(i, DEFAULT, 2.0) for i in range(3)])
-    assert Budget(ledger).affords(10**6)
-    assert Budget(ledger, runs=5).affords(2)
-    assert not Budget(ledger, runs=5).affords(3)
-    assert Budget(ledger, seconds=10.0).affords(2)
-    assert not Budget(ledger, seconds=9.9).affords(2)
-    assert Budget(ledger, seconds=1.0, runs=1).from_here().affords(0)
-    assert not Budget(ledger, runs=1).from_here().affords(2)
-    assert Budget(ledger, seconds=7.0).affords(1, run_s=1.0)
-    assert not Budget(ledger, seconds=7.0).affords(1)
-    assert not Budget(ledger, seconds=7.0).affords(2, run_s=0.6)
-    Budget(ledger, seconds=6.1, runs=4).require()
-    for spent in (Budget(ledger, seconds=6.0), Budget(ledger, runs=3)):
+    history = RunHistory.of([run(i, DEFAULT, 2.0) for i in range(3)])
+    assert Budget(history).affords(10**6)
+    assert Budget(history, runs=5).affords(2)
+    assert not Budget(history, runs=5).affords(3)
+    assert Budget(history, seconds=10.0).affords(2)
+    assert not Budget(history, seconds=9.9).affords(2)
+    assert Budget(history, seconds=1.0, runs=1).from_here().affords(0)
+    assert not Budget(history, runs=1).from_here().affords(2)
+    assert Budget(history, seconds=7.0).affords(1, run_s=1.0)
+    assert not Budget(history, seconds=7.0).affords(1)
+    assert not Budget(history, seconds=7.0).affords(2, run_s=0.6)
+    Budget(history, seconds=6.1, runs=4).require()
+    for spent in (Budget(history, seconds=6.0), Budget(history, runs=3)):
         with pytest.raises(BudgetSpent):
             spent.require()

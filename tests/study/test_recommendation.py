@@ -10,14 +10,14 @@ import pytest
 from autotune.space import Setting, Space
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.confirmation import Blocks, confirm_blocks
-from autotune.study.pipeline import carry_out
+from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import FRESH_BLOCKS, Recommendation, Recommender, slow_of
 from autotune.study.result import slow_row, slow_words
 from autotune.study.rounds import Rounds
-from autotune.study.run_history import CONFIRM, DEFAULT_KEY, Ledger
-from autotune.study.search import Search
-from autotune.study.simulation import MemoryBook, SimulatedBench
-from tests.study.conftest import ListStrategy, bench, parameter
+from autotune.study.run_history import CONFIRM, DEFAULT_KEY, RunHistory
+from autotune.study.search import SearchPhase
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from tests.study.conftest import ListStrategy, evaluator, parameter
 
 WHOLE = Setting({"eager": 8, "links": 3, "yield_": 1})
 SMALL = Setting({"eager": 8})
@@ -29,27 +29,27 @@ def acting(setting: Setting, rng: np.random.Generator) -> float:
 
 
 def recommend(
-    simulated: SimulatedBench,
+    simulated: SimulatedEvaluator,
     space: Space,
     finalists: list[Setting],
     plan: SearchPlan | None = None,
     **frozen: Any,
 ) -> Recommendation:
     """The first winner of one round of these finalists, named."""
-    book = MemoryBook()
+    trial_store = MemoryTrialStore()
     strategy: Any = ListStrategy([])
-    search = Search(simulated, book, strategy, space, plan or SearchPlan())
+    search = SearchPhase(simulated, trial_store, strategy, space, plan or SearchPlan())
     search.defaults.start()
-    made = Rounds(book, simulated.ledger, space, 0.05).freeze(
+    made = Rounds(trial_store, simulated.history, space, 0.05).freeze(
         finalists, min_gain=0.02, limit_s=None, **frozen
     )
     blocks = Blocks(simulated, made.phase, made.settings, 1, None)
-    proof = confirm_blocks(blocks, made.plan, Budget(simulated.ledger))
-    return Recommender(search, book, 1).recommend(proof.winners[0], made, proof)
+    proof = confirm_blocks(blocks, made.plan, Budget(simulated.history))
+    return Recommender(search, trial_store, 1).recommend(proof.winners[0], made, proof)
 
 
 def test_a_winner_that_came_whole_is_pruned_after_the_proof(space: Space) -> None:
-    simulated = bench(acting)
+    simulated = evaluator(acting)
     made = recommend(simulated, space, [WHOLE])
     assert made.setting == SMALL
     assert (made.pruning.state, made.pruning.whole) == ("pruned", WHOLE)
@@ -58,7 +58,7 @@ def test_a_winner_that_came_whole_is_pruned_after_the_proof(space: Space) -> Non
     assert made.pruning.margin is not None
     assert made.pruning.slower_at_most < made.pruning.margin
     # Its gain is its own, of blocks in which it ran, none of them the round's.
-    mine = [e for e in simulated.ledger.entries if e.key == SMALL.key and e.kind == CONFIRM]
+    mine = [e for e in simulated.history.entries if e.key == SMALL.key and e.kind == CONFIRM]
     assert {e.phase for e in mine}.isdisjoint({made.round.phase})
     assert made.decision.outcome == "better"
     assert made.decision.comparison.n <= sum(":slim:" in e.phase for e in mine)
@@ -71,13 +71,13 @@ def test_a_parameter_that_acts_stays(space: Space) -> None:
         )
         return float(rng.lognormal(0, 0.01) * factor)
 
-    made = recommend(bench(both), space, [WHOLE])
+    made = recommend(evaluator(both), space, [WHOLE])
     assert made.setting == Setting({"eager": 8, "links": 3})
     assert made.pruning.state == "pruned"
 
 
 def test_where_the_budget_does_not_hold_it_not_pruned_is_said(space: Space) -> None:
-    simulated = bench(acting)
+    simulated = evaluator(acting)
     made = recommend(simulated, space, [WHOLE], SearchPlan(max_runs=40))
     assert made.setting == WHOLE
     assert made.pruning.state == "not pruned"
@@ -92,7 +92,7 @@ def test_pruning_that_the_budget_ended_half_way_is_not_called_done() -> None:
 
     wide = Space("wide", tuple(parameter(f"p{i}", 1, 2, 3) for i in range(8)))
     whole = Setting({f"p{i}": 2 for i in range(8)})
-    simulated = bench(first_acts)
+    simulated = evaluator(first_acts)
     made = recommend(simulated, wide, [whole], SearchPlan(max_runs=125))
     assert 1 < len(made.setting) < len(whole)
     assert made.pruning.state == "not pruned"
@@ -105,11 +105,11 @@ def test_a_small_setting_that_is_not_proven_itself_is_not_named(space: Space) ->
     def two_parts(setting: Setting, rng: np.random.Generator) -> float:
         both = setting.get("eager") == 8 and setting.get("links") == 3
         # In the blocks that take parameters out every part looks as good as the whole.
-        pruning = simulated.ledger.entries and simulated.ledger.entries[-1].kind in ("prune",)
+        pruning = simulated.history.entries and simulated.history.entries[-1].kind in ("prune",)
         good = both or (pruning and len(setting) > 0)
         return float(rng.lognormal(0, 0.01) * (0.9 if good else 1.0))
 
-    simulated = bench(two_parts)
+    simulated = evaluator(two_parts)
     whole = Setting({"eager": 8, "links": 3})
     made = recommend(simulated, space, [whole])
     assert made.setting == whole
@@ -118,12 +118,12 @@ def test_a_small_setting_that_is_not_proven_itself_is_not_named(space: Space) ->
 
 
 def test_a_slim_finalist_is_measured_beside_what_it_was_taken_from(space: Space) -> None:
-    simulated = bench(acting)
+    simulated = evaluator(acting)
     made = recommend(simulated, space, [SMALL], slim=[SMALL], whole=WHOLE)
     assert made.setting == SMALL
     assert made.pruning.state == "pruned"
     assert made.pruning.non_inferior is True
-    beside = [e for e in simulated.ledger.entries if ":slim:" in e.phase]
+    beside = [e for e in simulated.history.entries if ":slim:" in e.phase]
     assert {e.key for e in beside} == {SMALL.key, WHOLE.key, DEFAULT_KEY}
 
 
@@ -132,37 +132,37 @@ def test_a_slim_setting_that_loses_much_is_said_to(space: Space) -> None:
         factor = {0: 1.0, 1: 0.9, 2: 0.7, 3: 0.5}[len(setting)]
         return float(rng.lognormal(0, 0.01) * factor)
 
-    made = recommend(bench(much), space, [SMALL], slim=[SMALL], whole=WHOLE)
+    made = recommend(evaluator(much), space, [SMALL], slim=[SMALL], whole=WHOLE)
     assert made.pruning.non_inferior is False
 
 
 def test_the_fresh_look_is_of_as_many_blocks_as_was_fixed(space: Space) -> None:
-    simulated = bench(acting)
+    simulated = evaluator(acting)
     made = recommend(simulated, space, [SMALL], slim=[SMALL])
     assert made.fresh is not None
     assert made.fresh.n == FRESH_BLOCKS
     assert made.fresh.gain == pytest.approx(0.25, abs=0.03)
-    fresh = [e for e in simulated.ledger.entries if ":fresh:" in e.phase]
+    fresh = [e for e in simulated.history.entries if ":fresh:" in e.phase]
     assert len(fresh) == 2 * FRESH_BLOCKS
-    last_of_proof = max(e.order for e in simulated.ledger.entries if e.phase == made.round.phase)
+    last_of_proof = max(e.order for e in simulated.history.entries if e.phase == made.round.phase)
     assert min(e.order for e in fresh) > last_of_proof
 
 
 def test_without_budget_there_is_no_fresh_look(space: Space) -> None:
-    made = recommend(bench(acting), space, [SMALL], SearchPlan(max_runs=30), slim=[SMALL])
+    made = recommend(evaluator(acting), space, [SMALL], SearchPlan(max_runs=30), slim=[SMALL])
     assert made.fresh is None
 
 
 def test_asking_again_measures_nothing(space: Space) -> None:
-    simulated, book = bench(acting), MemoryBook()
+    simulated, trial_store = evaluator(acting), MemoryTrialStore()
     settings = [WHOLE, Setting({"links": 2})]
     plan = SearchPlan(trials=2)
     strategy: Any = ListStrategy(settings)
-    first = carry_out(simulated, book, strategy, space, plan, seed=1)
-    runs = simulated.ledger.confirmation_runs
+    first = run_procedure(simulated, trial_store, strategy, space, plan, seed=1)
+    runs = simulated.history.confirmation_runs
     again: Any = ListStrategy(settings)
-    second = carry_out(simulated, book, again, space, plan, seed=1)
-    assert simulated.ledger.confirmation_runs == runs
+    second = run_procedure(simulated, trial_store, again, space, plan, seed=1)
+    assert simulated.history.confirmation_runs == runs
     assert second.recommendation == first.recommendation
 
 
@@ -181,9 +181,11 @@ def test_a_setting_with_more_slow_launches_is_not_recommended(space: Space) -> N
     """Every fifth launch five times as long: where the median wins, most are seen and vetoed."""
     proven = vetoed = 0
     for seed in range(20):
-        simulated, book = bench(slow_sometimes(0.0, 0.2), seed), MemoryBook()
+        simulated, trial_store = evaluator(slow_sometimes(0.0, 0.2), seed), MemoryTrialStore()
         strategy: Any = ListStrategy([SMALL])
-        answer = carry_out(simulated, book, strategy, space, SearchPlan(trials=1), seed=1)
+        answer = run_procedure(
+            simulated, trial_store, strategy, space, SearchPlan(trials=1), seed=1
+        )
         if not answer.proofs or answer.proofs[0][1].winners != [SMALL]:
             continue
         proven += 1
@@ -194,7 +196,7 @@ def test_a_setting_with_more_slow_launches_is_not_recommended(space: Space) -> N
 
 
 def test_a_setting_without_the_defaults_slow_launches_is_said_to_have_fewer(space: Space) -> None:
-    simulated = bench(slow_sometimes(0.3, 0.0), 1)
+    simulated = evaluator(slow_sometimes(0.3, 0.0), 1)
     made = recommend(simulated, space, [SMALL], slim=[SMALL])
     assert made.slow.verdict == "rarer"
     assert made.slow.slow == 0
@@ -202,23 +204,23 @@ def test_a_setting_without_the_defaults_slow_launches_is_said_to_have_fewer(spac
 
 
 def test_launches_of_the_search_do_not_count_for_the_rates(space: Space) -> None:
-    simulated = bench(acting)
+    simulated = evaluator(acting)
     for _ in range(5):
         simulated.run(SMALL, "search")
         simulated.run(Setting(), "default")
-    assert slow_of(simulated.ledger, SMALL, alpha=0.05).launches == 0
+    assert slow_of(simulated.history, SMALL, alpha=0.05).launches == 0
     Blocks(simulated, f"{CONFIRM}:r1", [SMALL], 1, None).ensure(4)
-    assert slow_of(simulated.ledger, SMALL, alpha=0.05).launches == 4
+    assert slow_of(simulated.history, SMALL, alpha=0.05).launches == 4
 
 
 def test_an_interrupted_block_is_completed_never_drawn_again(space: Space) -> None:
-    simulated = bench(acting)
+    simulated = evaluator(acting)
     blocks = Blocks(simulated, f"{CONFIRM}:r1", [SMALL, WHOLE], 1, None)
     blocks.ensure(3)
-    first = simulated.ledger.entries[-1]
-    kept = Ledger.of(simulated.ledger.entries[:-1])
-    simulated.ledger = kept
+    first = simulated.history.entries[-1]
+    kept = RunHistory.of(simulated.history.entries[:-1])
+    simulated.history = kept
     before = list(kept.entries)
     Blocks(simulated, f"{CONFIRM}:r1", [SMALL, WHOLE], 1, None).ensure(3)
-    assert simulated.ledger.entries[:-1] == before
-    assert simulated.ledger.entries[-1].key == first.key
+    assert simulated.history.entries[:-1] == before
+    assert simulated.history.entries[-1].key == first.key

@@ -11,22 +11,22 @@ import pytest
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.evaluator import MachineBench, MachineBusy
+from autotune.study.evaluator import MachineBusy, MachineEvaluator
 from autotune.study.events import Event, Waiting
-from autotune.study.pipeline import carry_out
+from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import disturbed
 from autotune.study.result import judge_status, proof_warnings, rejection_rows
-from autotune.study.run_history import Entry, Ledger
-from autotune.study.simulation import MemoryBook, SimulatedBench
-from runner.guard import Wait
+from autotune.study.run_history import HistoryEntry, RunHistory
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from runner.guard import QuietWait
 from runner.types import LaunchSpec, RunRecord
-from tests.study.conftest import ListStrategy, bench
+from tests.study.conftest import ListStrategy, evaluator
 
 FAST = Setting({"eager": 8})
 
 
 class Launches:
-    """Stands for launch and store: what is tested is what the bench makes of the records."""
+    """Stands for launch and store: what is tested is what the evaluator makes of the records."""
 
     def __init__(self, rejected: Callable[[LaunchSpec], bool]) -> None:
         self.objective = None
@@ -48,12 +48,12 @@ class Launches:
 
 
 @pytest.fixture
-def machine(space: Space) -> Callable[[Callable[[LaunchSpec], bool]], MachineBench]:
-    def make(rejected: Callable[[LaunchSpec], bool], quiet: bool = False) -> MachineBench:
+def machine(space: Space) -> Callable[[Callable[[LaunchSpec], bool]], MachineEvaluator]:
+    def make(rejected: Callable[[LaunchSpec], bool], quiet: bool = False) -> MachineEvaluator:
         fake: Any = Launches(rejected)
-        waits = Wait(1.0, quiet, 0.0)
-        return MachineBench(
-            fake, fake, 1, fake, space, Ledger(), quiet=lambda timeout_s, *, quiet_s: waits
+        waits = QuietWait(1.0, quiet, 0.0)
+        return MachineEvaluator(
+            fake, fake, 1, fake, space, RunHistory(), quiet=lambda timeout_s, *, quiet_s: waits
         )
 
     return make
@@ -65,12 +65,12 @@ def test_a_machine_that_disturbs_everything_is_too_busy(machine: Any) -> None:
         busy.run(FAST, "search")
     # Four waits in vain, then the default tells that it is the machine.
     assert busy.store.stored == ["foreign_load"] * 5
-    assert busy.ledger.rejections() == {FAST.key: (4, 4), DEFAULT.key: (1, 1)}
+    assert busy.history.rejections() == {FAST.key: (4, 4), DEFAULT.key: (1, 1)}
 
 
 def test_rejected_runs_are_no_way_around_a_budget(machine: Any) -> None:
     busy = machine(lambda spec: True, quiet=True)
-    busy.budget = Budget(busy.ledger, seconds=4.5)
+    busy.budget = Budget(busy.history, seconds=4.5)
     told: list[Event] = []
     busy.watch = told.append
     with pytest.raises(BudgetSpent):
@@ -102,8 +102,8 @@ def test_a_setting_that_disturbs_itself_fails_and_the_study_goes_on(machine: Any
     assert entry.record.state == "failed"
     assert "the default is not" in entry.record.reason
     assert entry.counts
-    assert own.ledger.rejections() == {FAST.key: (5, 5), DEFAULT.key: (0, 1)}
-    assert own.ledger.rejected == 5
+    assert own.history.rejections() == {FAST.key: (5, 5), DEFAULT.key: (0, 1)}
+    assert own.history.rejected == 5
 
 
 def test_a_disturbed_run_is_repeated(machine: Any) -> None:
@@ -113,21 +113,21 @@ def test_a_disturbed_run_is_repeated(machine: Any) -> None:
         left[0] -= 1
         return left[0] >= 0
 
-    bench = machine(first_two)
-    assert bench.run(FAST, "search").record.valid
-    assert bench.store.stored == ["foreign_load", "foreign_load", "ok"]
+    evaluator = machine(first_two)
+    assert evaluator.run(FAST, "search").record.valid
+    assert evaluator.store.stored == ["foreign_load", "foreign_load", "ok"]
 
 
-class Disturbing(SimulatedBench):
+class Disturbing(SimulatedEvaluator):
     """Runs of FAST are rejected in two of three attempts, those of others never."""
 
-    def run(self, setting: Setting, phase: str, **more: Any) -> Entry:
+    def run(self, setting: Setting, phase: str, **more: Any) -> HistoryEntry:
         while setting.get("eager") == 8 and self.rng.random() < 0.67:
             record = RunRecord(state="foreign_load", reason="others", wall_s=1.0)
             place = SimpleNamespace(**{"trial": None, "block": 0, "position": 0} | more)
-            self.ledger.add(
-                Entry(
-                    self.ledger.next_order,
+            self.history.add(
+                HistoryEntry(
+                    self.history.next_order,
                     setting.key,
                     phase,
                     record,
@@ -148,18 +148,18 @@ def test_a_setting_whose_rejections_depend_on_it_is_not_recommended(space: Space
     plan = SearchPlan(trials=3)
     strategy: Any = ListStrategy(settings)
     simulated = Disturbing(quick, np.random.default_rng(1))
-    answer = carry_out(simulated, MemoryBook(), strategy, space, plan, seed=1)
+    answer = run_procedure(simulated, MemoryTrialStore(), strategy, space, plan, seed=1)
     assert answer.proof is not None
     assert answer.proof.winners == [FAST]
     assert disturbed(answer.proof) == [FAST]
     assert answer.chosen is None
-    assert judge_status(answer, simulated.ledger) == "inconclusive"
+    assert judge_status(answer, simulated.history) == "inconclusive"
     assert any("not recommended" in words for words in proof_warnings(answer.proof))
-    rows = rejection_rows(simulated.ledger)
+    rows = rejection_rows(simulated.history)
     assert [row["setting"] for row in rows] == [FAST.key]
     assert (
         rows[0]["rejected"]
-        > simulated.ledger.rejections(answer.proof.blocks.phase)[FAST.key][0]
+        > simulated.history.rejections(answer.proof.blocks.phase)[FAST.key][0]
         > 0
     )
 
@@ -167,7 +167,9 @@ def test_a_setting_whose_rejections_depend_on_it_is_not_recommended(space: Space
 def test_the_same_setting_undisturbed_is_recommended(space: Space) -> None:
     settings = [Setting({"eager": e}) for e in (1, 4, 8)]
     strategy: Any = ListStrategy(settings)
-    simulated = bench(quick)
-    answer = carry_out(simulated, MemoryBook(), strategy, space, SearchPlan(trials=3), seed=1)
+    simulated = evaluator(quick)
+    answer = run_procedure(
+        simulated, MemoryTrialStore(), strategy, space, SearchPlan(trials=3), seed=1
+    )
     assert answer.chosen == FAST
-    assert rejection_rows(simulated.ledger) == []
+    assert rejection_rows(simulated.history) == []

@@ -12,14 +12,14 @@ from autotune.errors import WorkError
 from autotune.space import Setting, Space
 from autotune.stats import ErrorBudget
 from autotune.study.budget import SearchPlan
-from autotune.study.pipeline import carry_out
-from autotune.study.recommendation import Answer
+from autotune.study.pipeline import run_procedure
+from autotune.study.recommendation import StudyOutcome
 from autotune.study.result import round_rows
 from autotune.study.rounds import Round, Rounds
-from autotune.study.run_history import CONFIRM, Entry, Ledger
-from autotune.study.simulation import MemoryBook, SimulatedBench
+from autotune.study.run_history import CONFIRM, HistoryEntry, RunHistory
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.types import RunRecord
-from tests.study.conftest import ListStrategy, bench
+from tests.study.conftest import ListStrategy, evaluator
 
 SETTINGS = [
     Setting({"eager": e, "yield_": y, "links": n})
@@ -34,31 +34,35 @@ def hopeful(setting: Setting, rng: np.random.Generator) -> float:
     return float(rng.lognormal(0, 0.08) * (0.97 if setting.get("eager") == 8 else 1.0))
 
 
-def go_on(simulated: SimulatedBench, book: MemoryBook, space: Space, plan: SearchPlan) -> Answer:
+def go_on(
+    simulated: SimulatedEvaluator, trial_store: MemoryTrialStore, space: Space, plan: SearchPlan
+) -> StudyOutcome:
     strategy = ListStrategy(SETTINGS)
-    return carry_out(simulated, book, strategy, space, plan, seed=1)  # type: ignore[arg-type]
+    return run_procedure(simulated, trial_store, strategy, space, plan, seed=1)  # type: ignore[arg-type]
 
 
-def undecided(space: Space, plan: SearchPlan) -> tuple[SimulatedBench, MemoryBook, Answer]:
+def undecided(
+    space: Space, plan: SearchPlan
+) -> tuple[SimulatedEvaluator, MemoryTrialStore, StudyOutcome]:
     """The first study whose first proof was made and did not name anything."""
     for seed in range(40):
-        simulated, book = bench(hopeful, seed), MemoryBook()
-        answer = go_on(simulated, book, space, plan)
+        simulated, trial_store = evaluator(hopeful, seed), MemoryTrialStore()
+        answer = go_on(simulated, trial_store, space, plan)
         if answer.proofs and answer.chosen is None and answer.proofs[0][1].open:
-            return simulated, book, answer
+            return simulated, trial_store, answer
     raise AssertionError("no study of 40 was left open")
 
 
-def proof_runs(simulated: SimulatedBench, phase: str) -> list[tuple[int, str, int]]:
+def proof_runs(simulated: SimulatedEvaluator, phase: str) -> list[tuple[int, str, int]]:
     """Block, setting and place of every run of one phase."""
-    return [(e.block, e.key, e.order) for e in simulated.ledger.entries if e.phase == phase]
+    return [(e.block, e.key, e.order) for e in simulated.history.entries if e.phase == phase]
 
 
 def test_a_larger_budget_changes_nothing_of_a_round_that_was_begun(space: Space) -> None:
-    simulated, book, first = undecided(space, SearchPlan(trials=None, max_runs=130))
+    simulated, trial_store, first = undecided(space, SearchPlan(trials=None, max_runs=130))
     made, proof = first.proofs[0]
     before = proof_runs(simulated, made.phase)
-    more = go_on(simulated, book, space, SearchPlan(trials=None, max_runs=400))
+    more = go_on(simulated, trial_store, space, SearchPlan(trials=None, max_runs=400))
     again = more.proofs[0][0]
     assert (again.settings, again.plan) == (made.settings, made.plan)
     assert proof_runs(simulated, made.phase)[: len(before)] == before
@@ -67,9 +71,9 @@ def test_a_larger_budget_changes_nothing_of_a_round_that_was_begun(space: Space)
 
 
 def test_every_further_round_has_its_own_smaller_share(space: Space) -> None:
-    simulated, book, answer = undecided(space, SearchPlan(trials=8))
+    simulated, trial_store, answer = undecided(space, SearchPlan(trials=8))
     for trials in (16, 24):
-        answer = go_on(simulated, book, space, SearchPlan(trials=trials))
+        answer = go_on(simulated, trial_store, space, SearchPlan(trials=trials))
     budget = ErrorBudget(0.05)
     assert [made.number for made, _ in answer.proofs] == list(range(1, len(answer.proofs) + 1))
     for made, _ in answer.proofs:
@@ -81,26 +85,26 @@ def test_every_further_round_has_its_own_smaller_share(space: Space) -> None:
 
 
 def test_the_same_command_again_makes_no_further_round(space: Space) -> None:
-    simulated, book, first = undecided(space, SearchPlan(trials=12))
-    plans, runs = dict(book.plans), simulated.ledger.confirmation_runs
-    again = go_on(simulated, book, space, SearchPlan(trials=12))
-    assert book.plans == plans
-    assert simulated.ledger.confirmation_runs == runs
+    simulated, trial_store, first = undecided(space, SearchPlan(trials=12))
+    plans, runs = dict(trial_store.plans), simulated.history.confirmation_runs
+    again = go_on(simulated, trial_store, space, SearchPlan(trials=12))
+    assert trial_store.plans == plans
+    assert simulated.history.confirmation_runs == runs
     assert [p.decisions for _, p in again.proofs] == [p.decisions for _, p in first.proofs]
 
 
 def test_what_was_left_undecided_is_proven_anew_for_a_larger_budget_only(space: Space) -> None:
     plan = SearchPlan(trials=12, max_runs=1000)
     for seed in range(60):
-        simulated, book = bench(hopeful, seed), MemoryBook()
-        answer = go_on(simulated, book, space, plan)
+        simulated, trial_store = evaluator(hopeful, seed), MemoryTrialStore()
+        answer = go_on(simulated, trial_store, space, plan)
         proof = answer.proof
         if proof and [d.outcome for d in proof.decisions.values()] == ["undecided"]:
             break
     else:
         raise AssertionError("no study of 60 was undecided at its last look")
-    assert len(go_on(simulated, book, space, plan).proofs) == 1
-    more = go_on(simulated, book, space, SearchPlan(trials=12, max_runs=2000))
+    assert len(go_on(simulated, trial_store, space, plan).proofs) == 1
+    more = go_on(simulated, trial_store, space, SearchPlan(trials=12, max_runs=2000))
     assert len(more.proofs) == 2
     assert more.proofs[1][0].settings == more.proofs[0][0].settings
     assert more.proofs[1][0].phase != more.proofs[0][0].phase
@@ -110,11 +114,13 @@ def test_a_winner_stands_where_a_longer_search_finds_nothing_better(space: Space
     def model(setting: Setting, rng: np.random.Generator) -> float:
         return float(rng.lognormal(0, 0.01) * (0.8 if setting.get("eager") == 8 else 1.0))
 
-    simulated, book = bench(model), MemoryBook()
+    simulated, trial_store = evaluator(model), MemoryTrialStore()
     settings = [Setting({"eager": 8}), Setting({"eager": 1}), Setting({"links": 2})]
     for trials in (1, 2, 3):
         strategy = ListStrategy(settings)
-        answer = carry_out(simulated, book, strategy, space, SearchPlan(trials=trials), seed=1)  # type: ignore[arg-type]
+        answer = run_procedure(
+            simulated, trial_store, strategy, space, SearchPlan(trials=trials), seed=1
+        )  # type: ignore[arg-type]
         assert answer.chosen == Setting({"eager": 8})
         assert answer.recommendation is not None
         assert answer.recommendation.round.number == 1
@@ -124,11 +130,13 @@ def test_the_whole_of_a_slim_winner_makes_no_round_of_its_own(space: Space) -> N
     def model(setting: Setting, rng: np.random.Generator) -> float:
         return float(rng.lognormal(0, 0.01) * (0.8 if setting.get("eager") == 8 else 1.0))
 
-    simulated, book = bench(model), MemoryBook()
+    simulated, trial_store = evaluator(model), MemoryTrialStore()
     settings = [Setting({"eager": 8, "links": 3}), Setting({"eager": 1}), Setting({"links": 2})]
     for trials in (1, 2, 3):
         strategy = ListStrategy(settings)
-        answer = carry_out(simulated, book, strategy, space, SearchPlan(trials=trials), seed=1)  # type: ignore[arg-type]
+        answer = run_procedure(
+            simulated, trial_store, strategy, space, SearchPlan(trials=trials), seed=1
+        )  # type: ignore[arg-type]
         assert answer.chosen == Setting({"eager": 8})
         assert len(answer.proofs) == 1
 
@@ -139,11 +147,13 @@ def test_a_better_winner_of_a_later_round_is_named_with_its_round(space: Space) 
     def model(setting: Setting, rng: np.random.Generator) -> float:
         return float(rng.lognormal(0, 0.01) * factor.get(int(setting.get("eager", 2)), 1.0))
 
-    simulated, book = bench(model), MemoryBook()
+    simulated, trial_store = evaluator(model), MemoryTrialStore()
     settings = [Setting({"eager": 1}), Setting({"eager": 8})]
     for trials, named in ((1, {"eager": 1}), (2, {"eager": 8})):
         strategy = ListStrategy(settings)
-        answer = carry_out(simulated, book, strategy, space, SearchPlan(trials=trials), seed=1)  # type: ignore[arg-type]
+        answer = run_procedure(
+            simulated, trial_store, strategy, space, SearchPlan(trials=trials), seed=1
+        )  # type: ignore[arg-type]
         assert answer.chosen == Setting(named)
     assert answer.recommendation is not None
     assert answer.recommendation.round.number == 2
@@ -152,10 +162,12 @@ def test_a_better_winner_of_a_later_round_is_named_with_its_round(space: Space) 
 
 
 def test_proofs_of_an_earlier_version_have_spent_their_part(space: Space) -> None:
-    ledger = Ledger()
+    history = RunHistory()
     for order, phase in enumerate(("confirm:60", "confirm:60:again", "confirm:80")):
-        ledger.add(Entry(order, "default", phase, RunRecord(state="ok", wall_s=1.0, metric_s=1.0)))
-    made = Rounds(MemoryBook(), ledger, space, 0.05).freeze(
+        history.add(
+            HistoryEntry(order, "default", phase, RunRecord(state="ok", wall_s=1.0, metric_s=1.0))
+        )
+    made = Rounds(MemoryTrialStore(), history, space, 0.05).freeze(
         [Setting({"eager": 8})], min_gain=0.02, limit_s=None
     )
     assert made.number == 3
@@ -163,13 +175,13 @@ def test_proofs_of_an_earlier_version_have_spent_their_part(space: Space) -> Non
 
 
 def test_the_first_document_stays_whoever_freezes_later(space: Space) -> None:
-    book = MemoryBook()
-    one = Rounds(book, Ledger(), space, 0.05)
-    other = Rounds(book, Ledger(), space, 0.05)
+    trial_store = MemoryTrialStore()
+    one = Rounds(trial_store, RunHistory(), space, 0.05)
+    other = Rounds(trial_store, RunHistory(), space, 0.05)
     name = one.next_name
     first = one.freeze([Setting({"eager": 8})], min_gain=0.02, limit_s=1.0)
     assert other.next_name != name
-    assert Rounds(book, Ledger(), space, 0.05).all() == [first]
+    assert Rounds(trial_store, RunHistory(), space, 0.05).all() == [first]
 
 
 @pytest.mark.parametrize(
@@ -185,17 +197,19 @@ def test_the_first_document_stays_whoever_freezes_later(space: Space) -> None:
 def test_a_frozen_plan_that_was_changed_is_refused_in_words(
     space: Space, damage: dict[str, object]
 ) -> None:
-    book = MemoryBook()
-    Rounds(book, Ledger(), space, 0.05).freeze([Setting({"eager": 8})], min_gain=0.02, limit_s=None)
-    book.plans["round:1"] = json.dumps(json.loads(book.plans["round:1"]) | damage)
-    simulated = bench(hopeful)
+    trial_store = MemoryTrialStore()
+    Rounds(trial_store, RunHistory(), space, 0.05).freeze(
+        [Setting({"eager": 8})], min_gain=0.02, limit_s=None
+    )
+    trial_store.plans["round:1"] = json.dumps(json.loads(trial_store.plans["round:1"]) | damage)
+    simulated = evaluator(hopeful)
     with pytest.raises(WorkError, match="Somebody else changed the results database"):
-        go_on(simulated, book, space, SearchPlan(trials=1))
-    assert simulated.ledger.count(CONFIRM) == 0
+        go_on(simulated, trial_store, space, SearchPlan(trials=1))
+    assert simulated.history.count(CONFIRM) == 0
 
 
 def test_a_round_survives_its_json(space: Space) -> None:
-    made = Rounds(MemoryBook(), Ledger(), space, 0.05).freeze(
+    made = Rounds(MemoryTrialStore(), RunHistory(), space, 0.05).freeze(
         [Setting({"eager": 8})],
         min_gain=0.03,
         limit_s=2.5,

@@ -16,7 +16,7 @@ import pytest
 from runner import testbed as tb
 from runner.errors import RunnerError
 from runner.testbed import state
-from runner.testbed.model import Process
+from runner.testbed.model import NodeProcess
 from runner.testbed.processes import TOKEN, alive, process, with_token
 from tests.testbed import traces
 
@@ -24,7 +24,7 @@ NewName = Callable[[], str]
 ROOT = Path(__file__).parents[2]
 
 
-def wait_until_gone(*killed: Process) -> None:
+def wait_until_gone(*killed: NodeProcess) -> None:
     for one in killed:
         while alive(one):
             time.sleep(0.005)
@@ -67,7 +67,7 @@ def test_a_program_left_in_a_node_is_ended(bed: tb.Testbed) -> None:
 def test_another_process_with_a_recorded_number_is_left_alone(bed: tb.Testbed) -> None:
     mine = process(os.getpid())
     assert mine is not None
-    assert not alive(Process(mine.pid, mine.started_ticks + 1))
+    assert not alive(NodeProcess(mine.pid, mine.started_ticks + 1))
     other = {**os.environ, TOKEN: "0" * 32}
     with subprocess.Popen(["sleep", "600"], env=other) as stranger:
         tb.down(bed.name)

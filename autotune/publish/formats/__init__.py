@@ -19,9 +19,9 @@ from autotune.publish.formats.mca_conf import (
     UserConf,
 )
 from autotune.publish.formats.mpich import MpichEnv, MpichJson
-from autotune.publish.formats.page import Page
+from autotune.publish.formats.page import UserPage
 from autotune.publish.formats.rules import RulesV1, RulesV2, RulesV3
-from autotune.publish.formats.scripts import Csh, Lmod, Sh, Slurm, TclModule
+from autotune.publish.formats.scripts import Csh, Lmod, Sh, SlurmLines, TclModule
 from autotune.publish.formats.spack import Spack
 from runner.extensions import added, extension
 from runner.mpi.library import Library
@@ -37,9 +37,9 @@ ALL: tuple[Format, ...] = (
     Csh(),
     Lmod(),
     TclModule(),
-    Slurm(),
+    SlurmLines(),
     Spack(),
-    Page(),
+    UserPage(),
     RulesV1(),
     RulesV2(),
     RulesV3(),

@@ -20,7 +20,7 @@ _STYLE = (
 )
 
 
-class Page(Sh):
+class UserPage(Sh):
     """Offline, light and dark.  Its lines are proven as a user would take them: copied out."""
 
     name = "html"

@@ -134,7 +134,7 @@ class Csh(Script):
         return [interpreter, "-f", "-c", f"source '{path}' && env -0"]
 
 
-class Slurm(Sh):
+class SlurmLines(Sh):
     """``srun`` hands the environment on, but reads no PRRTE file: variables are the way."""
 
     name = "slurm"

@@ -194,14 +194,14 @@ def is_request(node: cst.CSTNode) -> bool:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingFunctions:
     """Names of functions that have to wait, and the calls that are to be awaited."""
 
     functions: frozenset[str]
     calls: frozenset[cst.Call]
 
 
-def waiting(finder: Finder) -> Waiting:
+def waiting(finder: Finder) -> WaitingFunctions:
     """The closure over calls by name.  Raises TranslationError for what cannot wait."""
     names = {f.name for f in finder.functions[1:] if f.graph}
     while True:
@@ -225,7 +225,7 @@ def waiting(finder: Finder) -> Waiting:
             f"{name} waits for messages and is used here without being called, so it would "
             "not be awaited",
         )
-    return Waiting(frozenset(names), frozenset(calls))
+    return WaitingFunctions(frozenset(names), frozenset(calls))
 
 
 def _waits(call: Call, names: set[str]) -> bool:

@@ -14,7 +14,7 @@ import libcst.matchers as m
 from runner.mate.errors import GraphError
 from runner.mate.graph import Graph
 from runner.mate.translate.pragmas import Fail, GraphPragma, Statement, directive, without_directive
-from runner.mate.translate.scopes import STARTS, Names, chains, names_in, persistent, targets
+from runner.mate.translate.scopes import STARTS, BoundNames, chains, names_in, persistent, targets
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ ASYNC = cst.Asynchronous(whitespace_after=cst.SimpleWhitespace(" "))
 
 
 @dataclass(frozen=True)
-class Local:
+class LocalFunction:
     """A region's function, and the names that it shares with what is around it."""
 
     function: cst.FunctionDef
@@ -243,7 +243,7 @@ class Local:
         return self.function.asynchronous is not None
 
 
-def functions(part: GraphPart, scope: Names) -> list[Local]:
+def functions(part: GraphPart, scope: BoundNames) -> list[LocalFunction]:
     """One for each region of a translated graph; ``scope``: names of the enclosing function."""
     found = []
     for region in part.regions:
@@ -252,7 +252,7 @@ def functions(part: GraphPart, scope: Names) -> list[Local]:
     if part.footer:
         last = found[-1].function
         body = last.body.with_changes(footer=part.footer)
-        found[-1] = Local(last.with_changes(body=body), found[-1].shared)
+        found[-1] = LocalFunction(last.with_changes(body=body), found[-1].shared)
     return found
 
 
@@ -260,7 +260,9 @@ def function_name(region: RegionPart) -> str:
     return f"_mate_{region.name}"
 
 
-def _function(region: RegionPart, variable: str, others: set[str], scope: Names) -> Local:
+def _function(
+    region: RegionPart, variable: str, others: set[str], scope: BoundNames
+) -> LocalFunction:
     body = _without_waits(region.body, others)
     inside = names_in(region.body)
     here = names_in(body)
@@ -283,7 +285,7 @@ def _function(region: RegionPart, variable: str, others: set[str], scope: Names)
         asynchronous=ASYNC if awaits else None,
         leading_lines=[BLANK],
     )
-    return Local(function, shared)
+    return LocalFunction(function, shared)
 
 
 class _Unannotated(cst.CSTTransformer):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from runner.mate.translate.checks import is_main
-from runner.mate.translate.find import Waiting, is_request, is_world
+from runner.mate.translate.find import WaitingFunctions, is_request, is_world
 from runner.mate.translate.graphs import (
     ASYNC,
     BLANK,
@@ -17,7 +17,7 @@ from runner.mate.translate.graphs import (
     read_graph,
 )
 from runner.mate.translate.pragmas import Fail, GraphPragma, Statement, directive, without_directive
-from runner.mate.translate.scopes import ORDINARY, Names, dotted, names_in, parameters
+from runner.mate.translate.scopes import ORDINARY, BoundNames, dotted, names_in, parameters
 
 MAIN = "_mate_main"
 _WIDTH = 96
@@ -26,7 +26,7 @@ _WIDTH = 96
 class Rewriter(cst.CSTTransformer):
     """Made for one module; ``graphs`` are the descriptions that go to the module's top."""
 
-    def __init__(self, module: cst.Module, waiting: Waiting, fail: Fail) -> None:
+    def __init__(self, module: cst.Module, waiting: WaitingFunctions, fail: Fail) -> None:
         self.module = module
         self.waiting = waiting
         self.fail = fail
@@ -35,7 +35,7 @@ class Rewriter(cst.CSTTransformer):
         self.has_api = imported is not None
         free = "mate" if not names_in([module]).mentioned["mate"] else "_mate"
         self.api = imported or free
-        self._scopes: list[Names] = []
+        self._scopes: list[BoundNames] = []
 
     # Names and calls
 

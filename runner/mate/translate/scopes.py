@@ -13,18 +13,18 @@ import libcst as cst
 
 
 @dataclass(frozen=True)
-class Names:
+class BoundNames:
     """How often each name is bound and mentioned (bindings are mentions too)."""
 
     bound: Counter[str]
     mentioned: Counter[str]
 
 
-def names_in(nodes: Sequence[cst.CSTNode]) -> Names:
+def names_in(nodes: Sequence[cst.CSTNode]) -> BoundNames:
     found = _Names()
     for node in nodes:
         node.visit(found)
-    return Names(found.bound, found.mentioned)
+    return BoundNames(found.bound, found.mentioned)
 
 
 def parameters(node: cst.FunctionDef) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from autotune.testing import SchedulerContract
 from runner.errors import RunnerError
 from runner.scheduler import Scheduler, find, names
-from runner.scheduler.slurm import Slurm
+from runner.scheduler.slurm import SlurmScheduler
 from tests.servers import missing_for_slurm, slurm
 
 WHY = missing_for_slurm()
@@ -51,4 +51,4 @@ def test_names() -> None:
 def test_where_slurm_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(RunnerError, match="sbatch, squeue, scancel not found"):
-        Slurm().require()
+        SlurmScheduler().require()
