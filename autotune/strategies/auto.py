@@ -25,8 +25,8 @@ _HAND = 2
 class Auto(Strategy):
     """Proposes the setting from which most is to be expected, beginning near the default.
 
-    None from :meth:`ask` means that for ``patience`` proposals in a row less than ``worth`` was to
-    be expected from the best of them, or that the space is exhausted.
+    None from :meth:`ask` means that for ``patience`` proposals in a row less than
+    ``ei_threshold`` was to be expected from the best of them, or that the space is exhausted.
     """
 
     name = "auto"
@@ -36,11 +36,12 @@ class Auto(Strategy):
     summary = "learns which parameters matter and stops when more search is not worth its cost"
     options = table(
         Option(
-            "worth",
+            "ei_threshold",
             "float",
             0.002,
             "expected improvement (of the log ratio) below which a run is not worth its cost",
             (0, 1),
+            stored="worth",
         ),
         Option(
             "patience",
@@ -49,13 +50,21 @@ class Auto(Strategy):
             "proposals in a row that are not worth their cost until it stops; 0: never",
             (0, 100_000),
         ),
-        Option("least", "int", 10, "settings tried before it may stop", (0, 100_000)),
         Option(
-            "cliff",
+            "min_trials",
+            "int",
+            10,
+            "settings tried before it may stop",
+            (0, 100_000),
+            stored="least",
+        ),
+        Option(
+            "loss_clip",
             "float",
             0.3,
             "log ratio that stands for everything slower, failures included",
             (0.05, 10),
+            stored="cliff",
         ),
     )
 
@@ -100,9 +109,9 @@ class Auto(Strategy):
         # Ties (many before anything is known) are broken by chance, that seeds differ.
         jitter = self.rng(self.ordinal).random(len(fresh))
         top = int(np.lexsort((jitter, -scores))[0])
-        dull = self._dull(ordered) + 1 if scores[top] < float(self.values["worth"]) else 0
+        dull = self._dull(ordered) + 1 if scores[top] < float(self.values["ei_threshold"]) else 0
         patience = int(self.values["patience"])
-        if patience and dull > patience and len(ordered) >= int(self.values["least"]):
+        if patience and dull > patience and len(ordered) >= int(self.values["min_trials"]):
             return None
         return Proposal(self.codec.decode(fresh[top]), {"dull": dull})
 
@@ -110,7 +119,7 @@ class Auto(Strategy):
         """By the model: what every run of a level tells counts, not the setting's own run alone."""
         ordered = [self._seen[number] for number in sorted(self._seen)]
         codes, logs = self._data(ordered)
-        good = np.flatnonzero(logs < float(self.values["cliff"]))
+        good = np.flatnonzero(logs < float(self.values["loss_clip"]))
         if not good.size:
             return None
         means = self._model(ordered, codes, logs).mean(codes[good])
@@ -155,8 +164,8 @@ class Auto(Strategy):
             latest = list(ratios)[-_KEPT // 3 :]
             best = sorted(ratios, key=ratios.__getitem__)[: _KEPT - len(latest)]
             ratios = {c: ratios[c] for c in ratios if c in {*latest, *best}}
-        cliff = float(self.values["cliff"])
-        logs = [max(min(math.log(r), cliff), -cliff * 4) for r in ratios.values()]
+        clip = float(self.values["loss_clip"])
+        logs = [max(min(math.log(r), clip), -clip * 4) for r in ratios.values()]
         shape = (len(ratios), len(self.codec.sizes))
         return np.array(list(ratios), dtype=np.intp).reshape(shape), np.array(logs)
 
@@ -165,7 +174,7 @@ class Auto(Strategy):
         told = ordered[-1].attrs.get(SCATTER) if ordered else None
         scatter = (0.0, 0.0)
         if isinstance(told, list | tuple) and len(told) == 2:
-            scatter = (min(float(told[0]), float(self.values["cliff"]) ** 2), float(told[1]))
+            scatter = (min(float(told[0]), float(self.values["loss_clip"]) ** 2), float(told[1]))
         return Additive(self._kernel, self._belief, codes, logs, scatter)
 
     def _best(self, model: Additive, codes: Matrix) -> float:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from autotune.errors import UsageError
-from autotune.strategies import create, describe, find, names, resolve_options
+from autotune.strategies import (
+    create,
+    describe,
+    find,
+    names,
+    resolve_options,
+    stored_options,
+)
 from autotune.testing.landscapes import SMALL
 
 
@@ -65,3 +72,13 @@ def test_the_description_names_every_strategy_option_and_preset() -> None:
             assert f"| {option.name} | {option.default} |" in text
             assert option.doc in text
     assert "| mutation_gene | 0.15 | 0.005 | 0 to 1 |" in text
+
+
+def test_options_are_read_and_stored_by_their_former_names() -> None:
+    """Studies, requests and scripts of before name them so; the study's key stays."""
+    former = {"worth": 0.01, "least": 7, "cliff": 0.5}
+    now = {"ei_threshold": "0.01", "min_trials": "7", "loss_clip": "0.5"}
+    assert resolve_options("auto", former) == resolve_options("auto", now)
+    kept = stored_options(find("auto"), resolve_options("auto", now))
+    assert {name: kept[name] for name in former} == former
+    assert not set(now) & set(kept)

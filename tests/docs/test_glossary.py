@@ -1,0 +1,58 @@
+"""The glossary names what is in the code, and a class name has one meaning."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+TERMS, FORMER = TEXT.split("## Former names")
+NAMED = sorted(set(re.findall(r"`((?:autotune|runner)\.[\w.]+)`", TERMS)))
+EVERY_PROGRAM_HAS_ITS_OWN = ("runner/apps/", "runner/nas/")
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_term_names_what_is_in_the_code(name: str) -> None:
+    module, _, leaf = name.rpartition(".")
+    assert hasattr(importlib.import_module(module), leaf)
+
+
+def test_present_names_of_former_ones_are_there() -> None:
+    for row in re.findall(r"^\| `.*\| (.*) \|$", FORMER, re.M):
+        module = ""
+        for name in re.findall(r"`([\w.]+)`", row):
+            if "." in name:
+                module = name.rpartition(".")[0]
+            found = importlib.import_module(module)
+            leaf = name.rpartition(".")[2]
+            assert hasattr(found, leaf) or importlib.import_module(name), name
+
+
+def test_terms_are_defined_once() -> None:
+    rows = re.findall(r"^\| ([^|]+?) \| [^|]+ \| [^|]+ \|$", TERMS, re.M)
+    terms = [term for row in rows for term in row.split(", ") if row not in ("term", "---")]
+    assert len(terms) == len(set(terms)) > 70
+
+
+def test_a_public_class_name_has_one_meaning() -> None:
+    """Applications and kernels are alike on purpose: each has its Options, Solver and Layout.
+
+    ``Request`` of a translated program stands for ``MPI.Request``.
+    """
+    places = defaultdict(list)
+    for package in ("autotune", "runner"):
+        for path in (ROOT / package).rglob("*.py"):
+            name = path.relative_to(ROOT).as_posix()
+            if name.startswith(EVERY_PROGRAM_HAS_ITS_OWN):
+                continue
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places[node.name].append(name)
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert set(twice) <= {"Request"}, twice
