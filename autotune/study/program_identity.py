@@ -16,13 +16,16 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import runner
 
@@ -35,21 +38,16 @@ def program_hash(argv: tuple[str, ...], cwd: str | Path = ".") -> str:
 
     ``cwd`` is where the program is started: relative words are found from there.
     """
-    digest = hashlib.sha256()
-    words = (_executable(argv), *argv[1:])
-    started = entries(words, cwd)
-    scripts = {entry.path for entry in started}
-    for word in words:
-        path = Path(cwd) / word
-        if path.resolve() not in scripts:
-            _add(digest, path)
-    code: dict[str, Path] = {}
-    for entry in started:
-        code |= sources(entry)
-    for name, path in sorted(code.items()):
-        digest.update(name.encode())
-        digest.update(code_hash(path).encode())
-    return digest.hexdigest()
+    return _hash_of(argv, cwd, _code)
+
+
+def renamed_hash(argv: tuple[str, ...], cwd: str | Path = ".") -> str:
+    """The hash as version 0.2 made it, of a shipped program whose code is still that of then.
+
+    Files of :mod:`runner` were merged and renamed after that version.  Equal to
+    :func:`program_hash` for every other program.
+    """
+    return _hash_of(argv, cwd, lambda entry: _renamed(entry).sources)
 
 
 def former_hash(argv: tuple[str, ...]) -> str:
@@ -61,21 +59,92 @@ def former_hash(argv: tuple[str, ...]) -> str:
     for word in (_executable(argv), *argv[1:]):
         _add(digest, Path(word))
     for module in _modules(argv):
-        for path in _beside(module):
-            digest.update(path.name.encode())
-            _add(digest, path)
+        for name, content in _contents_beside(module).items():
+            digest.update(Path(name).name.encode())
+            digest.update(content)
     return digest.hexdigest()
 
 
-def uncovered(argv: tuple[str, ...], cwd: str | Path = ".") -> dict[str, Path]:
-    """Sources that :func:`program_hash` counts and :func:`former_hash` did not: name -> path."""
+def uncovered(argv: tuple[str, ...], cwd: str | Path = ".") -> dict[str, str]:
+    """Sources that :func:`program_hash` counts and :func:`former_hash` did not: name -> code hash.
+
+    Of a shipped program whose code is that of version 0.2 the sources as they were then.
+    """
     words = (_executable(argv), *argv[1:])
     known = {path.resolve() for module in _modules(argv) for path in _beside(module)}
     known |= {Path(word).resolve() for word in words}
-    found: dict[str, Path] = {}
+    found: dict[str, str] = {}
     for entry in entries(words, cwd):
-        found |= sources(entry)
-    return {name: path for name, path in sorted(found.items()) if path.resolve() not in known}
+        then = _renamed(entry)
+        if then.beside:
+            found |= {n: code for n, code in then.sources.items() if n not in then.beside}
+        else:
+            paths = sources(entry)
+            found |= {
+                n: then.sources[n] for n, path in paths.items() if path.resolve() not in known
+            }
+    return dict(sorted(found.items()))
+
+
+def _hash_of(
+    argv: tuple[str, ...], cwd: str | Path, code_of: Callable[[StartedSource], Mapping[str, str]]
+) -> str:
+    digest = hashlib.sha256()
+    words = (_executable(argv), *argv[1:])
+    started = entries(words, cwd)
+    scripts = {entry.path for entry in started}
+    for word in words:
+        path = Path(cwd) / word
+        if path.resolve() not in scripts:
+            _add(digest, path)
+    code: dict[str, str] = {}
+    for entry in started:
+        code |= code_of(entry)
+    for name, hashed in sorted(code.items()):
+        digest.update(name.encode())
+        digest.update(hashed.encode())
+    return digest.hexdigest()
+
+
+def _code(entry: StartedSource) -> dict[str, str]:
+    """Every source of ``entry``: its name -> its code hash."""
+    return {name: code_hash(path) for name, path in sources(entry).items()}
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """``sources``: name -> code hash; ``beside``: name -> SHA-256 of those in the module's folder,
+    empty where nothing is known of another layout."""
+
+    sources: Mapping[str, str]
+    beside: Mapping[str, str] = field(default_factory=dict)
+
+
+def _renamed(entry: StartedSource) -> _Sources:
+    """The sources as version 0.2 had them, where they hold the same code; else those of now."""
+    now = _code(entry)
+    known = _layout_of_0_2()
+    then = known["programs"].get(entry.module)
+    if then is None or then["now"] != sources_digest(now):
+        return _Sources(now)
+    return _Sources(
+        {name: known["code"][name] for name in then["sources"]},
+        {name: known["bytes"][name] for name in then["beside"]},
+    )
+
+
+def sources_digest(code: Mapping[str, str]) -> str:
+    """SHA-256 (hex) over names and code hashes of sources."""
+    text = "\n".join(f"{name} {hashed}" for name, hashed in sorted(code.items()))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _layout_of_0_2() -> dict[str, Any]:
+    """``programs``: module -> names of its sources then, and the digest of those of now that hold
+    the same code.  Written once, when the files were renamed."""
+    text = (resources.files("autotune.study") / "sources_0_2.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))
 
 
 def file_hash(path: str) -> str:
@@ -156,6 +225,14 @@ def _add(digest: hashlib._Hash, path: Path) -> None:
 
 def _modules(argv: tuple[str, ...]) -> list[str]:
     return [argv[i + 1] for i, word in enumerate(argv[:-1]) if word == "-m" and i > 0]
+
+
+def _contents_beside(module: str) -> dict[str, bytes]:
+    """Name -> SHA-256 of every file that :func:`former_hash` counts of a ``-m`` module."""
+    for entry in (found for found in [_module(module, Path())] if found is not None):
+        if then := _renamed(entry).beside:
+            return {name: bytes.fromhex(content) for name, content in then.items()}
+    return {path.name: hashlib.sha256(path.read_bytes()).digest() for path in _beside(module)}
 
 
 def _beside(module: str) -> list[Path]:

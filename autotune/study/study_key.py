@@ -31,10 +31,10 @@ from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey
 from autotune.study.events import Note, Watcher, silent
 from autotune.study.metric import objective_name
 from autotune.study.program_identity import (
-    code_hash,
     file_hash,
     former_hash,
     program_hash,
+    renamed_hash,
     uncovered,
 )
 from autotune.study.target import Target
@@ -185,6 +185,10 @@ CONTINUED = (
     "this study was begun by an older version, which identified programs in "
     "another way; its program has not changed"
 )
+RENAMED = (
+    "this study was begun with version 0.2, whose source files had other names; the code of its "
+    "program did not change"
+)
 
 
 def begun_key(store: Store, key: StudyKey, target: Target, watch: Watcher = silent) -> StudyKey:
@@ -194,11 +198,12 @@ def begun_key(store: Store, key: StudyKey, target: Target, watch: Watcher = sile
     """
     if store.has_study(key):
         return key
-    before = former_hash(target.program)
-    if before == key.app.program_hash:
-        return key
-    former = dataclasses.replace(key, app=dataclasses.replace(key.app, program_hash=before))
-    if not store.has_study(former):
+    renamed = _with_program(key, renamed_hash(target.program, target.cwd))
+    if renamed != key and store.has_study(renamed):
+        watch(Note(RENAMED))
+        return renamed
+    former = _with_program(key, former_hash(target.program))
+    if former == key or not store.has_study(former):
         return key
     changed = _changed(target)
     if not changed:
@@ -215,6 +220,10 @@ def begun_key(store: Store, key: StudyKey, target: Target, watch: Watcher = sile
     return key
 
 
+def _with_program(key: StudyKey, program_hash: str) -> StudyKey:
+    return dataclasses.replace(key, app=dataclasses.replace(key.app, program_hash=program_hash))
+
+
 def has_study(store: Store, key: StudyKey, target: Target) -> bool:
     """Whether there is a study of this key, in its present or its former form."""
     return store.has_study(begun_key(store, key, target))
@@ -225,8 +234,8 @@ def _changed(target: Target) -> list[str]:
     known = _sources()
     return [
         name
-        for name, path in uncovered(target.program, target.cwd).items()
-        if known.get(name) != code_hash(path)[:DIGITS]
+        for name, code in uncovered(target.program, target.cwd).items()
+        if known.get(name) != code[:DIGITS]
     ]
 
 
