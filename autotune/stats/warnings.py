@@ -37,7 +37,7 @@ def run_warnings(values: Floats, *, resolution: float, min_time: float) -> list[
     if median < min_time:
         found.append(
             f"the run is too short ({median:.3g} s, below {min_time:g} s): start-up and "
-            "the clock's resolution dominate; use a longer input"
+            "the precision of the clock dominate; use a longer input"
         )
     if resolution > COARSE * median:
         found.append(
@@ -64,7 +64,7 @@ def run_warnings(values: Floats, *, resolution: float, min_time: float) -> list[
         if far.any():
             worst = float(values[np.argmax(np.abs(values - median))])
             found.append(
-                f"{int(far.sum())} of {values.size} runs are outliers (the slowest took "
+                f"outliers: {int(far.sum())} of {values.size} runs (the farthest took "
                 f"{worst / median:.2g}x the median)"
             )
     return found
