@@ -101,8 +101,8 @@ def _publish(one: Planned, prober: Prober, say: Say) -> Published:
 
     def prove() -> None:
         if one.unobeyed is None:
-            place = "in place" if is_live(one, library) else "a copy of what was written"
-            say(f"{one.fmt.name}: {place}, test runs with it")
+            place = "the installed file" if is_live(one, library) else "a copy of what was written"
+            say(f"{one.fmt.name}: test runs with {place}")
             prober.check(one.fmt, one.content, in_place(one, prober))
 
     install(one.path, text, one.backup, prove)

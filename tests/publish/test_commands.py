@@ -184,4 +184,4 @@ def test_a_parameter_file_that_nothing_reads_is_said_to_be_one(
     )
     assert f"{home}/.openmpi/mca-params.conf" in said.out
     assert "to check it again later" not in said.out
-    assert "in place" not in said.err
+    assert "installed file" not in said.err

@@ -167,7 +167,7 @@ def test_old_generations_say_mapping_in_their_one_file(store: Path, make_study: 
         found = read_source(source, load_cluster("local"), OLD, opened)
     (one,) = plan(found, [find("openmpi-user")], load_cluster("local"), OLD)
     assert one.fmt.render(one.content, OLD) == "hwloc_base_binding_policy = none\n"
-    with pytest.raises(UsageError, match="Open MPI 5.0 and later"):
+    with pytest.raises(UsageError, match=r"Open MPI 5\.0 and later"):
         plan(found, [find("prte-user")], load_cluster("local"), OLD)
 
 
