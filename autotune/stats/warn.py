@@ -56,7 +56,7 @@ def run_warnings(values: Floats, *, resolution: float, min_time: float) -> list[
         if far.any():
             worst = float(values[np.argmax(np.abs(values - median))])
             found.append(
-                f"{int(far.sum())} of {values.size} runs are outliers (the slowest took "
+                f"outliers: {int(far.sum())} of {values.size} runs (the farthest took "
                 f"{worst / median:.2g}x the median)"
             )
     return found

@@ -112,7 +112,9 @@ class Recommender:
         if plan.why:
             pruning = dataclasses.replace(pruning, state="not pruned", why=pruning.why or plan.why)
         if fresh is None:
-            self.search.watch(PhaseStarted("confirm", "a last look at the gain", 2 * plan.fresh))
+            self.search.watch(
+                PhaseStarted("confirm", "estimating the gain on fresh pairs", 2 * plan.fresh)
+            )
             fresh = self._fresh(rounds, self._blocks(rounds, "fresh", named), plan.fresh)
         return Recommendation(named, rounds, decision, pruning, fresh, self._slow(rounds, named))
 

@@ -42,7 +42,7 @@ class TagCodec:
         if not 0 <= user <= self.max_user_tag:
             raise MateError(
                 f"tag {user} is not possible: with {self.local_bits} bits for each local rank, "
-                f"tags go from 0 to {self.max_user_tag} (there are no wildcards)"
+                f"tags go from 0 to {self.max_user_tag} (wildcards are not supported)"
             )
         return (user << self.local_bits | sender) << self.local_bits | receiver
 

@@ -65,7 +65,7 @@ def test_a_program_of_another_mpi_is_told(cli: Cli, work: Path) -> None:
     assert done.code == 2
     said = " ".join(done.err.split())
     assert f"is linked with openmpi {library.version}" in said
-    assert f"is started by openmpi {other.version}" in said
+    assert f"but started by openmpi {other.version}" in said
     assert "give the program its own arguments" in said
 
 

@@ -28,7 +28,7 @@ def test_pages_of_a_study_and_of_its_cluster(cli: Cli, library: object, work: Pa
     assert f"in {result['search_runs']} runs" in page
     assert "jacobi3d" in page
     told = json.loads(cli("report", "--cluster", "local", "-o", "c.html", *words).out)
-    assert told["sections"] == ["What was measured", "jacobi3d tiny on 2 ranks"]
+    assert told["sections"] == ["Measurements", "jacobi3d tiny on 2 ranks"]
 
 
 def test_what_cannot_be(cli: Cli, work: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_file_that_cannot_be_undone_holds_up_no_other(
     assert main(["unpublish", "--all", "--json", "out.json"]) == 2
     seen = capfd.readouterr()
     assert "edited after autotune published" in seen.err
-    assert "b.tune was edited since" in seen.err
+    assert "b.tune was edited after" in seen.err
     assert "'--mca mine 1', where autotune would write nothing" in " ".join(seen.err.split())
     assert sorted(path.name for path in work.glob("*.tune")) == ["b.tune"]
     assert len(json.loads((work / "out.json").read_text())["files"]) == 2
