@@ -9,18 +9,28 @@ from autotune.strategies._population import Plan
 from autotune.strategies.options import Option, OptionValue, table
 
 OPTIONS = table(
-    Option("population", "int", 10, "individuals", (4, 10_000)),
+    Option("population", "int", 10, "number of individuals in the population", (4, 10_000)),
     Option(
         "tournament",
         "int",
         5,
-        "individuals drawn per generation; those not yet run first",
+        "individuals drawn for each tournament; those not yet run are drawn first",
         (3, 10_000),
     ),
     Option("offspring", "int", 2, "children per generation", (1, 1000)),
-    Option("init_min", "int", 1, "fewest parameters in an individual at the start", (1, 10_000)),
     Option(
-        "init_max", "int", 2, "most parameters in an individual at the start; 0: all", (0, 10_000)
+        "init_min",
+        "int",
+        1,
+        "smallest number of parameters of an individual in the first population",
+        (1, 10_000),
+    ),
+    Option(
+        "init_max",
+        "int",
+        2,
+        "largest number of parameters of an individual in the first population; 0: all",
+        (0, 10_000),
     ),
     Option(
         "start_default",
@@ -34,50 +44,61 @@ OPTIONS = table(
         "mutation_gene",
         "float",
         0.15,
-        "then: probability of each of its parameters to change",
+        "probability that a parameter of a mutated child changes its level",
         (0, 1),
     ),
     Option(
         "step",
         "float",
         0.5,
-        "share of those changes that go to a neighbouring level, where levels are ordered",
+        "share of these changes that go to a neighbouring level, if the levels are ordered",
         (0, 1),
     ),
     Option(
-        "drop", "float", 0.1, "then: probability of each of its parameters to be left out", (0, 1)
+        "drop", "float", 0.1, "probability that a parameter of a mutated child is left out", (0, 1)
     ),
-    Option("insert", "float", 0.5, "then: expected number of parameters added", (0, 100)),
+    Option(
+        "insert",
+        "float",
+        0.5,
+        "expected number of parameters that are added to a mutated child",
+        (0, 100),
+    ),
     Option(
         "breed",
         "int",
         40,
-        "children bred for each one run; a model picks it (1: no model)",
+        "children bred for each child that is run; a surrogate model selects it (1: no model)",
         (1, 10_000),
     ),
     Option(
         "replace",
         "choice",
         "population",
-        "whose worst the children replace",
+        "group whose worst individuals are replaced by the children",
         ("tournament", "population"),
     ),
     Option(
         "patience",
         "int",
         40,
-        "generations without a new best, after the first population, until it stops; 0: none",
+        "generations without a new best, after the first population, until the search stops; "
+        "0: no limit",
         (0, 100_000),
     ),
     Option(
-        "max_generations", "int", 0, "generations after which to stop; 0: no end", (0, 1_000_000)
+        "max_generations",
+        "int",
+        0,
+        "number of generations after which the search stops; 0: no limit",
+        (0, 1_000_000),
     ),
     Option(
         "rules",
         "choice",
         "own",
-        "thesis: each individual is run once, only the population's best counts as progress, and "
-        "the first population is whole",
+        "thesis: each individual is run once, only a new best of the population counts as "
+        "progress, and the first population is filled up to its size",
         ("own", "thesis"),
         later=True,
     ),

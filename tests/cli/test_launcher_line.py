@@ -66,7 +66,7 @@ def test_a_program_of_another_mpi_is_told(cli: Cli, work: Path) -> None:
     said = " ".join(done.err.split())
     assert f"is linked with openmpi {library.version}" in said
     assert f"but started by openmpi {other.version}" in said
-    assert "give the program its own arguments" in said
+    assert "selects the library it is linked with" in said
 
 
 def test_what_to_do_where_mpi4py_loads_another_mpi(
