@@ -78,7 +78,7 @@ def anova(
         bool, opt("--pairs/--no-pairs", "Test interactions of two parameters.")
     ] = True,
     joint: Annotated[
-        bool, opt("--joint", "Also fit one mixed model with all parameters that matter.")
+        bool, opt("--joint", "Fit one more model: a mixed model of all parameters that matter.")
     ] = False,
     picture: Annotated[
         Path | None, opt("--picture FILE.html", "HTML file for plots of the level means.")

@@ -66,7 +66,7 @@ Metric = Annotated[
     str | None,
     opt(
         "--metric RE",
-        "Where the program prints its time: regular expression with one group "
+        "Time that the program prints: regular expression with one group "
         "(seconds), or json:KEY. Default: that of --app, else wall time.",
         TARGET,
     ),

@@ -158,7 +158,12 @@ def down(
 @testbed.command("run", context_settings={"ignore_unknown_options": True})
 def run(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="-- mpirun ... | -- COMMAND", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="-- mpirun ... | -- COMMAND",
+            help="An mpirun line, or another command and its arguments.",
+            show_default=False,
+        ),
     ] = None,
     name: Name = tb.DEFAULT_NAME,
     json_out: JsonOut = None,

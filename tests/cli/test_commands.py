@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +63,30 @@ def test_no_studies_yet_is_no_mistake_in_the_usual_place(cli: Cli) -> None:
     outcome = cli("studies")
     assert outcome.code == 0
     assert "no studies" in outcome.out
+
+
+FRAGMENTS = {"Of", "For", "From", "Its", "Default", "At", "Also", "May", "Again", "Where", "In"}
+"""First words of help texts that only somebody who knows the option understands."""
+
+
+def _each(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    commands = getattr(command, "commands", {})
+    if not commands:
+        yield words, command
+    for name in commands:
+        yield from _each(commands[name], (*words, name))
+
+
+def test_each_option_says_what_it_does(cli: Cli) -> None:
+    wrong = []
+    for words, command in _each(build()):
+        printed = " ".join(cli(*words, "--help").out.split())
+        for parameter in command.params:
+            text = getattr(parameter, "help", None) or ""
+            if parameter.name == "help":
+                continue
+            assert "".join(text.split()) in "".join(printed.split()), (words, text)
+            first = text.partition(" ")[0].strip(":.,")
+            if len(text.split()) < 3 or not text.endswith(".") or first in FRAGMENTS:
+                wrong.append(f"{' '.join(words)} {parameter.name}: {text!r}")
+    assert not wrong, "\n".join(wrong)
