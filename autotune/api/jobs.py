@@ -150,7 +150,7 @@ class _Jobs:
             said = _lines(log)
             last = f"its last line: {said[-1]}" if said else "it printed nothing"
             self.search.say(
-                f"worker {job} was lost: {last} ({log.name}).  Its finished runs are stored; "
+                f"worker {job} is lost: {last} ({log.name}).  Its finished runs are stored; "
                 "its last trial is measured again"
             )
 

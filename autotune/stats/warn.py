@@ -29,7 +29,7 @@ def run_warnings(values: Floats, *, resolution: float, min_time: float) -> list[
     if median < min_time:
         found.append(
             f"the run is too short ({median:.3g} s, below {min_time:g} s): start-up and "
-            "the clock's resolution dominate; use a longer input"
+            "the precision of the clock dominate; use a longer input"
         )
     if resolution > COARSE * median:
         found.append(

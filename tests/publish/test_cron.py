@@ -126,4 +126,5 @@ def _take_away_what_it_needs(published: Path, capfd: Capture) -> None:
     shutil.rmtree(place)
     words[1] = str(kept)
     assert main(words) == 1
-    assert f"its directory {place} is gone" in " ".join(capfd.readouterr().out.split())
+    said = " ".join(capfd.readouterr().out.split())
+    assert f"its directory {place} does not exist any more" in said
