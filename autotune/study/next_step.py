@@ -71,7 +71,7 @@ def compare_step(proof: Confirmation, plan: Plan, pairs: Pairs, bounds: Budget) 
             return NextStep(f"more pairs are unlikely to decide it: {_scatter(logs)}")
         runs = 2 * needed
         words = (
-            f"a new comparison with {needed} pairs ({_cost(runs, bounds)}) would probably decide it"
+            f"a new comparison with {needed} pairs ({_cost(runs, bounds)}) would likely decide it"
         )
         options = {"--pairs": f"{needed}"}
     else:

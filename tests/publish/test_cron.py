@@ -119,7 +119,7 @@ def _take_away_what_it_needs(published: Path, capfd: Capture) -> None:
     assert "search and publish again" in said
     (place / "hello.py").unlink()
     assert main(words) == 1
-    assert f"{place}/hello.py is gone" in " ".join(capfd.readouterr().out.split())
+    assert f"{place}/hello.py does not exist any more" in " ".join(capfd.readouterr().out.split())
     os.chdir("/")
     kept = place.with_name("kept.tune")
     shutil.move(published, kept)
