@@ -210,8 +210,11 @@ def main(words: Sequence[str] | None = None) -> int:
         prog="python -m runner.lock", description="Run a command while holding the machine lock."
     )
     group = parser.add_mutually_exclusive_group(required=True)
-    for mode in ("shared", "exclusive"):
-        group.add_argument(f"--{mode}", dest="mode", action="store_const", const=mode)
+    for mode, meaning in (
+        ("shared", "hold the lock together with other shared holders (tests, builds)"),
+        ("exclusive", "hold the lock alone (measurements)"),
+    ):
+        group.add_argument(f"--{mode}", dest="mode", action="store_const", const=mode, help=meaning)
     parser.add_argument(
         "--wait", type=float, metavar="S", help="longest time to wait for the lock, in seconds"
     )

@@ -42,7 +42,7 @@ def collectives(
         str | None,
         opt(
             "--sizes BYTES",
-            "Message sizes in bytes: a list (8,64,1k) or a range in steps of 4 (8:1m). "
+            "Message sizes in bytes: a list (8,64,1k) or a range in factors of 4 (8:1m). "
             "Default: 8 to 1M in powers of 2.",
         ),
     ] = None,

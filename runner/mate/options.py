@@ -38,7 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="copy messages within a process directly, without MPI",
     )
-    add("--affinity", default=_DEFAULT.affinity, help=", ".join(AFFINITIES))
+    add(
+        "--affinity",
+        default=_DEFAULT.affinity,
+        help=f"how workers are pinned to CPUs: {', '.join(AFFINITIES)}",
+    )
     idle = f"{_DEFAULT.idle_spin_us}:{_DEFAULT.idle_sleep_us}"
     add(
         "--idle",
@@ -47,7 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="time that an idle worker spins and then sleeps, in microseconds; a SLEEP of 0 "
         "never sleeps",
     )
-    add("--thread-level", default=_DEFAULT.thread_level, help=", ".join(THREAD_LEVELS))
+    add(
+        "--thread-level",
+        default=_DEFAULT.thread_level,
+        help=f"thread level asked of MPI: {', '.join(THREAD_LEVELS)}",
+    )
     add("--rank-map", metavar="FILE", help="JSON file: for each process a list of global ranks")
 
 

@@ -33,8 +33,14 @@ def build_parser() -> OptionParser:
     parser.add_argument(
         "operation", nargs="?", metavar="OPERATION", help="operation to time (see below)"
     )
-    parser.add_argument("--size", type=sizes, metavar="BYTES", default=None,
-        help=f"bytes: 4096, 4k or 8,4k,1m, or a range; default {DEFAULT_RANGE}")  # fmt: skip
+    parser.add_argument(
+        "--size",
+        type=sizes,
+        metavar="BYTES",
+        default=None,
+        help="message sizes in bytes: 4096, 4k, a list 8,4k,1m, or a range 8:1m in factors of 4; "
+        f"default {DEFAULT_RANGE}",
+    )
     parser.add_argument("--count", type=positive, default=None, metavar="N",
         help="number of operations at each size; default 2000, fewer from 32 KiB on")  # fmt: skip
     parser.add_argument("--buffers", type=positive, default=1, metavar="B",
