@@ -20,7 +20,7 @@ from benchmarks.search.landscapes import Land, grid, recorded
 from benchmarks.search.peers import find_peer
 from benchmarks.search.tables import Apart
 from tests.datasets.conftest import make, nothing, planted
-from tests.predict.recorded import record
+from tests.prediction.recorded import record
 
 
 def test_shares_are_of_the_best_gain() -> None:

@@ -61,8 +61,8 @@ from runner.types import LaunchSpec
 from tests.fuzz import outside
 from tests.fuzz.damage import damaged
 from tests.fuzz.values import damaged_json, damaged_within
-from tests.predict.family import SETTINGS, traced
-from tests.predict.test_files import TEXTS
+from tests.prediction.family import SETTINGS, traced
+from tests.prediction.test_model_file import TEXTS
 from tests.space.libraries import CLUSTER, NEW
 from tests.trace.test_counts import text as counts_text
 

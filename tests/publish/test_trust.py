@@ -44,7 +44,7 @@ from autotune.study.setting_syntax import read_settings
 from autotune.study.trial_store import StoredTrials
 from autotune.testing.format import evidence
 from runner.mpi.library import Library
-from tests.predict.family import traced
+from tests.prediction.family import traced
 from tests.publish.conftest import MakeStudy
 
 Capture = pytest.CaptureFixture[str]

@@ -15,7 +15,7 @@ from autotune.prediction.exposure import Exposure, ExposureModel
 from autotune.prediction.scorer import NODES, described
 from autotune.space import DEFAULT, Setting
 from runner.trace import FEATURES, Features
-from tests.predict.family import traced
+from tests.prediction.family import traced
 
 TCP, BCAST = "btl_tcp_eager_limit", "coll_tuned_bcast_algorithm"
 SETTINGS = (

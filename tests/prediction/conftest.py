@@ -11,8 +11,8 @@ import pytest
 from autotune.prediction import model_of, train, training_set
 from runner.machine import describe
 from tests.cli.conftest import cli as cli
-from tests.predict.family import traced
-from tests.predict.recorded import record
+from tests.prediction.family import traced
+from tests.prediction.recorded import record
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from autotune.prediction.scorer import described
 from autotune.prediction.training import by_program, check
 from autotune.prediction.values import ValueCode
 from autotune.space import DEFAULT, Setting
-from tests.predict.family import EAGER, LIMIT, SETTINGS, example, family, traced, truth
+from tests.prediction.family import EAGER, LIMIT, SETTINGS, example, family, traced, truth
 
 FAMILY = family()
 

@@ -25,7 +25,7 @@ from autotune.prediction import (
 )
 from autotune.prediction.scorer import described
 from autotune.space import DEFAULT, Parameter, Setting, Space
-from tests.predict.family import BIND, EAGER, LIMIT, SETTINGS, family, traced
+from tests.prediction.family import BIND, EAGER, LIMIT, SETTINGS, family, traced
 
 FAMILY = family()
 SPACE = Space(

@@ -19,8 +19,8 @@ from runner.trace import load_features
 from tests.cli.conftest import Cli
 from tests.contract.store_samples import key
 from tests.mpis import library_named
-from tests.predict.conftest import Recorded
-from tests.predict.family import LIMIT, traced
+from tests.prediction.conftest import Recorded
+from tests.prediction.family import LIMIT, traced
 
 
 @pytest.fixture

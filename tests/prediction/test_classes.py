@@ -9,8 +9,8 @@ import pytest
 from autotune.errors import UsageError
 from autotune.prediction.classes import find_classes, words_of
 from tests.cli.conftest import Cli
-from tests.predict.conftest import Recorded
-from tests.predict.family import example
+from tests.prediction.conftest import Recorded
+from tests.prediction.family import example
 
 
 def test_three_groups_are_found_as_three_classes() -> None:

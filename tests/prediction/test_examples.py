@@ -9,8 +9,8 @@ import pytest
 from autotune.errors import UsageError
 from autotune.prediction import training_set
 from autotune.prediction.evaluation import class_wide
-from tests.predict.family import LIMIT, SETTINGS, SIZES
-from tests.predict.recorded import FINGERPRINT, record
+from tests.prediction.family import LIMIT, SETTINGS, SIZES
+from tests.prediction.recorded import FINGERPRINT, record
 
 
 def test_a_dataset_gives_its_cells_with_features(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from autotune.datasets import Card, Cell, RecordedMachine, RunRow, create, write_shard
 from autotune.datasets.dataset import Dataset
 from autotune.space import Parameter, Space
-from tests.predict.family import BIND, EAGER, LIMIT, SETTINGS, SIZES, traced, truth
+from tests.prediction.family import BIND, EAGER, LIMIT, SETTINGS, SIZES, traced, truth
 
 FINGERPRINT = "f" * 16
 SPACE = Space(
