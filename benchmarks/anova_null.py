@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from autotune.anova.factors import THESIS, FactorOptions, judge
 from autotune.anova.oneway import Values, respond
-from autotune.anova.synthetic import places, random_settings, table_of
+from autotune.anova.synthetic import cell_facts, random_settings, table_of
 from autotune.anova.table import RunTable
 from benchmarks.common import conclude
 from benchmarks.null_studies import clopper_pearson
@@ -28,7 +28,7 @@ LEVELS: dict[str, list[int | float | str | None]] = {
     )
 }
 """As many levels as the 27 parameters of Pellegrini 1.4 have; the first is the default."""
-CELLS = places(["cg", "ep", "ft", "is", "mg"], ["A", "B"], [32, 64])
+CELLS = cell_facts(["cg", "ep", "ft", "is", "mg"], ["A", "B"], [32, 64])
 PROMISED = 0.001
 MODELS = {
     "one-way": THESIS,

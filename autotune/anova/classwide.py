@@ -84,8 +84,8 @@ class Choice:
 
 def choose(table: RunTable, options: FactorOptions, seed: int = 0) -> Choice:
     """The setting for all cells of ``table``.  Raises UsageError without common settings."""
-    worth = SettingEffects(table)
-    if not worth.everywhere:
+    effects = SettingEffects(table)
+    if not effects.everywhere:
         raise UsageError(
             f"{table.origin}: no setting was run on every one of its {len(table.cells)} "
             "cells; class-wide tuning needs one list of settings for all cells (kind "
@@ -96,17 +96,17 @@ def choose(table: RunTable, options: FactorOptions, seed: int = 0) -> Choice:
         "anova": lambda t, w, r: anova_setting(t, options),
         "direct": lambda t, w, r: direct_setting(t, w),
     }
-    rows = [_row(name, way, table, worth, apps, seed) for name, way in ways.items()]
+    rows = [_row(name, way, table, effects, apps, seed) for name, way in ways.items()]
     none = None if len(apps) < 2 else 0.0
     default = ClassRow("default", DEFAULT, 0.0, none, 0.0, none, 1.0)
     every = [
         default,
         *rows,
-        _random_row(table, worth, apps, seed),
-        _best_row(table, worth, apps, seed),
-        _hindsight(table, worth),
+        _random_row(table, effects, apps, seed),
+        _best_row(table, effects, apps, seed),
+        _hindsight(table, effects),
     ]
-    method, setting, why = _decide(rows, apps, worth)
+    method, setting, why = _decide(rows, apps, effects)
     warnings = [*_warnings(table, rows, apps, method), *filter(None, [table.unguarded])]
     return Choice(method, setting, why, tuple(every), tuple(warnings))
 
@@ -119,30 +119,30 @@ def anova_setting(table: RunTable, options: FactorOptions) -> Setting:
         return DEFAULT
 
 
-def direct_setting(table: RunTable, worth: SettingEffects) -> Setting:
+def direct_setting(table: RunTable, effects: SettingEffects) -> Setting:
     """The measured setting with the best mean share among those that slow no cell."""
     cells = list(table.cells)
-    allowed = [s for s in worth.everywhere if not worth.slower(s, cells, CAUTION)]
-    best = max(allowed, key=lambda s: worth.merit(s, cells), default=DEFAULT)
-    return best if worth.mean_share(best, cells) > 0 else DEFAULT
+    allowed = [s for s in effects.everywhere if not effects.slower(s, cells, CAUTION)]
+    best = max(allowed, key=lambda s: effects.merit(s, cells), default=DEFAULT)
+    return best if effects.mean_share(best, cells) > 0 else DEFAULT
 
 
 def _row(
-    name: str, way: Method, table: RunTable, worth: SettingEffects, apps: Sequence[str], seed: int
+    name: str, way: Method, table: RunTable, effects: SettingEffects, apps: Sequence[str], seed: int
 ) -> ClassRow:
     cells = list(table.cells)
-    setting = way(table, worth, np.random.default_rng(seed))
-    held, held_slower, z = _held_out(way, table, worth, apps, seed)
+    setting = way(table, effects, np.random.default_rng(seed))
+    held, held_slower, z = _held_out(way, table, effects, apps, seed)
     if held is None:
-        z = worth.certainty([(cell, setting) for cell in cells])
-    slower = float(len(worth.slower(setting, cells)))
-    measured = statistics.fmean(worth.value(cell, setting).measured for cell in cells)
-    share = worth.mean_share(setting, cells)
+        z = effects.certainty([(cell, setting) for cell in cells])
+    slower = float(len(effects.slower(setting, cells)))
+    measured = statistics.fmean(effects.value(cell, setting).measured for cell in cells)
+    share = effects.mean_share(setting, cells)
     return ClassRow(name, setting, share, held, slower, held_slower, measured, z)
 
 
 def _held_out(
-    way: Method, table: RunTable, worth: SettingEffects, apps: Sequence[str], seed: int
+    way: Method, table: RunTable, effects: SettingEffects, apps: Sequence[str], seed: int
 ) -> tuple[float | None, float | None, float]:
     """Mean share on each program when chosen on the others, cells slower than the default there,
     and the mean log gain in standard errors.
@@ -154,32 +154,34 @@ def _held_out(
     shares, slower, pairs = [], 0, []
     for app in apps:
         others = table.where(lambda place, app=app: place.app != app)  # type: ignore[misc]
-        setting = way(others, worth.on(others), np.random.default_rng(seed))
+        setting = way(others, effects.on(others), np.random.default_rng(seed))
         out = [key for key, place in table.cells.items() if place.app == app]
-        slower += len(worth.slower(setting, out))
+        slower += len(effects.slower(setting, out))
         pairs += [(cell, setting) for cell in out]
         if any(not table.best[cell].null for cell in out):
-            shares.append(worth.mean_share(setting, out))
+            shares.append(effects.mean_share(setting, out))
     share = statistics.fmean(shares) if shares else 0.0
-    return share, float(slower), worth.certainty(pairs)
+    return share, float(slower), effects.certainty(pairs)
 
 
-def _random_row(table: RunTable, worth: SettingEffects, apps: Sequence[str], seed: int) -> ClassRow:
+def _random_row(
+    table: RunTable, effects: SettingEffects, apps: Sequence[str], seed: int
+) -> ClassRow:
     """RAND: what a random setting is worth, the mean over all that were measured."""
-    cells, settings = list(table.cells), worth.everywhere
-    share = statistics.fmean(worth.mean_share(s, cells) for s in settings)
-    slower = statistics.fmean(len(worth.slower(s, cells)) for s in settings)
+    cells, settings = list(table.cells), effects.everywhere
+    share = statistics.fmean(effects.mean_share(s, cells) for s in settings)
+    slower = statistics.fmean(len(effects.slower(s, cells)) for s in settings)
     # A random setting is chosen on nothing, so every program is a held-out one.
     held = (share, slower) if len(apps) > 1 else (None, None)
     return ClassRow("rand", None, share, held[0], slower, held[1], 1.0)
 
 
-def _best_row(table: RunTable, worth: SettingEffects, apps: Sequence[str], seed: int) -> ClassRow:
+def _best_row(table: RunTable, effects: SettingEffects, apps: Sequence[str], seed: int) -> ClassRow:
     """BEST: of 80 random settings the one with the largest mean gain as it was measured."""
     rows = []
     for draw in range(DRAWS):
-        rows.append(_row("best", _best_of, table, worth, apps, seed + draw))
-        if len(worth.everywhere) <= BEST_OF:
+        rows.append(_row("best", _best_of, table, effects, apps, seed + draw))
+        if len(effects.everywhere) <= BEST_OF:
             break
     held = [row.held_out for row in rows if row.held_out is not None]
     hurt = [row.held_out_slower for row in rows if row.held_out_slower is not None]
@@ -194,29 +196,29 @@ def _best_row(table: RunTable, worth: SettingEffects, apps: Sequence[str], seed:
     )
 
 
-def _best_of(table: RunTable, worth: SettingEffects, rng: np.random.Generator) -> Setting:
-    settings = worth.everywhere
+def _best_of(table: RunTable, effects: SettingEffects, rng: np.random.Generator) -> Setting:
+    settings = effects.everywhere
     count = min(BEST_OF, len(settings))
     drawn = [settings[int(i)] for i in rng.choice(len(settings), count, replace=False)]
 
     def mean(setting: Setting) -> float:
-        return statistics.fmean(worth.raw_gain(cell, setting) for cell in table.cells)
+        return statistics.fmean(effects.raw_gain(cell, setting) for cell in table.cells)
 
     return max(drawn, key=mean)
 
 
-def _hindsight(table: RunTable, worth: SettingEffects) -> ClassRow:
+def _hindsight(table: RunTable, effects: SettingEffects) -> ClassRow:
     """The best single setting of all, whatever it slows: the yardstick of the others."""
     cells = list(table.cells)
-    best = max(worth.everywhere, key=lambda s: worth.merit(s, cells))
-    slower = float(len(worth.slower(best, cells)))
-    return ClassRow("best single", best, worth.mean_share(best, cells), None, slower, None, 1.0)
+    best = max(effects.everywhere, key=lambda s: effects.merit(s, cells))
+    slower = float(len(effects.slower(best, cells)))
+    return ClassRow("best single", best, effects.mean_share(best, cells), None, slower, None, 1.0)
 
 
 def _decide(
-    rows: Sequence[ClassRow], apps: Sequence[str], worth: SettingEffects
+    rows: Sequence[ClassRow], apps: Sequence[str], effects: SettingEffects
 ) -> tuple[str, Setting, str]:
-    cells = list(worth.table.cells)
+    cells = list(effects.table.cells)
 
     def score(row: ClassRow) -> float:
         return row.share if row.held_out is None else row.held_out
@@ -226,7 +228,9 @@ def _decide(
     harmless = [
         row
         for row in usable
-        if row.setting and not row.held_out_slower and not worth.slower(row.setting, cells, CAUTION)
+        if row.setting
+        and not row.held_out_slower
+        and not effects.slower(row.setting, cells, CAUTION)
     ]
     good = [row for row in harmless if score(row) > 0 and row.z > CERTAIN]
     if not good:

@@ -101,7 +101,7 @@ def table_of(
     return build("simulated runs", cells, known, {})
 
 
-def places(apps: Sequence[str], inputs: Sequence[str], ranks: Sequence[int]) -> list[CellFacts]:
+def cell_facts(apps: Sequence[str], inputs: Sequence[str], ranks: Sequence[int]) -> list[CellFacts]:
     """One cell for every combination."""
     return [
         CellFacts(f"{app}.{given}.{n}", app, given, n)

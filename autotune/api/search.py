@@ -23,7 +23,7 @@ from autotune.study.pipeline import (
 )
 from autotune.study.request import SearchRequest, WorkerRequest
 from autotune.study.result import Result
-from autotune.study.study_key import belong, follow
+from autotune.study.study_key import follow_moved_study, require_same_study
 from autotune.study.target import Say, Target
 from autotune.study.worker_trust import sign
 from autotune.wording import short_setting
@@ -100,7 +100,9 @@ class Search:
 
     def followed_answer(self) -> Result | None:
         """As :meth:`answer`, of the study that is measured in this one's place."""
-        return answer_of(follow(self.store, self.store.get_study(self.study.id)), self.request.plan)
+        return answer_of(
+            follow_moved_study(self.store, self.store.get_study(self.study.id)), self.request.plan
+        )
 
     def run(self, around: AbstractContextManager[object] | None = None) -> Result | None:
         """Measure to the end and keep the answer; None where another worker proves.
@@ -138,7 +140,7 @@ class Search:
     def _share(self) -> None:
         """Let other workers of this user begin with the same request."""
         if self.of is not None:
-            belong(self.store, self.store.find_study(self.of), self.study)
+            require_same_study(self.store, self.store.find_study(self.of), self.study)
         # A worker carries out what others asked for; what it asks itself, nobody wants.
         if self.of is None or self.study.request is None:
             paths = {

@@ -12,7 +12,7 @@ from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
 from autotune.store.export import runs_frame
 from autotune.study.result import Result
-from autotune.study.study_key import follow
+from autotune.study.study_key import follow_moved_study
 from autotune.wording import HEADLINES, percent, seconds
 
 
@@ -40,7 +40,7 @@ class Study:
     def __init__(self, id: str, store: StoreLike = None) -> None:
         self._store = store
         with read(store) as known:
-            found = follow(known, known.find_study(id))
+            found = follow_moved_study(known, known.find_study(id))
         self.hash = found.hash
         self._number = found.id
 

@@ -21,7 +21,7 @@ from autotune.store import Store, StudyRecord
 from autotune.store.location import VARIABLE
 from autotune.study.request import SearchRequest
 from autotune.study.result import Result
-from autotune.study.study_key import follow
+from autotune.study.study_key import follow_moved_study
 from autotune.study.worker_trust import judge
 from autotune.wording import count, remaining
 from runner.errors import RunnerError
@@ -122,7 +122,9 @@ class _Jobs:
                 again += 1
                 self.submit()
                 say("all workers have ended; starting one more, which continues")
-            trials = store.trials(follow(store, store.get_study(self.search.study.id)).id)
+            trials = store.trials(
+                follow_moved_study(store, store.get_study(self.search.study.id)).id
+            )
             done = sum(t.state != "running" for t in trials)
             line = (
                 f"{count(states['running'], 'worker')} running, {states['pending']} waiting; "

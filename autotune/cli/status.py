@@ -11,7 +11,7 @@ from autotune.api.status import state_of
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.store import Store
 from autotune.study.pipeline import FINISHED
-from autotune.study.study_key import follow
+from autotune.study.study_key import follow_moved_study
 from autotune.terminal.render import console, table, write_json
 from autotune.wording import HEADLINES, UNGUARDED, count, interval, percent, seconds, short_setting
 
@@ -40,7 +40,7 @@ def status(
             return
         found = opened.get_study(newest[0].id) if study is None else opened.find_study(study)
         while True:
-            found = follow(opened, opened.get_study(found.id))
+            found = follow_moved_study(opened, opened.get_study(found.id))
             data = state_of(opened, found)
             if json_out:
                 write_json(data, json_out)

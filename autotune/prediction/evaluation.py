@@ -242,13 +242,13 @@ def class_wide(places: Sequence[str | Path]) -> ClassWide | None:
     if len(places) != 1:
         return None
     table = dataset_table(load(places[0]))
-    worth = SettingEffects(table)
-    if not worth.everywhere:
+    effects = SettingEffects(table)
+    if not effects.everywhere:
         return None
 
     def choose(examples: Sequence[Example]) -> Setting:
         keys = {example.key for example in examples}
         part = table.where(lambda place: place.key in keys)
-        return direct_setting(part, worth.on(part))
+        return direct_setting(part, effects.on(part))
 
     return choose

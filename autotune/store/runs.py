@@ -281,17 +281,17 @@ _ADD = text(
 )
 
 
-def keep_read_back(connection: Connection, backs: Mapping[str, ReadBack]) -> int | None:
+def keep_read_back(connection: Connection, read_backs: Mapping[str, ReadBack]) -> int | None:
     """The id of an outcome, which is stored where it is new; None where nothing was read back."""
-    if not backs:
+    if not read_backs:
         return None
-    rows = [(name, *dataclasses.astuple(back)) for name, back in backs.items()]
+    rows = [(name, *dataclasses.astuple(back)) for name, back in read_backs.items()]
     wanted = {"hash": hashlib.sha256(dump(rows).encode()).hexdigest()}
     known: int | None = connection.scalar(_ID, wanted)
     if known is None and (known := connection.scalar(_ADD, wanted)) is not None:
         values = [
             {"read_back_id": known, "position": at, "name": name, **dataclasses.asdict(back)}
-            for at, (name, back) in enumerate(backs.items())
+            for at, (name, back) in enumerate(read_backs.items())
         ]
         connection.execute(insert(s.read_back_value), values)
     return known if known is not None else int(connection.execute(_ID, wanted).scalar_one())
@@ -317,8 +317,8 @@ def read_back_texts(
     """As :func:`of_runs`, each as the text of a JSON object."""
     found = read_back_of(connection, conditions)
     return {
-        number: dump({name: dataclasses.asdict(back) for name, back in backs.items()})
-        for number, backs in found.items()
+        number: dump({name: dataclasses.asdict(back) for name, back in read_backs.items()})
+        for number, read_backs in found.items()
     }
 
 

@@ -161,19 +161,21 @@ class Store(WorkerClaims):
         with self._database.read() as connection:
             return database.writers(connection)
 
-    def freeze(self, study_id: int, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
+    def store_document(
+        self, study_id: int, name: str, document: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Keep a JSON document of a study that never changes; gives the one that is kept.
 
         Of two processes that freeze the same name the first one's document is kept.
         """
         with self._database.write() as connection:
             studies.lock(connection, study_id)
-            return studies.freeze(connection, study_id, name, document)
+            return studies.store_document(connection, study_id, name, document)
 
-    def frozen(self, study_id: int, name: str) -> dict[str, Any] | None:
+    def stored_document(self, study_id: int, name: str) -> dict[str, Any] | None:
         """The frozen document of this name; None where there is none."""
         with self._database.read() as connection:
-            return studies.frozen(connection, study_id, name)
+            return studies.stored_document(connection, study_id, name)
 
     # trials
 

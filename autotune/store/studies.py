@@ -124,11 +124,11 @@ def change_request(
     )
 
 
-def freeze(
+def store_document(
     connection: Connection, study_id: int, name: str, document: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Keep a plan where its name is new; the caller holds the study's lock.  What is kept."""
-    kept = frozen(connection, study_id, name)
+    kept = stored_document(connection, study_id, name)
     if kept is not None:
         return kept
     values = {"study_id": study_id, "name": name, "document": dump(dict(document))}
@@ -136,7 +136,7 @@ def freeze(
     return dict(load(str(values["document"])))
 
 
-def frozen(connection: Connection, study_id: int, name: str) -> dict[str, Any] | None:
+def stored_document(connection: Connection, study_id: int, name: str) -> dict[str, Any] | None:
     """The plan of a study by its name; None where there is none."""
     table = s.frozen_plan
     query = select(table.c.document).where(table.c.study_id == study_id, table.c.name == name)

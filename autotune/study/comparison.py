@@ -18,7 +18,7 @@ from autotune.study.next_step import NextStep, compare_step
 from autotune.study.result import proof_warnings, rejection_rows
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.session import Session
-from autotune.study.study_key import as_begun, study_key
+from autotune.study.study_key import metric_as_begun, study_key
 from autotune.study.target import Target
 from autotune.wording import UNGUARDED, asked_time, seconds
 
@@ -155,7 +155,7 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
             target, request.space, adapter, COMPARE, request.options, request.seed, request.guard
         )
 
-    request.target = target = as_begun(request.target, store, key_of, request.watch)
+    request.target = target = metric_as_begun(request.target, store, key_of, request.watch)
     with Session(
         store,
         key_of(target),

@@ -23,7 +23,7 @@ from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.metric import failure_words
 from autotune.study.run_history import WARMUP, HistoryEntry
 from autotune.study.session import MEASURED, Session
-from autotune.study.study_key import as_begun, study_key
+from autotune.study.study_key import metric_as_begun, study_key
 from autotune.study.target import Target
 from autotune.wording import asked_time, count
 
@@ -85,7 +85,7 @@ def measure_noise(
     def key_of(one: Target) -> StudyKey:
         return study_key(one, space, Session.adapter(one), NOISE, {}, 0, guard)
 
-    target = as_begun(target, store, key_of, watch)
+    target = metric_as_begun(target, store, key_of, watch)
     with Session(store, key_of(target), target, space, watch, budget_s=budget_s) as on:
         evaluator = on.evaluator
         before = evaluator.history.rejected

@@ -41,7 +41,7 @@ from autotune.study.rounds import Round, Rounds
 from autotune.study.search import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, SearchPhase
 from autotune.study.selection import Selection
 from autotune.study.session import Session
-from autotune.study.study_key import as_begun, study_key
+from autotune.study.study_key import metric_as_begun, study_key
 from autotune.study.target import Target
 from autotune.study.trial_store import StoredTrials, TrialStore
 
@@ -184,7 +184,7 @@ class StudyContext:
     def __init__(self, request: StudyRequest, store: Store) -> None:
         self.request = request
         self.store = store
-        request.target = as_begun(request.target, store, self._key, self._watch)
+        request.target = metric_as_begun(request.target, store, self._key, self._watch)
         self._session = Session(
             store,
             self._key(request.target),
@@ -385,7 +385,7 @@ class _Proofs:
         return (more_s or more_runs) and self.search.budget.affords(plan.proof_runs(1))
 
     def _freeze(self, settings: list[Setting], slim: list[Setting], whole: Setting | None) -> Round:
-        return self.rounds.freeze(
+        return self.rounds.preregister(
             settings,
             min_gain=self.plan.min_gain,
             limit_s=self.search.proof_limit_s,

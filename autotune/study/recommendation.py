@@ -124,12 +124,12 @@ class Recommender:
     def _prepare(self, winner: Setting, rounds: Round, proof: Confirmation) -> _Slimming:
         """What is measured beside what, frozen before it is."""
         name = f"slim:{rounds.number}:{_digest(winner)}"
-        kept = self._documents.frozen(name)
+        kept = self._documents.stored_document(name)
         if kept is None:
             made = self._ablating(winner, rounds, proof)
             if made.why == SPENT and made.whole is None:
                 return made  # A larger budget may hold it.
-            kept = self._documents.freeze(name, made.to_json())
+            kept = self._documents.store_document(name, made.to_json())
         return _Slimming.from_json(kept, self.search.space)
 
     def _ablating(self, winner: Setting, rounds: Round, proof: Confirmation) -> _Slimming:

@@ -24,11 +24,11 @@ _PREFIX = "r"
 class DocumentStore(Protocol):
     """Keeps JSON documents of a study by name; what was kept first stays."""
 
-    def freeze(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
+    def store_document(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
         """Keep ``document`` where the name is new; the document that is kept."""
         ...
 
-    def frozen(self, name: str) -> dict[str, Any] | None:
+    def stored_document(self, name: str) -> dict[str, Any] | None:
         """The document of this name; None where there is none."""
         ...
 
@@ -147,11 +147,13 @@ class Rounds:
     def all(self) -> list[Round]:
         """The frozen rounds, oldest first."""
         found: list[Round] = []
-        while (kept := self._documents.frozen(_name(self._first + len(found)))) is not None:
+        while (
+            kept := self._documents.stored_document(_name(self._first + len(found)))
+        ) is not None:
             found.append(Round.from_json(kept, self._space))
         return found
 
-    def freeze(
+    def preregister(
         self,
         settings: Sequence[Setting],
         *,
@@ -179,7 +181,9 @@ class Rounds:
             budget_s=budget_s,
             max_runs=max_runs,
         )
-        return Round.from_json(self._documents.freeze(_name(number), made.to_json()), self._space)
+        return Round.from_json(
+            self._documents.store_document(_name(number), made.to_json()), self._space
+        )
 
     @property
     def next_number(self) -> int:

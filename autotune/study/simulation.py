@@ -97,11 +97,11 @@ class MemoryTrialStore:
     def known(self, setting: Setting) -> float | None:
         return self.ratios.get(setting)
 
-    def freeze(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
+    def store_document(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
         """As the database does: through JSON, the first document stays."""
         self.plans.setdefault(name, json.dumps(document))
         return dict(json.loads(self.plans[name]))
 
-    def frozen(self, name: str) -> dict[str, Any] | None:
+    def stored_document(self, name: str) -> dict[str, Any] | None:
         """The document of this name."""
         return json.loads(self.plans[name]) if name in self.plans else None

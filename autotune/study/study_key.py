@@ -136,19 +136,19 @@ _FOLLOWS_NODE = frozenset({"machine", "ranks", "cluster_hash", "space_hash", "co
 """Parts of a key that a node decides by what it has: its kind, and by default as many ranks."""
 
 
-def follow(store: Store, study: StudyRecord) -> StudyRecord:
+def follow_moved_study(store: Store, study: StudyRecord) -> StudyRecord:
     """The study that is measured in place of ``study``: itself where it was not moved."""
     if study.status != MOVED or study.result is None:
         return study
     return store.find_study(str(study.result["to"]))
 
 
-def belong(store: Store, begun: StudyRecord, own: StudyRecord) -> None:
+def require_same_study(store: Store, begun: StudyRecord, own: StudyRecord) -> None:
     """Make sure that a worker whose key gives ``own`` works for ``begun``.
 
     Raises UsageError where it would measure something else.
     """
-    measured = follow(store, begun)
+    measured = follow_moved_study(store, begun)
     if measured.hash == own.hash:
         return
     unlike = measured.key.guarded != own.key.guarded  # A node has no part in that.
@@ -245,7 +245,7 @@ def _sources() -> dict[str, str]:
     return dict(json.loads(text))
 
 
-def as_begun(
+def metric_as_begun(
     target: Target, store: Store, key_of: Callable[[Target], StudyKey], watch: Watcher
 ) -> Target:
     """The target with the last figure of a run, where its study was begun when that counted.

@@ -195,13 +195,13 @@ class StoredTrials:
         ]
         return statistics.median(ratios) if ratios else None
 
-    def freeze(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
+    def store_document(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
         """Keep a plan in the study's row; what was kept first stays."""
-        return self.store.freeze(self.study.id, name, document)
+        return self.store.store_document(self.study.id, name, document)
 
-    def frozen(self, name: str) -> dict[str, Any] | None:
+    def stored_document(self, name: str) -> dict[str, Any] | None:
         """The plan of this name."""
-        return self.store.frozen(self.study.id, name)
+        return self.store.stored_document(self.study.id, name)
 
     def _history(self, study_id: int) -> RunHistory:
         if study_id not in self._histories:

@@ -20,13 +20,13 @@ from pathlib import Path
 from autotune.datasets import load
 from autotune.errors import UsageError
 from benchmarks.common import report
-from benchmarks.search.course import MARKS
-from benchmarks.search.field import TRACED, Rules, take_part
-from benchmarks.search.foresight import foresight
-from benchmarks.search.kept import Kept
+from benchmarks.search.checkpoint import Checkpoint
+from benchmarks.search.contestants import TRACED, Rules, take_part
 from benchmarks.search.landscapes import Case, fixed, grid, recorded, wide
 from benchmarks.search.peers import peer_names
 from benchmarks.search.picture import draw
+from benchmarks.search.predicted import predicted_settings
+from benchmarks.search.replayed_search import MARKS
 from benchmarks.search.synthetic import gaps
 from benchmarks.search.tables import figures, pairs, printed, references
 
@@ -71,7 +71,7 @@ def main() -> int:
 
 def _cases(given: argparse.Namespace) -> list[Case]:
     if given.dataset:
-        foresee = foresight(given.traced) if given.traced else None
+        foresee = predicted_settings(given.traced) if given.traced else None
         found = recorded(given.dataset, given.split, foresee)
         blurred = [case for case in found if case.blurred]
         if given.blurred:
@@ -103,7 +103,7 @@ def _rules(given: argparse.Namespace) -> Rules:
         if key not in ("strategies", "peers", "jobs", "json", "picture", "anew")
     }
     recordings = [load(name).folder for name in [*(given.dataset or ()), *(given.traced or ())]]
-    kept = Kept.of(recordings, follows_from, given.anew)
+    kept = Checkpoint.of(recordings, follows_from, given.anew)
     return Rules(given.seeds, given.runs, given.proofs, given.jobs, kept)
 
 

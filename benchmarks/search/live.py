@@ -34,7 +34,7 @@ from autotune.study.study_key import study_key
 from autotune.study.target import Target, TargetRequest
 from autotune.study.trial_store import StoredTrials
 from benchmarks.common import report, table
-from benchmarks.search.field import maker
+from benchmarks.search.contestants import maker
 from benchmarks.search.limited import Limited
 from benchmarks.search.peers import peer_names
 

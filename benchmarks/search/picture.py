@@ -10,8 +10,8 @@ import numpy as np
 
 from autotune.report.figures import COLOURS, Point, curve
 from autotune.space import DEFAULT, Setting
-from benchmarks.search.course import MARKS, Course
-from benchmarks.search.field import Standing
+from benchmarks.search.contestants import Standing
+from benchmarks.search.replayed_search import MARKS, ReplayedSearch
 
 _SECONDS = (10, 20, 40, 80, 160, 320)
 
@@ -33,7 +33,7 @@ def draw(standings: Sequence[Standing], runs: int, place: Path) -> list[Path]:
     return [place, other]
 
 
-def _gaining(standing: Standing) -> list[Course]:
+def _gaining(standing: Standing) -> list[ReplayedSearch]:
     return [c for courses in standing.courses.values() for c in courses if not c.land.null]
 
 
@@ -48,6 +48,6 @@ def _point(standing: Standing, runs: int | None, seconds: float | None) -> Point
     return mean, mean - 2 * error, mean + 2 * error
 
 
-def _by_then(course: Course, seconds: float) -> Setting:
+def _by_then(course: ReplayedSearch, seconds: float) -> Setting:
     before = [setting for _, spent, setting in course.named if spent <= seconds]
     return before[-1] if before else DEFAULT

@@ -12,7 +12,7 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import Observation
 from benchmarks.common import report
-from benchmarks.search.field import Make, maker
+from benchmarks.search.contestants import Make, maker
 from benchmarks.search.landscapes import Land, additive
 from benchmarks.search.peers import peer_names
 

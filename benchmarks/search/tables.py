@@ -12,9 +12,9 @@ import numpy as np
 from scipy import stats
 
 from autotune.space import DEFAULT
-from benchmarks.search.course import MARKS
-from benchmarks.search.field import Standing
+from benchmarks.search.contestants import Standing
 from benchmarks.search.landscapes import Case
+from benchmarks.search.replayed_search import MARKS
 
 DECISIVE = 15
 """Search runs at which strategies are compared in pairs."""

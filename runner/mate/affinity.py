@@ -26,7 +26,7 @@ def check(workers: int, cpus: CpuSet, affinity: str) -> None:
         )
 
 
-def places(workers: int, affinity: str, masks: Sequence[CpuSet], mine: int) -> list[int | None]:
+def cpu_places(workers: int, affinity: str, masks: Sequence[CpuSet], mine: int) -> list[int | None]:
     """A CPU for each worker of process ``mine``; ``masks`` are those of all processes of the node.
 
     Processes with the same mask take turns in it, so that ``--bind-to none`` does not put the

@@ -36,43 +36,43 @@ _LOCAL_OPS: dict[str, Any] = {
 class Collectives(Messages):
     """Every rank must call the same operations in the same order."""
 
-    def __init__(self, task: Task, shared: MessageLayer, meetings: CollectiveCalls) -> None:
+    def __init__(self, task: Task, shared: MessageLayer, calls: CollectiveCalls) -> None:
         super().__init__(task, shared)
-        self._meetings = meetings
+        self._calls = calls
 
     async def local_barrier(self) -> None:
         """Until all ranks of this process have come."""
-        meeting, last = self._meetings.arrive(self._task, LOCAL, "local_barrier", None)
+        call, last = self._calls.join(self._task, LOCAL, "local_barrier", None)
         if last:
-            self._meetings.close(meeting)
+            self._calls.close(call)
         else:
-            await until_complete(meeting)
+            await until_complete(call)
 
     async def local_bcast(self, value: Any = None, root: int = 0) -> Any:
         """The object that local rank ``root`` gave, itself and not a copy."""
         self._check_root(root, len(self._scheduler.tasks), "local rank")
-        meeting, last = self._meetings.arrive(self._task, LOCAL, f"local_bcast({root})", value)
+        call, last = self._calls.join(self._task, LOCAL, f"local_bcast({root})", value)
         if last:
-            self._meetings.close(meeting)
+            self._calls.close(call)
         else:
-            await until_complete(meeting)
-        return meeting.given[root]
+            await until_complete(call)
+        return call.given[root]
 
     async def barrier(self) -> None:
         """Until all ranks of the job have come."""
-        meeting, last = self._meetings.arrive(self._task, GLOBAL, "barrier", None)
-        await self._act(meeting, last, "Ibarrier", None, None)
+        call, last = self._calls.join(self._task, GLOBAL, "barrier", None)
+        await self._act(call, last, "Ibarrier", None, None)
 
     async def bcast(self, array: Array, root: int = 0) -> None:
         """``array`` of rank ``root`` into that of all ranks (equal sizes)."""
         process, local = self._locate(root)
-        meeting, last = self._arrive(f"bcast({root})", _flat(array, "array"))
+        call, last = self._arrive(f"bcast({root})", _flat(array, "array"))
         # A buffer of its own: the giver may change its array while slower ranks still copy.
         giver = local if process == self._transport.process else 0
-        buffer = meeting.given[giver].copy() if last else None
-        await self._act(meeting, last, "Ibcast", buffer, buffer, process)
+        buffer = call.given[giver].copy() if last else None
+        await self._act(call, last, "Ibcast", buffer, buffer, process)
         if self._task.rank != root:
-            _flat(array, "array")[...] = meeting.result
+            _flat(array, "array")[...] = call.result
 
     async def reduce(
         self, send: Array, recv: Array | None = None, op: Any = "sum", root: int = 0
@@ -82,20 +82,20 @@ class Collectives(Messages):
         if self._task.rank == root and recv is None:
             raise MateError(f"reduce: rank {root} is the root and needs an array to receive into")
         given = (_flat(send, "send"), None if recv is None else _flat(recv, "recv"))
-        meeting, last = self._arrive(f"reduce({root})", given)
-        combined = self._combine([g[0] for g in meeting.given], op) if last else None
+        call, last = self._arrive(f"reduce({root})", given)
+        combined = self._combine([g[0] for g in call.given], op) if last else None
         here = last and process == self._transport.process
-        target = meeting.given[local][1] if here else None
-        await self._act(meeting, last, "Ireduce", combined, target, self._mpi_op(op), process)
+        target = call.given[local][1] if here else None
+        await self._act(call, last, "Ireduce", combined, target, self._mpi_op(op), process)
 
     async def allreduce(self, send: Array, recv: Array, op: Any = "sum") -> None:
         """Elementwise ``op`` of all ranks' ``send`` into everybody's ``recv`` (may be ``send``)."""
         mine = _flat(recv, "recv")
-        meeting, last = self._arrive("allreduce", _flat(send, "send"))
-        combined = self._combine(meeting.given, op) if last else None
+        call, last = self._arrive("allreduce", _flat(send, "send"))
+        combined = self._combine(call.given, op) if last else None
         target = None if combined is None else np.empty_like(combined)
-        await self._act(meeting, last, "Iallreduce", combined, target, self._mpi_op(op))
-        mine[...] = meeting.result
+        await self._act(call, last, "Iallreduce", combined, target, self._mpi_op(op))
+        mine[...] = call.result
 
     async def gather(self, send: Array, recv: Array | None = None, root: int = 0) -> None:
         """All ranks' ``send`` (n elements) into ``recv`` of ``root`` (size * n, by global rank)."""
@@ -103,14 +103,14 @@ class Collectives(Messages):
         if self._task.rank == root and recv is None:
             raise MateError(f"gather: rank {root} is the root and needs an array to receive into")
         mine = _flat(send, "send")
-        meeting, last = self._arrive(f"gather({root})", mine)
+        call, last = self._arrive(f"gather({root})", mine)
         here = process == self._transport.process
-        joined = np.concatenate(meeting.given) if last else None
+        joined = np.concatenate(call.given) if last else None
         target = [np.empty(mine.size * self._ranks.size, mine.dtype), self._counts(mine.size)]
-        await self._act(meeting, last, "Igatherv", joined, target if here else None, process)
+        await self._act(call, last, "Igatherv", joined, target if here else None, process)
         if self._task.rank == root and recv is not None:
             _flat(recv, "recv").reshape(self._ranks.size, -1)[self._ranks.order] = (
-                meeting.result.reshape(self._ranks.size, -1)
+                call.result.reshape(self._ranks.size, -1)
             )
 
     async def scatter(self, send: Array | None, recv: Array, root: int = 0) -> None:
@@ -120,14 +120,14 @@ class Collectives(Messages):
         if self._task.rank == root and send is None:
             raise MateError(f"scatter: rank {root} is the root and needs an array to send")
         given = None if send is None else _flat(send, "send")
-        meeting, last = self._arrive(f"scatter({root})", given)
+        call, last = self._arrive(f"scatter({root})", given)
         source = None
         if last and process == self._transport.process:
-            whole = meeting.given[local].reshape(self._ranks.size, -1)[self._ranks.order]
+            whole = call.given[local].reshape(self._ranks.size, -1)[self._ranks.order]
             source = [whole.reshape(-1), self._counts(mine.size)]
-        target = np.empty(mine.size * len(meeting.given), mine.dtype)
-        await self._act(meeting, last, "Iscatterv", source, target, process)
-        mine[...] = meeting.result.reshape(len(meeting.given), -1)[self._task.local]
+        target = np.empty(mine.size * len(call.given), mine.dtype)
+        await self._act(call, last, "Iscatterv", source, target, process)
+        mine[...] = call.result.reshape(len(call.given), -1)[self._task.local]
 
     async def allgather(self, send: Array, recv: Array) -> None:
         """All ranks' ``send`` (n elements) into everybody's ``recv`` (size * n, by global rank)."""
@@ -141,33 +141,33 @@ class Collectives(Messages):
                 f"allgatherv: rank {self._task.rank} sends {mine.size} elements, but counts is "
                 f"{list(counts)}: expected one number for each of {self._ranks.size} ranks"
             )
-        meeting, last = self._arrive("allgatherv", mine)
+        call, last = self._arrive("allgatherv", mine)
         per_process = [sum(counts[r] for r in ranks) for ranks in self._ranks.ranks]
-        joined = np.concatenate(meeting.given) if last else None
+        joined = np.concatenate(call.given) if last else None
         target = [np.empty(sum(counts), mine.dtype), per_process]
-        await self._act(meeting, last, "Iallgatherv", joined, target)
+        await self._act(call, last, "Iallgatherv", joined, target)
         into, begin = _flat(recv, "recv"), np.concatenate(([0], np.cumsum(counts)))
         place = 0
         for rank in self._ranks.order:
             count = counts[rank]
-            into[begin[rank] : begin[rank] + count] = meeting.result[place : place + count]
+            into[begin[rank] : begin[rank] + count] = call.result[place : place + count]
             place += count
 
     def _arrive(self, kind: str, given: Any) -> tuple[CollectiveCall, bool]:
-        return self._meetings.arrive(self._task, GLOBAL, kind, given)
+        return self._calls.join(self._task, GLOBAL, kind, given)
 
     async def _act(
-        self, meeting: CollectiveCall, last: bool, name: str, source: Any, target: Any, *args: Any
+        self, call: CollectiveCall, last: bool, name: str, source: Any, target: Any, *args: Any
     ) -> None:
         """The last rank performs the process's part, the others wait for it."""
         if not last:
-            await until_complete(meeting)
+            await until_complete(call)
             return
         request = Request(self._task, None, None, None, None)
         self._task.posted += 1
         self._transport.collective(request, name, source, target, *args)
         await self.wait(request)
-        self._meetings.close(meeting, target[0] if isinstance(target, list) else target)
+        self._calls.close(call, target[0] if isinstance(target, list) else target)
 
     @property
     def _ranks(self) -> Any:
@@ -246,7 +246,7 @@ class CollectiveCalls:
         self._scheduler = scheduler
         self._open: dict[tuple[int, int], CollectiveCall] = {}
 
-    def arrive(self, task: Task, scope: int, kind: str, given: Any) -> tuple[CollectiveCall, bool]:
+    def join(self, task: Task, scope: int, kind: str, given: Any) -> tuple[CollectiveCall, bool]:
         """Join the rank's next operation; True for the last to come, who must :meth:`close` it.
 
         Raises :class:`MateError` if another rank is in another operation.
@@ -255,37 +255,37 @@ class CollectiveCalls:
         with scheduler.lock:
             number = task.sequence[scope]
             task.sequence[scope] += 1
-            meeting = self._open.get((scope, number))
-            if meeting is None:
-                meeting = self._open[scope, number] = CollectiveCall(kind, len(scheduler.tasks))
-            elif meeting.kind != kind:
+            call = self._open.get((scope, number))
+            if call is None:
+                call = self._open[scope, number] = CollectiveCall(kind, len(scheduler.tasks))
+            elif call.kind != kind:
                 raise MateError(
-                    f"rank {task.rank} is in {kind}, but rank {meeting.arrived[0].rank} in "
-                    f"{meeting.kind}: all ranks must call the same operations in the same order"
+                    f"rank {task.rank} is in {kind}, but rank {call.arrived[0].rank} in "
+                    f"{call.kind}: all ranks must call the same operations in the same order"
                 )
-            meeting.given[task.local] = given
-            meeting.arrived.append(task)
-            last = len(meeting.arrived) == len(meeting.given)
+            call.given[task.local] = given
+            call.arrived.append(task)
+            last = len(call.arrived) == len(call.given)
             if last:
                 del self._open[scope, number]
             else:
-                task.blocker = meeting
-            return meeting, last
+                task.blocker = call
+            return call, last
 
-    def close(self, meeting: CollectiveCall, result: Any = None) -> None:
+    def close(self, call: CollectiveCall, result: Any = None) -> None:
         """Let all ranks of the operation go on."""
         scheduler = self._scheduler
         with scheduler.lock:
-            meeting.result = result
-            meeting.over = True
-            for task in meeting.arrived[:-1]:
+            call.result = result
+            call.over = True
+            for task in call.arrived[:-1]:
                 task.blocker = None
                 scheduler.wake(task)
             scheduler.call_workers()
 
 
 @types.coroutine
-def until_complete(meeting: CollectiveCall) -> Generator[None, None, None]:
-    """Until somebody closes the meeting."""
-    while not meeting.over:
+def until_complete(call: CollectiveCall) -> Generator[None, None, None]:
+    """Wait until the last rank closes the call."""
+    while not call.over:
         yield

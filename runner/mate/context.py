@@ -45,12 +45,12 @@ class Context(Collectives):
         self,
         task: Task,
         shared: MessageLayer,
-        meetings: CollectiveCalls,
+        calls: CollectiveCalls,
         config: Config,
         timers: Timers,
         marks: Marks,
     ) -> None:
-        super().__init__(task, shared, meetings)
+        super().__init__(task, shared, calls)
         self.config = config
         self.rank = task.rank
         self.local_rank = task.local

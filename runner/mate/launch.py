@@ -121,14 +121,14 @@ class _Job:
         self._workers = [
             Worker(number, cpu, config, self._scheduler, transport, poller)
             for number, cpu in enumerate(
-                affinity.places(config.workers, config.affinity, masks, number)
+                affinity.cpu_places(config.workers, config.affinity, masks, number)
             )
         ]
         self._timers = Timers([w.clock for w in self._workers])
         shared = MessageLayer(self._ranks, self._scheduler, transport, poller)
-        meetings, marks = CollectiveCalls(self._scheduler), Marks()
+        calls, marks = CollectiveCalls(self._scheduler), Marks()
         for task in self._tasks:
-            context = Context(task, shared, meetings, config, self._timers, marks)
+            context = Context(task, shared, calls, config, self._timers, marks)
             task.context = context
             task.coroutine = life(context, task, main, args)
         if comm is not None:
@@ -171,7 +171,7 @@ class _Job:
     def _start(self, threads: list[threading.Thread], together: threading.Barrier) -> float:
         """Let the workers of all processes begin at the same time; that time on this clock.
 
-        Two meetings: at the first all workers of this process are ready, so none of them calls MPI
+        Two barriers: at the first all workers of this process are ready, so none of them calls MPI
         or can fail while this thread waits for the other processes.  Returns also if a worker has
         failed; the scheduler knows it then.
         """

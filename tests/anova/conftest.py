@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autotune.anova.synthetic import Effect, additive, places, random_settings
+from autotune.anova.synthetic import Effect, additive, cell_facts, random_settings
 from autotune.anova.table import CellFacts
 from autotune.datasets import Card, Cell, RecordedMachine, RunRow, create, write_shard
 from autotune.space import DEFAULT, Parameter, Setting, Space
@@ -90,7 +90,7 @@ def _row(
 
 
 def three_programs() -> list[CellFacts]:
-    found = places(["first", "second", "third"], ["small", "large"], [4])
+    found = cell_facts(["first", "second", "third"], ["small", "large"], [4])
     return [CellFacts(p.key.replace(".", "-"), p.app, p.input, p.ranks) for p in found]
 
 

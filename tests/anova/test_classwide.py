@@ -16,14 +16,14 @@ from autotune.anova.result import (
     ClasswideResult,
     ProgramEvidence,
 )
-from autotune.anova.synthetic import Effect, no_effect, places, random_settings, table_of
+from autotune.anova.synthetic import Effect, cell_facts, no_effect, random_settings, table_of
 from autotune.anova.table import CellFacts, RunTable
 from autotune.artifacts import content_id
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting
 from tests.anova.conftest import TRUTH, choices
 
-CELLS = places(["a", "b", "c", "d"], ["S"], [4])
+CELLS = cell_facts(["a", "b", "c", "d"], ["S"], [4])
 
 
 def table(effect: Effect, seed: int = 0) -> RunTable:

@@ -13,8 +13,8 @@ from autotune.anova.oneway import respond, winsorised
 from autotune.anova.stability import stability, unstable
 from autotune.anova.synthetic import (
     additive,
+    cell_facts,
     no_effect,
-    places,
     random_settings,
     table_of,
 )
@@ -25,7 +25,7 @@ from autotune.space import Setting
 LEVELS: dict[str, list[int | float | str | None]] = {
     f"p{i}": [None, *range(4 if i % 2 else 2)] for i in range(8)
 }
-CELLS = places(["a", "b", "c"], ["S", "L"], [4])
+CELLS = cell_facts(["a", "b", "c"], ["S", "L"], [4])
 EFFECTS = additive({"p1": {0: -0.15, 3: 0.3}, "p3": {2: -0.08}})
 
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from autotune.anova.importance import around_best, importance, parts_of
-from autotune.anova.synthetic import no_effect, places, random_settings, table_of
+from autotune.anova.synthetic import cell_facts, no_effect, random_settings, table_of
 from autotune.anova.table import RunTable
 from autotune.errors import WorkError
 from autotune.report.figures import Mark, bars, dots
@@ -18,7 +18,7 @@ from tests.anova.conftest import TRUTH, choices
 
 def table(effect=TRUTH, count: int = 100) -> RunTable:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(0)
-    cells = places(["a", "b"], ["S"], [4])
+    cells = cell_facts(["a", "b"], ["S"], [4])
     return table_of(random_settings(choices(), count, rng), cells, effect, rng)
 
 

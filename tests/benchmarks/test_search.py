@@ -13,11 +13,11 @@ from autotune.datasets import load
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import Strategy, create
 from benchmarks.search.__main__ import main
-from benchmarks.search.course import Course, follow
-from benchmarks.search.field import maker
-from benchmarks.search.foresight import foresight
+from benchmarks.search.contestants import maker
 from benchmarks.search.landscapes import Land, grid, recorded
 from benchmarks.search.peers import find_peer
+from benchmarks.search.predicted import predicted_settings
+from benchmarks.search.replayed_search import ReplayedSearch, follow
 from benchmarks.search.tables import Apart
 from tests.datasets.conftest import make, nothing, planted
 from tests.prediction.recorded import record
@@ -67,11 +67,11 @@ def test_who_has_played_does_not_play_again(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     played: list[str] = []
 
-    def count(land: Land, strategy: Strategy, seed: int, runs: int) -> Course:
+    def count(land: Land, strategy: Strategy, seed: int, runs: int) -> ReplayedSearch:
         played.append(type(strategy).__name__)
         return follow(land, strategy, seed, runs)
 
-    monkeypatch.setattr("benchmarks.search.field.follow", count)
+    monkeypatch.setattr("benchmarks.search.contestants.follow", count)
 
     def run(*strategies: str, seeds: int = 2, more: tuple[str, ...] = ()) -> tuple[str, int]:
         words = ["--landscapes", "2", "--seeds", str(seeds), "--runs", "15", "--proofs", "0", *more]
@@ -179,6 +179,6 @@ def test_foresight_leaves_the_program_out(tmp_path: Path) -> None:
     record(tmp_path / "toy")
     dataset = load(tmp_path / "toy")
     cell = dataset.cells[0]
-    settings = foresight([str(tmp_path / "toy")])(dataset, cell, dataset.space(cell))
+    settings = predicted_settings([str(tmp_path / "toy")])(dataset, cell, dataset.space(cell))
     assert len(settings) <= 3
     assert all(not dataset.space(cell).violations(setting) for setting in settings)

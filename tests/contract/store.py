@@ -175,14 +175,14 @@ class StoreContract:
 
     def test_what_is_frozen_first_stays(self, store: Store) -> None:
         study = store.study(key())
-        assert store.frozen(study.id, "round:1") is None
+        assert store.stored_document(study.id, "round:1") is None
         document = {"settings": [{"a": 1}], "alpha": 0.03, "limit_s": None}
-        assert store.freeze(study.id, "round:1", document) == document
-        assert store.freeze(study.id, "round:1", {"alpha": 0.5}) == document
-        assert store.frozen(study.id, "round:1") == document
-        assert store.frozen(study.id, "round:2") is None
+        assert store.store_document(study.id, "round:1", document) == document
+        assert store.store_document(study.id, "round:1", {"alpha": 0.5}) == document
+        assert store.stored_document(study.id, "round:1") == document
+        assert store.stored_document(study.id, "round:2") is None
         with pytest.raises(UsageError, match="no study"):
-            store.freeze(999, "round:1", document)
+            store.store_document(999, "round:1", document)
 
     def test_summaries_count(self, store: Store) -> None:
         study = store.study(key())

@@ -186,10 +186,10 @@ def test_more_workers_than_cpus_names_the_launchers_option() -> None:
 
 def test_processes_with_the_same_cpus_take_turns_in_them() -> None:
     masks = [(0, 1, 2, 3), (0, 1, 2, 3), (4, 5)]
-    assert affinity.places(2, "compact", masks, 0) == [0, 1]
-    assert affinity.places(2, "compact", masks, 1) == [2, 3]
-    assert affinity.places(2, "compact", masks, 2) == [4, 5]
-    assert affinity.places(2, "none", masks, 2) == [None, None]
+    assert affinity.cpu_places(2, "compact", masks, 0) == [0, 1]
+    assert affinity.cpu_places(2, "compact", masks, 1) == [2, 3]
+    assert affinity.cpu_places(2, "compact", masks, 2) == [4, 5]
+    assert affinity.cpu_places(2, "none", masks, 2) == [None, None]
 
 
 def test_a_node_is_crowded_with_more_workers_than_cpus() -> None:

@@ -167,7 +167,7 @@ def test_proofs_of_an_earlier_version_have_spent_their_part(space: Space) -> Non
         history.add(
             HistoryEntry(order, "default", phase, RunRecord(state="ok", wall_s=1.0, metric_s=1.0))
         )
-    made = Rounds(MemoryTrialStore(), history, space, 0.05).freeze(
+    made = Rounds(MemoryTrialStore(), history, space, 0.05).preregister(
         [Setting({"eager": 8})], min_gain=0.02, limit_s=None
     )
     assert made.number == 3
@@ -179,7 +179,7 @@ def test_the_first_document_stays_whoever_freezes_later(space: Space) -> None:
     one = Rounds(trial_store, RunHistory(), space, 0.05)
     other = Rounds(trial_store, RunHistory(), space, 0.05)
     name = one.next_name
-    first = one.freeze([Setting({"eager": 8})], min_gain=0.02, limit_s=1.0)
+    first = one.preregister([Setting({"eager": 8})], min_gain=0.02, limit_s=1.0)
     assert other.next_name != name
     assert Rounds(trial_store, RunHistory(), space, 0.05).all() == [first]
 
@@ -198,7 +198,7 @@ def test_a_frozen_plan_that_was_changed_is_refused_in_words(
     space: Space, damage: dict[str, object]
 ) -> None:
     trial_store = MemoryTrialStore()
-    Rounds(trial_store, RunHistory(), space, 0.05).freeze(
+    Rounds(trial_store, RunHistory(), space, 0.05).preregister(
         [Setting({"eager": 8})], min_gain=0.02, limit_s=None
     )
     trial_store.plans["round:1"] = json.dumps(json.loads(trial_store.plans["round:1"]) | damage)
@@ -209,7 +209,7 @@ def test_a_frozen_plan_that_was_changed_is_refused_in_words(
 
 
 def test_a_round_survives_its_json(space: Space) -> None:
-    made = Rounds(MemoryTrialStore(), RunHistory(), space, 0.05).freeze(
+    made = Rounds(MemoryTrialStore(), RunHistory(), space, 0.05).preregister(
         [Setting({"eager": 8})],
         min_gain=0.03,
         limit_s=2.5,

@@ -10,7 +10,7 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.store import MachineInfo, Store
-from autotune.study.study_key import MOVED, belong, follow
+from autotune.study.study_key import MOVED, follow_moved_study, require_same_study
 from tests.contract.store_samples import MPI, key
 
 NODE = MachineInfo(64, "Another CPU", 256 * 2**30, "6.1.0", "node7")
@@ -24,31 +24,33 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def test_equal_nodes_work_on_the_study_as_it_is(store: Store) -> None:
     begun = store.study(key())
-    belong(store, begun, store.study(key()))
-    assert follow(store, store.get_study(begun.id)).id == begun.id
+    require_same_study(store, begun, store.study(key()))
+    assert follow_moved_study(store, store.get_study(begun.id)).id == begun.id
 
 
 def test_the_first_node_of_another_kind_takes_the_study_with_it(store: Store) -> None:
     begun, own = store.study(key()), store.study(key(machine=NODE, ranks=64))
-    belong(store, begun, own)
+    require_same_study(store, begun, own)
     begun = store.get_study(begun.id)
     assert begun.status == MOVED
-    assert follow(store, begun).id == own.id
-    belong(store, begun, own)  # The next worker on such a node.
+    assert follow_moved_study(store, begun).id == own.id
+    require_same_study(store, begun, own)  # The next worker on such a node.
     with pytest.raises(UsageError, match="equal nodes"):
-        belong(store, begun, store.study(key(machine=dataclasses.replace(NODE, cores=32))))
+        require_same_study(
+            store, begun, store.study(key(machine=dataclasses.replace(NODE, cores=32)))
+        )
 
 
 def test_a_study_that_has_trials_stays_where_it_is(store: Store) -> None:
     begun, own = store.study(key()), store.study(key(machine=NODE))
     store.add_trial(begun.id, {"a": 1}, "a=1")
     with pytest.raises(UsageError, match="it differs in machine"):
-        belong(store, begun, own)
+        require_same_study(store, begun, own)
 
 
 def test_another_mpi_is_another_study(store: Store) -> None:
     begun = store.study(key())
     own = store.study(key(mpi=dataclasses.replace(MPI, version="4.1.4")))
     with pytest.raises(UsageError, match="it differs in mpi"):
-        belong(store, begun, own)
+        require_same_study(store, begun, own)
     assert store.get_study(begun.id).status != MOVED

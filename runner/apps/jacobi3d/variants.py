@@ -61,7 +61,7 @@ def make_solver(
         return _PLAIN[variant](comm, layout, options.block)
     _require_funneled()
     affinity.check(config.workers, masks[number], config.affinity)
-    cpus = affinity.places(config.workers, config.affinity, masks, number)
+    cpus = affinity.cpu_places(config.workers, config.affinity, masks, number)
     return Threaded(comm, layout, options.block, cpus)
 
 

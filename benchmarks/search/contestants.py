@@ -14,10 +14,10 @@ import numpy as np
 
 from autotune.space import Setting, Space
 from autotune.strategies import Strategy, create, resolve_options
-from benchmarks.search.course import Course, follow, prove
-from benchmarks.search.kept import Figures, Kept
+from benchmarks.search.checkpoint import Checkpoint, Figures
 from benchmarks.search.landscapes import Case
 from benchmarks.search.peers import find_peer, peer_names
+from benchmarks.search.replayed_search import ReplayedSearch, follow, prove
 
 SLOW_MS = 20.0
 """A peer that takes longer per trial is given 10 seeds and 50 runs, and no null landscapes."""
@@ -38,7 +38,7 @@ class Standing:
 
     name: str
     slow: bool = False
-    courses: dict[str, list[Course]] = field(default_factory=dict)
+    courses: dict[str, list[ReplayedSearch]] = field(default_factory=dict)
     false_names: int = 0
     proofs: int = 0
 
@@ -80,7 +80,7 @@ class Rules:
     runs: int
     proofs: int
     jobs: int = 1
-    kept: Kept | None = None
+    kept: Checkpoint | None = None
 
 
 def compete(name: str, cases: Sequence[Case], rules: Rules) -> Standing:
@@ -106,7 +106,7 @@ def compete(name: str, cases: Sequence[Case], rules: Rules) -> Standing:
         for (_, case, seed, _, proved), (figures, false) in zip(turns, played, strict=True):
             done.append((figures, false))
             courses = standing.courses.setdefault(case.name, [])
-            courses.append(Course(case.land(seed), *figures))
+            courses.append(ReplayedSearch(case.land(seed), *figures))
             standing.false_names += false
             standing.proofs += proved
             if len(courses) == seeds:

@@ -30,14 +30,14 @@ Played = list[tuple[Figures, bool]]
 
 
 @dataclass(frozen=True)
-class Kept:
+class Checkpoint:
     """What was played before; with ``anew`` it is not looked at, only replaced."""
 
     folder: Path
     anew: bool = False
 
     @classmethod
-    def of(cls, recordings: Iterable[Path], rules: object, anew: bool = False) -> Kept:
+    def of(cls, recordings: Iterable[Path], rules: object, anew: bool = False) -> Checkpoint:
         """Where the contest with this code, these recordings and ``rules`` is kept."""
         state = hashlib.sha256(json.dumps(rules, sort_keys=True).encode())
         code = [path for place in CODE for path in (ROOT / place).rglob("*.py")]

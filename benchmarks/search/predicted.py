@@ -21,7 +21,7 @@ from benchmarks.search.landscapes import Foresee
 KIND = "exposure"
 
 
-def foresight(sources: Sequence[str]) -> Foresee:
+def predicted_settings(sources: Sequence[str]) -> Foresee:
     """Priors as ``autotune search --features`` has them; no run of the program is learned from.
 
     A cell that was not traced has none.  Raises UsageError where the recordings are too few.

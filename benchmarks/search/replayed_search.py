@@ -26,7 +26,7 @@ _REPEATED = 60
 
 
 @dataclass
-class Course:
+class ReplayedSearch:
     """``named``: after so many search runs and machine seconds the setting that would be named.
 
     ``own_s`` are the strategy's own seconds per trial, ``ended`` the search runs after which it
@@ -56,7 +56,7 @@ class Timed(Limited):
     """Limited, timed, and stopped where it proposes known settings again and again."""
 
     def __init__(
-        self, strategy: Strategy, evaluator: SimulatedEvaluator, course: Course, runs: int
+        self, strategy: Strategy, evaluator: SimulatedEvaluator, course: ReplayedSearch, runs: int
     ) -> None:
         super().__init__(strategy, runs, lambda: evaluator.history.search_runs)
         self._course = course
@@ -86,9 +86,9 @@ class Timed(Limited):
         self._course.own_s[-1] += time.perf_counter() - began
 
 
-def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> Course:
+def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> ReplayedSearch:
     """Search ``land`` for so many search runs, with the plan that studies have by default."""
-    course = Course(land)
+    course = ReplayedSearch(land)
     evaluator = SimulatedEvaluator(_model(land), np.random.default_rng([31, seed]))
     trial_store = MemoryTrialStore()
     plan = SearchPlan(trials=None)
