@@ -14,7 +14,7 @@ import argparse
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.anova.factors import THESIS, FactorOptions, judge
+from autotune.anova.factors import THESIS, FactorOptions, judge_factors
 from autotune.anova.oneway import Values, respond
 from autotune.anova.synthetic import cell_facts, random_settings, table_of
 from autotune.anova.table import RunTable
@@ -68,7 +68,7 @@ def main() -> int:
         for kind, y in (("noise", own), ("one strong", own + strong)):
             values = Values(base.table, y, "log")
             for model, options in MODELS.items():
-                found = judge(values, options)
+                found = judge_factors(values, options)
                 wrong = sum(f.significant for f in found if kind == "noise" or f.name != "p05")
                 hits[kind, model] += wrong
     figures: dict[str, object] = {"series": given.series, "rows": len(base.y)}

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from autotune.anova.factors import THESIS, FactorOptions, judge
+from autotune.anova.factors import THESIS, FactorOptions, judge_factors
 from autotune.anova.interactions import interactions
 from autotune.anova.oneway import respond
 from benchmarks.anova_null import design
@@ -28,7 +28,7 @@ def main() -> int:
     given = parser.parse_args()
     values = respond(design(np.random.default_rng(9)), "log")
     figures: dict[str, object] = {"rows": len(values.y), "parameters": len(values.table.names)}
-    judge(values, THESIS)  # what is imported on the first call is no part of the figure
+    judge_factors(values, THESIS)  # what is imported on the first call is no part of the figure
     spent = {}
     for model in (
         THESIS,
@@ -37,7 +37,7 @@ def main() -> int:
         FactorOptions(model="rank"),
     ):
         began = time.process_time()
-        judge(values, model)
+        judge_factors(values, model)
         spent[model.model] = time.process_time() - began
         figures[f"{model.model}_s"] = round(spent[model.model], 3)
     began = time.process_time()

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import stats
 
 from autotune.anova.paired_runs import PairTerms, Program
-from autotune.anova.proof import prove
+from autotune.anova.proof import prove_class
 from autotune.config.app import App
 from autotune.config.cluster import Cluster
 from autotune.space import Parameter, Setting, Space
@@ -113,7 +113,7 @@ def study(truth: Truth, seed: int) -> Study:
         evaluator = evaluators[request.target.app.name](json.dumps(request.options))
         return compare_on(evaluator, request, "simulated")
 
-    found = prove(PROPOSED, programs, PairTerms(compare, seed=seed))
+    found = prove_class(PROPOSED, programs, PairTerms(compare, seed=seed))
     mean = sum(truth.of(n, size)[0] for n in range(size)) / size
     if ACTING not in found.setting:
         mean = 0.0

@@ -21,7 +21,7 @@ from autotune.strategies import find
 from autotune.study.budget import SearchPlan
 from autotune.study.pipeline import StudyRequest
 from autotune.study.target import TargetRequest
-from runner.machine import describe
+from runner.machine import describe_machine
 
 ROOT = Path(__file__).parents[1]
 
@@ -58,7 +58,7 @@ def request(
 
 def report(name: str, figures: dict[str, Any], out: str | None) -> None:
     """Print the figures with date, machine, commit and command; write them as JSON to ``out``."""
-    machine = describe()
+    machine = describe_machine()
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         capture_output=True,

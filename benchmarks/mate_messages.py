@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from runner import mate
-from runner.mpi.discover import find
+from runner.mpi.discover import find_library
 
 BATCH = 16
 """Messages each way between two waits."""
@@ -23,7 +23,17 @@ BATCH = 16
 
 def between_processes(repeats: int) -> dict[str, Any]:
     """All figures, taken by two processes under mpirun."""
-    words = [find().launcher, "-n", "2", "--mca", "pml", "ob1", "--mca", "btl", "self,sm,vader"]
+    words = [
+        find_library().launcher,
+        "-n",
+        "2",
+        "--mca",
+        "pml",
+        "ob1",
+        "--mca",
+        "btl",
+        "self,sm,vader",
+    ]
     words += [sys.executable, "-m", "benchmarks.mate_messages", str(repeats)]
     roots = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(

@@ -30,7 +30,7 @@ from runner.apps.common_grid import show_shape
 from runner.apps.common_layout import make_layout
 from runner.launch import Runner
 from runner.lock import MachineLock
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.mate.translate import translate
 from runner.mpi.discover import adapter
 from runner.types import RunRecord
@@ -139,7 +139,7 @@ def main() -> int:
     given = options().parse_args()
     size = tuple(int(n) for n in given.size.split("x"))
     problem = [given.size, str(given.iterations)]
-    cores = given.cores or describe().cores
+    cores = given.cores or describe_machine().cores
     with tempfile.TemporaryDirectory() as place:
         made = Path(place) / "jacobi_mate.py"
         made.write_text(translate(SOURCE.read_text(encoding="utf-8"), SOURCE.name))

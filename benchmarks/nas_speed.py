@@ -25,7 +25,7 @@ from benchmarks.nas_launch import TooBusy, run
 from benchmarks.nas_machine import bandwidth_gb_s, peak_gflops
 from runner.launch import Runner
 from runner.lock import MachineLock
-from runner.mpi.discover import adapter, find
+from runner.mpi.discover import adapter, find_library
 from runner.nas.common_options import NAMES
 
 GOAL_S = 1.5
@@ -86,7 +86,7 @@ def main() -> int:
     starts: list[dict[str, Any]] = []
     figures: dict[str, Any] = {}
     busy: list[str] = []
-    library = find()
+    library = find_library()
     with (
         MachineLock("exclusive"),
         Runner(adapter(library), guard=given.guard) as runner,

@@ -24,7 +24,7 @@ from benchmarks.common import autotune, options, rejected_share, report, table
 from benchmarks.nas_launch import TooBusy, run
 from runner.launch import Runner
 from runner.lock import MachineLock
-from runner.mpi.discover import adapter, find
+from runner.mpi.discover import adapter, find_library
 
 CLASSES = {
     "is": "B", "ep": "W", "cg": "A", "mg": "A", "ft": "A", "lu": "W", "bt": "W", "sp": "W",
@@ -122,7 +122,7 @@ def default_runs(given: argparse.Namespace, kernel: str, problem_class: str) -> 
     """Medians of a few launches, after one that warms up."""
     with (
         MachineLock("exclusive"),
-        Runner(adapter(find()), guard=not given.guard) as runner,
+        Runner(adapter(find_library()), guard=not given.guard) as runner,
     ):
         runs = [run(runner, kernel, problem_class, given.ranks)[0] for _ in range(RUNS + 1)][1:]
     return {

@@ -22,7 +22,7 @@ from autotune.datasets import (
     Landscape,
     RecordedMachine,
     RunRow,
-    create,
+    create_dataset,
     load,
     write_shard,
 )
@@ -41,7 +41,7 @@ def synthetic(folder: Path) -> Landscape:
     card = Card(
         schema=1, name="speed", kind="grid", machine=RecordedMachine(fingerprint="0"), cells=(cell,)
     )
-    create(folder, card, {"c": space}, {"c": settings})
+    create_dataset(folder, card, {"c": space}, {"c": settings})
     rng = np.random.default_rng(0)
     for block in range(3):
         values = rng.lognormal(0, 0.03, len(settings))

@@ -203,7 +203,9 @@ def limit_s(wall_s: float, counters: int = 1) -> float:
     return 0.03 * math.sqrt(counters) + 0.04 * wall_s
 
 
-def judge(before: CpuTimes, after: CpuTimes, own_cpu_s: float, wall_s: float) -> Foreign:
+def judge_foreign_load(
+    before: CpuTimes, after: CpuTimes, own_cpu_s: float, wall_s: float
+) -> Foreign:
     """Foreign load between two snapshots ``wall_s`` seconds apart.
 
     ``own_cpu_s``: exact CPU time of everything that belongs to the run (its process tree, the
@@ -252,7 +254,7 @@ def wait_quiet(
         span = now - first
         load = 0.0
         if span > 0:
-            foreign = judge(first_times, times, own - first_own, span)
+            foreign = judge_foreign_load(first_times, times, own - first_own, span)
             load = foreign.cpu_s / span
             if foreign.exceeded:
                 # A busy sample makes all before it worthless: start again from here.

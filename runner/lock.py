@@ -34,7 +34,15 @@ from typing import Literal, NoReturn, cast
 
 from runner.cpus import text_of, with_siblings
 from runner.errors import RunnerError
-from runner.lockfile import LockFile, Mode, describe, holders, holders_text, mode_held, unusable
+from runner.lockfile import (
+    LockFile,
+    Mode,
+    describe_holder,
+    holders,
+    holders_text,
+    mode_held,
+    unusable,
+)
 
 VARIABLE = "AUTOTUNE_MACHINE_LOCK"
 FILE_VARIABLE = "AUTOTUNE_LOCK_FILE"
@@ -306,7 +314,7 @@ def blockers_text(main: Path, path: Path, cpus: frozenset[int] | None) -> str:
     for pid in holders(main):
         taken = cpus_held(path, pid)
         if taken and (cpus is None or taken & cpus):
-            names.append(f"{describe(pid)} on CPUs {text_of(taken)}")
+            names.append(f"{describe_holder(pid)} on CPUs {text_of(taken)}")
     return ", ".join(names) or holders_text(main)
 
 

@@ -46,7 +46,7 @@ class LockFile:
         """Say in the file who holds it, for those who cannot look into /proc/locks."""
         if self.writable:
             os.ftruncate(self.fd, 0)
-            os.pwrite(self.fd, f"{describe(os.getpid())}\n".encode(), 0)
+            os.pwrite(self.fd, f"{describe_holder(os.getpid())}\n".encode(), 0)
 
     def close(self) -> None:
         """Release."""
@@ -146,7 +146,7 @@ def holders(path: Path) -> list[int]:
 
 def holders_text(path: Path) -> str:
     """The holders for a message: process ids and commands."""
-    names = [describe(pid) for pid in holders(path)]
+    names = [describe_holder(pid) for pid in holders(path)]
     if names:
         return ", ".join(names)
     try:
@@ -158,7 +158,7 @@ def holders_text(path: Path) -> str:
     return written or "another process"
 
 
-def describe(pid: int) -> str:
+def describe_holder(pid: int) -> str:
     """A process for a message: its id and command."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")

@@ -59,7 +59,7 @@ class Machine:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
-def describe() -> Machine:
+def describe_machine() -> Machine:
     """This machine; reads only /proc and /sys (a few ms)."""
     threads = sorted(os.sched_getaffinity(0))
     return Machine(

@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from runner.errors import RunnerError
 from runner.lock import MachineLock
-from runner.mpi.discover import find
+from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from runner.supervise import ExecRequest, ExecResult, Supervisor
 from tests.skips import pytest_sessionfinish
@@ -56,7 +56,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 
 def _library() -> Library | None:
     try:
-        return find()
+        return find_library()
     except RunnerError:
         return None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import RunnerError
-from runner.mpi.discover import find
+from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 
 NAMES = ("openmpi-4.1", "openmpi-5", "mpich")
@@ -43,7 +43,7 @@ def library_named(name: str) -> Library:
     """The library that ``--mpi NAME`` means here, or a skip."""
     wanted = os.environ.get("AUTOTUNE_MPICH", name) if name == "mpich" else name
     try:
-        return find(wanted)
+        return find_library(wanted)
     except RunnerError as missing:
         if name == "mpich":
             pytest.skip(f"no MPICH (AUTOTUNE_MPICH, PATH): {str(missing).splitlines()[0]}")

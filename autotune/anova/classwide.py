@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.anova.factors import FactorOptions, judge, recommended
+from autotune.anova.factors import FactorOptions, judge_factors, recommended
 from autotune.anova.oneway import respond
 from autotune.anova.result import ProgramEvidence
 from autotune.anova.shrinkage import SettingEffects
@@ -114,7 +114,7 @@ def choose(table: RunTable, options: FactorOptions, seed: int = 0) -> Choice:
 def anova_setting(table: RunTable, options: FactorOptions) -> Setting:
     """What the analysis of variance recommends; the default where there is nothing to gain."""
     try:
-        return recommended(judge(respond(table, "gain"), options))
+        return recommended(judge_factors(respond(table, "gain"), options))
     except WorkError:
         return DEFAULT
 

@@ -105,7 +105,7 @@ class Factor:
         }
 
 
-def judge(values: Values, options: FactorOptions = THESIS) -> list[Factor]:
+def judge_factors(values: Values, options: FactorOptions = THESIS) -> list[Factor]:
     """Every parameter of the table, in the order of its columns."""
     names = values.table.names
     tests: dict[str, MixedTest] = {}

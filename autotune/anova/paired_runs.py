@@ -112,7 +112,7 @@ def check_programs(setting: Setting, programs: Sequence[Program]) -> None:
             )
 
 
-def measure(
+def measure_pairs(
     first: Setting,
     second: Setting,
     program: Program,

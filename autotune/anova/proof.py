@@ -19,7 +19,7 @@ from autotune.anova.paired_runs import (
     Program,
     SharedBudget,
     check_programs,
-    measure,
+    measure_pairs,
 )
 from autotune.anova.pruning import Pruned, prune
 from autotune.anova.result import HeldOut, ProgramEvidence
@@ -49,7 +49,7 @@ class ClasswideProof:
     cut_short: bool
 
 
-def prove(setting: Setting, programs: Sequence[Program], terms: PairTerms) -> ClasswideProof:
+def prove_class(setting: Setting, programs: Sequence[Program], terms: PairTerms) -> ClasswideProof:
     """Prune on the programs of the class, then compare with the default on all of them.
 
     Raises UsageError where the setting does not fit a program, WorkError where the default does
@@ -66,7 +66,7 @@ def prove(setting: Setting, programs: Sequence[Program], terms: PairTerms) -> Cl
     for number, program in enumerate(programs):
         terms.say(f"{number + 1}/{len(programs)}  proving on {program.name}")
         left = clock.share(len(programs) - number)
-        shown.append(measure(DEFAULT, pruned.setting, program, terms.plan(), terms, left))
+        shown.append(measure_pairs(DEFAULT, pruned.setting, program, terms.plan(), terms, left))
     _go_on(pruned.setting, programs, shown, terms, clock)
     return _conclude(pruned, shown, terms)
 
@@ -89,7 +89,7 @@ def _go_on(
         later = [look for look in terms.looks if look > row.pairs]
         terms.say(f"{row.app}: continuing to {later[0]} pairs")
         plan = terms.plan(decide_at=later[0] if row.verdict == "passed" else None)
-        more = measure(DEFAULT, setting, programs[number], plan, terms, clock.share(1))
+        more = measure_pairs(DEFAULT, setting, programs[number], plan, terms, clock.share(1))
         if more.row.pairs > row.pairs:
             shown[number] = more
         else:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from autotune.anova.classwide import mean_gain
-from autotune.anova.paired_runs import PairsOutcome, PairTerms, Program, SharedBudget, measure
+from autotune.anova.paired_runs import PairsOutcome, PairTerms, Program, SharedBudget, measure_pairs
 from autotune.space import Setting
 from autotune.stats import LookPlan
 from autotune.study.ablation import Elimination
@@ -113,7 +113,7 @@ def _try(
         shown = []
         for number, program in enumerate(acting):
             left = clock.share((len(acting) - number) * (len(setting) + 1))
-            shown.append(measure(setting, smaller, program, at, terms, left, PURPOSE))
+            shown.append(measure_pairs(setting, smaller, program, at, terms, left, PURPOSE))
         found = _answer(shown, terms.margin)
         # What an earlier look showed is not lost where the budget ends a later one.
         answer = answer if found == "unmeasured" else found

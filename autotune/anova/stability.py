@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from autotune.anova.factors import Factor, FactorOptions, judge
+from autotune.anova.factors import Factor, FactorOptions, judge_factors
 from autotune.anova.oneway import Response, respond
 from autotune.anova.table import CellFacts, RunTable
 from autotune.errors import UsageError, WorkError
@@ -57,7 +57,7 @@ def stability(table: RunTable, by: By, response: Response, options: FactorOption
 def _part(table: RunTable, name: str, by: By, response: Response, options: FactorOptions) -> Subset:
     kept = table.where(lambda place: _name(place, by) == name)
     try:
-        factors = tuple(judge(respond(kept, response), options))
+        factors = tuple(judge_factors(respond(kept, response), options))
     except WorkError:
         factors = ()
     return Subset(name, len(kept.cells), len(kept.rows), factors)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from autotune.anova.table import CellFacts, Measured, RunTable, build
+from autotune.anova.table import CellFacts, Measured, RunTable, build_table
 from autotune.space import DEFAULT, Setting, Value
 
 Effect = Callable[[Setting, CellFacts], float]
@@ -98,7 +98,7 @@ def table_of(
     """The table of :func:`simulated` runs."""
     cells = simulated(settings, places, effect, rng, noise=noise, draw=draw)
     known = {setting.key: setting for setting in [DEFAULT, *settings]}
-    return build("simulated runs", cells, known, {})
+    return build_table("simulated runs", cells, known, {})
 
 
 def cell_facts(apps: Sequence[str], inputs: Sequence[str], ranks: Sequence[int]) -> list[CellFacts]:

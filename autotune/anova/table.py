@@ -118,7 +118,7 @@ class Measured:
     same: Mapping[str, str] = field(default_factory=dict)
 
 
-def build(
+def build_table(
     origin: str,
     cells: Sequence[Measured],
     settings: Mapping[str, Setting],
@@ -222,7 +222,7 @@ def dataset_table(
         measured.append(
             Measured(_place(cell), _runs(dataset.runs(cell), listed), _same(dataset, cell, listed))
         )
-    made = build(f"dataset {dataset.name}", measured, settings, defaults)
+    made = build_table(f"dataset {dataset.name}", measured, settings, defaults)
     return replace(made, unguarded=dataset.card.unguarded)
 
 
@@ -269,5 +269,5 @@ def study_table(store: Store, study: StudyRecord) -> RunTable:
     key = study.key
     place = CellFacts(study.hash[:12], key.app.name, key.app.input, key.ranks, key.cluster)
     frame = pd.DataFrame(rows, columns=["key", "ratio", "ok"])
-    made = build(f"study {study.hash[:12]}", [Measured(place, frame)], settings, {})
+    made = build_table(f"study {study.hash[:12]}", [Measured(place, frame)], settings, {})
     return replace(made, unguarded="" if key.guarded else f"{UNGUARDED}: {MAY_BE_OTHERS}")

@@ -13,7 +13,7 @@ from autotune.anova.factors import (
     Factor,
     FactorOptions,
     Model,
-    judge,
+    judge_factors,
     recommended,
 )
 from autotune.anova.interactions import Interaction, interactions
@@ -108,7 +108,7 @@ def analyse(
     way = None if by is None else cast(By, one_of("--by", by, WAYS))
     found = read_table(source, store)
     values = respond(found, kind)
-    factors = judge(values, options)
+    factors = judge_factors(values, options)
     strong = [f.name for f in factors if f.significant]
     return Analysis(
         values=values,

@@ -19,7 +19,7 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT
 from autotune.space.trust import check_config_name, check_value
 from autotune.study.target import TargetRequest
-from runner.machine import describe
+from runner.machine import describe_machine
 
 
 def found_class(dataset: str, number: int, count: int | None, apps: str | None) -> set[str]:
@@ -104,7 +104,9 @@ def result_of(
     mpi = {"name": library.family, "version": library.version} if library else {}
     shared: dict[str, Any] = {
         "cluster": cluster,
-        "machine": describe().fingerprint if programs else recorded.card.machine.fingerprint,
+        "machine": describe_machine().fingerprint
+        if programs
+        else recorded.card.machine.fingerprint,
         "mpi": mpi,
         "space": programs[0].space.name if programs else "",
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -14,13 +14,13 @@ from autotune.api.features import read_features
 from autotune.api.target import to_stderr
 from autotune.config.app import load_app
 from autotune.config.cluster import load_cluster
-from autotune.datasets.exchange import Source, export
+from autotune.datasets.exchange import Source, export_cells
 from autotune.errors import UsageError
 from autotune.space import load_space
 from autotune.space.trust import check_config_name
 from autotune.store import Store, StudyRecord
 from autotune.study.target import Say
-from runner.mpi.discover import find, launcher_of
+from runner.mpi.discover import find_library, launcher_of
 
 if TYPE_CHECKING:
     from autotune.store import StudyRecord
@@ -40,7 +40,7 @@ def source_of(study: StudyRecord, mpi: str | None) -> Source:
     except UsageError:
         told = {}  # A program of the command line tells nothing about its input.
     name = check_config_name("spaces", key.space_name, origin)
-    space = load_space(name, library=find(mpi), facts=facts, app_facts=told)
+    space = load_space(name, library=find_library(mpi), facts=facts, app_facts=told)
     if space.hash != key.space_hash:
         raise UsageError(
             f"study {study.hash[:12]} searched another version of space {key.space_name} "
@@ -95,7 +95,7 @@ def dataset_of_traced(
             )
         for said in problems:
             say(f"left out: {said}")
-        made = export(sources, opened, folder)
+        made = export_cells(sources, opened, folder)
     for cell, source in zip(made.cells, sources, strict=True):
         launch = of_study[source.study.hash]
         assert launch is not None

@@ -25,8 +25,8 @@ from autotune.store.location import Location, locate, mask
 from autotune.study.startup import Startup, startup
 from autotune.wording import seconds
 from runner.errors import RunnerError, RunnerUsageError
-from runner.machine import describe
-from runner.mpi.discover import adapter, find, libraries
+from runner.machine import describe_machine
+from runner.mpi.discover import adapter, find_library, libraries
 from runner.mpi.library import Library
 from runner.scheduler.base import output_of
 from runner.testbed.model import missing
@@ -51,13 +51,13 @@ def examine(
 
 def _find(mpi: str | None) -> Library | None:
     try:
-        return find(mpi)
+        return find_library(mpi)
     except RunnerError:
         return None
 
 
 def _machine() -> DoctorFinding:
-    machine = describe()
+    machine = describe_machine()
     words = f"{machine.cores} cores, {machine.cpu_model}, fingerprint {machine.fingerprint[:12]}"
     few = machine.cores < 2
     return DoctorFinding(
@@ -71,7 +71,7 @@ def _machine() -> DoctorFinding:
 
 def _mpi(wanted: str | None) -> list[DoctorFinding]:
     try:
-        chosen = find(wanted)
+        chosen = find_library(wanted)
     except RunnerUsageError:
         raise  # There is no such MPI: the command is wrong, not the machine.
     except RunnerError as problem:

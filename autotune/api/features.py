@@ -10,7 +10,7 @@ from autotune.errors import UsageError
 from autotune.study.target import Say, Target
 from runner.launch import Runner
 from runner.lock import MachineLock
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.mpi.discover import adapter as adapter_for
 from runner.trace import (
     Features,
@@ -60,7 +60,7 @@ def traced_features(
 
 def features_of(target: Target, traced: Traced) -> Features:
     """The features file's content for a traced run of a target."""
-    machine = describe()
+    machine = describe_machine()
     return Features(
         values=feature_values(traced.ranks, target.cores),
         argv=target.program,

@@ -29,9 +29,9 @@ from autotune.study.target import Target, TargetRequest
 from autotune.wording import UNGUARDED
 from runner.errors import RunnerError
 from runner.launch import Runner
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.mpi.discover import adapter as adapter_for
-from runner.mpi.discover import find, launcher_of
+from runner.mpi.discover import find_library, launcher_of
 from runner.mpi.library import Library
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _place(
 ) -> PredictionPlace | None:
     """The MPI and its space; None where there is no MPI to ask."""
     try:
-        library = find(mpi)
+        library = find_library(mpi)
     except RunnerError:
         # Predicting needs no MPI; only one that was asked for by name has to be there.
         if mpi is not None:
@@ -213,7 +213,7 @@ def recorded_target(features: Features, asked: TargetRequest) -> Target:
         None,
         features.ranks,
         load_cluster(asked.cluster),
-        find(asked.mpi),
+        find_library(asked.mpi),
         timeout_s=asked.timeout_s,
         clean_env=asked.clean_env,
         cwd=features.cwd,
@@ -223,7 +223,7 @@ def recorded_target(features: Features, asked: TargetRequest) -> Target:
 def _strange_here(model: ModelFile, features: Features, no_mpi: bool) -> list[str]:
     """Why what the model learned may not hold here, one reason an entry."""
     found = []
-    here, about = describe().fingerprint, model.about
+    here, about = describe_machine().fingerprint, model.about
     if here not in about.machines:
         found.append("the model was trained on another machine")
     elif features.machine["fingerprint"] != here:

@@ -22,7 +22,7 @@ from autotune.store.location import VARIABLE
 from autotune.study.request import SearchRequest
 from autotune.study.result import Result
 from autotune.study.study_key import follow_moved_study
-from autotune.study.worker_trust import judge
+from autotune.study.worker_trust import judge_request
 from autotune.wording import count, remaining
 from runner.errors import RunnerError
 from runner.scheduler import Job, Scheduler, State, find
@@ -237,7 +237,7 @@ def request_of(
     another guard than the study's, and for a directory that is not here.
     """
     name = found.hash[:12]
-    verdict = judge(store, found)
+    verdict = judge_request(store, found)
     if verdict is None:
         raise UsageError(
             f"study {name} was not begun for several workers; begin one with autotune "

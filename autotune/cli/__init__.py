@@ -31,11 +31,11 @@ def _run(arguments: list[str]) -> int:
 
     from autotune.cli.commands import build
     from autotune.errors import AutotuneError
-    from autotune.terminal.render import error_console, remember
+    from autotune.terminal.render import error_console, remember_command
     from runner.errors import RunnerError, RunnerUsageError
 
     _give_home()
-    remember(arguments)
+    remember_command(arguments)
     try:
         with _terminated_like_interrupted():
             code = build()(args=arguments, prog_name="autotune", standalone_mode=False)

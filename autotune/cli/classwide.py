@@ -16,7 +16,7 @@ from autotune.anova.paired_runs import (
     check_programs,
     on_machine,
 )
-from autotune.anova.proof import prove
+from autotune.anova.proof import prove_class
 from autotune.anova.result import RESULTS
 from autotune.api.anova import PRESETS, read_options
 from autotune.api.classwide import class_of, found_class, member, outsider, result_of
@@ -172,7 +172,7 @@ def classwide(
                 prune=do_prune,
             )
             try:
-                proof = prove(choice.setting, programs, terms)
+                proof = prove_class(choice.setting, programs, terms)
             except KeyboardInterrupt:
                 error_console().print(
                     "Interrupted. Finished runs are stored; the same command continues the proof."

@@ -18,7 +18,7 @@ from autotune.config.cluster import (
     load_cluster,
     read_cluster,
 )
-from autotune.config.find import is_shipped, listing, user_config
+from autotune.config.find import is_shipped, list_configs, user_config
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.files import write_text
@@ -27,8 +27,8 @@ from autotune.study.startup import startup
 from autotune.terminal.render import console, hanging, table, write_json
 from autotune.wording import count, seconds
 from runner.errors import RunnerError
-from runner.machine import describe
-from runner.mpi.discover import find
+from runner.machine import describe_machine
+from runner.mpi.discover import find_library
 
 cluster = typer.Typer(
     help="List, show and write cluster definitions (where programs run).", no_args_is_help=True
@@ -43,7 +43,9 @@ def apps(
     json_out: JsonOut = None,
 ) -> None:
     """List the applications that are known by name."""
-    found = [load_app(name)] if name else [read_toml(f.text, f.path, App) for f in listing("apps")]
+    found = (
+        [load_app(name)] if name else [read_toml(f.text, f.path, App) for f in list_configs("apps")]
+    )
     if json_out:
         write_json([a.model_dump(mode="json", exclude={"literal"}) for a in found], json_out)
         return
@@ -105,7 +107,7 @@ def show(
         known = load_cluster(name)
     except RunnerError as problem:
         missing = str(problem)
-    library = find(mpi)
+    library = find_library(mpi)
     options = () if missing else known.options(library)
     if json_out:
         data = {**known.model_dump(mode="json"), "file": file.path, "options": options}
@@ -113,7 +115,7 @@ def show(
         return
     out = console()
     out.print(f"{known.name}: {known.description}", markup=False)
-    each = known.cores_per_node or describe().cores
+    each = known.cores_per_node or describe_machine().cores
     cores = known.cores or each * known.nodes
     shared = " in all" + (", shared by the nodes" if cores < each * known.nodes else "")
     facts = [
@@ -167,8 +169,8 @@ def init(
             f"cannot write {path}: {problem.strerror}: {problem.filename}; change to a "
             "directory in which you may write"
         ) from None
-    library = find(mpi)
-    machine = describe()
+    library = find_library(mpi)
+    machine = describe_machine()
     out = console()
     tried: dict[tuple[str, ...], float] = {}
     candidates: list[tuple[str, ...]] = [()]

@@ -14,11 +14,11 @@ from autotune.api.features import traced_features
 from autotune.api.target import find_target
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.datasets.card import Cell, read_card
-from autotune.datasets.catalog import FOLDER, is_shipped, listing, own_folder
+from autotune.datasets.catalog import FOLDER, is_shipped, list_datasets, own_folder
 from autotune.datasets.dataset import FEATURES, load
 from autotune.datasets.describe import CellWords, Description
 from autotune.datasets.describe import describe as described
-from autotune.datasets.exchange import export as exported
+from autotune.datasets.exchange import export_cells as exported
 from autotune.datasets.exchange import import_folder
 from autotune.datasets.plan import with_args
 from autotune.errors import UsageError
@@ -38,7 +38,7 @@ MIB = 1 << 20
 def list_(json_out: JsonOut = None) -> None:
     """List the datasets: in this directory, your own, and the shipped ones."""
     found = []
-    for folder in listing():
+    for folder in list_datasets():
         entry: dict[str, Any] = {"name": folder.name, "kind": "damaged", "folder": f"{folder}"}
         try:
             card = read_card(folder)

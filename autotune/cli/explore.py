@@ -15,7 +15,14 @@ from autotune.cli.options import opt
 from autotune.datasets.campaign import BlockEnded, Campaign, Told
 from autotune.datasets.catalog import FOLDER
 from autotune.datasets.describe import describe
-from autotune.datasets.plan import ExplorationPlan, Prepared, cell_target, load_plan, prepare, start
+from autotune.datasets.plan import (
+    ExplorationPlan,
+    Prepared,
+    cell_target,
+    load_plan,
+    prepare_dataset,
+    start_dataset,
+)
 from autotune.store import Store
 from autotune.study.events import Note, PhaseStarted, RunEnded, Waiting
 from autotune.study.target import refuse_nested_launch
@@ -70,7 +77,7 @@ def explore(
     known = load_plan(plan)
     wanted = known.chosen([key.strip() for key in cells.split(",")] if cells else [])
     budget_s = parse_duration(budget) if budget else None
-    prepared = prepare(known, wanted, lambda cell: cell_target(cell, mpi))
+    prepared = prepare_dataset(known, wanted, lambda cell: cell_target(cell, mpi))
     if dry_run:
         _show(known, prepared, json_out)
         return
@@ -78,7 +85,7 @@ def explore(
     library = prepared[0].target.library
     words = f"{library.family} {library.version}"
     regenerate = ["autotune", "explore", plan, *(["-o", f"{out}"] if out else [])]
-    dataset = start(known, prepared, folder, shlex.join(regenerate), words)
+    dataset = start_dataset(known, prepared, folder, shlex.join(regenerate), words)
     with Store.open(store) as opened, ExploreProgress(json_out == "-") as progress:
         campaign = Campaign(known, prepared, dataset, opened, progress, guard, budget_s)
         progress.left_s = campaign.left_s()

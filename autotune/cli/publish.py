@@ -12,7 +12,7 @@ from autotune.config.cluster import load_cluster
 from autotune.config.find import user_config
 from autotune.files import check_writable
 from autotune.publish import formats
-from autotune.publish.plan import Planned, plan
+from autotune.publish.plan import Planned, plan_files
 from autotune.publish.probe import Prober
 from autotune.publish.programs import recorded_only
 from autotune.publish.publication import Published, diff, is_live, preview
@@ -22,7 +22,7 @@ from autotune.publish.tune_file import gain_words
 from autotune.store import Store
 from autotune.terminal.render import console, error_console, hanging, table, write_json
 from runner.lock import MachineLock
-from runner.mpi.discover import find
+from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 
 SCHEMA = "autotune-published-1"
@@ -92,7 +92,7 @@ def publish(
 
     autotune unpublish removes the files and restores what was there before.
     """
-    library = find(mpi)
+    library = find_library(mpi)
     if list_formats:
         _list(library, json_out)
         return
@@ -108,7 +108,7 @@ def publish(
         error_console().print(
             f"formats for this user only: {said} (--formats lists all)", markup=False
         )
-    planned = plan(proposal, chosen, place, library, out, force=force, unproven=unproven)
+    planned = plan_files(proposal, chosen, place, library, out, force=force, unproven=unproven)
     if dry_run or show_diff:
         _preview(planned, library, show_diff, json_out)
         return

@@ -15,8 +15,8 @@ from autotune.space.check import check_file
 from autotune.space.discover import as_toml, discover
 from autotune.space.resolve import KIND
 from autotune.terminal.render import console, table, write_json
-from runner.machine import describe
-from runner.mpi.discover import find
+from runner.machine import describe_machine
+from runner.mpi.discover import find_library
 from runner.mpi.library import ParamInfo
 
 space = typer.Typer(
@@ -28,9 +28,9 @@ ENUM_SHOWN = 60
 @space.command("list")
 def list_spaces(json_out: JsonOut = None) -> None:
     """List the spaces and where they come from."""
-    from autotune.config.find import listing
+    from autotune.config.find import list_configs
 
-    files = listing(KIND)
+    files = list_configs(KIND)
     if json_out:
         write_json([{"name": f.name, "file": f.path} for f in files], json_out)
         return
@@ -48,8 +48,8 @@ def show(
     json_out: JsonOut = None,
 ) -> None:
     """Show the parameters and levels of a space on this MPI."""
-    library = find(mpi)
-    facts = {"ranks": ranks, "cores": describe().cores, "nodes": 1}
+    library = find_library(mpi)
+    facts = {"ranks": ranks, "cores": describe_machine().cores, "nodes": 1}
     known = load_space(name, library=library, facts=facts)
     if json_out:
         write_json(_space_json(known), json_out)
@@ -99,7 +99,7 @@ def check(
     json_out: JsonOut = None,
 ) -> None:
     """Check a space against this MPI: parameters and values that the MPI does not know."""
-    report = check_file(file, find(mpi))
+    report = check_file(file, find_library(mpi))
     if json_out:
         findings = [vars(f) for f in report.findings]
         write_json({"file": report.path, "ok": report.ok, "findings": findings}, json_out)
@@ -140,7 +140,7 @@ def discover_parameters(
     json_out: JsonOut = None,
 ) -> None:
     """List the parameters of this MPI library."""
-    library = find(mpi)
+    library = find_library(mpi)
     found = discover(library, pattern, level)
     if json_out:
         write_json([vars(info) for info in found], json_out)

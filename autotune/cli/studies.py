@@ -17,7 +17,7 @@ from autotune.store.export import export_study
 from autotune.study.comparison import COMPARE
 from autotune.study.noise import NOISE
 from autotune.study.pipeline import FINISHED
-from autotune.study.result import Result, damaged
+from autotune.study.result import Result, damaged_result
 from autotune.study.run_history import DEFAULT_KEY
 from autotune.terminal.outcome import print_comparison, print_result
 from autotune.terminal.render import console, table, write_json
@@ -135,7 +135,7 @@ def _print_comparison(study: StudyRecord) -> None:
         options = study.key.strategy_options
         print_comparison(options["a"], options["b"], study.result or {})
     except (LookupError, TypeError, ValueError, AttributeError) as problem:
-        raise damaged(problem) from None
+        raise damaged_result(problem) from None
 
 
 def _print_noise(study: StudyRecord) -> None:
@@ -143,7 +143,7 @@ def _print_noise(study: StudyRecord) -> None:
         console().print()
         print_noise(study.result or {})
     except (LookupError, TypeError, ValueError, AttributeError) as problem:
-        raise damaged(problem) from None
+        raise damaged_result(problem) from None
 
 
 def _print_key(study: StudyRecord) -> None:

@@ -21,7 +21,7 @@ from autotune.store import Store
 from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, error_console, hanging, write_json
 from autotune.wording import count, parse_duration
-from runner.mpi.discover import find
+from runner.mpi.discover import find_library
 
 
 def verify_published(
@@ -70,7 +70,7 @@ def verify_published(
     The exit code is 1 if a file is not in force or its gain is gone.  A comparison that was not
     made, or is not decided by the pairs that were measured, is no failure.
     """
-    library = find(mpi)
+    library = find_library(mpi)
     budget_s = None if budget is None else parse_duration(budget)
     paths = [f.expanduser().absolute() for f in files or ()]
     for path in paths:

@@ -31,7 +31,7 @@ _CALLS = 400
 """Calls at one size: this many, fewer where they would move more than the bytes above."""
 
 
-def program(operation: str, sizes: Sequence[int]) -> tuple[str, ...]:
+def micro_program(operation: str, sizes: Sequence[int]) -> tuple[str, ...]:
     """Words of the micro-benchmark behind its module."""
     calls = max(min(_CALLS, _WORK_BYTES // max(sizes)), 40)
     return (operation, "--size", _listed(sizes), "--count", str(calls))
@@ -42,7 +42,7 @@ def target_for(target: Target, operation: str, sizes: Sequence[int]) -> Target:
     base = load_app(MICRO)
     app = base.model_copy(
         update={
-            "command": (*base.command, *program(operation, sizes)),
+            "command": (*base.command, *micro_program(operation, sizes)),
             "inputs": {},
             "default_input": "",
         }

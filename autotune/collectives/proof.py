@@ -79,7 +79,7 @@ def at(entries: Sequence[TableEntry], size: int) -> Setting:
     return next((e.setting for e in reversed(entries) if e.size <= size), DEFAULT)
 
 
-def prove(
+def prove_table(
     evaluator: Evaluator,
     budget: Budget,
     entries: Sequence[TableEntry],

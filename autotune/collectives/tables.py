@@ -9,14 +9,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from autotune.collective_rules import FILE
-from autotune.collectives.measurement import SizeMeasurement, program, search_space, target_for
+from autotune.collectives.measurement import (
+    SizeMeasurement,
+    micro_program,
+    search_space,
+    target_for,
+)
 from autotune.collectives.proof import (
     ProvenTable,
     between,
     fewest_pairs,
     file_space,
     folder,
-    prove,
+    prove_table,
     write_rules,
 )
 from autotune.collectives.result import CollectiveResult, TablePart
@@ -25,8 +30,8 @@ from autotune.collectives.tournament import (
     TableEntry,
     Tournament,
     as_rules,
-    candidates,
     restricted,
+    table_candidates,
 )
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
@@ -39,7 +44,7 @@ from autotune.study.study_key import study_key
 from autotune.study.target import Target
 from autotune.wording import asked_time
 from runner.lock import MachineLock
-from runner.machine import describe
+from runner.machine import describe_machine
 
 STRATEGY = "collectives"
 """The strategy of the studies."""
@@ -88,7 +93,7 @@ def find_tables(
     enums = {op: library.params.get(f"coll_tuned_{op}_algorithm") for op in operations}
     return CollectiveResult(
         cluster=targets[0].cluster.name,
-        machine=describe().fingerprint,
+        machine=describe_machine().fingerprint,
         mpi={"name": library.family, "version": library.version},
         date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S"),
         parts=tuple(parts),
@@ -129,7 +134,7 @@ def _part(
     space = restricted(
         load_space("openmpi", target.library, {**target.facts, "nodes": 1}), operation
     )
-    every = candidates(space)
+    every = table_candidates(space)
     terms.say(f"{operation} on {target.ranks} ranks: {len(every)} candidates")
     sizes = terms.sizes
     timed = target_for(target, operation, sizes)
@@ -153,7 +158,7 @@ def _part(
         with _session(timed, file_space(path), options, terms) as on:
             budget = _budget(on.evaluator, left_s)
             setting = Setting({FILE: str(path)})
-            found = prove(
+            found = prove_table(
                 *(on.evaluator, budget, table, setting, sizes, terms.pairs, terms.seed, limit_s),
                 terms.watch,
             )
@@ -166,7 +171,7 @@ def _part(
     )
     for warning in found.warnings:
         terms.say(f"  {warning}")
-    words = [sys.executable, "-m", "runner.micro", *program(operation, sizes)]
+    words = [sys.executable, "-m", "runner.micro", *micro_program(operation, sizes)]
     rules = tuple(as_rules(space, operation, target.ranks, list(found.entries)))
     part = TablePart(
         operation, target.ranks, rules, found.evidence, search.points, search.grid, launches,

@@ -197,7 +197,7 @@ def _few(levels: tuple[Value, ...]) -> tuple[Value, ...]:
     return (levels[0], levels[len(levels) // 2], levels[-1])
 
 
-def candidates(space: Space) -> list[Setting]:
+def table_candidates(space: Space) -> list[Setting]:
     """Every algorithm of a restricted space with its segments and fanouts; not the default."""
     return [setting for setting in space.enumerate() if setting != DEFAULT]
 

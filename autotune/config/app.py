@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from autotune.config.find import ConfigFile, find, listing
+from autotune.config.find import ConfigFile, find_config, list_configs
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from runner.types import MetricChoice
@@ -104,7 +104,7 @@ class App(BaseModel):
         values = {"input": input_name or self.usual_input, "ranks": f"{ranks}"}
         values |= self.input(input_name).values
         place = word if self.literal else fill(word, values, self.name, self.howto)
-        return readable(place, f"stdin of app {self.name!r}")
+        return readable_metric(place, f"stdin of app {self.name!r}")
 
     @property
     def usual_input(self) -> str:
@@ -134,7 +134,7 @@ def require_tunable(app: App, space: str, required: Iterable[str]) -> None:
     if not missing:
         return
     words = ", ".join(f'"{name}"' for name in missing)
-    able = [file.name for file in listing("apps") if _declares(file, missing)]
+    able = [file.name for file in list_configs("apps") if _declares(file, missing)]
     raise UsageError(
         f"space {space} adds program options that {app.name!r} is not known to "
         f"understand ({words}).\nApplications that do: {', '.join(able) or 'none'}.  "
@@ -170,7 +170,7 @@ def check_pattern(option: str, pattern: str | None, groups: int) -> None:
         )
 
 
-def readable(word: str, where: str) -> str:
+def readable_metric(word: str, where: str) -> str:
     """The absolute path of a file that can be read; UsageError (naming ``where``) else."""
     path = Path(word).expanduser().absolute()
     try:
@@ -190,7 +190,7 @@ def readable(word: str, where: str) -> str:
 
 def load_app(name: str) -> App:
     """The application ``name`` (or the file of that path); UsageError says what is wrong where."""
-    found = find("apps", name)
+    found = find_config("apps", name)
     app = read_toml(found.text, found.path, App)
     check_pattern(f"{found.path}: metric", app.metric, 1)
     check_pattern(f"{found.path}: verify", app.verify, 0)

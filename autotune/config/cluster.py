@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from autotune.config.find import ConfigFile, find, listing
+from autotune.config.find import ConfigFile, find_config, list_configs
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName
 from runner import testbed
 from runner.cpus import count_cores, parse_cpus, text_of
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.mpi.discover import families, family
 from runner.mpi.library import Library
 
@@ -147,7 +147,7 @@ class Cluster(BaseModel):
     @property
     def total_cores(self) -> int:
         """Cores that a launch may use in all."""
-        return self.cores or (self.cores_per_node or describe().cores) * self.nodes
+        return self.cores or (self.cores_per_node or describe_machine().cores) * self.nodes
 
     @property
     def definition(self) -> str:
@@ -172,7 +172,9 @@ class Cluster(BaseModel):
                 f"cluster {self.name} is a testbed, which starts programs of Open MPI only, "
                 f"not of {library.family} {library.version}; give --mpi openmpi"
             )
-        return testbed.launch_words(testbed.find(self.testbed), library.version_tuple >= (5,))
+        return testbed.launch_words(
+            testbed.find_testbed(self.testbed), library.version_tuple >= (5,)
+        )
 
 
 def known_family(name: str) -> str:
@@ -199,15 +201,15 @@ def is_wheel(library: Library) -> bool:
 
 def cluster_names() -> list[str]:
     """Names of all definitions, and of the testbeds that are there."""
-    return sorted({file.name for file in listing(KIND)} | set(testbed.names()))
+    return sorted({file.name for file in list_configs(KIND)} | set(testbed.names()))
 
 
 def cluster_file(name: str) -> ConfigFile:
     """The file that defines the cluster ``name``, or has that path; UsageError where none does."""
     if _is_other_testbed(name):
-        return find(KIND, testbed.DEFAULT_NAME)
+        return find_config(KIND, testbed.DEFAULT_NAME)
     try:
-        return find(KIND, name)
+        return find_config(KIND, name)
     except UsageError as problem:
         if not testbed.is_name(name):
             raise
@@ -220,13 +222,13 @@ def cluster_file(name: str) -> ConfigFile:
 
 def _is_other_testbed(name: str) -> bool:
     """Whether this is a testbed that no definition is called after."""
-    defined = {file.name for file in listing(KIND)}
+    defined = {file.name for file in list_configs(KIND)}
     return name not in defined and name in testbed.names()
 
 
 def check_testbed_name(name: str) -> None:
     """Raise UsageError where ``--cluster name`` is another cluster than the testbed ``name``."""
-    if name not in {file.name for file in listing(KIND)}:
+    if name not in {file.name for file in list_configs(KIND)}:
         return
     if read_cluster(name).testbed != name:
         raise UsageError(
@@ -256,7 +258,7 @@ def load_cluster(name: str) -> Cluster:
 
 def _with_testbed(cluster: Cluster, name: str) -> Cluster:
     """All that the figures depend on, so that another latency is another study."""
-    found = testbed.find(name)
+    found = testbed.find_testbed(name)
     rate = f"{found.rate_bps / 1e6:g} Mbit/s" if found.rate_bps else "unlimited"
     link = f"TCP, {found.latency_s * 1e3:g} ms each way, {rate} ({found.shaper}), MTU {found.mtu}"
     return cluster.model_copy(

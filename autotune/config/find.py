@@ -29,7 +29,7 @@ class ConfigFile:
     text: str
 
 
-def find(kind: str, name: str) -> ConfigFile:
+def find_config(kind: str, name: str) -> ConfigFile:
     """The configuration of a kind ("spaces", "apps", "clusters") by name, or by path.
 
     A name that ends in ``.toml`` or contains a slash is a path.  Raises :class:`UsageError` saying
@@ -50,7 +50,7 @@ def read_file(path: Path) -> ConfigFile:
     return ConfigFile(path.name.removesuffix(SUFFIX), str(path), _read(path))
 
 
-def listing(kind: str) -> list[ConfigFile]:
+def list_configs(kind: str) -> list[ConfigFile]:
     """Every configuration of a kind, by name; of several namesakes the one :func:`find` takes."""
     found: dict[str, ConfigFile] = {}
     for place in _places(kind):
@@ -104,7 +104,7 @@ def _read(file: Path | Traversable) -> str:
 
 
 def _not_found(kind: str, name: str, places: list[Path | Traversable]) -> str:
-    known = [file.name for file in listing(kind)]
+    known = [file.name for file in list_configs(kind)]
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if near:
         hint = f"did you mean {' or '.join(near)}?"

@@ -5,7 +5,7 @@ random settings of a large space, for importance, analysis and training.
 """
 
 from autotune.datasets.card import Card, Cell, RecordedMachine
-from autotune.datasets.dataset import Dataset, create, load, ratios, write_card
+from autotune.datasets.dataset import Dataset, create_dataset, load, ratios, write_card
 from autotune.datasets.recorded_space import narrowed, recorded_space
 from autotune.datasets.replay import BestRecorded, Landscape
 from autotune.datasets.shards import RunRow, read_shard, write_shard
@@ -20,7 +20,7 @@ __all__ = [
     "Recorded",
     "RecordedMachine",
     "RunRow",
-    "create",
+    "create_dataset",
     "load",
     "narrowed",
     "ratios",

@@ -27,7 +27,7 @@ from autotune.datasets.plan import (
     of_block,
     protocol,
 )
-from autotune.datasets.shards import RunRow, shard_path, state_of, write_shard
+from autotune.datasets.shards import RunRow, run_state, shard_path, write_shard
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.store import Store
@@ -320,7 +320,7 @@ def row_of(
         block=block,
         order=entry.order,
         setting=index,
-        state=state_of(record),
+        state=run_state(record),
         reason=record.reason[:300],
         value_s=record.value_s if record.valid else math.nan,
         limit_s=limit,

@@ -35,7 +35,7 @@ def is_shipped(folder: Path) -> bool:
     return isinstance(coming, Path) and not own and real.is_relative_to(coming.resolve())
 
 
-def listing() -> list[Path]:
+def list_datasets() -> list[Path]:
     """Every dataset by name; of several namesakes the one :func:`folder_of` takes."""
     found: dict[str, Path] = {}
     for place in folders():
@@ -57,7 +57,7 @@ def folder_of(place: str | Path) -> Path:
             return folder
     if Path(place).is_dir():
         return Path(place)  # Its card is missing: who reads it says so.
-    known = [folder.name for folder in listing()]
+    known = [folder.name for folder in list_datasets()]
     near = difflib.get_close_matches(str(place), known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known datasets: {', '.join(known)}"
     raise UsageError(

@@ -271,7 +271,7 @@ def write_card(folder: Path, card: Card) -> None:
     write_text(folder / CARD, card.text())
 
 
-def create(
+def create_dataset(
     folder: Path,
     card: Card,
     spaces: Mapping[str, Space],
@@ -291,4 +291,4 @@ def create(
     return load(folder)
 
 
-__all__ = ["ALL", "create", "write_card", "write_text"]
+__all__ = ["ALL", "create_dataset", "write_card", "write_text"]

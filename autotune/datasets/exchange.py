@@ -21,7 +21,15 @@ from pathlib import Path
 from autotune.datasets.campaign import commit_of, row_of
 from autotune.datasets.card import CARD, Card, Cell, RecordedMachine
 from autotune.datasets.catalog import FOLDER, folder_of
-from autotune.datasets.dataset import FEATURES, SETTINGS, SPACE, SPACES, Dataset, create, load
+from autotune.datasets.dataset import (
+    FEATURES,
+    SETTINGS,
+    SPACE,
+    SPACES,
+    Dataset,
+    create_dataset,
+    load,
+)
 from autotune.datasets.plan import BLOCK_S
 from autotune.datasets.shards import SHARDS, RunRow, stated_rows, write_shard
 from autotune.errors import UsageError
@@ -30,7 +38,7 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store, StoredRun, StudyRecord
 from autotune.study.run_history import HistoryEntry, entry_of
 from runner.files import MIB, open_regular
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.trace import FeaturesError, load_features
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -164,7 +172,7 @@ class Source:
     space: Space
 
 
-def export(sources: Sequence[Source], store: Store, folder: Path) -> Dataset:
+def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Dataset:
     """Write the runs of these studies as an explore dataset in a new folder, one cell a study.
 
     Runs that were rejected or warmed up are left out.  Blocks are the parts of ten minutes in which
@@ -173,7 +181,7 @@ def export(sources: Sequence[Source], store: Store, folder: Path) -> Dataset:
     """
     _refuse_files(folder)
     named = plain_name(folder.resolve().name, "-o: the dataset takes its name from the folder")
-    machine = describe()
+    machine = describe_machine()
     mpis = {f"{s.study.key.mpi.family} {s.study.key.mpi.version}" for s in sources}
     if len(mpis) != 1:
         raise UsageError(f"the studies used {' and '.join(sorted(mpis))}; a dataset has one MPI")
@@ -230,7 +238,7 @@ def export(sources: Sequence[Source], store: Store, folder: Path) -> Dataset:
         cells=tuple(cells),
     )
     spaces = {cell.key: source.space for cell, source in zip(cells, sources, strict=True)}
-    made = create(folder, card, spaces, settings)
+    made = create_dataset(folder, card, spaces, settings)
     groups: dict[tuple[str, int], list[RunRow]] = {}
     for row in rows:
         groups.setdefault((row.cell, row.block), []).append(row)
@@ -327,7 +335,7 @@ def _checked(part: Path, folder: Path, name: str | None) -> str:
     """The name of the dataset in ``part``; what is wrong is told with the paths of ``folder``."""
     try:
         copied = load(part)
-        check(copied)
+        check_dataset(copied)
     except UsageError as problem:
         raise UsageError(f"{problem}".replace(f"{part}", f"{folder}")) from None
     return name or copied.name
@@ -339,7 +347,7 @@ def _umask() -> int:
     return mask
 
 
-def check(dataset: Dataset) -> None:
+def check_dataset(dataset: Dataset) -> None:
     """Read everything once; raises UsageError for the first thing that is wrong."""
     _refuse_strangers(dataset.folder)
     # Counted before they are read: many rows that are alike are a small file.

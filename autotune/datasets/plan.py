@@ -22,7 +22,7 @@ from pydantic import Field, field_validator, model_validator
 
 from autotune.config.app import App, load_app
 from autotune.config.cluster import load_cluster
-from autotune.config.find import find
+from autotune.config.find import find_config
 from autotune.config.validated import read_toml
 from autotune.datasets.card import (
     CARD,
@@ -34,14 +34,14 @@ from autotune.datasets.card import (
     RecordedMachine,
     Split,
 )
-from autotune.datasets.dataset import ALL, Dataset, create, load
+from autotune.datasets.dataset import ALL, Dataset, create_dataset, load
 from autotune.datasets.recorded_space import narrowed
 from autotune.datasets.replay import BAD_RUNS
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.study.target import Target
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.mpi import discover
 
 PLANS = "plans"
@@ -142,7 +142,7 @@ class ExplorationPlan(CardModel):
 
 def load_plan(name: str) -> ExplorationPlan:
     """The plan of that name, or the file of that path; raises UsageError."""
-    file = find(PLANS, name)
+    file = find_config(PLANS, name)
     return read_toml(file.text, file.path, ExplorationPlan)
 
 
@@ -180,14 +180,16 @@ def cell_target(cell: PlanCell, mpi: str | None) -> Target:
     """What a plan's cell measures; raises UsageError for a space that it cannot have."""
     app = with_args(load_app(cell.app), cell.input or None, cell.args)
     target = Target.of(
-        app, cell.input or None, cell.ranks, load_cluster(cell.cluster), discover.find(mpi)
+        app, cell.input or None, cell.ranks, load_cluster(cell.cluster), discover.find_library(mpi)
     )
     # Refuses a space that the program or its ranks cannot have; prepare reads it again.
     target.space(cell.space)
     return target
 
 
-def prepare(plan: ExplorationPlan, cells: Sequence[PlanCell], resolve: Resolve) -> list[Prepared]:
+def prepare_dataset(
+    plan: ExplorationPlan, cells: Sequence[PlanCell], resolve: Resolve
+) -> list[Prepared]:
     """Look up what the cells need; raises UsageError and RunnerError for what is not there."""
     found = []
     # One list serves all cells of an explore plan, so it must not depend on which are chosen.
@@ -242,7 +244,7 @@ def _random_list(plan: ExplorationPlan, spaces: list[Space]) -> list[Setting]:
     return list(found)
 
 
-def start(
+def start_dataset(
     plan: ExplorationPlan, prepared: Sequence[Prepared], folder: Path, regenerate: str, mpi: str
 ) -> Dataset:
     """The dataset's folder: made where it is new, else checked and given the new cells.
@@ -250,7 +252,7 @@ def start(
     It is named as the folder, so that the runs of one plan on two machines are told apart.
     Raises UsageError where the folder holds something that this plan does not continue.
     """
-    machine = describe()
+    machine = describe_machine()
     known: Mapping[str, Cell] = {}
     before = None
     if (folder / CARD).exists():
@@ -291,7 +293,7 @@ def start(
     settings = {p.plan.key: p.settings for p in added}
     if plan.kind == "explore" and prepared:
         settings = {ALL: prepared[0].settings}
-    return create(folder, card, spaces, settings)
+    return create_dataset(folder, card, spaces, settings)
 
 
 def continued(known: Cell | None, now: Cell | None, chunks: int) -> Cell:

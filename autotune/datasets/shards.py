@@ -62,7 +62,7 @@ TEXT = 4096
 """Bytes of one text in a shard."""
 
 
-def state_of(record: RunRecord) -> State:
+def run_state(record: RunRecord) -> State:
     """What a run means for its setting; the record's reason stays beside it."""
     return _OF_RUN.get(record.state, "failed")
 

@@ -98,17 +98,19 @@ def _judge(
     classwide: ClassWide | None,
 ) -> dict[str, list[PredictionScore]]:
     found = {
-        "default": [judge(e, 0) for e in outside],
+        "default": [score_prediction(e, 0) for e in outside],
         "random": [judge_random(e) for e in outside],
-        "best single": [judge(e, best_single(inside, e)) for e in outside],
+        "best single": [score_prediction(e, best_single(inside, e)) for e in outside],
     }
     if classwide is not None:
         chosen = classwide(inside)
-        found["class-wide"] = [judge(e, _place(e, chosen)) for e in outside]
+        found["class-wide"] = [score_prediction(e, _place(e, chosen)) for e in outside]
     for kind in kinds:
         predictor = train(kind, inside, defaults).predictor
         found[kind] = [
-            judge(e, _place(e, predictor.name(described(e.features), e.settings).setting))
+            score_prediction(
+                e, _place(e, predictor.name(described(e.features), e.settings).setting)
+            )
             for e in outside
         ]
     return found
@@ -153,7 +155,7 @@ class PredictionScore:
         return {**self.__dict__, "ratio": finite}
 
 
-def judge(example: Example, index: int) -> PredictionScore:
+def score_prediction(example: Example, index: int) -> PredictionScore:
     """What naming the setting of that index for this cell is worth."""
     ratio = float(example.ratios[index])
     return PredictionScore(
@@ -171,7 +173,7 @@ def judge(example: Example, index: int) -> PredictionScore:
 def judge_random(example: Example) -> PredictionScore:
     """What a setting drawn at random is worth on average; it counts as slower where most are."""
     speeds: Floats = 1 / example.ratios[1:]
-    slower = [judge(example, i).slower for i in range(1, len(example.settings))]
+    slower = [score_prediction(example, i).slower for i in range(1, len(example.settings))]
     mean = float(speeds.mean())
     return PredictionScore(
         cell=example.key,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from autotune.prediction.examples import Example, Floats, means
-from autotune.prediction.parsing import entry, floats, integer, mapping, settings
+from autotune.prediction.parsing import floats, integer, mapping, required_entry, settings
 from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, described
 from autotune.prediction.values import ValueCode, near_scores
 from autotune.space import Setting, Value
@@ -67,7 +67,7 @@ class Neighbours(Scorer):
     def from_json(cls, data: Mapping[str, Any]) -> Neighbours:
         scaler = Scaler.from_json(mapping(data, "scaler"))
         points = floats(data, "points", (None, len(scaler.names)))
-        tables = entry(data, "tables")
+        tables = required_entry(data, "tables")
         if not isinstance(tables, list) or len(tables) != len(points):
             raise ValueError("tables: expected one table for each of points")
         checked = []

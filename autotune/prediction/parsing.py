@@ -13,28 +13,28 @@ from autotune.space import Setting
 from autotune.space.trust import check_values
 
 
-def entry(data: Mapping[str, Any], key: str) -> Any:
+def required_entry(data: Mapping[str, Any], key: str) -> Any:
     if not isinstance(data, Mapping) or key not in data:
         raise ValueError(f"{key} is missing")
     return data[key]
 
 
 def mapping(data: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = entry(data, key)
+    value = required_entry(data, key)
     if not isinstance(value, dict):
         raise ValueError(f"{key}: expected a JSON object")
     return value
 
 
 def sequence(data: Mapping[str, Any], key: str) -> list[Any]:
-    value = entry(data, key)
+    value = required_entry(data, key)
     if not isinstance(value, list):
         raise ValueError(f"{key}: expected a list")
     return value
 
 
 def text(data: Mapping[str, Any], key: str) -> str:
-    value = entry(data, key)
+    value = required_entry(data, key)
     if not isinstance(value, str):
         raise ValueError(f"{key}: expected a text")
     return value
@@ -48,7 +48,7 @@ def texts(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def number(data: Mapping[str, Any], key: str, low: float, high: float) -> float:
-    value = entry(data, key)
+    value = required_entry(data, key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise ValueError(f"{key}: expected a number from {low:g} to {high:g}")
     return float(value)

@@ -38,7 +38,7 @@ def careful(kind: str) -> bool:
     return kind not in THESIS.values()
 
 
-def find(kind: str) -> type[Scorer]:
+def find_kind(kind: str) -> type[Scorer]:
     """The class of that name; raises ValueError naming those there are."""
     if kind not in KINDS:
         raise ValueError(f"kind: model {kind!r} is not known; expected one of {', '.join(KINDS)}")
@@ -256,27 +256,27 @@ class Predictor:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Predictor:
         """Inverse of :meth:`to_json`; raises ValueError naming the key for anything else."""
-        from autotune.prediction.parsing import entry, settings, text
+        from autotune.prediction.parsing import required_entry, settings, text
 
         scorer = mapping(data, "scorer")
         scaler = Scaler.from_json(mapping(data, "scaler"))
         cells = texts(data, "cells")
         if not cells:
             raise ValueError("cells: expected at least one")
-        careful = entry(data, "careful")
+        careful = required_entry(data, "careful")
         if not isinstance(careful, bool):
             raise ValueError("careful: expected true or false")
         best = settings(data, "best")
         if len(best) != len(cells):
             raise ValueError("best: expected one setting for each of cells")
         return cls(
-            scorer=find(text(scorer, "kind")).from_json(scorer),
+            scorer=find_kind(text(scorer, "kind")).from_json(scorer),
             scaler=scaler,
             cells=cells,
             points=floats(data, "points", (len(cells), len(scaler.names))),
             best=best,
             gains=floats(data, "gains", (len(cells),)),
-            bar=math.inf if entry(data, "bar") is None else number(data, "bar", 0, 100),
+            bar=math.inf if required_entry(data, "bar") is None else number(data, "bar", 0, 100),
             reach=number(data, "reach", 0, 1e12),
             residuals=floats(data, "residuals", (None,)),
             careful=careful,

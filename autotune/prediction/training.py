@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from autotune.prediction.examples import Example
-from autotune.prediction.predictor import WRONG, Checks, Predictor, careful, find
+from autotune.prediction.predictor import WRONG, Checks, Predictor, careful, find_kind
 from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, described
 from autotune.space import Value
 
@@ -49,18 +49,18 @@ def train(
     fitted but never sure.
     """
     known = defaults or {}
-    model = find(kind)
+    model = find_kind(kind)
     tried = []
     for number, options in enumerate(model.grid, 1):
         watch(f"{kind}: options {number} of {len(model.grid)}")
-        checks = check(model, options, examples, known, group)
+        checks = cross_validate(model, options, examples, known, group)
         tried.append((_cost(checks, careful(kind)), number, options, checks))
     cost, _, options, checks = min(tried, key=lambda entry: entry[:2])
     scorer = model.fit(examples, options, known)
     return Trained(kind, options, Predictor.build(scorer, examples, checks, careful(kind)), cost)
 
 
-def check(
+def cross_validate(
     model: type[Scorer],
     options: Options,
     examples: Sequence[Example],

@@ -21,7 +21,7 @@ from autotune.publish.formats.rules import RulesV1
 from autotune.publish.header import CLOSE, Header, commented, seal, without_block
 from autotune.publish.install import BACKUP, Text, read_text
 from autotune.publish.source import PublicationSource
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.mpi.library import Library
 
 
@@ -61,7 +61,7 @@ def compose(fmt: Format, header: Header, content: Content, kept: str, library: L
     return Text(seal(fmt.prologue + kept + block))
 
 
-def plan(
+def plan_files(
     proposal: PublicationSource,
     formats: Sequence[Format],
     cluster: Cluster,
@@ -233,7 +233,7 @@ def series(library: Library) -> str:
 
 def cluster_fingerprint(cluster: Cluster) -> str:
     """16 hexadecimal digits over machine, nodes and interconnect."""
-    text = f"{describe().fingerprint} {cluster.nodes} {cluster.interconnect}"
+    text = f"{describe_machine().fingerprint} {cluster.nodes} {cluster.interconnect}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

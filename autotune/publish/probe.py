@@ -20,7 +20,7 @@ from autotune.publish.tune_file import NotObeyed
 from autotune.study.launcher_line import without_parameters
 from autotune.wording import count
 from runner.launch import Runner
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LIBRARY, LaunchSpec, ReadBack, RunRecord
@@ -106,7 +106,7 @@ class Prober:
         """One launch of the probe program that loads the file."""
         expected = expected_values(fmt, content, self.library)
         placed = bool(content.groups.get("placement"))
-        cores = self.cluster.cores or self.cluster.cores_per_node or describe().cores
+        cores = self.cluster.cores or self.cluster.cores_per_node or describe_machine().cores
         # Rules are for numbers of ranks.
         ranks = ranks if content.rules else max(ranks, self._fewest)
         # A mapping on the command line would overrule the one that is to be seen.

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from autotune.collectives.measurement import MICRO, program
+from autotune.collectives.measurement import MICRO, micro_program
 from autotune.collectives.tournament import OPERATIONS
 from autotune.config.app import App, app_from_command, load_app
 from autotune.config.cluster import Cluster
-from autotune.config.find import listing
+from autotune.config.find import list_configs
 from autotune.errors import UsageError
 from autotune.publish.install import check_config, check_owner
 from autotune.study.provenance import Provenance
@@ -147,7 +147,7 @@ def _entry(check: Mapping[str, Any], where: str) -> tuple[str, str | None, int]:
 
 def _known(name: str, check: Mapping[str, Any]) -> App | None:
     """The application of that name here; the micro-benchmark of collectives is one of them."""
-    for file in listing("apps"):
+    for file in list_configs("apps"):
         if file.name == name:
             check_config(file)
             return load_app(name)
@@ -159,7 +159,7 @@ def _known(name: str, check: Mapping[str, Any]) -> App | None:
             numbers = [int(size) for size in sizes.split(",")]
             if min(numbers) > 0 and max(numbers) <= _LARGEST:
                 base = load_app(MICRO)
-                command = (*base.command, *program(operation, numbers))
+                command = (*base.command, *micro_program(operation, numbers))
                 return base.model_copy(
                     update={"name": name, "command": command, "inputs": {}, "default_input": ""}
                 )

@@ -13,7 +13,7 @@ from autotune.publish.formats.base import Loading
 from autotune.publish.install import install, keep_edited, put, read_text
 from autotune.publish.plan import Planned
 from autotune.publish.probe import Prober
-from autotune.publish.undo import forget, remember, remove
+from autotune.publish.undo import forget, remember_file, remove
 from runner.mpi.library import Library
 
 UNSEEN = "a test run has to prove it before it is installed"
@@ -81,7 +81,7 @@ def publish(planned: Sequence[Planned], prober: Prober, say: Say) -> list[Publis
             _take_back(made, one)
         raise
     for made in done:
-        remember(made.path)
+        remember_file(made.path)
     return done
 
 

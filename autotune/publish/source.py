@@ -24,7 +24,7 @@ from autotune.space.trust import check_config_name, check_groups, known_names
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.study.provenance import Provenance
 from autotune.wording import UNGUARDED
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.mpi.library import Library
 
 _GIB = 2**30
@@ -170,7 +170,7 @@ def _reading(key: StudyKey) -> dict[str, str]:
 
 
 def _study_doubts(study: StudyRecord, cluster: Cluster) -> list[str]:
-    here, there = describe(), study.key.machine
+    here, there = describe_machine(), study.key.machine
     doubts = []
     same = (there.cores, there.cpu_model, round(there.memory_bytes / _GIB)) == (
         here.cores,
@@ -308,7 +308,7 @@ def _from_collectives(
 
 
 def _other_machine(measured: str) -> list[str]:
-    here = describe().fingerprint
+    here = describe_machine().fingerprint
     if measured in (here, here[:12]):
         return []
     return [f"it was measured on machine {measured}, but this one is {here}"]

@@ -152,7 +152,7 @@ def published() -> list[Path]:
     return [Path(p) for p in data]
 
 
-def remember(path: Path) -> None:
+def remember_file(path: Path) -> None:
     """Add ``path``; nothing where it is there already."""
     known = published()
     if path not in known:

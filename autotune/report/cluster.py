@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from autotune.anova.factors import judge
+from autotune.anova.factors import judge_factors
 from autotune.anova.oneway import respond
 from autotune.anova.result import RESULTS, ClasswideResult
 from autotune.anova.table import read_table
@@ -219,7 +219,7 @@ def collectives_section(result: CollectiveResult) -> Section:
 def dataset_section(name: str) -> Section:
     """Level means of the parameters that matter in a recorded dataset."""
     found = read_table(name)
-    factors = judge(respond(found, "log"))
+    factors = judge_factors(respond(found, "log"))
     drawings = level_means(factors, "log")[:_DRAWN]
     best = {f.name: f.best for f in factors if f.significant}
     said = "No parameter has a certain effect."

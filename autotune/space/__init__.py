@@ -1,7 +1,7 @@
 """Parameters, levels, conditions and constraints: what may vary and which settings are valid."""
 
 from autotune.space.expression import ExpressionError
-from autotune.space.expression import parse as parse_expression
+from autotune.space.expression import parse_expression as parse_expression
 from autotune.space.inactive import InactiveParameters
 from autotune.space.parameter import Parameter
 from autotune.space.resolve import join, load_space, space_names

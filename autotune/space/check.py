@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from autotune.config.find import ConfigFile, find
+from autotune.config.find import ConfigFile, find_config
 from autotune.errors import UsageError
 from autotune.space.definition import ENUM, Definition, Keys, expressions, read_with_mistakes
 from autotune.space.expression import Compare, Constant, Expr, Name
-from autotune.space.expression import parse as parse_expression
+from autotune.space.expression import parse_expression as parse_expression
 from autotune.space.parameter import divided, parse_levels, target_of
 from autotune.space.resolve import KIND, applies, merged, resolve, title
 from autotune.space.setting import Value, normalise_value
@@ -62,7 +62,7 @@ def check_file(name: str, library: Library) -> SpaceReport:
 
     Raises :class:`UsageError` only if there is no such file, or the library lists no parameters.
     """
-    file = find(KIND, name)
+    file = find_config(KIND, name)
     if not library.params:
         raise UsageError(
             f"{title(library)} does not list its parameters, so the space cannot be checked"

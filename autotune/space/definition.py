@@ -18,7 +18,7 @@ from autotune.config.cluster import known_family
 from autotune.config.find import ConfigFile
 from autotune.config.validated import read_toml, read_what_is_right
 from autotune.errors import UsageError
-from autotune.space.expression import parse as parse_expression
+from autotune.space.expression import parse_expression as parse_expression
 from autotune.space.parameter import Argument, Target, divided, parse_levels, read_template
 from autotune.space.setting import NAME, Setting
 from runner.mpi.library import Library
@@ -86,7 +86,7 @@ class ParameterTable(Keys):
     @classmethod
     def _libraries_can_be_read(cls, value: dict[str, Keys]) -> dict[str, Keys]:
         for spec in value:
-            _tell_pydantic(parse, spec)
+            _tell_pydantic(parse_version, spec)
         return value
 
 
@@ -109,7 +109,7 @@ class ConstraintTable(BaseModel):
     @classmethod
     def _library_can_be_read(cls, value: str | None) -> str | None:
         if value is not None:
-            _tell_pydantic(parse, value)
+            _tell_pydantic(parse_version, value)
         return value
 
 
@@ -191,7 +191,7 @@ class Definition(BaseModel):
     @classmethod
     def _library_can_be_read(cls, value: str | None) -> str | None:
         if value is not None:
-            _tell_pydantic(parse, value)
+            _tell_pydantic(parse_version, value)
         return value
 
 
@@ -347,7 +347,7 @@ def matches(spec: str, library: Library) -> bool:
     A bound counts to its own precision: 4.1.8 satisfies ``==4.1`` and ``<=4.1``.
     Raises :class:`UsageError` if ``spec`` cannot be read.
     """
-    family, bounds = parse(spec)
+    family, bounds = parse_version(spec)
     if library.family != family:
         return False
     version = library.version_tuple
@@ -356,7 +356,7 @@ def matches(spec: str, library: Library) -> bool:
     )
 
 
-def parse(spec: str) -> tuple[str, list[tuple[str, tuple[int, ...]]]]:
+def parse_version(spec: str) -> tuple[str, list[tuple[str, tuple[int, ...]]]]:
     """Family and bounds.
 
     Raises :class:`UsageError` if ``spec`` cannot be read or names a family that nobody knows.

@@ -268,7 +268,7 @@ class _Token:
     column: int
 
 
-def parse(text: str) -> Expr:
+def parse_expression(text: str) -> Expr:
     """Read one expression; raises :class:`ExpressionError` naming the column."""
     return _Parser(text).whole()
 

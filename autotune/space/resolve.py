@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from autotune.config.find import ConfigFile, find, listing, read_file
+from autotune.config.find import ConfigFile, find_config, list_configs, read_file
 from autotune.errors import UsageError
 from autotune.space.definition import (
     ENUM,
@@ -27,7 +27,7 @@ from autotune.space.definition import (
     read_definition,
 )
 from autotune.space.expression import Compare, Constant, Expr, IsSet, Logic, Name, renamed
-from autotune.space.expression import parse as parse_expression
+from autotune.space.expression import parse_expression as parse_expression
 from autotune.space.parameter import Argument, Parameter, divided, divisors, parse_levels, target_of
 from autotune.space.setting import Setting, Value, normalise_value, read_value
 from autotune.space.space import Constraint, Space
@@ -350,7 +350,7 @@ def load_space(
     names stay as in the file and nothing is looked up, which needs levels that are written out.
     Raises :class:`UsageError`.
     """
-    files = [find(KIND, word.strip()) for word in name.split("+")]
+    files = [find_config(KIND, word.strip()) for word in name.split("+")]
     return join([_space(file, library, facts or {}, app_facts or {}) for file in files])
 
 
@@ -409,4 +409,4 @@ def join(parts: list[Space]) -> Space:
 
 def space_names() -> list[str]:
     """The names of every space file that can be found."""
-    return [file.name for file in listing(KIND)]
+    return [file.name for file in list_configs(KIND)]

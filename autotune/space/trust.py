@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from autotune.config.cluster import cluster_names
-from autotune.config.find import find, listing, user_config
+from autotune.config.find import find_config, list_configs, user_config
 from autotune.errors import UsageError
 from autotune.space.definition import Definition, Keys, read_definition
 from autotune.space.parameter import PLACEMENT, target_of
@@ -125,7 +125,7 @@ def check_config_name(kind: str, name: str, origin: str) -> str:
 
     From outside a path is none, whatever lies there.  Raises UsageError.
     """
-    known = cluster_names() if kind == "clusters" else [file.name for file in listing(kind)]
+    known = cluster_names() if kind == "clusters" else [file.name for file in list_configs(kind)]
     for part in name.split("+") if kind == "spaces" else [name]:
         if part.strip() not in known:
             raise UsageError(
@@ -145,8 +145,8 @@ def known_names(library: Library | None = None, spaces: Iterable[str] = ()) -> N
     raises UsageError.
     """
     found: dict[str, set[str]] = {}
-    files = [(file, False) for file in listing("spaces")]
-    files += [(find("spaces", part), True) for name in spaces for part in name.split("+")]
+    files = [(file, False) for file in list_configs("spaces")]
+    files += [(find_config("spaces", part), True) for name in spaces for part in name.split("+")]
     for file, named in files:
         try:
             _collect(read_definition(file), found)

@@ -74,9 +74,9 @@ def _parquet(store: Store, study_id: int, path: Path, output: bool) -> None:
 
 
 def _optuna(store: Store, study_id: int, path: Path, output: bool) -> None:
-    from autotune.store.optuna_file import write
+    from autotune.store.optuna_file import write_optuna
 
-    write(store, study_id, path)
+    write_optuna(store, study_id, path)
 
 
 WRITERS: dict[str, Writer] = {"csv": _csv, "parquet": _parquet, "optuna": _optuna}

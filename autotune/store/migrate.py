@@ -101,7 +101,7 @@ class Schema:
 CURRENT = Schema(SCHEMA_VERSION, _create_current, {2: _to_2, 3: _to_3, 4: _to_4, 5: _to_5})
 
 
-def prepare(database: Database, schema: Schema = CURRENT) -> Path | None:
+def prepare_schema(database: Database, schema: Schema = CURRENT) -> Path | None:
     """Bring the database to ``schema``; returns the backup copy where one was made.
 
     Raises UsageError for a database that is not ours or is newer than this program.

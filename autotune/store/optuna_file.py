@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from autotune.store.store import Store
 
 
-def write(store: Store, study_id: int, path: Path) -> None:
+def write_optuna(store: Store, study_id: int, path: Path) -> None:
     """Write ``path``, a new file: one study, minimised, the value of a trial its median in seconds.
 
     Every parameter is categorical over the values that the study saw, None meaning unset.  A trial

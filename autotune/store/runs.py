@@ -40,7 +40,15 @@ from sqlalchemy import (
 from autotune.store import schema as s
 from autotune.store import studies
 from autotune.store.model import DEFAULT_KEY, WARMUP, BestRuns, StoredRun
-from autotune.store.text import canonical, clean, clean_or_none, damaged, dump, load, load_object
+from autotune.store.text import (
+    canonical,
+    clean,
+    clean_or_none,
+    damaged_row,
+    dump,
+    load,
+    load_object,
+)
 from autotune.store.trials import hash_of, unknown_trial
 from runner.types import ReadBack, RunRecord
 
@@ -414,6 +422,6 @@ class Rows:
             if known is None:
                 known = parsed[text] = load(text)
                 if not isinstance(known, list | dict):
-                    raise damaged(f"{name} is {known!r:.80}")
+                    raise damaged_row(f"{name} is {known!r:.80}")
             values[name] = known.copy()
         return RunRecord(read_back=dict(read_back), **values)

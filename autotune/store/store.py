@@ -46,7 +46,7 @@ class Store(WorkerClaims):
         location = locate(None if place is None else str(place))
         database = Database(location, busy_timeout_s)
         try:
-            return cls(database, migrate.prepare(database))
+            return cls(database, migrate.prepare_schema(database))
         except BaseException:
             database.close()
             raise

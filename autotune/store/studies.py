@@ -15,7 +15,7 @@ from autotune.errors import UsageError, WorkError
 from autotune.store import schema as s
 from autotune.store.keys import AppInfo, MachineInfo, MpiInfo, StudyKey
 from autotune.store.model import NEW, StudyRecord, StudySummary
-from autotune.store.text import clean, damaged, dump, load
+from autotune.store.text import clean, damaged_row, dump, load
 
 _MIN_PREFIX = 4
 _LISTED = 8
@@ -104,7 +104,7 @@ def to_study(row: Row[Any]) -> StudyRecord:
             request=request,
         )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as problem:
-        raise damaged(f"study {row.id}: {problem}") from None
+        raise damaged_row(f"study {row.id}: {problem}") from None
 
 
 def change_request(

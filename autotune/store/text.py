@@ -51,18 +51,18 @@ def load(text: str | None) -> Any:
     try:
         return None if text is None else json.loads(text)
     except (ValueError, TypeError, RecursionError) as problem:
-        raise damaged(f"{problem}") from None
+        raise damaged_row(f"{problem}") from None
 
 
 def load_object(text: str | None) -> dict[str, Any]:
     """The same for a column that holds an object; raises WorkError for anything else."""
     found = load(text)
     if not isinstance(found, dict):
-        raise damaged(f"expected an object, found {found!r:.80}")
+        raise damaged_row(f"expected an object, found {found!r:.80}")
     return found
 
 
-def damaged(why: str) -> WorkError:
+def damaged_row(why: str) -> WorkError:
     """The error of a row that autotune did not write."""
     return WorkError(
         f"a row of this results database is damaged ({why}); somebody else wrote to "

@@ -502,7 +502,7 @@ THESIS: dict[str, OptionValue] = {
 """Pellegrini 1.8.1, to the letter; docs/strategies.md goes through it line by line."""
 
 
-def plan(values: Mapping[str, OptionValue]) -> GeneticOptions:
+def genetic_options(values: Mapping[str, OptionValue]) -> GeneticOptions:
     """The options as the population wants them."""
     return GeneticOptions(
         population=int(values["population"]),

@@ -14,7 +14,13 @@ from optuna.trial import FrozenTrial, TrialState
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._genetic import OPTIONS, THESIS, GeneticOptions, Population, plan
+from autotune.strategies._genetic import (
+    OPTIONS,
+    THESIS,
+    GeneticOptions,
+    Population,
+    genetic_options,
+)
 from autotune.strategies.base import Proposal
 from autotune.strategies.options import Option, OptionValue
 from autotune.strategies.optuna_samplers import NUMBER, OptunaStrategy, distributions
@@ -175,7 +181,7 @@ class Genetic(OptunaStrategy):
 
     def _sampler(self, seed: int) -> BaseSampler:
         if not hasattr(self, "_ga"):
-            self._ga = GASampler(self.space, plan(self.values), self.seed, self.priors)
+            self._ga = GASampler(self.space, genetic_options(self.values), self.seed, self.priors)
         self._ga.reseed(seed)
         return self._ga
 

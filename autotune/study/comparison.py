@@ -10,7 +10,7 @@ from autotune.space import Setting, Space
 from autotune.stats import Decision, LookPlan, NoBlocks, comparison_words, known_gain
 from autotune.store import Store, StudyKey
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
-from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks, decide, measure
+from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks, decide, measure_blocks
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.inactive import idle_difference
@@ -183,7 +183,9 @@ def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> 
         blocks = Blocks(evaluator, name, [request.second], request.seed, limit, request.first)
         if not (blocks.complete(0, [request.second]) or budget.affords(2, run_s / 2)):
             raise NoBlocks  # A pair takes A's time at least.
-        begun = request.ends_if_same and measure(blocks, 1, [request.second], budget, reach=False)
+        begun = request.ends_if_same and measure_blocks(
+            blocks, 1, [request.second], budget, reach=False
+        )
         if begun and (alike := _same(blocks, request.second)):
             # Two settings that are one here: more blocks of them would only show chance.
             decisions = {request.second: decide(request.plan, blocks, request.second, 1)}

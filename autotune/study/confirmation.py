@@ -326,7 +326,7 @@ def _look(
     watch(PhaseStarted("confirm", f"proving against {blocks.reference.key}", most))
     seen = 0
     for look in plan.looks:
-        done = measure(blocks, look, live, budget, reach=seen > 0)
+        done = measure_blocks(blocks, look, live, budget, reach=seen > 0)
         whole = done == look and _repeat_drifted(result, seen, done, live, budget)
         result.cut_short = not whole
         if not whole and seen:
@@ -337,7 +337,9 @@ def _look(
         seen = done
 
 
-def measure(blocks: Blocks, look: int, live: list[Setting], budget: Budget, reach: bool) -> int:
+def measure_blocks(
+    blocks: Blocks, look: int, live: list[Setting], budget: Budget, reach: bool
+) -> int:
     """Measure up to ``look`` blocks and return how many there are.
 
     With ``reach`` nothing is begun that the budget will not see to the end: blocks between two

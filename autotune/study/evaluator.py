@@ -21,7 +21,7 @@ from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.study.events import Note, RunEnded, RunStarted, Waiting, Watcher, silent
 from autotune.study.inactive import CALLS, worth_counting
-from autotune.study.metric import failure_words, judge
+from autotune.study.metric import failure_words, judge_objective
 from autotune.study.run_history import (
     ALWAYS_REJECTED,
     DEFAULT_KEY,
@@ -183,7 +183,7 @@ class MachineEvaluator:
             # A finished run is stored before anything may stop us.
             record = self._run(spec, setting, phase)
             if self.target.objective is not None:
-                judge(self.target.objective, record)
+                judge_objective(self.target.objective, record)
             if given_up and record.state == "foreign_load":
                 record.state = "failed"
                 record.reason = (

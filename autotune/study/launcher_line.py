@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.errors import UsageError
-from runner.mpi.discover import find, launcher_of, linked_with
+from runner.mpi.discover import find_library, launcher_of, linked_with
 from runner.mpi.library import Library
 
 _OF_ONE_MPI = {"mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"}
@@ -63,7 +63,7 @@ class LauncherLine:
     """As it was typed: a name, or a path."""
 
 
-def parse(words: tuple[str, ...], command: str = "search") -> LauncherLine:
+def parse_launcher_line(words: tuple[str, ...], command: str = "search") -> LauncherLine:
     """Split a command line into launcher and program; a line without launcher is its own program.
 
     Raises UsageError for an option that is not understood, with the corrected line.
@@ -87,7 +87,7 @@ def chosen_mpi(said: str | None, line: LauncherLine) -> str | None:
         typed = shutil.which(typed) or typed
     if typed is None or os.sep not in typed or Path(typed).name == "srun":
         return said
-    if said is not None and not _same(find(said), find(typed)):
+    if said is not None and not _same(find_library(said), find_library(typed)):
         raise UsageError(
             f"--mpi {said} and the launcher {line.launcher} belong to different MPI "
             "libraries; give only one of them"

@@ -141,7 +141,7 @@ def objective_name(objective: Objective) -> str:
     return f"python:{name}:{hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
 
-def judge(objective: Objective, record: RunRecord) -> None:
+def judge_objective(objective: Objective, record: RunRecord) -> None:
     """Put the objective's figure in the place of the run's own.
 
     Raises WorkError where it fails, or gives no positive number: then nothing can be compared.

@@ -26,7 +26,7 @@ from autotune.study.evaluator import Evaluator
 from autotune.study.events import Event, Watcher, silent
 from autotune.study.next_step import search_step
 from autotune.study.provenance import provenance_of
-from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, candidates
+from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, ranked_winners
 from autotune.study.result import (
     Result,
     best_seen,
@@ -398,11 +398,11 @@ class _Proofs:
 
     def _standing(self, answer: StudyOutcome) -> Setting | None:
         """What would be named by the rounds so far."""
-        found = candidates(answer, self.plan.min_gain)
+        found = ranked_winners(answer, self.plan.min_gain)
         return found[0][0] if found else None
 
     def _recommend(self, answer: StudyOutcome) -> None:
-        for winner, made, proof in candidates(answer, self.plan.min_gain):
+        for winner, made, proof in ranked_winners(answer, self.plan.min_gain):
             made_of = self.recommender.recommend(winner, made, proof)
             if made_of.slow.verdict != "more frequent":
                 answer.recommendation = made_of

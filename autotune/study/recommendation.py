@@ -24,9 +24,9 @@ from autotune.stats import (
     slow_launches,
 )
 from autotune.study.ablation import SPENT, Ablation, is_missed
-from autotune.study.confirmation import Blocks, Confirmation, decide, decide_pairs, measure
+from autotune.study.confirmation import Blocks, Confirmation, decide, decide_pairs, measure_blocks
 from autotune.study.events import PhaseStarted
-from autotune.study.rounds import DocumentStore, Round, load_round, readable
+from autotune.study.rounds import DocumentStore, Round, load_round, readable_round
 from autotune.study.run_history import DEFAULT_KEY, SEARCH_KINDS, RunHistory
 from autotune.study.search import SearchPhase
 from autotune.wording import share
@@ -165,7 +165,7 @@ class Recommender:
         seen: Decision | None = None
         inferior: Decision | None = None
         for look in looks:
-            if measure(blocks, look, [small, whole], self.search.budget, reach=True) < look:
+            if measure_blocks(blocks, look, [small, whole], self.search.budget, reach=True) < look:
                 break
             inferior = decide_pairs(beside, blocks.pairs(small, against=whole, first=look))
             seen = None if own is None else decide(own, blocks, small, look)
@@ -191,7 +191,7 @@ class Recommender:
         the smallest such number where the budget holds no more."""
         named, every = blocks.settings[0], list(blocks.settings)
         for number in dict.fromkeys((count, FRESH_BLOCKS)):
-            if measure(blocks, number, every, self.search.budget, reach=True) < number:
+            if measure_blocks(blocks, number, every, self.search.budget, reach=True) < number:
                 continue
             pairs = blocks.pairs(named, first=number)
             return compare(
@@ -239,7 +239,7 @@ class _Slimming:
     @classmethod
     def from_json(cls, data: dict[str, Any], space: Space) -> _Slimming:
         """Inverse of :meth:`to_json`; WorkError as :meth:`Round.from_json`."""
-        with readable():
+        with readable_round():
             whole = data["whole"]
             return cls(
                 load_round(data["small"], space),
@@ -320,7 +320,9 @@ class StudyOutcome:
         return self.proofs[-1][1] if self.proofs else None
 
 
-def candidates(answer: StudyOutcome, min_gain: float) -> list[tuple[Setting, Round, Confirmation]]:
+def ranked_winners(
+    answer: StudyOutcome, min_gain: float
+) -> list[tuple[Setting, Round, Confirmation]]:
     """Proven settings in the order in which they would be named, those of the last round first.
 
     What an earlier round proved stands unless a later one refuted it: the error budget covers all

@@ -188,7 +188,7 @@ class Result:
         try:
             return cls._from_json(data)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
-            raise damaged(problem) from None
+            raise damaged_result(problem) from None
 
     @classmethod
     def _from_json(cls, data: dict[str, Any]) -> Result:
@@ -214,7 +214,7 @@ class Result:
         return result
 
 
-def damaged(problem: Exception) -> WorkError:
+def damaged_result(problem: Exception) -> WorkError:
     """The error for a stored result that cannot be read."""
     return WorkError(
         f"a stored result is damaged ({problem!r:.200}): somebody else wrote to the "

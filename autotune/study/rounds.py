@@ -84,7 +84,7 @@ class Round:
     def from_json(cls, data: Mapping[str, Any], space: Space) -> Round:
         """Inverse of :meth:`to_json`.  WorkError for a document that is none, and for settings that
         ``space`` does not have: what is frozen comes from the database."""
-        with readable():
+        with readable_round():
             settings = tuple(load_round(values, space) for values in data["settings"])
             whole = data["whole"]
             return cls(
@@ -107,7 +107,7 @@ class Round:
 
 
 @contextmanager
-def readable() -> Iterator[None]:
+def readable_round() -> Iterator[None]:
     """Reading a frozen document: what is wrong with it becomes a WorkError in words."""
     try:
         yield

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from autotune.errors import WorkError
 from runner.launch import Runner
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LaunchSpec, RunRecord
@@ -34,7 +34,7 @@ def startup(library: Library, options: tuple[str, ...], ranks: int = 2, runs: in
         program=PROGRAM,
         ranks=ranks,
         launch_options=options,
-        oversubscribe=ranks > describe().cores,
+        oversubscribe=ranks > describe_machine().cores,
         timeout_s=60,
     )
     with Runner(adapter(library), guard=False) as runner:

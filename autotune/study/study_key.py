@@ -39,7 +39,7 @@ from autotune.study.program_identity import (
 )
 from autotune.study.target import Target
 from autotune.wording import seconds
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.mpi.base import Adapter
 from runner.types import MetricChoice, RunRecord
 
@@ -57,7 +57,7 @@ def study_key(
 
     Runs without the guard (``guard`` False) are a study of their own: no proof rests on them.
     """
-    machine = describe()
+    machine = describe_machine()
     inherited = target.inherited(adapter)
     program = target.program
     # Without what is at its default: a field that a later version adds leaves old studies known.

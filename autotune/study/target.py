@@ -27,7 +27,7 @@ from autotune.config.app import (
     app_from_command,
     check_pattern,
     load_app,
-    readable,
+    readable_metric,
     require_tunable,
 )
 from autotune.config.cluster import Cluster, load_cluster
@@ -38,14 +38,14 @@ from autotune.study.launcher_line import (
     chosen_mpi,
     fixed_parameters,
     linked_words,
-    parse,
+    parse_launcher_line,
     without_parameters,
 )
 from autotune.study.metric import Objective
 from autotune.wording import parse_duration, seconds
 from runner.mpi.base import Adapter
 from runner.mpi.discover import adapter as adapter_of
-from runner.mpi.discover import find
+from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from runner.types import LaunchSpec, MetricChoice
 
@@ -309,10 +309,14 @@ class TargetRequest:
         ``say`` is told what of the cluster's launch options the program's own line overrules.
         """
         refuse_nested_launch()
-        line = parse(tuple(self.program), self.command) if self.program else LauncherLine(())
+        line = (
+            parse_launcher_line(tuple(self.program), self.command)
+            if self.program
+            else LauncherLine(())
+        )
         app = self._app(line)
         cluster = load_cluster(self.cluster)
-        library = find(chosen_mpi(self.mpi, line))
+        library = find_library(chosen_mpi(self.mpi, line))
         surroundings = Surroundings() if self.clean_env else apart(library)
         app.input(self.input)  # Before the ranks: an unknown input is the plainer mistake.
         target = Target.of(
@@ -374,7 +378,7 @@ class TargetRequest:
             "metric_choice": self.metric_choice,
         }
         if self.stdin is not None:
-            changed["stdin"] = readable(self.stdin, self._named("stdin"))
+            changed["stdin"] = readable_metric(self.stdin, self._named("stdin"))
             changed["inputs"] = {
                 name: given.model_copy(update={"stdin": None}) for name, given in app.inputs.items()
             }

@@ -88,7 +88,7 @@ def sign(store: Store, study: StudyRecord, request: WorkerRequest) -> None:
     store.change_request(study.id, lambda before: added(before, signed))
 
 
-def judge(store: Store, study: StudyRecord) -> TrustVerdict | None:
+def judge_request(store: Store, study: StudyRecord) -> TrustVerdict | None:
     """The request of a study, preferably one that is signed with this user's key; None for none.
 
     Raises UsageError for damaged requests, and for a key or a ``trust.toml`` that others can read

@@ -159,7 +159,7 @@ def write_json(data: Any, target: str) -> None:
 _words: list[str] | None = None
 
 
-def remember(words: Sequence[str] | None) -> None:
+def remember_command(words: Sequence[str] | None) -> None:
     """What :func:`autotune.cli.main` was called with; None: this process's own arguments."""
     global _words
     _words = None if words is None else list(words)

@@ -20,7 +20,7 @@ from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.formats.scripts import Script
 from autotune.publish.header import read_header
 from autotune.publish.install import Text
-from autotune.publish.plan import Planned, plan
+from autotune.publish.plan import Planned, plan_files
 from autotune.publish.source import PublicationSource
 from runner.mpi.library import Library
 
@@ -60,7 +60,7 @@ def evidence(**words: object) -> Evidence:
 
 def planned(fmt: Format, path: Path, seen: Evidence | None = None) -> Planned:
     proposal = PublicationSource(content_of(fmt), seen or evidence(), (), True)
-    return plan(proposal, [fmt], CLUSTER, library_of(fmt), path, unproven=True)[0]
+    return plan_files(proposal, [fmt], CLUSTER, library_of(fmt), path, unproven=True)[0]
 
 
 def text_of(fmt: Format, path: Path, seen: Evidence | None = None) -> Text:

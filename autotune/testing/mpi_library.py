@@ -17,7 +17,7 @@ import pytest
 from runner.errors import RunnerUsageError
 from runner.launch import Runner
 from runner.mpi.base import Adapter
-from runner.mpi.discover import adapter, families, family, find, identify
+from runner.mpi.discover import adapter, families, family, find_library, identify
 from runner.mpi.library import Library
 from runner.types import LIBRARY, LaunchSpec, RunRecord
 
@@ -58,7 +58,7 @@ class ParameterFile:
 class MpiLibraryContract:
     """Real launches with the adapter of one library.
 
-    A subclass gives the fixture ``library`` (:func:`runner.mpi.discover.find`), or ``wanted``, and
+    A subclass gives the fixture ``library`` (:func:`runner.mpi.discover.find_library`), or ``wanted``, and
     the attributes below.  The ranks are Python with mpi4py, which must be able to load the
     library: by itself, or from :meth:`~runner.mpi.base.Adapter.python_variables`.
     """
@@ -83,7 +83,7 @@ class MpiLibraryContract:
     @pytest.fixture
     def library(self) -> Library:
         """The library, with its parameters."""
-        return find(self.wanted)
+        return find_library(self.wanted)
 
     @pytest.fixture
     def launcher(self, library: Library) -> Adapter:
@@ -127,7 +127,7 @@ class MpiLibraryContract:
         assert kind.rank_variables, "rank 0 is known by them where it has an input"
 
     def test_it_is_found_by_its_launcher(self, library: Library) -> None:
-        found = find(library.launcher)
+        found = find_library(library.launcher)
         assert (found.family, found.version) == (library.family, library.version)
         assert identify(Path(library.launcher)) == replace(library, params={})
 

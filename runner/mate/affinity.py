@@ -16,7 +16,7 @@ def mask() -> CpuSet:
     return tuple(sorted(os.sched_getaffinity(0)))
 
 
-def check(workers: int, cpus: CpuSet, affinity: str) -> None:
+def check_affinity(workers: int, cpus: CpuSet, affinity: str) -> None:
     """Refuse more workers than CPUs; raises :class:`ConfigError`."""
     if affinity != "none" and workers > len(cpus):
         raise ConfigError(

@@ -82,7 +82,7 @@ def _agree(comm: Any, config: Config) -> None:
     problem = ""
     try:
         config.map_for(comm.size)
-        affinity.check(config.workers, affinity.mask(), config.affinity)
+        affinity.check_affinity(config.workers, affinity.mask(), config.affinity)
     except ConfigError as error:
         problem = str(error)
     answers = comm.allgather((problem, config))
@@ -116,7 +116,7 @@ class _Job:
         self._transport = transport
         self._guard = Guard(transport.alone)
         masks, number = _masks(comm)
-        affinity.check(config.workers, masks[number], config.affinity)
+        affinity.check_affinity(config.workers, masks[number], config.affinity)
         poller = Poller(transport, affinity.crowded(config.workers, masks))
         self._workers = [
             Worker(number, cpu, config, self._scheduler, transport, poller)

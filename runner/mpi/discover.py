@@ -30,7 +30,7 @@ from runner.mpi.openmpi import OpenMPI
 LAUNCHERS = ("mpirun", "mpiexec")
 
 
-def candidates(path: str | None = None) -> list[Path]:
+def candidate_launchers(path: str | None = None) -> list[Path]:
     """Launchers in the order in which they are preferred, each resolved file once."""
     # What a distribution calls them where it has several families in one place.
     alternatives = [f"mpirun.{name}" for name in families()]
@@ -78,7 +78,7 @@ def identify(launcher: Path) -> Library | None:
 
 def libraries() -> list[Library]:
     """Every MPI found, in order of preference, without parameters."""
-    return [library for c in candidates() if (library := identify(c)) is not None]
+    return [library for c in candidate_launchers() if (library := identify(c)) is not None]
 
 
 def launcher_of(family: str, version: str) -> str | None:
@@ -92,7 +92,7 @@ def launcher_of(family: str, version: str) -> str | None:
 
 
 @lru_cache(maxsize=8)
-def find(wanted: str | None = None) -> Library:
+def find_library(wanted: str | None = None) -> Library:
     """The MPI to use, with its parameters.
 
     ``wanted`` is None (the first found), a directory, a launcher, or ``family[version prefix]``
@@ -160,7 +160,7 @@ def _complete(library: Library) -> Library:
     return family(library.family).complete(library)
 
 
-__all__ = ["LAUNCHERS", "adapter", "candidates", "find", "identify", "libraries"]
+__all__ = ["LAUNCHERS", "adapter", "candidate_launchers", "find_library", "identify", "libraries"]
 
 
 GROUP = "autotune.mpi"

@@ -69,7 +69,7 @@ def read_parameters(ompi_info: str | Path) -> dict[str, ParamInfo]:
             f"cannot list the parameters of Open MPI: {' '.join(command)}: {error}; expected the "
             "ompi_info of an Open MPI 4.1 or 5.0 installation"
         ) from error
-    params = parse(done.stdout)
+    params = parse_ompi_info(done.stdout)
     if done.returncode != 0 or not params:
         message = done.stderr.strip() or done.stdout.strip() or "it printed nothing"
         raise RunnerError(
@@ -79,7 +79,7 @@ def read_parameters(ompi_info: str | Path) -> dict[str, ParamInfo]:
     return params
 
 
-def parse(text: str) -> dict[str, ParamInfo]:
+def parse_ompi_info(text: str) -> dict[str, ParamInfo]:
     """Parameters by name from ``ompi_info --all --parsable``; never raises, odd rows are skipped.
 
     Parameters marked disabled (nothing reads them) are left out.

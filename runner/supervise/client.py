@@ -81,7 +81,7 @@ class Supervisor:
         :class:`RunInterrupted` (a KeyboardInterrupt) once everything is gone after Ctrl-C.  A
         second Ctrl-C ends the grace time.
         """
-        check(request)
+        check_result(request)
         if request.cwd is None:
             request = dataclasses.replace(request, cwd=str(Path.cwd()))
         with self._lock:
@@ -162,7 +162,7 @@ class Supervisor:
         """The result with the tuner's own CPU time taken into account."""
         result = result_from_json(answer)
         own_s = result.cpu_s + result.server_cpu_s + result.tuner_cpu_s + result.declared_cpu_s
-        foreign = guard.judge(result.before, result.after, own_s, result.window_s)
+        foreign = guard.judge_foreign_load(result.before, result.after, own_s, result.window_s)
         culprits = result.culprits if foreign.exceeded else ()
         return dataclasses.replace(result, foreign=foreign, culprits=culprits)
 
@@ -238,7 +238,7 @@ class _Server:
         )
 
 
-def check(request: ExecRequest) -> None:
+def check_result(request: ExecRequest) -> None:
     """Raise :class:`RunnerError` where a request cannot work."""
     if not request.argv or not request.argv[0]:
         raise RunnerError("nothing to run: the command is empty; give a program and its arguments")

@@ -388,7 +388,7 @@ class Run:
         declared_s = after.declared_s - self._before.declared_s
         window_s = after.at - self._before.at
         own_s = self._cpu_s + server_s + declared_s
-        foreign = guard.judge(self._before.cpu, after.cpu, own_s, window_s)
+        foreign = guard.judge_foreign_load(self._before.cpu, after.cpu, own_s, window_s)
         culprits: tuple[guard.Culprit, ...] = ()
         if foreign.exceeded:
             own = (os.getpid(), *others, *self.request.own_pids)

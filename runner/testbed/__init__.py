@@ -9,7 +9,7 @@ from runner.testbed.launch import launch_words, run
 from runner.testbed.measure import status
 from runner.testbed.model import Downed, Node, NodeProcess, Ran, Status, Testbed, to_json
 from runner.testbed.setup import down, up
-from runner.testbed.state import DEFAULT_NAME, find, is_name, names
+from runner.testbed.state import DEFAULT_NAME, find_testbed, is_name, names
 
 __all__ = [
     "DEFAULT_NAME",
@@ -20,7 +20,7 @@ __all__ = [
     "Status",
     "Testbed",
     "down",
-    "find",
+    "find_testbed",
     "is_name",
     "launch_words",
     "names",

@@ -35,7 +35,7 @@ def cache_dir() -> Path:
     return files.cache("testbed")
 
 
-def program() -> Path:
+def delay_line_program() -> Path:
     """The compiled program.
 
     Raises RunnerError if it cannot be compiled or stored, or others may write it.
@@ -140,14 +140,14 @@ class Counters:
     realtime: int
 
 
-def create(directory: Path) -> Path:
+def create_shared_page(directory: Path) -> Path:
     """An empty page."""
     path = directory / FILE
     path.write_bytes(bytes(mmap.PAGESIZE))
     return path
 
 
-def read(directory: Path) -> Counters:
+def read_counters(directory: Path) -> Counters:
     """The counters now."""
     with (directory / FILE).open("rb") as file:
         return Counters(*_WORDS.unpack(file.read(_WORDS.size)))

@@ -92,7 +92,7 @@ def run(name: str, argv: tuple[str, ...], timeout_s: float | None = None) -> Ran
         raise RunnerError(
             "nothing to run; expected for example autotune testbed run -- mpirun -n 2 PROGRAM"
         )
-    testbed = state.find(name)
+    testbed = state.find_testbed(name)
     began = time.monotonic()
     environment = {
         **os.environ,

@@ -17,7 +17,7 @@ from pathlib import Path
 from runner.errors import RunnerError
 from runner.guard import cpu_times, process_time, read_proc
 from runner.testbed import delay_line, state
-from runner.testbed.delay_line import program
+from runner.testbed.delay_line import delay_line_program
 from runner.testbed.model import Node, Status, Testbed
 from runner.testbed.processes import TOKEN
 
@@ -31,7 +31,7 @@ def status(name: str = state.DEFAULT_NAME, measured: bool = True) -> Status:
 
     Raises RunnerError if the nodes of a testbed that is up cannot talk to each other.
     """
-    testbed = state.read(name)
+    testbed = state.read_testbed(name)
     if testbed is None:
         left = state.directory(name).exists()
         return Status(name, "broken" if left else "down")
@@ -71,15 +71,15 @@ def _measured(seen: Status, testbed: Testbed) -> Status:
     time.sleep(IDLE_S)
     idle, _ = clock.shares()
 
-    before = delay_line.read(place)
+    before = delay_line.read_counters(place)
     clock = _Clock(testbed)
     pings = max(20, min(5000, round(PING_S / (2 * testbed.latency_s + 1e-4))))
-    path = measure(testbed, pings, 0.0)
+    path = measure_path(testbed, pings, 0.0)
     pingpong, irq_pingpong = clock.shares()
-    after = delay_line.read(place)
+    after = delay_line.read_counters(place)
 
     clock = _Clock(testbed)
-    stream = measure(testbed, 1, STREAM_S)
+    stream = measure_path(testbed, 1, STREAM_S)
     streaming, irq_stream = clock.shares()
     packets = after.packets - before.packets
     return replace(
@@ -94,7 +94,7 @@ def _measured(seen: Status, testbed: Testbed) -> Status:
         irq_pingpong=irq_pingpong,
         irq_stream=irq_stream,
         late_s=(after.late_sum_ns - before.late_sum_ns) / packets / 1e9 if packets else None,
-        dropped=delay_line.read(place).dropped,
+        dropped=delay_line.read_counters(place).dropped,
         realtime=bool(after.realtime),
     )
 
@@ -136,7 +136,7 @@ def _one_way(testbed: Testbed) -> float:
     """Half a round trip as the link is now; seconds."""
     pings = max(20, min(1000, round(_EACH_S / (2 * testbed.latency_s + 1e-4))))
     return statistics.median(
-        measure(testbed, pings, 0.0).round_trip_s / 2 for _ in range(_READINGS)
+        measure_path(testbed, pings, 0.0).round_trip_s / 2 for _ in range(_READINGS)
     )
 
 
@@ -153,7 +153,7 @@ class NetworkPath:
     bandwidth_bps: float | None
 
 
-def measure(testbed: Testbed, pings: int, stream_s: float) -> NetworkPath:
+def measure_path(testbed: Testbed, pings: int, stream_s: float) -> NetworkPath:
     """``pings`` round trips of 8 bytes, then a stream of ``stream_s`` seconds (0: none).
 
     Raises RunnerError if the nodes cannot talk to each other.
@@ -191,7 +191,7 @@ def measure(testbed: Testbed, pings: int, stream_s: float) -> NetworkPath:
 
 def _inside(node: Node) -> list[str]:
     enter = ["nsenter", "-t", str(node.process.pid), "-n"]
-    return [*enter, "--", "taskset", "-c", str(node.cpus[0]), str(program())]
+    return [*enter, "--", "taskset", "-c", str(node.cpus[0]), str(delay_line_program())]
 
 
 def _failed(testbed: Testbed, why: str) -> RunnerError:

@@ -50,7 +50,7 @@ def up(
     model.require()
     place = state.directory(name)
     with state.locked():
-        there = state.read(name)
+        there = state.read_testbed(name)
         if there is not None and state.works(there):
             return _same(there, cpus, latency_s, rate_bps, mtu)
         _clean(name)
@@ -64,7 +64,7 @@ def up(
                 shaper="tbf" if limited else "delay line" if rate_bps else "none",
             )
             delay_line.set_link(place, latency_s - compensated, rate_bps)
-            state.write(testbed)
+            state.write_testbed(testbed)
         except BaseException:
             _clean(name)
             raise
@@ -119,7 +119,7 @@ def _start(
     mtu: int,
 ) -> Testbed:
     """Start the delay line and its nodes without any delay yet."""
-    program = delay_line.program()
+    program = delay_line.delay_line_program()
     token = uuid.uuid4().hex
     (place / "tmp").mkdir(parents=True)
     # Before anything is started: whatever happens, the next one finds every process by it.
@@ -131,7 +131,7 @@ def _start(
     (place / "hosts").write_text("\n".join(lines) + "\n", encoding="utf-8")
     words = [program, "line", name, subnet, nodes, mtu, place / "tmp", place / "hosts"]
     spin_ns = SPIN_NS if latency_s < SPIN_BELOW_S else 0
-    words += [delay_line.create(place), max(os.sched_getaffinity(0)), spin_ns]
+    words += [delay_line.create_shared_page(place), max(os.sched_getaffinity(0)), spin_ns]
     line, *keepers = _run([str(word) for word in words], token, place / "log", name)
     testbed = Testbed(
         name=name,

@@ -84,7 +84,7 @@ def locked() -> Iterator[None]:
         yield
 
 
-def write(testbed: Testbed) -> None:
+def write_testbed(testbed: Testbed) -> None:
     """Record the testbed, whole or not at all."""
     place = Path(testbed.directory)
     new = place / f"{RECORD}.new"
@@ -92,7 +92,7 @@ def write(testbed: Testbed) -> None:
     new.replace(place / RECORD)
 
 
-def read(name: str) -> Testbed | None:
+def read_testbed(name: str) -> Testbed | None:
     """What was recorded; None if nothing readable is.
 
     Raises RunnerError for a place that others may write: what lies there is run as root.
@@ -111,9 +111,9 @@ def works(testbed: Testbed) -> bool:
     return alive(testbed.line) and all(alive(node.process) for node in testbed.nodes)
 
 
-def find(name: str) -> Testbed:
+def find_testbed(name: str) -> Testbed:
     """The testbed ``name``; RunnerError says how to bring it up where it is not up."""
-    testbed = read(name)
+    testbed = read_testbed(name)
     start = "autotune testbed up --nodes 2 --latency 1ms --rate 1gbit"
     start += "" if name == DEFAULT_NAME else f" --name {name}"
     if testbed is None:

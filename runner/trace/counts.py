@@ -66,7 +66,7 @@ def read_ranks(directory: Path, ranks: int) -> list[RankCounts]:
             f"library can be preloaded, and {directory.parent} has to be writable on every "
             "node"
         )
-    found = [parse(files[f"rank-{rank}"]) for rank in range(ranks)]
+    found = [parse_counts(files[f"rank-{rank}"]) for rank in range(ranks)]
     for counts in found:
         if counts.size != ranks:
             raise RunnerError(
@@ -75,7 +75,7 @@ def read_ranks(directory: Path, ranks: int) -> list[RankCounts]:
     return found
 
 
-def parse(path: Path) -> RankCounts:
+def parse_counts(path: Path) -> RankCounts:
     """One rank's file; RunnerError for one that is not complete."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     if not lines or lines[0] != FORMAT or lines[-1] != "end":

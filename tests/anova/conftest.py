@@ -10,9 +10,9 @@ import pytest
 
 from autotune.anova.synthetic import Effect, additive, cell_facts, random_settings
 from autotune.anova.table import CellFacts
-from autotune.datasets import Card, Cell, RecordedMachine, RunRow, create, write_shard
+from autotune.datasets import Card, Cell, RecordedMachine, RunRow, create_dataset, write_shard
 from autotune.space import DEFAULT, Parameter, Setting, Space
-from runner.machine import describe
+from runner.machine import describe_machine
 
 LEVELS = {"eager": (1, 2, 4), "links": (1, 2), "idle": (0, 1), "depth": (1, 2, 3)}
 TRUTH = additive({"eager": {4: -0.15, 1: 0.2}, "links": {2: -0.06}})
@@ -40,7 +40,7 @@ def write(
     """A dataset of kind explore: one list of settings, two runs each, default runs."""
     rng = np.random.default_rng(seed)
     settings = [DEFAULT, *random_settings(levels or choices(), count, rng)]
-    machine = describe().fingerprint
+    machine = describe_machine().fingerprint
     listed = tuple(
         Cell(key=p.key, app=p.app, input=p.input or "", ranks=p.ranks, blocks=1) for p in cells
     )
@@ -51,7 +51,7 @@ def write(
         machine=RecordedMachine(fingerprint=machine),
         cells=listed,
     )
-    create(folder, card, {p.key: space for p in cells}, {"all": settings})
+    create_dataset(folder, card, {p.key: space for p in cells}, {"all": settings})
     for place in cells:
         order = [*[0] * 12, *list(range(1, len(settings))) * 2]
         rows = [_row(place, i, n, settings[i], effect, noise, rng, machine)

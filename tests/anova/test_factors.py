@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from autotune.anova.diagnostics import diagnose
-from autotune.anova.factors import THESIS, FactorOptions, Model, corrected_ps, judge, recommended
+from autotune.anova.factors import (
+    THESIS,
+    FactorOptions,
+    Model,
+    corrected_ps,
+    judge_factors,
+    recommended,
+)
 from autotune.anova.interactions import interactions
 from autotune.anova.mixed import fit, variance_shares
 from autotune.anova.oneway import respond, winsorised
@@ -36,13 +43,13 @@ def table(effect=EFFECTS, seed: int = 0, count: int = 200, noise: float = 0.03) 
 
 @pytest.mark.parametrize("model", ["mixed", "rank"])
 def test_the_true_levels_are_found_and_nothing_else(model: Model) -> None:
-    factors = judge(respond(table(), "gain"), FactorOptions(model=model))
+    factors = judge_factors(respond(table(), "gain"), FactorOptions(model=model))
     assert recommended(factors) == Setting({"p1": 0, "p3": 2})
     assert {f.name for f in factors if f.significant} == {"p1", "p3"}
 
 
 def test_the_thesis_preset_finds_them_too() -> None:
-    factors = {f.name: f for f in judge(respond(table(), "gain"), THESIS)}
+    factors = {f.name: f for f in judge_factors(respond(table(), "gain"), THESIS)}
     assert factors["p1"].chosen == 0
     assert factors["p1"].p < 1e-9
 
@@ -51,8 +58,8 @@ def test_rows_of_one_setting_fool_the_oneway_test_but_not_the_mixed_model() -> N
     values = respond(table(), "gain")
     assert variance_shares(values).of_setting > 0.5
     nothing = {f"p{i}" for i in (0, 2, 4, 5, 6, 7)}
-    oneway = {f.name for f in judge(values, THESIS) if f.significant}
-    mixed = {f.name for f in judge(values, FactorOptions()) if f.significant}
+    oneway = {f.name for f in judge_factors(values, THESIS) if f.significant}
+    mixed = {f.name for f in judge_factors(values, FactorOptions()) if f.significant}
     assert oneway & nothing
     assert not mixed & nothing
     assert any("--model mixed" in note for note in diagnose(values, "oneway"))
@@ -61,7 +68,7 @@ def test_rows_of_one_setting_fool_the_oneway_test_but_not_the_mixed_model() -> N
 
 def test_a_default_that_is_best_is_said_and_not_set() -> None:
     worse = additive({"p1": dict.fromkeys(range(4), 0.3)})
-    factors = {f.name: f for f in judge(respond(table(worse), "log"), FactorOptions())}
+    factors = {f.name: f for f in judge_factors(respond(table(worse), "log"), FactorOptions())}
     assert factors["p1"].significant
     assert factors["p1"].chosen is None
     assert "default" in factors["p1"].why
@@ -70,7 +77,7 @@ def test_a_default_that_is_best_is_said_and_not_set() -> None:
 def test_equal_levels_are_not_preferred_to_the_default() -> None:
     # One level is bad; the others are as good as leaving the parameter alone.
     bad = additive({"p1": {3: 0.4}})
-    factors = {f.name: f for f in judge(respond(table(bad), "log"), FactorOptions())}
+    factors = {f.name: f for f in judge_factors(respond(table(bad), "log"), FactorOptions())}
     assert factors["p1"].significant
     assert factors["p1"].chosen is None
 
@@ -78,7 +85,7 @@ def test_equal_levels_are_not_preferred_to_the_default() -> None:
 def test_pure_noise_gives_null_cells_and_no_gain_to_explain() -> None:
     noise = table(no_effect)
     assert sum(best.null for best in noise.best.values()) >= 5
-    factors = judge(respond(noise, "log"), FactorOptions())
+    factors = judge_factors(respond(noise, "log"), FactorOptions())
     assert not any(f.significant for f in factors)
     none = noise.where(lambda place: noise.best[place.key].null)
     with pytest.raises(WorkError, match="--response log"):
@@ -101,7 +108,7 @@ def test_an_exclusive_or_is_missed_alone_and_found_in_pairs() -> None:
     rng = np.random.default_rng(3)
     found = table_of(random_settings(flags, 200, rng), CELLS, xor, rng)
     values = respond(found, "gain")
-    assert not any(f.significant for f in judge(values, FactorOptions()))
+    assert not any(f.significant for f in judge_factors(values, FactorOptions()))
     pairs = interactions(values, found.names)
     assert [(p.first, p.second) for p in pairs if p.significant] == [("p0", "p2")]
     assert len(set(pairs[0].best)) == 2
@@ -141,7 +148,7 @@ def test_failed_settings_count_as_the_slowest() -> None:
 @pytest.mark.parametrize("options", [THESIS, FactorOptions(), FactorOptions(model="rank")])
 def test_with_too_few_settings_nothing_is_judged(options: FactorOptions) -> None:
     values = respond(table(count=8).where(lambda place: place.key == "a.S.4"), "log")
-    factors = judge(values, options)
+    factors = judge_factors(values, options)
     assert not any(f.significant for f in factors)
     assert {f.why for f in factors} == {"fewer than two levels have 20 observations"}
     assert any("measure more settings" in note for note in diagnose(values, options.model))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from autotune.anova.classwide import mean_gain
-from autotune.anova.paired_runs import LOOKS, MARGIN, PRUNE_LOOKS, PairTerms, measure
-from autotune.anova.proof import ClasswideProof, prove
+from autotune.anova.paired_runs import LOOKS, MARGIN, PRUNE_LOOKS, PairTerms, measure_pairs
+from autotune.anova.proof import ClasswideProof, prove_class
 from autotune.anova.pruning import ALPHA, PURPOSE, prune, prune_plan
 from autotune.anova.result import ProgramEvidence
 from autotune.space import DEFAULT, Setting, parse_expression
@@ -68,7 +68,7 @@ def proof(
     machine = Machine(models)
     programs = [program(name, held_out=name in held_out) for name in models]
     given = {"prune": False, **terms}
-    return prove(SLIM, programs, PairTerms(machine, **given)), machine  # type: ignore[arg-type]
+    return prove_class(SLIM, programs, PairTerms(machine, **given)), machine  # type: ignore[arg-type]
 
 
 def verdicts(found: ClasswideProof) -> dict[str, str]:
@@ -174,7 +174,7 @@ def test_a_program_that_fails_now_and_then_is_no_pass(capsys: pytest.CaptureFixt
 
 def test_the_proof_shares_no_run_with_the_pruning() -> None:
     machine = Machine({"a": model(0.1)})
-    assert prove(PROPOSED, [program("a", held_out=False)], PairTerms(machine)).proven
+    assert prove_class(PROPOSED, [program("a", held_out=False)], PairTerms(machine)).proven
     before, after = (
         {str(r.options) for r in machine.requests if r.purpose == f"classwide {purpose}"}
         for purpose in ("pruning", "proof")
@@ -205,7 +205,7 @@ def test_a_parameter_stays_that_acts_on_all_programs_a_little() -> None:
     assert ACTING in found.setting
     plan = prune_plan(terms, 8)
     smaller = PROPOSED.without(ACTING)
-    rows = [measure(PROPOSED, smaller, p, plan, terms, None, PURPOSE).row for p in programs]
+    rows = [measure_pairs(PROPOSED, smaller, p, plan, terms, None, PURPOSE).row for p in programs]
     assert not any(row.hi is not None and row.hi < 0 for row in rows)
 
 
@@ -241,7 +241,7 @@ def test_what_the_budget_left_unpruned_is_named() -> None:
     def broke(request: ComparisonRequest) -> ComparisonOutcome:
         raise BudgetTooSmall("nothing left")
 
-    found = prove(PROPOSED, [program("a", held_out=False)], PairTerms(broke, budget_s=1.0))
+    found = prove_class(PROPOSED, [program("a", held_out=False)], PairTerms(broke, budget_s=1.0))
     assert found.pruned.unproven == (ACTING, IDLE)
     assert not found.proven
     assert verdicts(found) == {"a": "open"}
@@ -254,7 +254,7 @@ def test_an_interrupted_proof_ends_as_it_would_have() -> None:
     machine = Machine(models)
     programs = [program(name, held_out=False) for name in models]
     terms = PairTerms(machine, prune=False, margin=0.1)
-    first, again = prove(SLIM, programs, terms), prove(SLIM, programs, terms)
+    first, again = prove_class(SLIM, programs, terms), prove_class(SLIM, programs, terms)
     assert any(r.plan.decide_at for r in machine.requests)
     assert [dataclasses.replace(row, study="") for row in first.evidence] == [
         dataclasses.replace(row, study="") for row in again.evidence
@@ -262,7 +262,7 @@ def test_an_interrupted_proof_ends_as_it_would_have() -> None:
 
 
 def test_rows_without_an_interval_have_no_mean() -> None:
-    found = measure(
+    found = measure_pairs(
         DEFAULT,
         SLIM,
         program("a", held_out=False),

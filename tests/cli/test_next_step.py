@@ -16,7 +16,7 @@ from autotune.study.budget import SearchPlan
 from autotune.study.next_step import search_step
 from autotune.study.pipeline import run_procedure
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from autotune.terminal.render import remember, this_command
+from autotune.terminal.render import remember_command, this_command
 from tests.cli.conftest import Cli
 from tests.study.conftest import ListStrategy
 
@@ -118,12 +118,12 @@ def test_the_chance_is_that_of_blocks_like_those_seen() -> None:
 
 def test_a_command_is_said_again_with_other_options() -> None:
     try:
-        remember(["search", "--runs", "40", "--", "a b", "--runs", "7"])
+        remember_command(["search", "--runs", "40", "--", "a b", "--runs", "7"])
         assert this_command({"--runs": "90", "--budget": "60s"}) == (
             "autotune search --runs 90 --budget 60s -- 'a b' --runs 7"
         )
-        remember(["compare", "a", "b", "--runs=9"])
+        remember_command(["compare", "a", "b", "--runs=9"])
         assert this_command({"--runs": "12"}) == "autotune compare a b --runs 12"
         assert this_command() == "autotune compare a b --runs=9"
     finally:
-        remember(None)
+        remember_command(None)

@@ -16,7 +16,7 @@ from autotune.store import Store
 from autotune.study.request import SearchRequest, WorkerRequest, requests_of, search_of_words
 from autotune.study.trial_store import StoredTrials
 from autotune.study.worker_trust import (
-    judge,
+    judge_request,
     key_path,
     make_key,
     read_key,
@@ -189,7 +189,7 @@ def test_each_user_keeps_a_request(canary: Path, monkeypatch: pytest.MonkeyPatch
         assert [one.cwd for one in requests_of(study.request)] == places
         for place in places:
             monkeypatch.setenv("XDG_DATA_HOME", str(canary.parent) + place)
-            verdict = judge(store, study)
+            verdict = judge_request(store, study)
             assert verdict is not None
             assert (verdict.request.cwd, verdict.trusted) == (place, True)
 
@@ -355,7 +355,7 @@ def test_roles_that_may_write_studies_are_all_to_be_named(cli: Cli, canary: Path
         try:
             role("reader", "GRANT SELECT ON study TO {}")
             with Store.open(url) as store:
-                verdict = judge(store, store.get_study(1))
+                verdict = judge_request(store, store.get_study(1))
                 assert verdict is not None
                 assert verdict.trusted, verdict.why
                 assert "names all roles that may write studies" in verdict.why
@@ -374,7 +374,7 @@ def test_roles_that_may_write_studies_are_all_to_be_named(cli: Cli, canary: Path
                 assert f"does not name '{added}', who may write studies" in refused()
             name(*others, *made)
             with Store.open(url) as store:
-                verdict = judge(store, store.get_study(1))
+                verdict = judge_request(store, store.get_study(1))
                 assert verdict is not None
                 assert verdict.trusted
         finally:

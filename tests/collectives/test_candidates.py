@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from autotune.collective_rules import Rule, check_rules
-from autotune.collectives.tournament import OPERATIONS, TableEntry, as_rules, candidates, restricted
+from autotune.collectives.tournament import (
+    OPERATIONS,
+    TableEntry,
+    as_rules,
+    restricted,
+    table_candidates,
+)
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Space, load_space
 from runner.mpi.library import Library
@@ -21,7 +27,7 @@ def space(library: Library, operation: str, ranks: int = 4) -> Space:
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_every_candidate_is_a_legal_rule(library: Library, operation: str) -> None:
     found = space(library, operation)
-    every = candidates(found)
+    every = table_candidates(found)
     assert 2 <= len(every) <= 40
     assert len(set(every)) == len(every)
     for setting in every:
@@ -35,7 +41,7 @@ def test_every_candidate_is_a_legal_rule(library: Library, operation: str) -> No
 def test_two_proc_is_for_two(operation: str) -> None:
     def numbers(ranks: int) -> set[object]:
         here = space(NEW, operation, ranks)
-        return {s[f"coll_tuned_{operation}_algorithm"] for s in candidates(here)}
+        return {s[f"coll_tuned_{operation}_algorithm"] for s in table_candidates(here)}
 
     assert len(numbers(2)) == len(numbers(4)) + 1
 
@@ -44,7 +50,7 @@ def test_sizes_are_counted_as_the_library_counts() -> None:
     """field.md G2: all-to-all and allgather by the bytes of all ranks, broadcasts by the buffer."""
     for operation, factor in (("bcast", 1), ("alltoall", 4)):
         here = space(NEW, operation)
-        first, second = candidates(here)[:2]
+        first, second = table_candidates(here)[:2]
         entries = [TableEntry(8, DEFAULT), TableEntry(64, first), TableEntry(1024, second)]
         rules = as_rules(here, operation, 4, entries)
         assert rules[0] == Rule(operation, 4, 0, "0")

@@ -11,7 +11,7 @@ import pytest
 
 from autotune.collective_rules import FILE
 from autotune.collectives.measurement import SIZES, SizeMeasurement
-from autotune.collectives.proof import ProvenTable, between, proof_plan, prove
+from autotune.collectives.proof import ProvenTable, between, proof_plan, prove_table
 from autotune.collectives.tournament import TableEntry, Tournament
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
@@ -53,7 +53,7 @@ class Timed(SimulatedEvaluator):
 
 def proven(evaluator: Timed, pairs: int = 40, budget_s: float | None = None) -> ProvenTable:
     budget = Budget(evaluator.history, budget_s).from_here()
-    return prove(evaluator, budget, ENTRIES, TABLE, ALL, pairs, seed=1, limit_s=20.0)
+    return prove_table(evaluator, budget, ENTRIES, TABLE, ALL, pairs, seed=1, limit_s=20.0)
 
 
 def faster(gain: float) -> Speed:
@@ -90,7 +90,7 @@ def test_slower_at_one_size_is_enough_to_leave_it_out() -> None:
 def test_blocks_at_another_speed_of_the_machine_are_measured_again() -> None:
     evaluator = Timed(faster(0.3), 0)
     evaluator.machine = lambda order: 1.0 if order < 60 else 2.0
-    found = prove(
+    found = prove_table(
         evaluator, Budget(evaluator.history), ENTRIES, TABLE, ALL, 90, seed=1, limit_s=20.0
     )  # fmt: skip
     slow = Timed(faster(0.02), 0)

@@ -16,7 +16,7 @@ from autotune.collectives.tournament import TableEntry, Tournament
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting
 from autotune.store import Store
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.mpi.library import Library
 from tests.cli.conftest import Cli, cli  # noqa: F401
 
@@ -86,7 +86,9 @@ def test_a_table_measured_without_the_guard_is_not_proven(
     library: Library,
 ) -> None:
     here = {"name": library.family, "version": library.version}
-    told = dataclasses.replace(result, machine=describe().fingerprint, mpi=here, guarded=False)
+    told = dataclasses.replace(
+        result, machine=describe_machine().fingerprint, mpi=here, guarded=False
+    )
     assert (told.found, told.proven, result.proven) == (True, False, True)
     assert TABLES.read(TABLES.save(told)) == told
     words = ("publish", "--from", f"collectives:{told.id}", "--format", "rules-v1", "--dry-run")
@@ -108,7 +110,7 @@ def test_a_proven_table_is_published_and_obeyed(
     """The library reads the file to its end: the canary's last rule stops a launch."""
     proven = dataclasses.replace(
         result,
-        machine=describe().fingerprint,
+        machine=describe_machine().fingerprint,
         mpi={"name": library.family, "version": library.version},
     )
     TABLES.save(proven)

@@ -15,7 +15,7 @@ from autotune.datasets import (
     Dataset,
     RecordedMachine,
     RunRow,
-    create,
+    create_dataset,
     load,
     write_shard,
 )
@@ -110,7 +110,7 @@ def make(
         machine=RecordedMachine(fingerprint=FINGERPRINT),
         cells=cells,
     )
-    create(folder, card, dict.fromkeys(effects, space), dict.fromkeys(effects, settings))
+    create_dataset(folder, card, dict.fromkeys(effects, space), dict.fromkeys(effects, settings))
     for key, effect in effects.items():
         for rows in rows_of(key, settings, effect, blocks, noise, seed):
             write_shard(folder, rows)

@@ -9,7 +9,7 @@ import pytest
 from autotune.api.target import find_target
 from autotune.cli import main
 from autotune.datasets import Landscape, load
-from autotune.datasets.exchange import check
+from autotune.datasets.exchange import check_dataset
 from autotune.errors import UsageError
 from autotune.store import Store
 from autotune.study.session import Session
@@ -50,7 +50,7 @@ def test_a_study_becomes_a_dataset(study: str, capfd: pytest.CaptureFixture[str]
     assert main(["dataset", "describe", "out"]) == 0
     assert "planned" not in capfd.readouterr().out, "a search has no plan"
     made = load("out")
-    check(made)
+    check_dataset(made)
     runs = made.runs()
     # Without the one that warmed up and the one that was rejected.
     assert list(runs["order"]) == [order for order in range(1, 20) if order != 7]

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from autotune.datasets import Dataset, load, shards
-from autotune.datasets.catalog import listing
+from autotune.datasets.catalog import list_datasets
 from autotune.datasets.exchange import BOUNDS, Bounds, copy_folder, import_folder
 from autotune.datasets.shards import SCHEMA, shard_path
 from autotune.errors import UsageError
@@ -288,7 +288,7 @@ def test_what_a_kill_leaves_is_no_dataset(theirs: Dataset) -> None:
     assert (left / "card.toml").is_file()
     with pytest.raises(UsageError, match="no dataset 'theirs'"):
         load("theirs")
-    assert "theirs" not in [folder.name for folder in listing()]
+    assert "theirs" not in [folder.name for folder in list_datasets()]
     # The next one is not in its way, and removes it a day later.
     import_folder(theirs.folder)
     assert left.exists()

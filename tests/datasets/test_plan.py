@@ -17,7 +17,7 @@ from autotune.datasets.plan import (
     continued,
     load_plan,
     of_block,
-    prepare,
+    prepare_dataset,
     size,
 )
 from autotune.errors import UsageError
@@ -150,11 +150,11 @@ def test_the_list_of_an_explore_plan_does_not_depend_on_the_cells_that_are_named
     def resolve(cell: PlanCell) -> Target:
         return Target(load_app(cell.app), None, cell.ranks, load_cluster("local"), open_mpi, 2)
 
-    whole = prepare(known, known.chosen([]), resolve)
-    part = prepare(known, known.chosen(["e"]), resolve)
+    whole = prepare_dataset(known, known.chosen([]), resolve)
+    part = prepare_dataset(known, known.chosen(["e"]), resolve)
     assert [p.plan.key for p in part] == ["e"]
     assert part[0].settings == whole[0].settings == whole[1].settings
-    full = prepare(known.model_copy(update={"keep": 1.0}), known.chosen([]), resolve)
+    full = prepare_dataset(known.model_copy(update={"keep": 1.0}), known.chosen([]), resolve)
     assert sum(map(len, whole[0].settings)) < 0.6 * sum(map(len, full[0].settings))
 
 
@@ -172,7 +172,7 @@ def test_shipped_plans_can_be_prepared(name: str, open_mpi: Library) -> None:
         return Target(load_app(cell.app), cell.input, cell.ranks, cluster, open_mpi, cores=2)
 
     known = load_plan(name)
-    prepared = prepare(known, known.chosen([]), resolve)
+    prepared = prepare_dataset(known, known.chosen([]), resolve)
     for p in prepared:
         assert 20 <= len(p.settings) <= LARGEST_GRID
         assert len(set(p.settings)) == len(p.settings)
@@ -208,4 +208,4 @@ def test_grids_that_are_too_large_are_refused(open_mpi: Library) -> None:
         return Target(load_app("micro"), None, 2, load_cluster("local"), open_mpi, cores=2)
 
     with pytest.raises(UsageError, match="more than 256 settings"):
-        prepare(plan(), plan().chosen([]), resolve)
+        prepare_dataset(plan(), plan().chosen([]), resolve)

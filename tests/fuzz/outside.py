@@ -160,7 +160,7 @@ def testbed_record(text: str) -> object:
         found = None
         place = state.directory("testbed")
         _written(place / state.RECORD, text.replace("PLACE", str(place)))
-        found = state.read("testbed")
+        found = state.read_testbed("testbed")
         if found is not None:
             assert found.agent.parent == place
             state.works(found)

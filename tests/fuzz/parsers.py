@@ -23,7 +23,7 @@ from autotune.collectives.proof import SizeEvidence
 from autotune.collectives.result import TABLES, CollectiveResult, TablePart
 from autotune.config.app import App
 from autotune.config.cluster import Cluster
-from autotune.config.find import ConfigFile, find
+from autotune.config.find import ConfigFile, find_config
 from autotune.config.validated import read_toml
 from autotune.datasets.card import read_card
 from autotune.datasets.plan import ExplorationPlan
@@ -33,12 +33,12 @@ from autotune.prediction.scorer import described
 from autotune.publish.formats.mca_conf import UserConf
 from autotune.publish.header import read_header
 from autotune.space import Setting
-from autotune.space.definition import parse as parse_version
+from autotune.space.definition import parse_version as parse_version
 from autotune.space.definition import read_definition
-from autotune.space.expression import parse as parse_expression
+from autotune.space.expression import parse_expression as parse_expression
 from autotune.space.parameter import parse_levels, read_template
 from autotune.space.resolve import resolve
-from autotune.study.launcher_line import parse as parse_line
+from autotune.study.launcher_line import parse_launcher_line as parse_line
 from autotune.study.metric import figures
 from autotune.testing.format import text_of
 from autotune.wording import parse_duration
@@ -51,11 +51,11 @@ from runner.mate.translate import translate
 from runner.mate.translate.pragmas import read as read_pragma
 from runner.micro.sizes import sizes
 from runner.mpi.openmpi import parse_shown
-from runner.mpi.openmpi_parameters import parse as parse_ompi_info
+from runner.mpi.openmpi_parameters import parse_ompi_info as parse_ompi_info
 from runner.mpi.openmpi_parameters import read_parameter_file
 from runner.outcome import metric_of
 from runner.supervise.output import LineScanner
-from runner.trace.counts import parse as parse_counts
+from runner.trace.counts import parse_counts as parse_counts
 from runner.trace.document import load_features
 from runner.types import LaunchSpec
 from tests.fuzz import outside
@@ -136,7 +136,7 @@ def _complaint(text: str) -> object:
 
 
 def _config(kind: str, name: str) -> str:
-    return find(kind, name).text
+    return find_config(kind, name).text
 
 
 COMPLAINTS = tuple(

@@ -179,9 +179,9 @@ def test_a_rank_map_for_another_number_of_processes_is_refused() -> None:
 
 def test_more_workers_than_cpus_names_the_launchers_option() -> None:
     with pytest.raises(mate.ConfigError, match="--bind-to none"):
-        affinity.check(3, (0, 1), "compact")
-    affinity.check(3, (0, 1), "none")
-    affinity.check(2, (0, 1), "scatter")
+        affinity.check_affinity(3, (0, 1), "compact")
+    affinity.check_affinity(3, (0, 1), "none")
+    affinity.check_affinity(2, (0, 1), "scatter")
 
 
 def test_processes_with_the_same_cpus_take_turns_in_them() -> None:

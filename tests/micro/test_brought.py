@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from autotune.config.app import App, fill, load_app
-from autotune.config.find import listing
+from autotune.config.find import list_configs
 from autotune.errors import UsageError
 from runner.apps.common_errors import AppUsageError
 from runner.micro.brought import main
@@ -22,7 +22,7 @@ from tests.micro import stand_in
 from tests.micro.stand_in import write
 
 VARIABLES = {"npb": "NPB_BIN", "osu": "OSU_BIN", "imb": "IMB_BIN", "hpcg": "HPCG_BIN"}
-BROUGHT = [f.name for f in listing("apps") if f.name.split("-")[0] in VARIABLES]
+BROUGHT = [f.name for f in list_configs("apps") if f.name.split("-")[0] in VARIABLES]
 
 
 @pytest.fixture

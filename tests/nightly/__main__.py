@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runner.lock import MachineLock
-from runner.machine import describe
+from runner.machine import describe_machine
 from tests.nightly import needs, table
 from tests.nightly.parts import ROOT, Part, all_parts, collected
 from tests.nightly.result import Result, Results, code_of_now, read_result
@@ -143,7 +143,7 @@ def _ended(part: Part, out: object) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _head(code: str) -> str:
-    machine = describe()
+    machine = describe_machine()
     return (
         f"nightly of commit {code}, {datetime.date.today()}; machine {machine.fingerprint} "
         f"({machine.cores} cores, {machine.cpu_model}, {machine.memory_bytes / 2**30:.0f} GiB), "

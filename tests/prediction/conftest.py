@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autotune.prediction import model_of, train, training_set
-from runner.machine import describe
+from runner.machine import describe_machine
 from tests.cli.conftest import cli as cli
 from tests.prediction.family import traced
 from tests.prediction.recorded import record
@@ -44,7 +44,7 @@ def recorded(made: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.fixture
 def native(recorded: Recorded) -> Recorded:
     """The same, as if model and features came from this machine."""
-    here = describe().fingerprint
+    here = describe_machine().fingerprint
     for path in (recorded.model, recorded.features):
         path.write_text(path.read_text().replace("f" * 16, here))
     return recorded

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from autotune.datasets import Card, Cell, RecordedMachine, RunRow, create, write_shard
+from autotune.datasets import Card, Cell, RecordedMachine, RunRow, create_dataset, write_shard
 from autotune.datasets.dataset import Dataset
 from autotune.space import Parameter, Space
 from tests.prediction.family import BIND, EAGER, LIMIT, SETTINGS, SIZES, traced, truth
@@ -36,7 +36,7 @@ def record(
         mpi="openmpi 5.0.11",
         cells=tuple(Cell(key=k, app=k, ranks=4, blocks=1) for k in keys),
     )
-    dataset = create(folder, card, dict.fromkeys(keys, SPACE), {"all": SETTINGS})
+    dataset = create_dataset(folder, card, dict.fromkeys(keys, SPACE), {"all": SETTINGS})
     rng = np.random.default_rng(7)
     for number, (key, size) in enumerate(zip(keys, SIZES, strict=True)):
         order = [i for i in range(len(SETTINGS)) for _ in range(6 if i == 0 else 3)]

@@ -14,7 +14,7 @@ from autotune.space import load_space
 from autotune.store import Store
 from autotune.store.keys import AppInfo
 from runner.errors import RunnerError
-from runner.mpi.discover import find
+from runner.mpi.discover import find_library
 from runner.trace import load_features
 from tests.cli.conftest import Cli
 from tests.contract.store_samples import key
@@ -26,7 +26,7 @@ from tests.prediction.family import LIMIT, traced
 @pytest.fixture
 def openmpi() -> str:
     try:
-        library = find("openmpi")
+        library = find_library("openmpi")
     except RunnerError as problem:
         pytest.skip(f"needs Open MPI: {problem}")
     return library.version

@@ -19,10 +19,10 @@ from autotune.prediction import (
     ranking,
     train,
 )
-from autotune.prediction.evaluation import judge, judge_random
-from autotune.prediction.predictor import SURE, Checks, find
+from autotune.prediction.evaluation import judge_random, score_prediction
+from autotune.prediction.predictor import SURE, Checks, find_kind
 from autotune.prediction.scorer import described
-from autotune.prediction.training import by_program, check
+from autotune.prediction.training import by_program, cross_validate
 from autotune.prediction.values import ValueCode
 from autotune.space import DEFAULT, Setting
 from tests.prediction.family import EAGER, LIMIT, SETTINGS, example, family, traced, truth
@@ -59,7 +59,7 @@ def test_the_interval_holds_the_true_gain(kind: str) -> None:
 
 
 def test_one_neighbour_on_its_own_row_gives_its_own_setting() -> None:
-    model = find("knn").fit(FAMILY.examples, {"k": 1, "features": "thesis"}, {})
+    model = find_kind("knn").fit(FAMILY.examples, {"k": 1, "features": "thesis"}, {})
     for e in FAMILY.examples:
         scores = model.scores(described(e.features), e.settings)
         assert int(scores.argmin()) == int(e.logs.argmin())
@@ -67,13 +67,13 @@ def test_one_neighbour_on_its_own_row_gives_its_own_setting() -> None:
 
 def test_three_identical_neighbours_give_their_setting() -> None:
     twins = [example(f"a{i}", 150.0) for i in range(3)] + [example("b", 20000.0)]
-    model = find("knn-thesis").fit(twins, {"k": 3}, {})
+    model = find_kind("knn-thesis").fit(twins, {"k": 3}, {})
     scores = model.scores(described(traced(150.0)), SETTINGS)
     assert SETTINGS[int(scores.argmin())] == twins[0].settings[int(twins[0].logs.argmin())]
 
 
 def test_the_thesis_network_has_its_shape() -> None:
-    model = find("mlp-thesis").fit(FAMILY.examples, {"rate": 0.25, "momentum": 0.8}, {})
+    model = find_kind("mlp-thesis").fit(FAMILY.examples, {"rate": 0.25, "momentum": 0.8}, {})
     shapes = [np.array(w).shape for w in model.to_json()["layers"]["weights"]]
     assert shapes == [(19, 16), (16, 10), (10, 2)]
 
@@ -100,7 +100,7 @@ def test_the_same_data_give_the_same_model(kind: str) -> None:
 
 
 def test_no_row_of_a_program_is_in_its_own_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = find("knn")
+    kind = find_kind("knn")
     seen = []
     fit = kind.fit
 
@@ -110,13 +110,13 @@ def test_no_row_of_a_program_is_in_its_own_training(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(kind, "fit", watched)
     several = [*FAMILY.examples, example("app00", 120.0, ranks=2)]
-    check(kind, {"k": 1, "features": "thesis"}, several, {}, by_program)
+    cross_validate(kind, {"k": 1, "features": "thesis"}, several, {}, by_program)
     apps = {e.app for e in several}
     assert sorted(*zip(*(apps - s for s in seen), strict=True)) == sorted(apps)
 
 
 def test_the_default_scores_zero_in_the_ranking_model_whatever_it_learned() -> None:
-    model = find("ranking").fit(FAMILY.examples, dict(find("ranking").grid[0]), {})
+    model = find_kind("ranking").fit(FAMILY.examples, dict(find_kind("ranking").grid[0]), {})
     assert model.scores(described(traced(150.0)), [DEFAULT])[0] == pytest.approx(0.0, abs=1e-9)
 
 
@@ -126,7 +126,7 @@ def test_the_ranking_model_ranks_a_setting_that_nobody_ran() -> None:
     for e in FAMILY.examples:
         keep = [i for i, s in enumerate(e.settings) if s != left]
         short.append(_only(e, keep))
-    model = find("ranking").fit(short, dict(find("ranking").grid[0]), {})
+    model = find_kind("ranking").fit(short, dict(find_kind("ranking").grid[0]), {})
     good, bad = model.scores(described(traced(150.0)), [left, Setting({LIMIT: 32768})])
     assert good < -0.1 < bad
 
@@ -160,23 +160,23 @@ def test_small_promises_are_not_named_even_if_they_were_kept() -> None:
 def test_scores_of_settings_by_their_definitions() -> None:
     e = example("a", 150.0, noise=0.0)
     best = int(e.logs.argmin())
-    verdict = judge(e, best)
+    verdict = score_prediction(e, best)
     assert verdict.performance == pytest.approx(1.0)
     assert verdict.share == pytest.approx(1.0)
-    assert judge(e, 0).share == 0.0
-    assert judge(e, 0).performance == pytest.approx(e.opub)
+    assert score_prediction(e, 0).share == 0.0
+    assert score_prediction(e, 0).performance == pytest.approx(e.opub)
     bound = e.settings.index(Setting({"bind_to": "core"}))
-    assert judge(e, bound).slower
-    assert not judge(e, best).slower
-    drawn = [judge(e, i).performance for i in range(1, len(e.settings))]
+    assert score_prediction(e, bound).slower
+    assert not score_prediction(e, best).slower
+    drawn = [score_prediction(e, i).performance for i in range(1, len(e.settings))]
     assert judge_random(e).performance == pytest.approx(np.mean(drawn))
 
 
 def test_a_setting_that_fails_has_performance_zero() -> None:
     e = example("a", 150.0)
     broken = dataclasses.replace(e, runs=(e.runs[0], (math.inf, math.inf), *e.runs[2:]))
-    assert judge(broken, 1).performance == 0.0
-    assert judge(broken, 1).slower
+    assert score_prediction(broken, 1).performance == 0.0
+    assert score_prediction(broken, 1).slower
 
 
 def test_evaluation_beats_the_default_and_the_best_single_setting() -> None:

@@ -13,7 +13,7 @@ from autotune.config.cluster import load_cluster
 from autotune.space import Setting
 from autotune.space.setting import read_value
 from autotune.store import AppInfo, MachineInfo, MpiInfo, Store, StudyKey
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.types import RunRecord
 
 MakeStudy = Callable[..., str]
@@ -75,7 +75,7 @@ def make_study(store: Path) -> MakeStudy:
 
 
 def _key(version: str, changes: dict[str, Any]) -> StudyKey:
-    machine, cluster = describe(), load_cluster("local")
+    machine, cluster = describe_machine(), load_cluster("local")
     definition = cluster.model_dump_json(exclude_defaults=True)
     given: dict[str, Any] = {
         "app": AppInfo("jacobi3d", "python", "ab" * 32, (), "tiny", "json:solver_s", None),

@@ -11,7 +11,7 @@ from autotune.errors import UsageError, WorkError
 from autotune.publish.formats import find
 from autotune.publish.header import seal
 from autotune.publish.install import Text, install, put, read_text
-from autotune.publish.plan import plan
+from autotune.publish.plan import plan_files
 from autotune.publish.publication import diff
 from autotune.publish.source import PublicationSource
 from autotune.publish.undo import remove
@@ -28,7 +28,7 @@ def publish(path: Path, name: str = "openmpi-user", force: bool = False) -> None
     fmt = find(name)
     library = library_of(fmt)
     proposal = PublicationSource(content_of(fmt), evidence(), (), True)
-    one = plan(proposal, [fmt], CLUSTER, library, path, force=force, unproven=True)[0]
+    one = plan_files(proposal, [fmt], CLUSTER, library, path, force=force, unproven=True)[0]
     install(path, one.text(one.content, library, "seen"), one.backup, lambda: None)
 
 
@@ -208,7 +208,7 @@ def test_the_difference_shows_added_lines_only(tmp_path: Path) -> None:
     path.write_text(OWN)
     fmt = find("openmpi-user")
     proposal = PublicationSource(content_of(fmt), evidence(), (), True)
-    one = plan(proposal, [fmt], CLUSTER, library_of(fmt), path, unproven=True)[0]
+    one = plan_files(proposal, [fmt], CLUSTER, library_of(fmt), path, unproven=True)[0]
     lines = diff(one, library_of(fmt)).splitlines()[2:]
     assert "+btl_sm_eager_limit = 8192" in lines
     assert not [line for line in lines if line.startswith("-")]

@@ -33,7 +33,7 @@ from autotune.testing.format import planned
 from runner.errors import RunnerError
 from runner.launch import Runner
 from runner.mpi.discover import adapter
-from runner.mpi.discover import find as find_mpi
+from runner.mpi.discover import find_library as find_mpi
 from runner.mpi.library import Library
 from runner.mpi.mpich import builtin_tree, python_variables, shared_library, values_in_force
 from runner.types import LaunchSpec

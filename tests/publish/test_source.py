@@ -11,11 +11,11 @@ from autotune.anova.result import RESULTS, ClasswideResult, ProgramEvidence
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.publish.formats import find
-from autotune.publish.plan import plan
+from autotune.publish.plan import plan_files
 from autotune.publish.source import PublicationSource, read_source
 from autotune.space import Setting
 from autotune.store import MachineInfo, Store
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.types import RunRecord
 from tests.publish.conftest import MakeStudy
 from tests.space.libraries import NEW, OLD
@@ -48,7 +48,7 @@ def test_another_mpi_machine_or_cluster_is_a_doubt(store: Path, make_study: Make
         (doubt,) = proposal(source, store).doubts
         assert words in doubt
         with pytest.raises(UsageError, match="--force"):
-            plan(proposal(source, store), [find("tune")], load_cluster("local"), NEW)
+            plan_files(proposal(source, store), [find("tune")], load_cluster("local"), NEW)
 
 
 def test_a_patch_release_is_no_doubt(store: Path, make_study: MakeStudy) -> None:
@@ -76,8 +76,8 @@ def test_what_was_measured_without_the_guard_is_a_doubt(store: Path, make_study:
     )
     assert found.doubts == ("it was measured without the guard, so it proves nothing",)
     with pytest.raises(UsageError, match="--force"):
-        plan(found, [find("tune")], load_cluster("local"), NEW)
-    (one,) = plan(found, [find("tune")], load_cluster("local"), NEW, force=True)
+        plan_files(found, [find("tune")], load_cluster("local"), NEW)
+    (one,) = plan_files(found, [find("tune")], load_cluster("local"), NEW, force=True)
     text = one.text(one.content, NEW, "").main
     assert "MEASURED WITHOUT THE GUARD" in text
     assert "NOT PROVEN TO BE FASTER" in text
@@ -124,13 +124,13 @@ def test_formats_together_must_say_all_of_it(store: Path, make_study: MakeStudy)
     source = make_study({"mca": {"btl_sm_eager_limit": "1"}, "placement": {"bind_to": "none"}})
     found, cluster = proposal(source, store), load_cluster("local")
     with pytest.raises(UsageError, match="bind_to cannot be expressed in openmpi-user"):
-        plan(found, [find("openmpi-user")], cluster, NEW)
-    both = plan(found, [find("openmpi-user"), find("prte-user")], cluster, NEW)
+        plan_files(found, [find("openmpi-user")], cluster, NEW)
+    both = plan_files(found, [find("openmpi-user"), find("prte-user")], cluster, NEW)
     assert [one.content.names for one in both] == [
         {("mca", "btl_sm_eager_limit")},
         {("placement", "bind_to")},
     ]
-    assert len(plan(found, [find("sh")], cluster, NEW)) == 1
+    assert len(plan_files(found, [find("sh")], cluster, NEW)) == 1
 
 
 def test_several_formats_go_into_a_folder_by_their_usual_names(
@@ -140,10 +140,10 @@ def test_several_formats_go_into_a_folder_by_their_usual_names(
     found, cluster = proposal(make_study(launched), store), load_cluster("local")
     two = [find("openmpi-user"), find("prte-user")]
     with pytest.raises(UsageError, match="give an existing folder"):
-        plan(found, two, cluster, NEW, tmp_path / "x.conf")
+        plan_files(found, two, cluster, NEW, tmp_path / "x.conf")
     with pytest.raises(UsageError, match="openmpi-user and prte-user would both write"):
-        plan(found, two, cluster, NEW, tmp_path)
-    made = plan(found, [find("sh"), find("tcl")], cluster, NEW, tmp_path)
+        plan_files(found, two, cluster, NEW, tmp_path)
+    made = plan_files(found, [find("sh"), find("tcl")], cluster, NEW, tmp_path)
     assert [one.path.name for one in made] == ["autotune-local.sh", "autotune-local.tcl"]
     assert {one.path.parent for one in made} == {tmp_path}
 
@@ -152,7 +152,7 @@ def test_a_rules_file_is_named_by_what_loads_it(store: Path, make_study: MakeStu
     source = make_study({"mca": {"coll_tuned_bcast_algorithm": "6", "btl_tcp_links": "1"}})
     found, cluster = proposal(source, store), load_cluster("local")
     tune, rules = find("tune"), find("rules-v1")
-    first, second = plan(found, [tune, rules], cluster, NEW)
+    first, second = plan_files(found, [tune, rules], cluster, NEW)
     assert (first.fmt, second.fmt) == (rules, tune)
     assert second.content.groups["mca"] == {
         "btl_tcp_links": "1",
@@ -165,10 +165,10 @@ def test_old_generations_say_mapping_in_their_one_file(store: Path, make_study: 
     source = make_study({"placement": {"bind_to": "none"}}, version="4.1.8")
     with Store.open(store) as opened:
         found = read_source(source, load_cluster("local"), OLD, opened)
-    (one,) = plan(found, [find("openmpi-user")], load_cluster("local"), OLD)
+    (one,) = plan_files(found, [find("openmpi-user")], load_cluster("local"), OLD)
     assert one.fmt.render(one.content, OLD) == "hwloc_base_binding_policy = none\n"
     with pytest.raises(UsageError, match=r"Open MPI 5\.0 and later"):
-        plan(found, [find("prte-user")], load_cluster("local"), OLD)
+        plan_files(found, [find("prte-user")], load_cluster("local"), OLD)
 
 
 def classwide(**changes: object) -> ClasswideResult:
@@ -179,7 +179,7 @@ def classwide(**changes: object) -> ClasswideResult:
         "status": "recommended",
         "setting": Setting({"btl_sm_eager_limit": 8192}),
         "cluster": "local",
-        "machine": describe().fingerprint,
+        "machine": describe_machine().fingerprint,
         "mpi": {"name": "openmpi", "version": "5.0.11"},
         "space": "openmpi",
         "date": "2026-01-01",
@@ -197,7 +197,7 @@ def classwide(**changes: object) -> ClasswideResult:
 def test_the_defaults_of_all_come_from_a_class_alone(store: Path, make_study: MakeStudy) -> None:
     cluster, system = load_cluster("local"), [find("openmpi-system")]
     with pytest.raises(UsageError, match="default of all users"):
-        plan(proposal(make_study(), store), system, cluster, NEW)
+        plan_files(proposal(make_study(), store), system, cluster, NEW)
     with pytest.raises(UsageError, match="no proven class-wide result"):
         proposal(None, store)
     result = classwide()
@@ -206,7 +206,7 @@ def test_the_defaults_of_all_come_from_a_class_alone(store: Path, make_study: Ma
     assert found.doubts == ()
     assert found.evidence.source == f"classwide:{result.id}"
     assert found.evidence.runs == 24
-    assert len(plan(found, system, cluster, NEW)) == 1
+    assert len(plan_files(found, system, cluster, NEW)) == 1
     assert proposal(f"classwide:{result.id[:6]}", store) == found
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.launch import Runner
-from runner.mpi.discover import adapter, find
+from runner.mpi.discover import adapter, find_library
 from runner.types import LaunchSpec
 
 DATA = Path(__file__).parent / "data" / "complaints.json"
@@ -126,7 +126,7 @@ def _fortran(text: str) -> str:
 
 def record(wanted: str, compilers: str) -> list[dict[str, Any]]:
     """One row for each program and each launch option that ends a launch."""
-    found = find(wanted)
+    found = find_library(wanted)
     rows = []
     place = Path(tempfile.mkdtemp(prefix="complaints-"))
     made = programs(place, compilers)

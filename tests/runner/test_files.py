@@ -86,8 +86,8 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = model.Testbed(
         "testbed", str(place), "t", "198.18.1", (node,), model.NodeProcess(1, 5), 1, 0.001, 0, 1500
     )
-    state.write(made)
-    assert state.read("testbed") == made
+    state.write_testbed(made)
+    assert state.read_testbed("testbed") == made
     return place
 
 
@@ -108,26 +108,26 @@ def test_the_record_of_a_testbed_is_its_own(bed: Path, key: str, value: object) 
     """Its launch agent is run, as root: a record does not say where that lies."""
     path = bed / state.RECORD
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
-    assert state.read("testbed") is None
+    assert state.read_testbed("testbed") is None
 
 
 def test_a_testbed_that_others_may_write_is_refused(bed: Path) -> None:
     for place in (bed, bed.parent):
         place.chmod(0o777)
         with pytest.raises(RunnerError, match="other users may write it"):
-            state.read("testbed")
+            state.read_testbed("testbed")
         place.chmod(0o755)
     if os.geteuid() == 0:
         os.chown(bed, 65534, -1)
         with pytest.raises(RunnerError, match="owner 65534"):
-            state.read("testbed")
+            state.read_testbed("testbed")
 
 
 def test_a_compiled_program_that_others_may_write_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    place = delay_line.program()
+    place = delay_line.delay_line_program()
     place.chmod(0o777)
     with pytest.raises(RunnerError, match="other users may write it"):
-        delay_line.program()
+        delay_line.delay_line_program()

@@ -24,9 +24,9 @@ def test_limit_of_the_design() -> None:
 
 def test_counters_of_many_cpus_are_coarser_than_that_of_the_machine() -> None:
     after = CpuTimes(2.15, 0, 0, 0, counters=16)
-    assert guard.judge(ZERO, after, 2.0, wall_s=1.0).limit_s == pytest.approx(0.16)
-    assert not guard.judge(ZERO, after, 2.0, wall_s=1.0).exceeded
-    assert guard.judge(ZERO, after, 1.98, wall_s=1.0).exceeded
+    assert guard.judge_foreign_load(ZERO, after, 2.0, wall_s=1.0).limit_s == pytest.approx(0.16)
+    assert not guard.judge_foreign_load(ZERO, after, 2.0, wall_s=1.0).exceeded
+    assert guard.judge_foreign_load(ZERO, after, 1.98, wall_s=1.0).exceeded
     assert not guard.ran_outside(ZERO, after, 2.30, wall_s=1.0)
     assert guard.ran_outside(ZERO, after, 2.32, wall_s=1.0)
     online = os.cpu_count() or 1
@@ -48,7 +48,7 @@ def test_counters_of_many_cpus_are_coarser_than_that_of_the_machine() -> None:
     ],
 )
 def test_judgement(after: CpuTimes, own: float, foreign: float, exceeded: bool) -> None:
-    found = guard.judge(ZERO, after, own, wall_s=1.0)
+    found = guard.judge_foreign_load(ZERO, after, own, wall_s=1.0)
     assert found.cpu_s == pytest.approx(foreign)
     assert found.irq_s == after.irq_s
     assert found.limit_s == pytest.approx(0.07)
@@ -74,8 +74,8 @@ def test_time_that_the_cpus_did_not_spend(after: CpuTimes, own: float, outside: 
 def test_more_foreign_time_never_helps(
     busy: float, steal: float, own: float, wall: float, more: float
 ) -> None:
-    less = guard.judge(ZERO, CpuTimes(busy, steal, 0, 0), own, wall)
-    worse = guard.judge(ZERO, CpuTimes(busy + more, steal, 0, 0), own, wall)
+    less = guard.judge_foreign_load(ZERO, CpuTimes(busy, steal, 0, 0), own, wall)
+    worse = guard.judge_foreign_load(ZERO, CpuTimes(busy + more, steal, 0, 0), own, wall)
     assert 0 <= less.cpu_s <= worse.cpu_s
     assert less.exceeded <= worse.exceeded
 

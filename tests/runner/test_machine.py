@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runner import machine
-from runner.machine import Machine, describe
+from runner.machine import Machine, describe_machine
 
 SAMPLE = Machine(
     hostname="node7",
@@ -32,7 +32,7 @@ SAMPLE = Machine(
 
 
 def test_this_machine() -> None:
-    here = describe()
+    here = describe_machine()
     assert here.hostname == platform.node()
     assert 1 <= here.cores <= here.hardware_threads == len(os.sched_getaffinity(0))
     assert here.sockets >= 1
@@ -44,10 +44,10 @@ def test_this_machine() -> None:
 
 def test_fingerprint_is_the_same_in_another_process() -> None:
     root = str(Path(machine.__file__).parents[1])
-    text = "from runner.machine import describe; print(describe().fingerprint)"
+    text = "from runner.machine import describe_machine; print(describe_machine().fingerprint)"
     env = {**os.environ, "PYTHONPATH": root, "PYTHONHASHSEED": "5"}
     done = subprocess.run([sys.executable, "-c", text], env=env, capture_output=True, text=True)
-    assert done.stdout.strip() == describe().fingerprint
+    assert done.stdout.strip() == describe_machine().fingerprint
 
 
 # Written down once: a change of the algorithm would separate old results from new ones.
@@ -93,7 +93,7 @@ def test_affinity_limits_the_cores() -> None:
     before = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {min(before)})
-        here = describe()
+        here = describe_machine()
     finally:
         os.sched_setaffinity(0, before)
     assert (here.cores, here.hardware_threads) == (1, 1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runner.errors import RunnerError
 from runner.mpi.library import ParamInfo
-from runner.mpi.openmpi_parameters import parse, read_parameters
+from runner.mpi.openmpi_parameters import parse_ompi_info, read_parameters
 
 DATA = Path(__file__).parent / "data"
 OLD = (DATA / "ompi_info_4.1.8.txt").read_text()
@@ -21,18 +21,18 @@ NEW = (DATA / "ompi_info_5.0.11.txt").read_text()
 
 @pytest.fixture(scope="module")
 def old() -> dict[str, ParamInfo]:
-    return parse(OLD)
+    return parse_ompi_info(OLD)
 
 
 @pytest.fixture(scope="module")
 def new() -> dict[str, ParamInfo]:
-    return parse(NEW)
+    return parse_ompi_info(NEW)
 
 
 @pytest.mark.parametrize("text", [OLD, NEW])
 def test_every_parameter_of_the_output_is_there_once(text: str) -> None:
     names = {line.split(":")[4] for line in text.split("\n") if ":param:" in line}
-    assert set(parse(text)) == names
+    assert set(parse_ompi_info(text)) == names
     assert len(names) > 80
 
 
@@ -82,13 +82,13 @@ mca:a:b:param:a_b_x:disabled:{disabled}
 
 
 def test_disabled_parameters_are_left_out() -> None:
-    assert set(parse(ROWS.format(disabled="false"))) == {"a_b_x"}
-    assert parse(ROWS.format(disabled="true")) == {}
+    assert set(parse_ompi_info(ROWS.format(disabled="false"))) == {"a_b_x"}
+    assert parse_ompi_info(ROWS.format(disabled="true")) == {}
 
 
 def test_the_source_of_a_value_is_kept() -> None:
     text = "mca:a:b:param:x:value:1\nmca:a:b:param:x:source:file (/etc/a:b.conf:3)\n"
-    assert parse(text)["x"].source == "file (/etc/a:b.conf:3)"
+    assert parse_ompi_info(text)["x"].source == "file (/etc/a:b.conf:3)"
 
 
 def test_odd_rows_are_skipped() -> None:
@@ -97,9 +97,9 @@ def test_odd_rows_are_skipped() -> None:
         "mca:a:b:param:x:enumerator:value:7\nmca:a:b:param:x:synonym_of:other:y\n"
         "mca:a:b:param::value:1\nmca:a:b:pvar:p:value:1\nnonsense\n\n:::::::\n"
     )
-    info = parse(text)["x"]
+    info = parse_ompi_info(text)["x"]
     assert (info.level, info.enum, info.synonym_of) == (9, {}, None)
-    assert set(parse(text)) == {"x"}
+    assert set(parse_ompi_info(text)) == {"x"}
 
 
 LINES = NEW.split("\n")[20:260]
@@ -114,7 +114,7 @@ def test_mutated_output_never_crashes(data: st.DataObject) -> None:
         place = data.draw(st.integers(0, len(text)))
         cut = data.draw(st.integers(0, 8))
         text = text[:place] + data.draw(st.text(max_size=6)) + text[place + cut :]
-    for name, info in parse(text).items():
+    for name, info in parse_ompi_info(text).items():
         assert info.name == name
         assert name
         assert all(isinstance(number, int) for number in info.enum)
@@ -123,8 +123,10 @@ def test_mutated_output_never_crashes(data: st.DataObject) -> None:
 @settings(max_examples=100, derandomize=True)
 @given(st.text())
 def test_any_text_at_all_never_crashes(text: str) -> None:
-    assert isinstance(parse(text), dict)
-    assert parse(f"mca:f:c:param:n:help:{text}")["n"].help == text.split("\n")[0].rstrip("\r")
+    assert isinstance(parse_ompi_info(text), dict)
+    assert parse_ompi_info(f"mca:f:c:param:n:help:{text}")["n"].help == text.split("\n")[0].rstrip(
+        "\r"
+    )
 
 
 def test_a_command_that_does_not_run_is_told(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.mpi.library import Library
-from runner.mpi.openmpi_parameters import parse
+from runner.mpi.openmpi_parameters import parse_ompi_info
 
 _DATA = Path(__file__).parents[1] / "runner" / "data"
 
 
 def _library(version: str) -> Library:
-    params = parse((_DATA / f"ompi_info_{version}.txt").read_text())
+    params = parse_ompi_info((_DATA / f"ompi_info_{version}.txt").read_text())
     return Library("openmpi", version, "/opt/openmpi/bin", "/opt/openmpi/bin/mpirun", params)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.config.find import find, listing
+from autotune.config.find import find_config, list_configs
 from autotune.errors import UsageError
 
 
@@ -25,12 +25,12 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]
 
 def test_the_nearest_place_wins(places: tuple[Path, Path]) -> None:
     here, user = places
-    assert find("spaces", "openmpi").text.startswith("description")
+    assert find_config("spaces", "openmpi").text.startswith("description")
     _put(user, "openmpi.toml", "user")
-    assert find("spaces", "openmpi").text == "user"
+    assert find_config("spaces", "openmpi").text == "user"
     _put(here, "openmpi.toml", "here")
-    assert find("spaces", "openmpi").text == "here"
-    assert find("spaces", "openmpi").name == "openmpi"
+    assert find_config("spaces", "openmpi").text == "here"
+    assert find_config("spaces", "openmpi").name == "openmpi"
 
 
 def test_listing_has_every_name_once_with_the_file_that_counts(places: tuple[Path, Path]) -> None:
@@ -38,7 +38,7 @@ def test_listing_has_every_name_once_with_the_file_that_counts(places: tuple[Pat
     _put(user, "mine.toml", "user")
     _put(here, "mine.toml", "here")
     _put(here, "notes.txt", "no configuration")
-    found = {file.name: file for file in listing("spaces")}
+    found = {file.name: file for file in list_configs("spaces")}
     assert {"mine", "openmpi", "null"} <= set(found)
     assert "notes" not in found
     assert found["mine"].text == "here"
@@ -47,7 +47,7 @@ def test_listing_has_every_name_once_with_the_file_that_counts(places: tuple[Pat
 
 def test_a_path_is_a_path(tmp_path: Path) -> None:
     _put(tmp_path, "x.toml", "text")
-    file = find("spaces", str(tmp_path / "x.toml"))
+    file = find_config("spaces", str(tmp_path / "x.toml"))
     assert (file.name, file.text) == ("x", "text")
 
 
@@ -58,26 +58,26 @@ def test_without_xdg_the_home_directory_counts(
     monkeypatch.delenv("XDG_CONFIG_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     _put(tmp_path / "home" / ".config" / "autotune" / "apps", "a.toml", "text")
-    assert find("apps", "a").text == "text"
+    assert find_config("apps", "a").text == "text"
 
 
 def test_what_is_not_there_is_told_with_near_names_and_places(places: tuple[Path, Path]) -> None:
     with pytest.raises(
         UsageError, match=r"no space called 'opnmpi' \(did you mean openmpi"
     ) as told:
-        find("spaces", "opnmpi")
+        find_config("spaces", "opnmpi")
     assert str(places[1]) in str(told.value)
     with pytest.raises(UsageError, match=r"known names: .*null, openmpi"):
-        find("spaces", "qqq")
+        find_config("spaces", "qqq")
     with pytest.raises(UsageError, match="no space called ''"):
-        find("spaces", "")
+        find_config("spaces", "")
     with pytest.raises(UsageError, match=r"cannot read .*none\.toml: No such file"):
-        find("spaces", "./none.toml")
+        find_config("spaces", "./none.toml")
     with pytest.raises(UsageError, match=r"no widget called 'x' \(known names: none\)"):
-        find("widgets", "x")
+        find_config("widgets", "x")
 
 
 def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="expected a TOML file"):
-        find("spaces", str(tmp_path / "x.toml"))
+        find_config("spaces", str(tmp_path / "x.toml"))

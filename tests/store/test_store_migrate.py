@@ -15,7 +15,7 @@ from autotune.errors import UsageError, WorkError
 from autotune.store import Store
 from autotune.store.database import Database, Dialect, Postgresql, Sqlite
 from autotune.store.location import locate
-from autotune.store.migrate import CURRENT, Schema, prepare
+from autotune.store.migrate import CURRENT, Schema, prepare_schema
 from autotune.store.schema import SCHEMA_VERSION, VIEWS, metadata
 from runner.types import ReadBack
 from tests.contract.store_samples import key, ok
@@ -63,7 +63,7 @@ def set_version(connection: sqlite3.Connection, number: int) -> None:
 def migrated(place: Path, schema: Schema) -> Path | None:
     database = Database(locate(str(place)))
     try:
-        return prepare(database, schema)
+        return prepare_schema(database, schema)
     finally:
         database.close()
 

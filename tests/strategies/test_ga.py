@@ -13,7 +13,7 @@ import pytest
 from autotune.space import Setting
 from autotune.strategies import GASampler, Observation, create, resolve_options
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._genetic import Population, plan
+from autotune.strategies._genetic import Population, genetic_options
 from autotune.strategies.options import OptionValue
 from autotune.strategies.optuna_samplers import distributions
 from autotune.testing.landscapes import MANY, drive, fine, keys
@@ -43,7 +43,9 @@ def noise(codes: Codes) -> float:
 
 
 def test_fifty_generations_of_the_thesis_cost_148_runs() -> None:
-    population = Population(Codec(LAND.space), plan(thesis(patience=0, max_generations=50)), 1)
+    population = Population(
+        Codec(LAND.space), genetic_options(thesis(patience=0, max_generations=50)), 1
+    )
     ran = grow(population, noise)
     # 50 individuals and 2 children of each generation, those of the last one not run; fewer where
     # a child equals something known.
@@ -54,21 +56,21 @@ def test_fifty_generations_of_the_thesis_cost_148_runs() -> None:
 
 
 def test_early_generations_run_five_individuals_each() -> None:
-    population = Population(Codec(LAND.space), plan(thesis(patience=0)), 1)
+    population = Population(Codec(LAND.space), genetic_options(thesis(patience=0)), 1)
     grow(population, noise, 50)
     assert population.generation == 10
 
 
 def test_all_parameters_are_present_at_the_start() -> None:
     for seed in range(5):
-        population = Population(Codec(LAND.space), plan(thesis()), seed)
+        population = Population(Codec(LAND.space), genetic_options(thesis()), seed)
         assert len(population.members) == 50
         assert np.array(population.members).any(axis=0).all()
 
 
 @pytest.mark.parametrize("patience", [1, 10])
 def test_the_patience_ends_the_search(patience: int) -> None:
-    population = Population(Codec(LAND.space), plan(thesis(patience=patience)), 1)
+    population = Population(Codec(LAND.space), genetic_options(thesis(patience=patience)), 1)
     initial = tuple(population.members)
     improved, best, started = 0, math.inf, 0
     while not population.finished:
@@ -89,7 +91,7 @@ def test_the_patience_ends_the_search(patience: int) -> None:
 def test_the_best_is_never_lost() -> None:
     for replace in ("tournament", "population"):
         options = resolve_options("ga", {"replace": replace, "patience": 0})
-        population = Population(Codec(LAND.space), plan(options), 2)
+        population = Population(Codec(LAND.space), genetic_options(options), 2)
         best: tuple[float, Codes] = (1.0, (0,) * 25)
         population.tell(best[1], 1.0)
         for _ in range(60):
@@ -117,7 +119,7 @@ def test_the_state_is_that_of_the_trials_in_their_order() -> None:
 
 
 def test_a_trial_that_comes_late_rebuilds_the_population() -> None:
-    options = plan(resolve_options("ga", {}))
+    options = genetic_options(resolve_options("ga", {}))
     settings = [o.setting for o in drive(create("ga", LAND.space, seed=5), 30, fine)]
     samplers = [GASampler(LAND.space, options, 5) for _ in range(2)]
     studies = [optuna.create_study(sampler=s) for s in samplers]
@@ -141,7 +143,7 @@ def test_a_trial_that_comes_late_rebuilds_the_population() -> None:
 
 
 def test_the_sampler_drives_a_plain_optuna_study() -> None:
-    options = plan(resolve_options("ga", {}))
+    options = genetic_options(resolve_options("ga", {}))
     study = optuna.create_study(sampler=GASampler(MANY, options, 1))
     codec = Codec(MANY)
 

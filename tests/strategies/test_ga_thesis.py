@@ -11,7 +11,7 @@ import pytest
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import create, resolve_options
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._genetic import Genes, Population, plan
+from autotune.strategies._genetic import Genes, Population, genetic_options
 from autotune.strategies.options import OptionValue
 from autotune.study.budget import SearchPlan
 from autotune.study.run_history import SEARCH
@@ -27,7 +27,7 @@ DEFAULT_CODES = (0,) * len(SPACE.names)
 
 def population(seed: int = 1, space: object = SPACE, **options: OptionValue) -> Population:
     values = resolve_options("ga", {"patience": 0, **options}, "thesis")
-    return Population(Codec(space), plan(values), seed)  # type: ignore[arg-type]
+    return Population(Codec(space), genetic_options(values), seed)  # type: ignore[arg-type]
 
 
 def step(one: Population) -> tuple[list[Codes], list[int]]:

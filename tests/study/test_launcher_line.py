@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from autotune.errors import UsageError
-from autotune.study.launcher_line import fixed_parameters, parse, without_parameters
+from autotune.study.launcher_line import fixed_parameters, parse_launcher_line, without_parameters
 
 
 def test_a_program_without_launcher_is_itself() -> None:
-    line = parse(("./cg.A.x", "-v"))
+    line = parse_launcher_line(("./cg.A.x", "-v"))
     assert line.program == ("./cg.A.x", "-v")
     assert line.ranks is None
     assert line.launcher is None
@@ -15,12 +15,12 @@ def test_a_program_without_launcher_is_itself() -> None:
 
 @pytest.mark.parametrize("flag", ["-n", "-np", "--np"])
 def test_ranks_are_taken_from_the_launcher(flag: str) -> None:
-    line = parse(("mpirun", flag, "4", "./cg.A.x", "-np", "7"))
+    line = parse_launcher_line(("mpirun", flag, "4", "./cg.A.x", "-np", "7"))
     assert (line.ranks, line.program) == (4, ("./cg.A.x", "-np", "7"))
 
 
 def test_understood_options_become_fixed_launch_options() -> None:
-    line = parse(
+    line = parse_launcher_line(
         (
             "/opt/mpi/bin/mpiexec",
             "--mca",
@@ -47,13 +47,15 @@ def test_parameters_among_options_are_found_and_left_out() -> None:
 
 
 def test_what_autotune_says_itself_is_dropped() -> None:
-    line = parse(("mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "2", "./a"))
+    line = parse_launcher_line(
+        ("mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "2", "./a")
+    )
     assert line.options == ()
 
 
 def test_an_unknown_option_is_refused_with_the_corrected_line() -> None:
     with pytest.raises(UsageError) as caught:
-        parse(("mpirun", "-np", "4", "--frobnicate", "./cg.A.x"), "compare")
+        parse_launcher_line(("mpirun", "-np", "4", "--frobnicate", "./cg.A.x"), "compare")
     text = str(caught.value)
     assert "--frobnicate" in text
     assert "autotune compare -- mpirun -np 4 ./cg.A.x" in text
@@ -73,4 +75,4 @@ def test_an_unknown_option_is_refused_with_the_corrected_line() -> None:
 )
 def test_broken_lines_are_usage_errors(words: tuple[str, ...]) -> None:
     with pytest.raises(UsageError):
-        parse(words)
+        parse_launcher_line(words)

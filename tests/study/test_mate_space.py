@@ -23,7 +23,7 @@ from autotune.study.study_key import study_key
 from autotune.study.target import Target, TargetRequest, layout, require_room
 from runner.apps.jacobi3d.inputs import INPUTS
 from runner.launch import Runner
-from runner.machine import describe
+from runner.machine import describe_machine
 from runner.mate import Config
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
@@ -245,7 +245,7 @@ def test_a_launch_has_its_cores_and_its_line_can_be_pasted(
     tmp_path: Path, open_mpi: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One process with as many workers as there are cores, where Open MPI would bind it to one."""
-    cores = describe().cores
+    cores = describe_machine().cores
     if cores < 2:
         pytest.skip("one core: there is nothing to divide")
     (tmp_path / "show.py").write_text(SHOW)

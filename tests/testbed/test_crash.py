@@ -35,7 +35,7 @@ def test_killed_delay_line_takes_the_nodes_with_it(bed: tb.Testbed) -> None:
     wait_until_gone(bed.line, *(node.process for node in bed.nodes))
     assert tb.status(bed.name).state == "broken"
     with pytest.raises(RunnerError, match=f"autotune testbed up .*--name {bed.name}"):
-        tb.find(bed.name)
+        tb.find_testbed(bed.name)
     assert tb.down(bed.name).found
     assert traces.of(bed) == []
 

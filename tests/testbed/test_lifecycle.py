@@ -41,7 +41,7 @@ def test_down_leaves_nothing(bed: tb.Testbed) -> None:
 
 def test_up_again_returns_the_one_that_is_there(bed: tb.Testbed) -> None:
     assert tb.up(bed.name, nodes=2, latency_s=0.0, rate_bps=0) == bed
-    assert tb.find(bed.name) == bed
+    assert tb.find_testbed(bed.name) == bed
 
 
 def test_up_with_other_properties_is_refused(bed: tb.Testbed) -> None:
@@ -113,7 +113,7 @@ def test_nothing_arrives_before_its_time(new_name: NewName) -> None:
     assert seen.round_trip_low_s is not None
     assert seen.round_trip_low_s >= 2 * (late.latency_s - late.compensation_s)
     assert 0 <= late.compensation_s < late.latency_s
-    assert delay_line.read(Path(late.directory)).packets > 40
+    assert delay_line.read_counters(Path(late.directory)).packets > 40
     assert seen.dropped == 0
 
 

@@ -92,7 +92,7 @@ def test_a_testbed_of_another_name_is_searched(
         first = opened.runs(study.id)[0].record
     assert study.key.cluster == name
     assert first.state == "ok", first.reason
-    assert tb.find(name).directory in " ".join(first.command)
+    assert tb.find_testbed(name).directory in " ".join(first.command)
 
 
 @pytest.mark.mpi
@@ -111,7 +111,7 @@ def test_standard_input_reaches_rank_0_on_its_node(
     assert main(["run", *words, *given, "--json", "r.json", "--", str(program)]) == 0
     run = json.loads((work / "r.json").read_text())["run"]
     assert run["verified"] is True
-    assert tb.find(name).directory in shlex.join(run["command"])
+    assert tb.find_testbed(name).directory in shlex.join(run["command"])
     found = ["--metric", "time ([0-9.]+)", "--runs", "40"]
     line = ["search", *words, *given, *found, "--", str(program)]
     assert main(line) == 0, capfd.readouterr().err

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import RunnerError
-from runner.trace.counts import FORMAT, OPERATIONS, parse, read_ranks
+from runner.trace.counts import FORMAT, OPERATIONS, parse_counts, read_ranks
 from runner.trace.schema import SIZE_BINS
 
 
@@ -22,7 +22,7 @@ def text(rank: int = 0, size: int = 2) -> str:
 def test_a_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "rank-0"
     path.write_text(text())
-    found = parse(path)
+    found = parse_counts(path)
     assert (found.rank, found.size, found.host, found.wall_ns) == (0, 2, "a node", 7)
     assert (found.messages, found.outside, found.to) == (2, 1, {1: (1, 30)})
     op = found.ops["scan"]
@@ -34,7 +34,7 @@ def test_a_rank_without_finalize(tmp_path: Path, lines: int) -> None:
     path = tmp_path / "rank-0"
     path.write_text("\n".join(text().splitlines()[:lines]))
     with pytest.raises(RunnerError, match="rank 0 wrote no counts: it ended without MPI_Finalize"):
-        parse(path)
+        parse_counts(path)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_damaged_file(tmp_path: Path, old: str, new: str) -> None:
     assert old in text()
     path.write_text(text().replace(old, new, 1))
     with pytest.raises(RunnerError, match="damaged"):
-        parse(path)
+        parse_counts(path)
 
 
 def test_ranks_that_left_nothing(tmp_path: Path) -> None:

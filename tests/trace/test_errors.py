@@ -157,10 +157,10 @@ def test_builders_at_the_same_time_make_one_whole_library(
     library: Library, mpicc: str, tmp_path: Path
 ) -> None:
     text = (
-        "from runner.mpi.discover import find\n"
+        "from runner.mpi.discover import find_library\n"
         "from runner.trace.build import profiling_library\n"
         "import ctypes\n"
-        f"path = profiling_library(find({library.launcher!r}))\n"
+        f"path = profiling_library(find_library({library.launcher!r}))\n"
         "ctypes.CDLL(str(path)).MPI_Send\n"
         "print(path)\n"
     )

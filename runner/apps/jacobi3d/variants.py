@@ -60,7 +60,7 @@ def make_solver(
     if variant != "threads":
         return _PLAIN[variant](comm, layout, options.block)
     _require_funneled()
-    affinity.check(config.workers, masks[number], config.affinity)
+    affinity.check_affinity(config.workers, masks[number], config.affinity)
     cpus = affinity.cpu_places(config.workers, config.affinity, masks, number)
     return Threaded(comm, layout, options.block, cpus)
 
