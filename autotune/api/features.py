@@ -8,10 +8,7 @@ from typing import Literal
 from autotune.api.target import to_stderr
 from autotune.errors import UsageError
 from autotune.study.target import Say, Target
-from runner.launch import Runner
-from runner.lock import MachineLock
 from runner.machine import describe_machine
-from runner.mpi.discover import adapter as adapter_for
 from runner.trace import (
     Features,
     FeaturesError,
@@ -40,16 +37,7 @@ def traced_features(
     Raises UsageError where it cannot be traced.
     """
     spec = target.spec(None)
-    cpus = target.cluster.cpu_set
-    with (
-        MachineLock("exclusive", cpus=cpus, on_wait=lambda who: tell(f"waiting for {who}")),
-        Runner(
-            adapter_for(target.library),
-            guard=guard,
-            own_processes=target.cluster.own_processes,
-            cpus=cpus,
-        ) as runner,
-    ):
+    with target.measured(guard, lambda who: tell(f"waiting for {who}")) as runner:
         tell(f"tracing one run of {target.app.name} on {target.ranks} ranks")
         try:
             traced = trace(runner, spec, method, tell)

@@ -28,7 +28,6 @@ from autotune.study.launcher_line import LAUNCHERS
 from autotune.study.target import Target, TargetRequest
 from autotune.wording import UNGUARDED
 from runner.errors import RunnerError
-from runner.launch import Runner
 from runner.machine import describe_machine
 from runner.mpi.discover import adapter as adapter_for
 from runner.mpi.discover import find_library, launcher_of
@@ -300,10 +299,7 @@ def _write_proven(
         f"study {outcome.study}",
     ]
     evidence = file_evidence(setting, claims, target)
-    cpus = target.cluster.cpu_set
-    with Runner(
-        adapter_for(target.library), own_processes=target.cluster.own_processes, cpus=cpus
-    ) as runner:
+    with target.runner() as runner:
         try:
             written = write_tune_file(path, target, space, setting, evidence, runner)
         except NotObeyed as problem:

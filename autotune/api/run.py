@@ -10,8 +10,6 @@ from autotune.study.session import MEASURED
 from autotune.study.setting_syntax import read_settings
 from autotune.study.study_key import begun_key, study_key
 from autotune.study.target import Target
-from runner.launch import Runner
-from runner.lock import MachineLock
 from runner.mpi.discover import adapter as adapter_for
 from runner.types import RunRecord
 
@@ -38,12 +36,7 @@ def run_once(
     """
     adapter = adapter_for(target.library)
     known, [chosen] = read_settings([setting], space, target.library, store)
-    cpus = target.cluster.cpu_set
-    own = target.cluster.own_processes
-    with (
-        MachineLock("exclusive", cpus=cpus),
-        Runner(adapter, guard=guard, own_processes=own, cpus=cpus) as runner,
-    ):
+    with target.measured(guard) as runner:
         record = runner.run(target.spec(known, chosen))
     key = study_key(target, known, adapter, RUN, {}, 0, guard)
     study = store.study(begun_key(store, key, target))

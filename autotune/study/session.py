@@ -18,7 +18,6 @@ from autotune.study.target import Target, limit_words
 from autotune.study.trial_store import history_of
 from runner.cpus import text_of
 from runner.guard import wait_quiet
-from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.base import Adapter
 from runner.mpi.discover import adapter as adapter_for
@@ -54,13 +53,8 @@ class Session:
         self.space = space
         self.watch = watch
         self.began = time.monotonic()
+        self.runner = target.runner(key.guarded)
         cpus = target.cluster.cpu_set
-        self.runner = Runner(
-            self.adapter(target),
-            guard=key.guarded,
-            own_processes=target.cluster.own_processes,
-            cpus=cpus,
-        )
         self._lock = MachineLock("exclusive", on_wait=self._say_waiting, cpus=cpus)
         self._heartbeat: Heartbeat | None = None
         self.evaluator: MachineEvaluator

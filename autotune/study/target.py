@@ -15,7 +15,8 @@ import itertools
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -43,6 +44,8 @@ from autotune.study.launcher_line import (
 )
 from autotune.study.metric import Objective
 from autotune.wording import parse_duration, seconds
+from runner.launch import Runner
+from runner.lock import MachineLock
 from runner.mpi.base import Adapter
 from runner.mpi.discover import adapter as adapter_of
 from runner.mpi.discover import find_library
@@ -195,6 +198,24 @@ class Target:
     def app_facts(self) -> dict[str, int]:
         """What the application tells about its input."""
         return dict(self.app.input(self.input).facts)
+
+    def runner(self, guard: bool = True) -> Runner:
+        """A runner on the target's CPUs with its MPI; ``guard``: watch for foreign load."""
+        return Runner(
+            adapter_of(self.library),
+            guard=guard,
+            own_processes=self.cluster.own_processes,
+            cpus=self.cluster.cpu_set,
+        )
+
+    @contextmanager
+    def measured(
+        self, guard: bool = True, on_wait: Callable[[str], None] | None = None
+    ) -> Iterator[Runner]:
+        """A runner while this process holds the machine lock; ``on_wait(holder)`` before a wait."""
+        lock = MachineLock("exclusive", cpus=self.cluster.cpu_set, on_wait=on_wait)
+        with lock, self.runner(guard) as runner:
+            yield runner
 
     def spec(
         self, space: Space | None, setting: Setting = DEFAULT, timeout_s: float | None = None
