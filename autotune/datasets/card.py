@@ -1,5 +1,4 @@
-"""The card of a dataset, ``card.toml``: what the dataset is, its origin, and how to measure it
-again.
+"""The card of a dataset, ``card.toml``: its content, its origin, and how to measure it again.
 
 The first part writes plain data as TOML, for cards and recorded spaces, because Python's library
 only reads TOML.  The second part is the card with its cells.

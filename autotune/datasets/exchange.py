@@ -84,7 +84,7 @@ def copy_folder(source: Path, target: Path, bounds: Bounds = BOUNDS) -> None:
     effect.  Raises UsageError for a link, a fifo, a socket, a device, a name that is not plain, a
     deeper folder, and more than ``bounds``; OSError if something cannot be read or written.
     """
-    fd = os.open(source, _FOLDER & ~os.O_NOFOLLOW)  # The user named this folder, so it may be a link.
+    fd = os.open(source, _FOLDER & ~os.O_NOFOLLOW)  # The user named this folder.
     try:
         _Copy(bounds).folder(fd, source, target, deep=False)
     finally:
@@ -288,11 +288,11 @@ def _settings(blocks: Sequence[Sequence[HistoryEntry]]) -> list[Setting]:
 def import_folder(
     source: Path, name: str | None = None, into: Path = FOLDER, bounds: Bounds = BOUNDS
 ) -> Dataset:
-    """Copy a dataset's folder, check the copy whole, and make it ``into/NAME`` in one step.
+    """Copy a dataset's folder, check the whole copy, and rename it to ``into/NAME`` in one step.
 
-    ``name`` is the card's where left out.  Raises UsageError where something is damaged, does not
-    fit together, is no regular file or larger than ``bounds``, or the name is taken or no plain
-    one; then nothing has changed.
+    ``name`` is that of the card if left out.  Raises UsageError if something is damaged, does not
+    fit together, is no regular file or larger than ``bounds``, or if the name is taken or not
+    plain.  Then nothing has changed.
     """
     if name is not None:
         plain_name(name, "--name")
