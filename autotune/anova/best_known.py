@@ -1,7 +1,8 @@
-"""What the best known setting of a cell is worth, without being fooled by the luckiest run.
+"""OPUB: the best known setting of a cell and its gain, without the luck of the fastest run.
 
-OPUB: chosen on one half of the runs and valued on the other (docs/design.md, "Names").  Where
-settings were run once only, the luck of the best of many is subtracted instead.
+The setting is chosen on one half of the runs and its gain is measured on the other half
+(docs/design.md, "Names").  Where settings were run only once, the expected luck of the best of so
+many runs is subtracted instead.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from autotune.space import DEFAULT
 from autotune.stats.warnings import mad_spread
 
 SIGMAS = 2.33
-"""A cell has something to gain where OPUB beats the default by this many standard errors (1 %)."""
+"""A cell has a possible gain where OPUB beats the default by this many standard errors (1 %)."""
 
 
 @dataclass(frozen=True)
 class BestKnown:
     """``gain`` = T_default / T - 1 of the setting ``key``; ``noise``: standard deviation of the log
-    of one run.  ``null``: nothing beats the default beyond noise; ``gain`` is then 0."""
+    time of one run.  ``null``: nothing beats the default by more than the noise; ``gain`` is then
+    0."""
 
     key: str
     gain: float
@@ -31,7 +33,8 @@ class BestKnown:
 
 
 def best_known(runs: pd.DataFrame) -> BestKnown:
-    """``runs``: columns key, ratio, ok, in the order they were made; the default is among them."""
+    """OPUB of one cell.  ``runs`` has the columns key, ratio and ok, in the order in which the runs
+    were made, and contains runs of the default."""
     noise = run_noise(runs)
     whole = runs[runs["ok"] & np.isfinite(runs["ratio"]) & (runs["key"] != DEFAULT.key)]
     whole = whole.assign(log=np.log(whole["ratio"].to_numpy(dtype=float)))
@@ -50,7 +53,7 @@ def best_known(runs: pd.DataFrame) -> BestKnown:
 
 
 def run_noise(runs: pd.DataFrame) -> float:
-    """Standard deviation of the log of one whole run, from runs of the same setting."""
+    """Standard deviation of the log of one valid run, from repeated runs of the same setting."""
     whole = runs[runs["ok"] & np.isfinite(runs["ratio"])]
     logs = np.log(whole["ratio"].to_numpy(dtype=float))
     groups = pd.Series(logs, index=whole["key"].to_numpy()).groupby(level=0)
@@ -59,13 +62,14 @@ def run_noise(runs: pd.DataFrame) -> float:
     away = (logs - groups.transform("median").to_numpy())[repeated]
     if not away.size:
         return 0.0
-    # Deviations from the middle of n runs are too small by this much.
+    # Deviations from the median of n runs are too small by this factor.
     shrunk = away * np.sqrt(sizes[repeated] / (sizes[repeated] - 1.0))
     return max(float(mad_spread(shrunk)), float(np.std(shrunk)) / 3)
 
 
 def _halves(again: pd.DataFrame, noise: float, defaults: int) -> tuple[str, float, float]:
-    """Key, log gain and its standard error: chosen on the first half of each setting's runs."""
+    """Key, log gain and its standard error; the setting is chosen on the first half of its runs and
+    valued on the rest."""
     place = again.groupby("key").cumcount()
     half = again.groupby("key")["log"].transform("size") // 2
     first = again[place < half].groupby("key")["log"].median()
@@ -77,7 +81,8 @@ def _halves(again: pd.DataFrame, noise: float, defaults: int) -> tuple[str, floa
 
 
 def _single(whole: pd.DataFrame, noise: float, defaults: int) -> tuple[str, float, float]:
-    """The same from one run each: the expected luck of the best of so many is taken off."""
+    """The same from one run of each setting; the expected luck of the best of so many is
+    subtracted."""
     best = whole.iloc[int(np.argmin(whole["log"].to_numpy()))]
     luck = noise * math.sqrt(2 * math.log(max(len(whole), 2)))
     error = noise * math.sqrt(1 + _of_median(defaults))

@@ -1,10 +1,11 @@
-"""One setting for a class of programs, chosen from recorded runs.
+"""The choice of one setting for a class of programs, from recorded runs.
 
-Two ways: what the analysis of variance recommends, and the measured setting with the best mean
-share that slows no program.  Which of them is taken is decided on programs that had no part in the
-choice; where neither beats the default there, the answer is the default.
+There are two methods: the setting that the analysis of variance recommends, and the measured
+setting with the best mean share among those that slow no program.  Each method is judged on
+programs that had no part in its choice, and the better one is taken.  Where neither beats the
+default there, the answer is the default.
 
-The mean gain over several programs, with an interval.
+The last part computes the mean gain over several programs, with an interval.
 """
 
 from __future__ import annotations
@@ -26,27 +27,33 @@ from autotune.errors import UsageError, WorkError
 from autotune.space import DEFAULT, Setting
 
 BEST_OF = 80
-"""Random settings of which BEST is the best (Pellegrini 1.7)."""
+"""Number of random settings of which BEST is the best (Pellegrini 1.7)."""
 DRAWS = 10
-"""BEST depends on the draw: its row is the mean over so many."""
+"""BEST depends on the random draw, so its row is the mean over this many draws."""
 
 CERTAIN = 2.33
-"""A mean log gain of fewer standard errors than this is not worth proving."""
+"""A setting is not proposed for a proof unless its mean log gain is more than this many standard
+errors."""
 
 CAUTION = 1.645
-"""A setting this many standard errors slower on a cell is not chosen: harm is avoided on suspicion,
-and counted as harm only when it is certain."""
+"""A setting that is slower on a cell by this many standard errors is not chosen.  Suspected harm is
+avoided; harm is counted only when it is certain."""
 
 Method = Callable[[RunTable, SettingEffects, np.random.Generator], Setting]
 
 
 @dataclass(frozen=True)
 class ClassRow:
-    """One way of choosing.  ``share``: mean share on the cells it was chosen on; ``held_out``: on
-    programs left out while choosing, None without a second program.  ``slower``: cells on which
-    ``setting`` is slower than the default beyond noise; ``held_out_slower``: cells of the programs
-    left out on which what was chosen without them is, None as ``held_out``; both are mean numbers
-    where drawn at random.  ``measured``: share of the figures that are runs', not the model's."""
+    """One method of choosing, with its score.
+
+    ``share``: mean share on the cells that the setting was chosen on; ``held_out``: mean share on
+    programs left out of the choice, None where there is only one program.  ``slower``: number of
+    cells on which ``setting`` is slower than the default by more than the noise;
+    ``held_out_slower``: the same over cells of programs left out, each with the setting chosen
+    without its program, None where ``held_out`` is None.  For methods that draw at random both are
+    means over the draws.  ``measured``: share of the figures that come from runs and not from the
+    model.
+    """
 
     name: str
     setting: Setting | None
@@ -56,7 +63,8 @@ class ClassRow:
     held_out_slower: float | None
     measured: float
     z: float = 0.0
-    """Mean log gain on the cells that ``held_out`` (else ``share``) is of, in standard errors."""
+    """Mean log gain in standard errors, over the cells of ``held_out`` (of ``share`` if that is
+    None)."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -73,7 +81,8 @@ class ClassRow:
 
 @dataclass(frozen=True)
 class Choice:
-    """``method``: "anova", "direct" or "default"; ``rows``: all ways beside each other."""
+    """``method``: "anova", "direct" or "default"; ``rows``: all methods and the references, to
+    compare."""
 
     method: str
     setting: Setting
@@ -83,7 +92,10 @@ class Choice:
 
 
 def choose(table: RunTable, options: FactorOptions, seed: int = 0) -> Choice:
-    """The setting for all cells of ``table``.  Raises UsageError without common settings."""
+    """The setting for all cells of ``table``.
+
+    Raises UsageError if no setting was run on every cell.
+    """
     effects = SettingEffects(table)
     if not effects.everywhere:
         raise UsageError(
@@ -112,7 +124,8 @@ def choose(table: RunTable, options: FactorOptions, seed: int = 0) -> Choice:
 
 
 def anova_setting(table: RunTable, options: FactorOptions) -> Setting:
-    """What the analysis of variance recommends; the default where there is nothing to gain."""
+    """The setting that the analysis of variance recommends; the default if no cell has a possible
+    gain."""
     try:
         return recommended(judge_factors(respond(table, "gain"), options))
     except WorkError:
@@ -144,10 +157,10 @@ def _row(
 def _held_out(
     way: Method, table: RunTable, effects: SettingEffects, apps: Sequence[str], seed: int
 ) -> tuple[float | None, float | None, float]:
-    """Mean share on each program when chosen on the others, cells slower than the default there,
-    and the mean log gain in standard errors.
+    """Mean share on each program when the setting is chosen on the others; the number of cells that
+    are slower than the default there; the mean log gain in standard errors.
 
-    Programs without anything to gain count among the slower ones only.
+    Programs without a possible gain count in the number of slower cells only.
     """
     if len(apps) < 2:
         return None, None, 0.0
@@ -167,7 +180,7 @@ def _held_out(
 def _random_row(
     table: RunTable, effects: SettingEffects, apps: Sequence[str], seed: int
 ) -> ClassRow:
-    """RAND: what a random setting is worth, the mean over all that were measured."""
+    """RAND: the mean share of a random setting, averaged over all that were measured."""
     cells, settings = list(table.cells), effects.everywhere
     share = statistics.fmean(effects.mean_share(s, cells) for s in settings)
     slower = statistics.fmean(len(effects.slower(s, cells)) for s in settings)
@@ -177,7 +190,7 @@ def _random_row(
 
 
 def _best_row(table: RunTable, effects: SettingEffects, apps: Sequence[str], seed: int) -> ClassRow:
-    """BEST: of 80 random settings the one with the largest mean gain as it was measured."""
+    """BEST: of 80 random settings the one with the largest mean gain as measured."""
     rows = []
     for draw in range(DRAWS):
         rows.append(_row("best", _best_of, table, effects, apps, seed + draw))
@@ -208,7 +221,7 @@ def _best_of(table: RunTable, effects: SettingEffects, rng: np.random.Generator)
 
 
 def _hindsight(table: RunTable, effects: SettingEffects) -> ClassRow:
-    """The best single setting of all, whatever it slows: the yardstick of the others."""
+    """The best single setting with all runs known, even if it slows a program: the upper bound."""
     cells = list(table.cells)
     best = max(effects.everywhere, key=lambda s: effects.merit(s, cells))
     slower = float(len(effects.slower(best, cells)))
@@ -224,7 +237,7 @@ def _decide(
         return row.share if row.held_out is None else row.held_out
 
     usable = [row for row in rows if row.setting is not None and row.setting != DEFAULT]
-    # Doing well on the average is no excuse for slowing one program, left out or not.
+    # A good mean does not justify a setting that slows one program, left out or not.
     harmless = [
         row
         for row in usable
@@ -272,9 +285,9 @@ def _warnings(
 
 @dataclass(frozen=True)
 class MeanGain:
-    """Mean of T_default / T - 1 over programs and the ends of its 95 % interval.
+    """Mean of T_default / T - 1 over programs, with the ends of its 95 % interval.
 
-    ``hi`` is infinite where the interval of a program is open above.
+    ``hi`` is infinite where the interval of a program has no upper end.
     """
 
     gain: float
@@ -285,11 +298,11 @@ class MeanGain:
 def mean_gain(rows: Sequence[ProgramEvidence]) -> MeanGain | None:
     """The mean of the rows' gains; None without rows, or where one of them has no interval.
 
-    The interval is made of the rows' own ones (MOVER; Zou and Donner, Statistics in Medicine 27,
-    2008): programs are independent, so the mean of k gains lies below its estimate by no more than
-    the root of the sum of squares of (gain - lo), divided by k.  The rows' intervals hold at all
-    looks together, so this one does whenever the programs stopped; for one program it is the
-    program's own.
+    The interval is computed from the intervals of the rows (MOVER; Zou and Donner, Statistics in
+    Medicine 27, 2008).  The programs are independent, so the mean of k gains lies below its
+    estimate by at most the root of the sum of squares of (gain - lo), divided by k.  The intervals
+    of the rows hold at all looks together, so the interval of the mean holds at whichever look the
+    programs stopped.  For one program it is the interval of that program.
     """
     gains, lower, upper = [], [], []
     for row in rows:

@@ -1,4 +1,4 @@
-"""What is wrong with the assumptions of the analysis, in plain words."""
+"""Checks of the assumptions of the analysis, as warnings in plain words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOST = 0.2
 
 
 def diagnose(values: Values, model: str) -> list[str]:
-    """Sentences, the gravest first; empty where nothing is to be said."""
+    """The warnings as sentences, the most serious first; empty if the assumptions hold."""
     return [
         *_too_little(values),
         *_dominant_cell(values),
@@ -51,7 +51,7 @@ def _too_little(values: Values) -> list[str]:
 
 
 def _dominant_cell(values: Values) -> list[str]:
-    """One program that decides everything: the answer is then about that program."""
+    """One cell with most of the variance: the results are then about this cell."""
     table = values.table
     if len(table.cells) < 3:
         return []
@@ -87,7 +87,7 @@ def _repeated_settings(values: Values, model: str) -> list[str]:
 
 
 def _confounded(values: Values) -> list[str]:
-    """Parameters that were changed together: their effects cannot be told apart."""
+    """Parameters that were changed together, so that their effects cannot be separated."""
     table = values.table
     _, first = np.unique(table.units, return_index=True)
     codes = {name: table.codes(name)[first] for name in table.names}
@@ -139,7 +139,7 @@ def _heavy_tails(values: Values, model: str) -> list[str]:
 
 
 def _unequal(values: Values, model: str) -> list[str]:
-    """Levels that scatter differently (Brown-Forsythe), by factor."""
+    """Factors whose levels have different variances (Brown-Forsythe)."""
     if model == "rank":
         return []
     table, found = values.table, []

@@ -1,4 +1,4 @@
-"""The judgement of every parameter: does it matter, which level is best, and is that certain?"""
+"""The test of each parameter as a factor: does it matter, and which level is certainly best?"""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ CORRECTIONS: tuple[Correction, ...] = ("none", "holm", "fdr_bh", "bonferroni")
 class FactorOptions:
     """How factors are judged.
 
-    ``model``: "oneway" as the thesis; "blocks" with the cell (program, size, ranks) as a block;
-    "mixed" with the setting as a random effect besides; "rank" the same on ranks within the blocks.
-    ``level``: confidence, 0.999 in the thesis.  ``against_default``: a level is only named where
-    its mean is also certainly above that of leaving the parameter alone.
+    ``model``: "oneway" as in the thesis; "blocks" with the cell (program, size, ranks) as a block;
+    "mixed" with the setting as a random effect in addition; "rank" the same on ranks within the
+    blocks.  ``level``: confidence, 0.999 in the thesis.  ``against_default``: a level is only
+    recommended if its mean is also certainly above the mean of the unset parameter.
     """
 
     model: Model = "mixed"
@@ -44,7 +44,7 @@ class FactorOptions:
 
 
 THESIS = FactorOptions(model="oneway", correction="none", against_default=False)
-"""One-way, 99.9 %, the level with the highest mean (Pellegrini 1.10.2)."""
+"""As in the thesis: one-way, 99.9 %, the level with the highest mean (Pellegrini 1.10.2)."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ class LevelMean:
 
 @dataclass(frozen=True)
 class Factor:
-    """One parameter.  ``chosen`` is the level to set, None for a dash; ``why`` says why a dash."""
+    """One parameter.  ``chosen`` is the level to set, None for a dash in the table; ``why`` gives
+    the reason of the dash."""
 
     name: str
     f: float
@@ -106,13 +107,13 @@ class Factor:
 
 
 def judge_factors(values: Values, options: FactorOptions = THESIS) -> list[Factor]:
-    """Every parameter of the table, in the order of its columns."""
+    """Judge every parameter of the table, in the order of its columns."""
     names = values.table.names
     tests: dict[str, MixedTest] = {}
     if options.model in ("mixed", "rank"):
         tests = mixed_tests(values, names, options.alpha, options.min_level)
     if options.model == "rank":
-        # Tail probabilities come from ranks; levels are compared by the response itself.
+        # The p values come from ranks; the levels are compared by the response itself.
         by_rank = mixed_tests(ranked(values), names, options.alpha, options.min_level)
         tests = {n: replace(tests[n], f=by_rank[n].f, p=by_rank[n].p) for n in names}
     judged = [_judge_one(values, name, options, tests.get(name)) for name in names]
@@ -120,7 +121,7 @@ def judge_factors(values: Values, options: FactorOptions = THESIS) -> list[Facto
 
 
 def recommended(factors: Sequence[Factor]) -> Setting:
-    """The setting of all chosen levels."""
+    """The setting made of all chosen levels."""
     return Setting({f.name: f.chosen for f in factors if f.chosen is not None})
 
 
@@ -155,8 +156,8 @@ def _decide(values: Values, judged: Sequence[_Judged], options: FactorOptions) -
 
 
 def corrected_ps(ps: Sequence[float], method: Correction) -> list[float]:
-    """Tail probabilities corrected for their number; NaN (not testable) counts as no test."""
-    # A second to import: commands that do not need it should not wait for it.
+    """p values corrected for the number of tests; NaN (not testable) does not count as a test."""
+    # The import takes a second, and only this function needs it.
     from statsmodels.stats.multitest import multipletests
 
     tested = [i for i, p in enumerate(ps) if not math.isnan(p)]
@@ -203,9 +204,9 @@ def _factor(values: Values, item: _Judged, p: float, options: FactorOptions) -> 
 
 
 def _doubt(item: _Judged, best: int, texts: Sequence[str], options: FactorOptions) -> str:
-    """Why the best level is not certainly better than leaving the parameter alone; "" if it is.
+    """Why the best level is not certainly better than the unset parameter; "" if it is.
 
-    The best of several levels is compared as one of that many (Bonferroni).
+    The p value of the best of k levels is corrected for k comparisons (Bonferroni).
     """
     means, alone = item.result.means, texts.index(UNSET)
     if not math.isfinite(means[alone]):

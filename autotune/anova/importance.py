@@ -1,19 +1,18 @@
-"""Which parameters mattered: a forest over the measured settings, and what it hangs on.
+"""Importance: which parameters explain the run times of the measured settings.
 
-Three views beside each other, because each is blind somewhere: the share of the variance a
-parameter explains alone and in pairs (fANOVA), how much worse settings that the forest has not
-seen are predicted when the parameter is shuffled (permutation), and correlations as in the thesis.
+A random forest is fitted to the measured settings.  Three figures of each parameter stand beside
+each other, because each of them misses something: the share of the variance that the parameter
+explains alone and in pairs (fANOVA), the loss of prediction accuracy on settings that the forest
+has not seen when the parameter is shuffled (permutation importance), and correlations as in the
+thesis.
 
-What the proof and the read-back of one study showed of single parameters.
+The second part reads what the proof and the read-back of one study showed of single parameters.  A
+forest over the runs of a search sees which settings were fast, not which of their parameters made
+them fast.  The proof shows that: each parameter of a proven and pruned setting was shown to matter.
 
-A forest over the runs of a search sees which settings were fast, not which of their parameters made
-them so.  The proof does: a proven setting whose parameters were each seen to matter.
-
-Functional analysis of variance over a forest: which parameters its predictions hang on.
-
-A tree cuts the grid of levels into boxes with one value each, so the mean over all other parameters
-is a sum over boxes and exact (after Hutter, Hoos and Leyton-Brown 2014).  Parameters are taken as
-equally likely at each of their levels.
+The third part is the functional analysis of variance of a forest.  A tree cuts the grid of levels
+into boxes with one value each, so the mean over all other parameters is a sum over boxes and exact
+(after Hutter, Hoos and Leyton-Brown 2014).  All levels of a parameter are taken as equally likely.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ TREES = 100
 FOLDS = 5
 SHUFFLES = 10
 LEAST = 15
-"""Fewer settings than this say nothing of parameters."""
+"""Smallest number of settings from which importance is computed."""
 MOST_ROWS = 4000
-"""Of more rows a random part is enough for the forest."""
+"""With more rows the forest is fitted to a random part of this size."""
 TRUSTED = 0.1
-"""Below this R2 on unseen settings the forest has learned nothing worth reading."""
+"""Below this R2 on unseen settings the forest predicts nothing, and a note says so."""
 PAIRED = 8
-"""Pairs are looked at among so many of the most important parameters."""
+"""Pairs are computed among this many of the most important parameters."""
 
 
 Floats = NDArray[np.float64]
@@ -59,13 +58,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ParameterImportance:
-    """One parameter.  Shares are of the variance; ``lo``/``hi`` are 95 % intervals.
+    """The importance of one parameter.  Shares are of the variance; ``lo``/``hi`` are 95 %
+    intervals.
 
-    ``alone``: over the trees.  ``shuffled``: half the loss of R2 on unseen settings, which is the
-    share of all that the parameter does, alone and with others; over folds.
-    ``pearson``/``spearman``: of the numeric value with the response, None for words.
-    ``certain``: the interval of ``shuffled`` is above 0, or ``proven``: the study's proof showed
-    that it matters.
+    ``alone``: the share that the parameter explains alone (fANOVA), over the trees.  ``shuffled``:
+    half the loss of R2 on unseen settings when the parameter is shuffled, which is the share that
+    it explains alone and with others; over folds.  ``pearson``/``spearman``: correlation of the
+    numeric value with the response, None for words.  ``certain``: the interval of ``shuffled`` is
+    above 0, or ``proven``: the proof of the study showed that the parameter matters.
     """
 
     name: str
@@ -89,7 +89,7 @@ class ParameterImportance:
 
 @dataclass(frozen=True)
 class PairImportance:
-    """A pair beyond what its members explain alone: share of the variance, 95 % interval."""
+    """The interaction of two parameters: its share of the variance with a 95 % interval."""
 
     first: str
     second: str
@@ -100,8 +100,8 @@ class PairImportance:
 
 @dataclass(frozen=True)
 class Importance:
-    """``r2``: of the forest on settings it has not seen; ``parameters`` the proven first, then the
-    weightiest."""
+    """``r2``: of the forest on settings that it has not seen.  ``parameters``: the proven ones
+    first, then by importance."""
 
     parameters: tuple[ParameterImportance, ...]
     pairs: tuple[PairImportance, ...]
@@ -111,9 +111,10 @@ class Importance:
 
 
 def importance(table: RunTable, seed: int = 0, proven: Collection[str] = ()) -> Importance:
-    """Judge every parameter on log(T_default / T).  Raises WorkError with too few settings.
+    """Judge every parameter on log(T_default / T).
 
-    ``proven`` are parameters that a proof showed to matter, whatever the forest makes of them.
+    ``proven`` are parameters that a proof showed to matter, whatever the forest says.  Raises
+    WorkError with too few settings, or if all settings took the same time.
     """
     values = respond(table, "log")
     settings = len(np.unique(table.units))
@@ -174,7 +175,8 @@ def _shuffled(table: RunTable, y: Floats, seed: int) -> tuple[Floats, float]:
                 shuffled[:, p] = rng.permutation(shuffled[:, p])
             predicted = forest.predict(again.reshape(-1, x.shape[1])).reshape(SHUFFLES, -1)
             lost = float(((predicted - y[unseen]) ** 2).mean()) - base
-            # A shuffled parameter is wrong twice: its own part is missing and another's is there.
+            # Shuffling counts twice: the part of the right value is lost, that of a wrong value is
+            # added.
             losses[number, p] = lost / 2 / total
     return losses, 1 - float(np.mean(errors)) / total
 
@@ -185,7 +187,7 @@ def _matter(
     name = table.names[i]
     alone = np.array([part.alone[i] for part in parts])
     loss = losses[:, i]
-    # Folds overlap in what they learn from, so their scatter is widened (Nadeau and Bengio 2003).
+    # The training parts of the folds overlap, so their scatter is widened (Nadeau and Bengio 2003).
     wide = math.sqrt(1 / FOLDS + 1 / (FOLDS - 1)) * float(loss.std(ddof=1))
     reach = float(stats.t.isf(0.025, FOLDS - 1)) * wide
     low, high = np.quantile(alone, [0.025, 0.975])
@@ -205,7 +207,8 @@ def _matter(
 
 
 def _correlations(x: Floats, y: Floats) -> tuple[float | None, float | None]:
-    """Pearson and Spearman over rows whose value is a known number; None where that is too few."""
+    """Pearson and Spearman correlation over the rows with a numeric value; None if they are too few
+    or all equal."""
     known = np.isfinite(x)
     if known.sum() < LEAST or np.ptp(x[known]) == 0 or np.ptp(y[known]) == 0:
         return None, None
@@ -237,9 +240,10 @@ def _notes(r2: float) -> list[str]:
 
 @dataclass(frozen=True)
 class NeighbourSetting:
-    """A setting one step from the best one: ``level`` of one parameter instead of the best's.
+    """A setting that differs from the best one in one parameter, which has the level ``level``.
 
-    ``ratio`` T / T_default, ``measured`` where it was run (else the forest's figure).
+    ``ratio`` is T / T_default: measured if ``measured``, else predicted by the forest.  ``here``:
+    the level is that of the best setting itself.
     """
 
     parameter: str
@@ -252,7 +256,7 @@ class NeighbourSetting:
 def around_best(
     table: RunTable, cell: str, names: Sequence[str], seed: int = 0
 ) -> list[NeighbourSetting]:
-    """What happens when one parameter of the best setting of a cell is changed."""
+    """The effect of changing each single parameter of the best setting of a cell."""
     part = table.where(lambda place: place.key == cell)
     values = respond(part, "log")
     forest = _forest(seed).fit(part.factors, values.y)
@@ -275,20 +279,24 @@ def around_best(
 
 
 def best_cells(table: RunTable, limit: int) -> list[str]:
-    """The cells with most to gain, the greatest first; all of them null: the first one."""
+    """The cells with the largest possible gain, largest first; the first cells if all are null."""
     order = sorted(table.cells, key=lambda key: -table.best[key].gain)
     return list(itertools.islice(order, limit))
 
 
 _SHOWN = ("slim", "pruned")
-"""States of pruning in which each parameter that is left was seen to matter."""
+"""States of pruning in which each remaining parameter was shown to matter."""
 
 
 @dataclass(frozen=True)
 class ParameterEvidence:
-    """``proven``: parameters that the proof showed to matter.  ``taken_out`` of the proven setting,
-    which is no slower without.  ``unused``: read back as inactive in every run that named them, so
-    no run used them.  ``gain`` of the proven setting, as a fraction."""
+    """What a study showed of single parameters.
+
+    ``proven``: parameters that the proof showed to matter.  ``taken_out``: parameters that pruning
+    removed from the proven setting, which is not slower without them.  ``unused``: parameters that
+    were read back as inactive in every run that named them.  ``gain`` of the proven setting, as a
+    fraction.
+    """
 
     proven: tuple[str, ...] = ()
     taken_out: tuple[str, ...] = ()
@@ -297,7 +305,10 @@ class ParameterEvidence:
 
 
 def study_evidence(store: Store, study: StudyRecord) -> ParameterEvidence:
-    """The evidence of a search; empty for a study without a proof.  WorkError for damage."""
+    """The evidence of a search; only ``unused`` is filled for a study without a proof.
+
+    Raises WorkError if the stored result is damaged.
+    """
     unused = _unused(store, study)
     if study.result is None or "recommended" not in study.result:
         return ParameterEvidence(unused=unused)
@@ -331,8 +342,10 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Parts:
-    """Shares of the variance of a tree's predictions: ``alone`` shape (parameters,), ``pairs`` the
-    same for pairs beyond what their members do alone."""
+    """Shares of the variance of a tree's predictions.
+
+    ``alone``: shape (parameters,).  ``pairs``: the share of each pair's interaction.
+    """
 
     alone: _Floats
     pairs: dict[tuple[int, int], float]
@@ -360,10 +373,10 @@ class _Boxes:
 def parts_of(
     forest: RandomForestRegressor, levels: Sequence[int], pairs_of: Sequence[int]
 ) -> list[Parts]:
-    """Shares per tree; trees that predict one value everywhere are left out.
+    """Shares for each tree; trees that predict one value everywhere are left out.
 
-    ``levels``: number of levels of every parameter, coded from 0 as the forest saw them.  Pairs are
-    computed among ``pairs_of`` only: their number grows with the square.
+    ``levels``: number of levels of every parameter, coded from 0 as in the training of the forest.
+    Pairs are computed among ``pairs_of`` only, because their number grows with the square.
     """
     found = []
     for estimator in forest.estimators_:
@@ -386,7 +399,7 @@ def _parts(boxes: _Boxes, mean: float, total: float, count: int, pairs_of: Seque
 
 
 def _boxes(tree: object, levels: Sequence[int]) -> _Boxes:
-    """Walk down a tree; every leaf keeps which levels of each parameter lead to it."""
+    """The leaves of a tree, each with the levels of every parameter that lead to it."""
     left, right = tree.children_left, tree.children_right  # type: ignore[attr-defined]
     feature, threshold = tree.feature, tree.threshold  # type: ignore[attr-defined]
     value = tree.value[:, 0, 0]  # type: ignore[attr-defined]
@@ -401,7 +414,7 @@ def _boxes(tree: object, levels: Sequence[int]) -> _Boxes:
         low = np.arange(levels[p]) <= threshold[node]
         for child, part in ((left[node], low), (right[node], ~low)):
             cut = inside[p] & part
-            # A cut outside the levels that are left makes an empty box: it is never reached.
+            # A cut outside the remaining levels makes an empty box, which no setting reaches.
             if cut.any():
                 waiting.append((int(child), [*inside[:p], cut, *inside[p + 1 :]]))
     values = np.array([v for v, _ in rows])

@@ -1,8 +1,9 @@
 """Two-way interactions: pairs of parameters whose joint effect is not the sum of their own.
 
-The thesis left these out as too expensive (Pellegrini 1.10.2); from the means of the combinations
-a pair costs microseconds.  The unit of error is the setting (its mean over the cells), as in
-``mixed``: what a setting's other parameters do must not pass for an interaction.
+The thesis left them out as too expensive (Pellegrini 1.10.2).  Computed from the means of the
+combinations, a pair costs microseconds.  The unit of error is the setting (its mean over the
+cells), as in ``mixed``: otherwise the effect of a setting's other parameters would look like an
+interaction.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ MIN_COMBINATION = 5
 
 @dataclass(frozen=True)
 class Interaction:
-    """``best``: the combination with the highest mean (levels of ``first`` and ``second``).
+    """The interaction of two parameters.
 
-    ``surplus`` is what that combination is above the sum of its two main effects; ``eta2`` the
-    share of the variance that the interaction explains.
+    ``best``: the combination with the highest mean (levels of ``first`` and ``second``).
+    ``surplus``: its mean less the sum of the two main effects.  ``eta2``: the share of the variance
+    that the interaction explains.
     """
 
     first: str
@@ -55,7 +57,8 @@ def interactions(
     correction: Correction = "holm",
     min_combination: int = MIN_COMBINATION,
 ) -> list[Interaction]:
-    """Every pair of ``names`` for which the data allow it, the strongest first."""
+    """The interaction of every pair of ``names`` with enough data, by p value, the smallest
+    first."""
     first_rows, y = per_setting(values)
     total = float(y @ y)
     table = values.table

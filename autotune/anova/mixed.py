@@ -1,8 +1,8 @@
-"""The mixed model: cells are blocks, settings are drawn at random and met again in every cell.
+"""The mixed model: cells are blocks, and settings are a random effect over the cells.
 
-The same list of settings runs in every cell, so the rows of one setting are not independent: what
-its other parameters do is in all of them.  Judging a level against the scatter of *settings* and
-not of rows is what keeps false positives at their promised rate.
+The same list of settings runs in every cell, so the rows of one setting are not independent: the
+effect of its other parameters is in all of them.  A level is therefore judged against the scatter
+of settings, not of rows.  Only this keeps the rate of false positives at its nominal value.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from autotune.anova.oneway import Floats, Ints, Values, rank_within
 
 @dataclass(frozen=True)
 class MixedTest:
-    """``f`` against settings (``df_error`` left of them).  ``means`` and ``errors`` (standard
-    errors) per level, adjusted for the other factors; NaN for a level that was not judged."""
+    """The F test of one factor.  ``f`` is relative to the scatter of settings, with ``df_error``
+    degrees of freedom.  ``means`` and ``errors`` (standard errors): shape (levels,), adjusted for
+    the other factors; NaN for a level that was not judged."""
 
     f: float
     p: float
@@ -35,14 +36,15 @@ class MixedTest:
 
 @dataclass(frozen=True)
 class Shares:
-    """Variance of the response within cells: of settings, and of rows of one setting."""
+    """Variance components of the response within cells: between settings, and between rows of one
+    setting."""
 
     setting: float
     row: float
 
     @property
     def of_setting(self) -> float:
-        """Share of the variance that a setting keeps in every cell, 0 to 1."""
+        """Share of the variance that belongs to the settings, the same in every cell; 0 to 1."""
         total = self.setting + self.row
         return self.setting / total if total > 0 else 0.0
 
@@ -64,9 +66,9 @@ class Units:
         self._bases: dict[tuple[str, ...], Floats] = {}
 
     def dummies(self, name: str, min_level: int) -> tuple[Floats, NDArray[np.bool_]]:
-        """One weighted column a judged level, and which levels are judged.
+        """One weighted column for each judged level, and which levels are judged.
 
-        A level with too few rows is left to the intercept, with 0 in every column.
+        A level with too few rows belongs to the intercept, with 0 in every column.
         """
         if name in self._known:
             return self._known[name]
@@ -78,7 +80,8 @@ class Units:
         return self._known[name]
 
     def _basis(self, others: Sequence[str], kept: NDArray[np.bool_], min_level: int) -> Floats:
-        """The span of intercept and ``others``; the same for every factor that keeps all rows."""
+        """Orthonormal basis of intercept and ``others``; the same for every factor that keeps all
+        rows."""
         key = tuple(others)
         if not kept.all() or key not in self._bases:
             columns = [self.root[:, None], *(self.dummies(o, min_level)[0] for o in others)]
@@ -89,7 +92,7 @@ class Units:
         return self._bases[key]
 
     def test(self, name: str, others: Sequence[str], min_level: int) -> MixedTest:
-        """Whether the levels of ``name`` differ, given what the ``others`` explain."""
+        """Test whether the levels of ``name`` differ, given the effects of ``others``."""
         own, judged = self.dummies(name, min_level)
         kept = np.asarray(own.any(axis=1), dtype=np.bool_)
         if judged.sum() < 2 or not kept.any():
@@ -141,11 +144,11 @@ def _orthonormal(columns: Floats) -> Floats:
 def mixed_tests(
     values: Values, names: Sequence[str], alpha: float, min_level: int
 ) -> dict[str, MixedTest]:
-    """Every factor against the scatter of settings, given the factors that certainly matter.
+    """Test every factor against the scatter of settings, given the factors that certainly matter.
 
-    What a strong factor does is scatter for all others until it is in the model, so factors are
-    taken in one after the other while the next is certain (Bonferroni over those left).  For a
-    design in which every setting runs in every cell these are the exact tests of the mixed model.
+    The effect of a strong factor is scatter for all others until the model has it.  So factors are
+    added one after the other while the next one is certain (Bonferroni over those left).  Where
+    every setting runs in every cell, these are the exact tests of the mixed model.
     """
     units = Units(values)
     taken: list[str] = []
@@ -164,7 +167,7 @@ def mixed_tests(
 
 
 def _finite_f(test: MixedTest) -> float:
-    """F where there is one; a test that could not be made is no evidence."""
+    """F, or -infinity where the test could not be made: that is no evidence."""
     if math.isnan(test.f):
         return -math.inf
     return min(test.f, 1e300)
@@ -176,7 +179,7 @@ def ranked(values: Values) -> Values:
 
 
 def centred(values: Values) -> Floats:
-    """The response less the mean of its cell."""
+    """The response less the mean of its cell; shape (rows,)."""
     blocks = values.table.blocks
     sums = np.bincount(blocks, weights=values.y)
     return np.asarray(
@@ -185,7 +188,8 @@ def centred(values: Values) -> Floats:
 
 
 def per_setting(values: Values) -> tuple[Ints, Floats]:
-    """First row of every setting, and the mean of its centred response over the cells."""
+    """The first row of every setting, and the mean of its centred response over the cells; shape
+    (settings,) each."""
     _, first, of_row = np.unique(values.table.units, return_index=True, return_inverse=True)
     means = np.bincount(of_row, weights=centred(values)) / np.bincount(of_row)
     return first, means
@@ -208,7 +212,8 @@ def variance_shares(values: Values) -> Shares:
 
 @dataclass(frozen=True)
 class Fit:
-    """Joint restricted maximum likelihood: level effects against the first level of each factor."""
+    """Joint fit by restricted maximum likelihood; effects are relative to the first level of each
+    factor."""
 
     effects: dict[str, float]
     errors: dict[str, float]
@@ -217,11 +222,13 @@ class Fit:
 
 
 def fit(values: Values, names: list[str]) -> Fit:
-    """All ``names`` together in one mixed model (statsmodels): effects of a level given the rest.
+    """Fit all ``names`` together in one mixed model (statsmodels): the effect of a level given the
+    others.
 
-    Keys are "parameter=level".  Slow beside the rest: the judgement of single factors does without.
+    The keys of the effects are "parameter=level".  This fit is slow, so the tests of single factors
+    do not use it.
     """
-    # These take a second to import, and only this function needs them.
+    # These imports take a second, and only this function needs them.
     from statsmodels.regression.linear_model import OLS
     from statsmodels.regression.mixed_linear_model import MixedLM
 
@@ -242,7 +249,7 @@ def fit(values: Values, names: list[str]) -> Fit:
         variance, scale = float(found.cov_re.iloc[0, 0]), float(found.scale)
         means, errors = found.fe_params, found.bse_fe
     except np.linalg.LinAlgError:
-        # The settings' own variance is 0 once the factors are in: least squares is the model then.
+        # The variance of the settings is 0 given the factors: the model is then least squares.
         plain = OLS(y, design).fit()
         variance, scale, means, errors = 0.0, float(plain.scale), plain.params, plain.bse
     return Fit(

@@ -1,8 +1,8 @@
-"""One-way analysis of variance of one factor, with or without blocks, by arithmetic on counts.
+"""One-way analysis of variance of one factor, with or without blocks, and the response it explains.
 
-Everything follows from the table of counts (level x block), so 20,000 rows cost milliseconds.
+Everything is computed from the table of counts (level x block), so 20,000 rows take milliseconds.
 
-What is explained: the gain, or the logarithm of the time, relative to the default.
+The second part computes the response: the gain, or the log of the time, relative to the default.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ MIN_LEVEL = 20
 
 @dataclass(frozen=True)
 class OneWay:
-    """``f`` on ``df`` and ``df_error`` degrees of freedom with tail probability ``p``.
+    """The F test: ``f`` with ``df`` and ``df_error`` degrees of freedom, and its p value ``p``.
 
-    ``eta2`` is the share of the variance (within blocks) that the factor explains, ``omega2`` the
-    same without what chance alone would explain.  ``means`` and ``errors`` (standard errors) are
-    per level, adjusted for blocks; NaN for a level that was not judged.  ``counts`` are all rows.
+    ``eta2`` is the share of the variance (within blocks) that the factor explains; ``omega2`` is
+    the same less the share that chance alone would explain.  ``means`` and ``errors`` (standard
+    errors) have shape (levels,), adjusted for blocks; NaN for a level that was not judged.
+    ``counts``: rows of each level, of all levels.
     """
 
     f: float
@@ -57,7 +58,10 @@ def one_way(
     *,
     min_level: int = MIN_LEVEL,
 ) -> OneWay:
-    """Judge one factor.  ``codes``, ``y`` and ``blocks`` have shape (rows,)."""
+    """Test one factor.  ``codes`` (the level from 0), ``y`` and ``blocks`` have shape (rows,).
+
+    Levels with fewer than ``min_level`` rows are left out.
+    """
     counts = np.bincount(codes, minlength=levels)
     judged = counts >= min_level
     keep = judged[codes]
@@ -67,7 +71,7 @@ def one_way(
     df_error = int(y.size) - solved.blocks - solved.df
     if solved.df < 1 or df_error < 1:
         return _untested(levels, counts, solved.df, df_error)
-    # Rounding leaves a trace of a sum of squares where every value is the same.
+    # Where all values are equal, rounding leaves a tiny sum of squares.
     nothing = solved.total <= 1e-20 * max(float(y @ y), 1e-300)
     explained = 0.0 if nothing else min(solved.explained, solved.total)
     rest = max(solved.total - explained, 0.0)
@@ -83,7 +87,7 @@ def one_way(
 
 
 def rank_within(y: Floats, blocks: Ints) -> Floats:
-    """Mid-ranks within every block, as shares of it (0..1) so that blocks of any size compare."""
+    """Mid-ranks within every block, scaled to 0..1 so that blocks of any size can be compared."""
     ranks = np.empty(y.size)
     for block in np.unique(blocks):
         here = blocks == block
@@ -145,7 +149,8 @@ WINSOR = 0.025
 
 @dataclass(frozen=True)
 class Values:
-    """``y`` per row of ``table``, larger is faster; ``left_out``: null cells without a response."""
+    """``y``: the response of every row of ``table``, larger is faster.  ``left_out``: keys of null
+    cells, which have no response."""
 
     table: RunTable
     y: NDArray[np.float64]
@@ -156,10 +161,10 @@ class Values:
 def respond(table: RunTable, kind: Response) -> Values:
     """The response of every row.
 
-    ``gain``: (T_default / T - 1) / gain of the cell's OPUB, so that every program weighs equally
-    (Pellegrini 1.10.2); null cells have nothing to divide by and are left out.  ``log``:
+    ``gain``: (T_default / T - 1) / gain of the cell's OPUB, so that every program has the same
+    weight (Pellegrini 1.10.2).  Null cells have no gain to divide by and are left out.  ``log``:
     -log(T / T_default), winsorised within its cell, on all cells; a failed setting counts as the
-    slowest.  Raises WorkError where ``gain`` has no cell left.
+    slowest.  Raises WorkError if no cell is left for ``gain``.
     """
     return _gain(table) if kind == "gain" else _log(table)
 
@@ -174,7 +179,7 @@ def _gain(table: RunTable) -> Values:
             "uses all cells"
         )
     scale = kept.rows["cell"].map({key: kept.best[key].gain for key in kept.cells}).to_numpy(float)
-    # A failed setting has an infinite ratio: its gain is -1, as slow as can be.
+    # A failed setting has an infinite ratio, so its gain is -1, the smallest possible.
     gain = 1.0 / kept.rows["ratio"].to_numpy(dtype=float) - 1.0
     return Values(kept, gain / scale, "gain", null)
 
@@ -189,7 +194,8 @@ def _log(table: RunTable) -> Values:
 
 
 def winsorised(logs: NDArray[np.float64], share: float = WINSOR) -> NDArray[np.float64]:
-    """Values beyond the ``share`` and 1 - ``share`` quantiles of the finite ones, set to these."""
+    """Values outside the ``share`` and 1 - ``share`` quantiles of the finite ones, set to these
+    quantiles."""
     finite = logs[np.isfinite(logs)]
     if not finite.size:
         return np.zeros_like(logs)

@@ -1,7 +1,7 @@
-"""Interleaved pairs of two settings on one program: what pruning and proof are made of.
+"""Paired runs of two settings on one program, interleaved: used by pruning and by the proof.
 
-Everything is measured by the study's own comparison, so runs are stored, rejected ones repeated,
-and the same command continues where an interruption ended it.
+The study's own comparison makes the measurements.  So runs are stored, rejected runs are repeated,
+and the same command continues after an interruption.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from autotune.study.target import Target
 from runner.types import finite
 
 LOOKS = (8, 12, 18, 27, 40, 60, 90)
-"""Pairs after which a program is looked at: twice as many as one study's proof has at most, for
-showing the absence of a loss takes more runs than showing a gain."""
+"""Numbers of pairs at which a program is looked at.  The last is twice that of a study's proof,
+because showing the absence of a loss takes more runs than showing a gain."""
 MARGIN = 0.02
-"""A program that is not slower by more than this counts as not slower (``--margin``)."""
+"""A program that is slower by less than this share counts as not slower (``--margin``)."""
 PRUNE_LOOKS = (12, 18, 27, 40)
-"""The same when a parameter is taken out; most are decided at the first."""
+"""Looks of pruning, when a parameter is taken out; most parameters are decided at the first
+look."""
 
 PROOF = "classwide proof"
 
@@ -37,7 +38,7 @@ Compare = Callable[[ComparisonRequest], ComparisonOutcome]
 
 @dataclass(frozen=True)
 class Program:
-    """A program to prove the setting on, with the space that launches it."""
+    """A program on which the setting is proven, with the space that launches it."""
 
     target: Target
     space: Space
@@ -51,9 +52,12 @@ class Program:
 
 @dataclass
 class PairTerms:
-    """How to measure.  ``compare`` runs the pairs of one comparison; ``budget_s`` is for everything
-    together; ``looks`` and ``prune_looks`` are numbers of pairs a program; ``margin`` and
-    ``min_gain`` are shares (0.02: 2 %); ``say`` hears one line a step."""
+    """How to measure.
+
+    ``compare`` runs the pairs of one comparison.  ``budget_s`` is for all programs together.
+    ``looks`` and ``prune_looks`` are numbers of pairs on a program.  ``margin`` and ``min_gain``
+    are shares (0.02: 2 %).  ``say`` gets one line for each step.
+    """
 
     compare: Compare
     looks: tuple[int, ...] = LOOKS
@@ -68,25 +72,25 @@ class PairTerms:
     say: Callable[[str], None] = lambda words: None
 
     def plan(self, decide_at: int | None = None) -> LookPlan:
-        """The looks at one program, each side of its interval at 2.5 %; raises UsageError."""
+        """The looks at one program, with 2.5 % on each side of its interval; raises UsageError."""
         return LookPlan(
             looks=self.looks, min_gain=self.min_gain, margin=self.margin, decide_at=decide_at
         )
 
 
 def on_machine(store: Store) -> Compare:
-    """Pairs are run on this machine and kept in ``store``."""
+    """A ``Compare`` that runs pairs on this machine and stores them in ``store``."""
     return partial(compare_settings, store=store)
 
 
 class SharedBudget:
-    """Seconds of a budget, shared out over what is still to be done."""
+    """A budget in seconds, divided over the steps that are left."""
 
     def __init__(self, budget_s: float | None = None) -> None:
         self._end = None if budget_s is None else time.monotonic() + budget_s
 
     def share(self, parts: int) -> float | None:
-        """Seconds for one of ``parts``; None without a budget."""
+        """Seconds for one of ``parts`` steps; None without a budget."""
         if self._end is None:
             return None
         return max((self._end - time.monotonic()) / max(parts, 1), 0.0)
@@ -94,14 +98,15 @@ class SharedBudget:
 
 @dataclass(frozen=True)
 class PairsOutcome:
-    """What the pairs on one program show; ``cut_short`` where the budget ended them."""
+    """The evidence from the pairs on one program; ``cut_short``: the budget ended them."""
 
     row: ProgramEvidence
     cut_short: bool
 
 
 def check_programs(setting: Setting, programs: Sequence[Program]) -> None:
-    """Refuse a setting that one of the programs cannot be given; raises UsageError."""
+    """Check that every program can be launched with the setting; raises UsageError if one
+    cannot."""
     for program in programs:
         problems = program.space.violations(setting, grid=False)
         if problems:
@@ -121,11 +126,12 @@ def measure_pairs(
     budget_s: float | None,
     purpose: str = PROOF,
 ) -> PairsOutcome:
-    """``second`` against ``first`` as ``plan`` says; gains are T_first / T_second - 1.
+    """Compare ``second`` with ``first`` as ``plan`` says; gains are T_first / T_second - 1.
 
-    Runs are shared with nothing that has another ``purpose``: the proof rests on none that chose.
+    Runs are shared only with comparisons of the same ``purpose``.  So the proof uses no run that
+    chose the setting.
 
-    Raises WorkError where ``first`` does not run.
+    Raises WorkError if ``first`` does not run.
     """
     if budget_s == 0:
         return _unmeasured(program)
@@ -161,7 +167,7 @@ def _row(program: Program, outcome: ComparisonOutcome, margin: float) -> Program
         words=outcome.words,
         study=outcome.study,
     )
-    # A setting that a program does not survive is no default for it, be it fast in other runs.
+    # A setting with which a program fails is no default for it, even if its other runs are fast.
     lost = len(outcome.first_s) - len(outcome.second_s)
     if outcome.failed or lost:
         said = outcome.failed or f"{lost} of {seen.n} runs with it failed or did not end"

@@ -1,9 +1,9 @@
-"""A class-wide setting on the machine: interleaved with the default on every program.
+"""The proof of a class-wide setting: runs interleaved with the default on every program.
 
-Proven is a setting that is shown not to be slower than the margin on each program, those held out
-included, and shown to gain on the mean over the class.  The programs are tested at one-sided 2.5 %
-each: "all of them passed" is false with no more than that (intersection-union), so nothing is split
-over them.
+A setting is proven if each program, those held out included, is shown not to be slower by more than
+the margin, and if the mean over the class is shown to gain.  Each program is tested at one-sided
+2.5 %.  The statement "all of them passed" is then wrong with at most 2.5 % (intersection-union
+test), so the error is not split over the programs.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from autotune.wording import UNGUARDED, percent
 
 @dataclass(frozen=True)
 class ClasswideProof:
-    """What came of it; ``gain`` is the mean over the programs of the class with a 95 % interval,
-    ``held_out`` that over the others.
+    """The outcome.  ``gain`` is the mean over the programs of the class with a 95 % interval,
+    ``held_out`` the mean over the held-out programs.
 
     ``held_out_shows``: "gain" (interval above 0), "no loss" (above -margin), "loss" (below 0), else
     "open"; None without such programs.  ``next_step`` says what would decide an open proof.
@@ -50,10 +50,10 @@ class ClasswideProof:
 
 
 def prove_class(setting: Setting, programs: Sequence[Program], terms: PairTerms) -> ClasswideProof:
-    """Prune on the programs of the class, then compare with the default on all of them.
+    """Prune on the programs of the class, then compare with the default on all programs.
 
-    Raises UsageError where the setting does not fit a program, WorkError where the default does
-    not run.
+    Raises UsageError if a program cannot be launched with the setting, WorkError if the default
+    does not run.
     """
     check_programs(setting, programs)
     clock = SharedBudget(terms.budget_s)
@@ -78,8 +78,8 @@ def _go_on(
     terms: PairTerms,
     clock: SharedBudget,
 ) -> None:
-    """Further looks, while there is budget: at programs that their share of it left open, and, as
-    soon as all passed, at those that leave the mean gain open."""
+    """Take further looks while there is budget: at programs that are still open, and, once all have
+    passed, at those that leave the mean gain open."""
     ended: set[int] = set()
     while clock.share(1) != 0:
         number = _next(shown, terms, ended)
@@ -97,7 +97,8 @@ def _go_on(
 
 
 def _next(shown: Sequence[PairsOutcome], terms: PairTerms, ended: set[int]) -> int | None:
-    """Whose next look decides most; None where none would change the answer."""
+    """Index of the program whose next look decides most; None if no look would change the
+    answer."""
     rows = [one.row for one in shown]
     last = terms.looks[-1]
     free = [n for n, row in enumerate(rows) if row.pairs < last and n not in ended]
@@ -151,7 +152,8 @@ def _conclude(pruned: Pruned, shown: Sequence[PairsOutcome], terms: PairTerms) -
 
 
 def _shows_nothing(row: ProgramEvidence) -> ProgramEvidence:
-    """A program's row where the guard was off: its figures stay, its verdict does not."""
+    """The row of a program measured without the guard: its figures stay, its verdict becomes
+    "unguarded"."""
     return replace(row, verdict="unguarded") if row.verdict in ("passed", "slower") else row
 
 
@@ -168,7 +170,7 @@ def _held_out(mean: MeanGain | None, margin: float) -> HeldOut:
 def _objection(
     rows: Sequence[ProgramEvidence], gain: MeanGain | None, terms: PairTerms
 ) -> tuple[str, str]:
-    """Why it is not proven, and what would decide it; "" for either where there is nothing."""
+    """Why the setting is not proven, and what would decide it; "" for either if there is none."""
     bad = [row for row in rows if row.verdict in ("failed", "slower")]
     if bad:
         names = ", ".join(f"{_name(row)} ({row.verdict})" for row in bad)
@@ -177,7 +179,7 @@ def _objection(
     if unsure:
         names = ", ".join(_name(row) for row in unsure)
         return f"not proven: undecided on {names}", "; ".join(_more(row, terms) for row in unsure)
-    assert gain is not None  # Whatever passed has an interval.
+    assert gain is not None  # Every program that passed has an interval.
     if _gains(gain, terms.min_gain):
         return "", ""
     least = percent_of(terms.min_gain)
@@ -192,7 +194,8 @@ def _objection(
 
 
 def _more(row: ProgramEvidence, terms: PairTerms) -> str:
-    """How many more pairs would show that a program is not slower, were it as it looks now."""
+    """How many more pairs would show that a program is not slower, if its gain stays as
+    measured."""
     last = terms.looks[-1]
     if row.gain is None or row.lo is None:
         first = terms.plan().first_interval

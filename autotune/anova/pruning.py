@@ -1,10 +1,10 @@
-"""Parameters that are not shown to act are taken out of a class-wide setting before its proof.
+"""Pruning of a class-wide setting: parameters not shown to act are removed before the proof.
 
-Two errors are possible.  A parameter that acts may be taken out: that loses gain, and nothing else,
-for the smaller setting is proven against the default on fresh runs.  One that does nothing may be
-kept: everybody would be told to set it, on no evidence, and on the next program it may do harm.
-The second is the worse one, so the burden of proof lies on the parameter: it stays only if without
-it the programs are shown to be slower.
+Two errors are possible.  A parameter that acts may be removed.  That loses gain and nothing else,
+because the smaller setting is proven against the default on fresh runs.  A parameter that does
+nothing may stay.  Then every user would set it without evidence, and it may slow the next program.
+The second error is worse, so the burden of proof is on the parameter: it stays only if the programs
+are shown to be slower without it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ ALPHA = 0.05
 PURPOSE = "classwide pruning"
 Answer = Literal["needed", "not slower", "open", "unmeasured"]
 GONE = ("not slower", "open")
-"""Answers with which a parameter is taken out."""
+"""Answers for which a parameter is removed."""
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """``setting`` is what is left.
+    """``setting`` is the pruned setting.
 
-    ``without`` was taken out; of that, ``unclear`` neither shown to act nor shown to cost less than
-    the margin.  ``unproven`` stayed in for want of budget, or since nothing is launched without it,
-    not because it was shown to act.
+    ``without``: parameters that were removed; ``unclear``: those of them that were neither shown to
+    act nor shown to cost less than the margin.  ``unproven``: parameters that stayed although they
+    were not shown to act, because the budget was spent or because nothing can be launched without
+    them.
     """
 
     setting: Setting
@@ -48,9 +49,11 @@ def prune(
     terms: PairTerms,
     clock: SharedBudget | None = None,
 ) -> Pruned:
-    """Take one parameter after the other out of what is left and compare on every program.
+    """Remove one parameter after the other from the remaining setting, and compare on every
+    program.
 
-    A setting of one parameter is left as it is: the comparison with the default says the same.
+    A setting of one parameter is returned unchanged: the comparison with the default is the same
+    test.
     """
     clock = clock or SharedBudget()
     answers: dict[str, Answer] = {}
@@ -60,7 +63,7 @@ def prune(
         if len(left.setting) == 1:
             break
         if name not in left.setting:
-            answers[name] = "not slower"  # It meant nothing without one that was taken out.
+            answers[name] = "not slower"  # It has no effect without a removed one.
             continue
         terms.say(f"{number + 1}/{len(names)}  without {name}")
         smaller = left.without((name,))
@@ -70,7 +73,7 @@ def prune(
         answers[name] = _try(left.setting, smaller, programs, terms, clock)
         if answers[name] in GONE:
             left.take_out({(name,): 1.0})
-    # The last one left is judged by the proof itself.
+    # The proof itself judges the last parameter that is left.
     alone = len(left.setting) == 1
     return Pruned(
         left.setting,
@@ -81,10 +84,10 @@ def prune(
 
 
 def prune_plan(terms: PairTerms, programs: int) -> LookPlan:
-    """The looks at one program when a parameter is taken out.
+    """The looks at one program when a parameter is removed.
 
-    Alpha is split over the programs and their mean, for each of them may keep a parameter; the last
-    look has so many pairs at least that an interval exists.
+    Alpha is split over the programs and their mean, because each of them may keep a parameter.  The
+    last look has enough pairs for an interval to exist.
     """
     judged = programs + 1
     least = math.ceil(math.log2(2 * judged / ALPHA))
@@ -99,14 +102,15 @@ def _try(
     terms: PairTerms,
     clock: SharedBudget,
 ) -> Answer:
-    """Look until one of the answers about ``smaller`` beside ``setting`` is shown.
+    """Compare ``smaller`` with ``setting`` at one look after the other until an answer is shown.
 
-    Where taking it out does not even look like a loss worth naming, no more runs are spent on it.
+    No further look is taken if removing the parameter does not even look like a loss above the
+    margin.
     """
     plan = prune_plan(terms, len(programs))
     acting = [p for p in programs if p.space.canonical(setting) != p.space.canonical(smaller)]
     if not acting:
-        return "not slower"  # The two launch alike on every program.
+        return "not slower"  # Both settings launch alike on every program.
     answer: Answer = "unmeasured"
     for look in plan.looks:
         at = replace(plan, decide_at=look)
@@ -115,7 +119,7 @@ def _try(
             left = clock.share((len(acting) - number) * (len(setting) + 1))
             shown.append(measure_pairs(setting, smaller, program, at, terms, left, PURPOSE))
         found = _answer(shown, terms.margin)
-        # What an earlier look showed is not lost where the budget ends a later one.
+        # The answer of an earlier look stays if the budget ends a later one.
         answer = answer if found == "unmeasured" else found
         mean = mean_gain([one.row for one in shown])
         cheap = mean is not None and mean.gain > -terms.min_gain

@@ -1,4 +1,7 @@
-"""One setting for a class of programs with its evidence: what ``autotune publish`` may rely on."""
+"""The class-wide result: one setting for a class of programs with its evidence.
+
+``autotune publish`` publishes such results.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,15 @@ from runner.types import all_finite
 
 SCHEMA = "autotune-classwide-1"
 Status = Literal["recommended", "keep_default", "unproven", "unguarded"]
+"""``recommended``: proven by interleaved runs.  ``keep_default``: nothing was proven, or there was
+nothing to prove.  ``unproven``: chosen from recorded runs only, so it must not become a default.
+``unguarded``: measured without the guard, which proves nothing, so it must not become a default."""
 Verdict = Literal["passed", "slower", "open", "failed", "unguarded"]
 """``passed``: shown not to be slower than the default by more than the margin.  ``slower``: shown
-to be.  ``failed``: runs with the setting failed or did not end.  ``unguarded``: measured without
-the guard, so nothing is shown."""
+to be slower.  ``failed``: runs with the setting failed or did not end.  ``unguarded``: measured
+without the guard, so nothing is shown."""
 HeldOut = Literal["gain", "no loss", "loss", "open"]
-"""``recommended``: proven by interleaved runs.  ``keep_default``: nothing was proven, or there was
-nothing to prove.  ``unproven``: chosen from recorded runs only; must not become anyone's default.
-``unguarded``: run without the guard, which proves nothing; must not become anyone's default either.
-"""
+"""What the programs held out show: a gain, no loss above the margin, a loss, or nothing yet."""
 STATUSES: tuple[Status, ...] = ("recommended", "keep_default", "unproven", "unguarded")
 _LATER = (
     "margin", "held_out_lo", "held_out_hi", "held_out_shows", "pruned_unclear", "not_pruned",
@@ -37,9 +40,9 @@ class ProgramEvidence:
     """The setting against the default on one program, from interleaved pairs.
 
     ``gain`` = T_default / T - 1 with the ends of its 95 % interval, which holds at all looks
-    together; None where open.  ``verdict`` is a :data:`Verdict`; results of earlier versions have
+    together; None while open.  ``verdict`` is a :data:`Verdict`; results of earlier versions have
     the outcomes of :class:`autotune.stats.Decision`.  ``held_out``: the program had no part in
-    choosing the setting.  ``study`` holds the raw runs.
+    choosing the setting.  ``study``: ID of the study with the raw runs.
     """
 
     app: str
@@ -58,18 +61,19 @@ class ProgramEvidence:
 
 @dataclass(frozen=True)
 class ClasswideResult:
-    """``setting`` is what to make the default; {} where ``status`` says "keep_default".
+    """``setting`` is the setting to make the default; {} where ``status`` is "keep_default".
 
     ``machine`` is a fingerprint, as :attr:`runner.machine.Machine.fingerprint`.  ``method`` is
     "anova", "direct" or "default".  ``gain`` is the mean over the programs of the class with the
     ends of its 95 % interval, ``held_out_gain`` the mean over those held out; None without proof.
-    ``margin``: how much slower a program may be at most, as was shown of each (0.02: 2 %); None in
-    results of earlier versions, which showed no such thing: they are not proven.
-    ``held_out_shows`` is a :data:`HeldOut`.  ``pruned`` are parameters that were taken out; of
-    ``pruned_unclear`` among them nothing was shown, the others were shown to cost less than the
-    margin.  ``not_pruned`` stayed in without having been shown to act.  ``next_step`` says what
-    would decide an open proof.
-    ``scores`` are the rows of the choice (see docs/anova.md), ``warnings`` plain sentences.
+    ``margin``: each program was shown not to be slower by more than this share (0.02: 2 %); None in
+    results of earlier versions, which did not show it and are therefore not proven.
+    ``held_out_shows`` is a :data:`HeldOut`.
+
+    ``pruned``: parameters that were removed.  Those also in ``pruned_unclear`` were not shown to
+    cost less than the margin; the others were.  ``not_pruned``: parameters that stayed without
+    being shown to act.  ``next_step`` says what would decide an open proof.  ``scores`` are the
+    rows of the choice (see docs/anova.md), ``warnings`` plain sentences.
     """
 
     status: Status
@@ -105,13 +109,13 @@ class ClasswideResult:
 
     @property
     def proven(self) -> bool:
-        """Whether every program was shown not to be slower than the margin."""
+        """Whether every program was shown not to be slower by more than the margin."""
         return self.status == "recommended" and self.margin is not None
 
     def _content(self) -> dict[str, Any]:
         plain = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         if self.margin is None:
-            # The ids of results without a proof, and of earlier versions, stay what they are.
+            # Results without a proof, and those of earlier versions, keep their ids.
             plain = {name: value for name, value in plain.items() if name not in _LATER}
         plain["setting"] = self.setting.to_json()
         plain["evidence"] = [dataclasses.asdict(row) for row in self.evidence]
@@ -145,4 +149,4 @@ def _parse(data: dict[str, Any]) -> ClasswideResult:
 
 
 RESULTS = ArtifactStore("classwide", "class-wide result", SCHEMA, _parse)
-"""All that were found."""
+"""The artifact store of all class-wide results."""

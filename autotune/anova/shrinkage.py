@@ -1,8 +1,9 @@
-"""What every measured setting is worth on every cell, as far as the runs can tell.
+"""Shrinkage: the effect of every setting on every cell, corrected for the luck of single runs.
 
-One run says little and the luckiest of many says least, so a measured figure is drawn towards what
-the setting's parameters do on the whole (a ridge regression per cell), by as much as its own noise
-and the model's errors ask for.  Settings that were not measured on a cell have the model's figure.
+One run says little, and the fastest of many runs is mostly lucky.  So a measured effect is shrunk
+towards the sum of the effects of the setting's parameters (a ridge regression for each cell).  The
+weight follows from the noise of the runs and the errors of the model.  A setting that was not
+measured on a cell gets the prediction of the model.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class ShrunkEffect:
 
 
 class SettingEffects:
-    """``value(cell, setting)`` for the cells of a table."""
+    """The shrunk effects of settings on the cells of a table; see :meth:`value`."""
 
     def __init__(
         self, table: RunTable, cells: Mapping[str, _Cell] | None = None, total: int = 0
@@ -51,7 +52,8 @@ class SettingEffects:
         self.total = total or max(len(table.cells), 1)
 
     def on(self, table: RunTable) -> SettingEffects:
-        """The same figures for a part of the table: a cell's do not depend on other cells."""
+        """The same effects for a part of the table: those of a cell do not depend on other
+        cells."""
         return SettingEffects(table, {key: self._cells[key] for key in table.cells}, self.total)
 
     @cached_property
@@ -62,25 +64,26 @@ class SettingEffects:
         return [self.table.settings[key] for key in sorted(common)]
 
     def value(self, cell: str, setting: Setting) -> ShrunkEffect:
-        """The default is 0 by definition."""
+        """The effect of a setting on a cell; 0 for the default by definition."""
         if setting == DEFAULT:
             return ShrunkEffect(0.0, 0.0, True)
         return self._cells[cell].value(setting)
 
     def raw_gain(self, cell: str, setting: Setting) -> float:
-        """T_default / T - 1 as it was measured, luck included; the setting must have been run."""
+        """T_default / T - 1 as measured, luck included; the setting must have been run on the
+        cell."""
         return self._cells[cell].raw_gain(setting)
 
     def share(self, cell: str, setting: Setting) -> float | None:
         """gain / gain of OPUB, at most 1; None on a null cell.
 
-        A setting that looks better than OPUB is the best known by itself, and no more than that.
+        A setting that looks better than OPUB counts as equal to it.
         """
         best = self.table.best[cell]
         return None if best.null else min(self.value(cell, setting).gain / best.gain, 1.0)
 
     def mean_share(self, setting: Setting, cells: Sequence[str]) -> float:
-        """Mean share over programs (each the mean over its cells that have something to gain)."""
+        """Mean share over programs (each the mean over its cells with a possible gain)."""
         by_app: dict[str, list[float]] = {}
         for cell in cells:
             share = self.share(cell, setting)
@@ -90,30 +93,30 @@ class SettingEffects:
         return sum(means) / len(means) if means else 0.0
 
     def merit(self, setting: Setting, cells: Sequence[str]) -> tuple[float, float]:
-        """To choose by: the mean share, then the mean log gain, which has no upper bound."""
+        """Key to choose by: the mean share, then the mean log gain, which has no upper bound."""
         logs = [self.value(cell, setting).log for cell in cells]
         return self.mean_share(setting, cells), -sum(logs) / max(len(logs), 1)
 
     def slower(
         self, setting: Setting, cells: Sequence[str], sigmas: float | None = None
     ) -> list[str]:
-        """Cells on which the setting is slower than the default beyond noise.
+        """Cells on which the setting is slower than the default by more than the noise.
 
-        By ``sigmas`` standard errors; None: so many that the chance of naming any wrongly is 5 %
-        over all cells of all programs.
+        The limit is ``sigmas`` standard errors.  None: a limit with which the chance of any wrong
+        cell is 5 % over all cells of all programs.
         """
         if sigmas is None:
             sigmas = float(stats.norm.isf(0.05 / self.total))
         found = []
         for cell in cells:
             guess = self.value(cell, setting)
-            # One per cent is lost in the noise of any comparison that will be made.
+            # A loss below one per cent is not visible in any comparison.
             if guess.log > max(sigmas * guess.error, 0.01):
                 found.append(cell)
         return found
 
     def certainty(self, pairs: Sequence[tuple[str, Setting]]) -> float:
-        """Mean log gain over cells with the setting of each, in standard errors; 0 for none."""
+        """Mean log gain over pairs of a cell and a setting, in standard errors; 0 without pairs."""
         guesses = [self.value(cell, s) for cell, s in pairs if s != DEFAULT]
         error = math.sqrt(sum(guess.error**2 for guess in guesses))
         return -sum(guess.log for guess in guesses) / error if error > 0 else 0.0
@@ -130,14 +133,15 @@ class _Cell:
         self.index = known | {k: known[v] for k, v in same.items() if v in known}
         self._table = table
         self._logs = np.log(rows["ratio"].to_numpy(dtype=float))
-        # A failed setting is as slow as the slowest seen, for the model; it stays failed by itself.
+        # For the model, a failed setting is as slow as the slowest one; its own effect stays
+        # "failed".
         capped = winsorised(self._logs, 0.0)
         self._runs = rows["n"].to_numpy(dtype=float)
         self._noise = max(table.best[key].noise, _LEAST_NOISE)
         design = _dummies(table, table.factors[here])
         self._guesses: dict[str, ShrunkEffect] = {}
         self._model = RidgeCV(alphas=_ALPHAS).fit(design, capped)
-        # The model's error on settings it did not see (leave one out), less the runs' own noise.
+        # The error of the model on unseen settings (leave one out), less the noise of the runs.
         missed = -float(np.nan_to_num(self._model.best_score_)) - float(
             np.mean(self._noise**2 / self._runs)
         )
@@ -166,7 +170,7 @@ class _Cell:
 
 
 def _dummies(table: RunTable, codes: NDArray[np.int_]) -> Floats:
-    """One column a level but the unset one, so that the default is a row of zeros."""
+    """One column for each level except the unset one, so that the default is a row of zeros."""
     parts = []
     for number, texts in enumerate(table.levels.values()):
         parts.append(codes[:, number, None] == np.arange(1, len(texts)))

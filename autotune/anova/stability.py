@@ -1,4 +1,5 @@
-"""Does the answer stay the same on parts of the data?  (Pellegrini, Table 4.4)"""
+"""Stability of the analysis: is the answer the same on parts of the data? (Pellegrini, Table
+4.4)"""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ WAYS: tuple[By, ...] = ("app", "input", "ranks", "cluster", "cell")
 
 @dataclass(frozen=True)
 class Subset:
-    """One column of the table.  ``factors`` is empty where the part has nothing to gain."""
+    """The answer on one part: a column of the table.  ``factors`` is empty if the part has no
+    possible gain."""
 
     name: str
     cells: int
@@ -37,7 +39,8 @@ class Subset:
 
 
 def shown_level(factor: Factor) -> str:
-    """As in the thesis' Table 4.3: a value, or a dash; "=" for a default that matters."""
+    """As in the thesis, Table 4.3: a value, or a dash; "=" for a factor that matters and whose
+    default is best."""
     if factor.chosen is not None:
         return f"{factor.chosen}"
     return "=" if factor.significant and factor.why.startswith("matters") else "–"
@@ -73,7 +76,7 @@ def _order(name: str) -> tuple[bool, int, str]:
 
 
 def unstable(parts: Sequence[Subset], names: Sequence[str]) -> list[str]:
-    """Parameters for which two parts name different values."""
+    """Parameters for which two parts choose different values."""
     found = []
     for name in names:
         values = {part.value(name) for part in parts} - {"–"}

@@ -1,4 +1,4 @@
-"""Tables with known truth: what the analysis finds can be held against what was put in."""
+"""Synthetic tables with known effects, to check what the analysis finds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def no_effect(setting: Setting, place: CellFacts) -> float:
 
 
 def additive(effects: Mapping[str, Mapping[Value, float]]) -> Effect:
-    """The same effect of every level on every cell; what is not named has none."""
+    """The same effect of every level on every cell; a level that is not named has none."""
 
     def effect(setting: Setting, place: CellFacts) -> float:
         return sum(effects.get(name, {}).get(value, 0.0) for name, value in setting.items())
@@ -31,9 +31,9 @@ def additive(effects: Mapping[str, Mapping[Value, float]]) -> Effect:
 def random_settings(
     levels: Mapping[str, Sequence[Value | None]], count: int, rng: np.random.Generator
 ) -> list[Setting]:
-    """Distinct settings, each parameter uniform over its levels (None: unset); none is default.
+    """Distinct settings, each parameter uniform over its levels (None: unset); none is the default.
 
-    Gives fewer where the space is nearly used up.
+    Returns fewer than ``count`` if the space has too few settings.
     """
     found: dict[Setting, None] = {}
     for _ in range(20 * count):
@@ -57,10 +57,11 @@ def simulated(
     defaults: int = 24,
     draw: Callable[[np.random.Generator, int], NDArray[np.float64]] | None = None,
 ) -> list[Measured]:
-    """Runs of every setting on every place: one each, three more of the best and of a random half
-    of ``again``, and ``defaults`` runs of the default, as ``autotune explore`` makes them.
+    """Simulated runs of every setting on every place, in the order of ``autotune explore``: one run
+    of each setting, three more of the best and of a random half of ``again``, and ``defaults`` runs
+    of the default.
 
-    ``draw`` gives standard noise of another shape than the normal; ``noise`` scales it.
+    ``draw`` gives standard noise of another distribution than the normal one; ``noise`` scales it.
     """
     shape = draw or (lambda r, n: r.standard_normal(n))
     cells = []
@@ -102,7 +103,7 @@ def table_of(
 
 
 def cell_facts(apps: Sequence[str], inputs: Sequence[str], ranks: Sequence[int]) -> list[CellFacts]:
-    """One cell for every combination."""
+    """One cell for every combination of application, input and number of ranks."""
     return [
         CellFacts(f"{app}.{given}.{n}", app, given, n)
         for app in apps

@@ -1,8 +1,8 @@
-"""Rows for the analysis: one per setting and cell, the median of its runs.
+"""The table of the analysis: one row for each setting and cell, with the median of its runs.
 
-Repeats of a setting are not rows: they say how exact a row is, not how settings differ.
+Repeats of a setting are not rows: they make a row more exact, but do not say how settings differ.
 
-Where tables come from: a recorded dataset, or a study in the results database.
+A table is made from a recorded dataset, or from a study in the results database.
 """
 
 from __future__ import annotations
@@ -42,14 +42,18 @@ class CellFacts:
 
 @dataclass(frozen=True)
 class RunTable:
-    """``rows``: columns cell, key (of the setting), ratio (T / T_default; ``inf``: failed), n, ok.
+    """The rows of the analysis with their parameters, levels and cells.
 
-    ``same``: per cell, settings that mean the same there as another one, which has the runs.
+    ``rows``: columns cell, key (of the setting), ratio (T / T_default; ``inf``: failed), n (runs),
+    ok.
+
+    ``same``: for each cell, settings that have the same effect there as another setting, which has
+    the runs.
 
     ``factors``: shape (rows, parameters), the position of the row's level in ``levels`` of the
-    parameter, whose keys are the levels as text, ``UNSET`` (no value) first.  ``defaults``: what
-    unset means, where that is known.  ``best``: per cell what the best setting is worth.
-    ``unguarded``: words for runs without the guard, "" where there are none.
+    parameter.  The keys of ``levels`` are the levels as text, ``UNSET`` (no value) first.
+    ``defaults``: the value of an unset parameter, where that is known.  ``best``: OPUB of each
+    cell.  ``unguarded``: a sentence about runs without the guard, "" if there are none.
     """
 
     origin: str
@@ -68,7 +72,7 @@ class RunTable:
         return list(self.levels)
 
     def where(self, keep: Callable[[CellFacts], bool]) -> RunTable:
-        """The part of the table whose cells are kept; may be empty."""
+        """The rows of the cells for which ``keep`` is true; may be empty."""
         cells = {key: place for key, place in self.cells.items() if keep(place)}
         mask = self.rows["cell"].isin(list(cells)).to_numpy()
         return RunTable(
@@ -84,7 +88,7 @@ class RunTable:
         )
 
     def without(self, names: Collection[str]) -> RunTable:
-        """The same rows without these parameters: what does nothing is no factor."""
+        """The same rows without these parameters, for example those that have no effect."""
         left = {name: levels for name, levels in self.levels.items() if name not in names}
         columns = [self.names.index(name) for name in left]
         return replace(self, levels=left, factors=self.factors[:, columns])
@@ -107,10 +111,10 @@ class RunTable:
 
 @dataclass(frozen=True)
 class Measured:
-    """One cell's runs, as a source hands them over.
+    """The runs of one cell, from a dataset or a study.
 
-    ``runs``: columns key, ratio (to the default of its block; ``inf``: failed), ok (a whole run).
-    ``same``: as of :class:`RunTable`.
+    ``runs``: columns key, ratio (to the default of its block; ``inf``: failed), ok (a valid run).
+    ``same``: as in :class:`RunTable`.
     """
 
     place: CellFacts
@@ -147,7 +151,7 @@ def build_table(
 
 
 def _medians(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row a setting; a setting is ok where its median run is a whole one."""
+    """One row for each setting; a setting is ok if more than half of its runs are."""
     grouped = runs.groupby("key", sort=True)
     found = grouped["ratio"].median().to_frame("ratio")
     found["n"] = grouped.size()
@@ -174,7 +178,7 @@ def _text(value: Value | None) -> str:
 
 
 def numeric(table: RunTable, name: str) -> NDArray[np.float64]:
-    """The parameter as a number per row; NaN where it is a word, or unset with unknown default."""
+    """The parameter as a number in each row; NaN if it is a word, or unset with unknown default."""
     default = table.defaults.get(name)
     of_level = [_number(default if v is None else v) for v in table.levels[name].values()]
     return np.array(of_level, dtype=np.float64)[table.codes(name)]
@@ -189,7 +193,8 @@ WHOLE = ("ok",)
 
 
 def read_table(wanted: str, store: str | Path | None = None) -> RunTable:
-    """The table of a dataset (name or folder) or of ``study:ID``; raises UsageError for neither."""
+    """The table of a dataset (name or folder) or of ``study:ID``; raises UsageError if there is
+    none."""
     if not wanted.startswith(STUDY):
         return dataset_table(load(wanted))
     with Store.open_to_read(store) as opened:
@@ -199,7 +204,7 @@ def read_table(wanted: str, store: str | Path | None = None) -> RunTable:
 def dataset_table(
     dataset: Dataset, cells: Sequence[Cell] | None = None, apps: Sequence[str] = ()
 ) -> RunTable:
-    """A dataset's cells, or some of them; ``apps`` keeps these programs only.
+    """The table of a dataset's cells, or of ``cells``; ``apps`` keeps these programs only.
 
     Raises UsageError for a program that the dataset does not have.
     """
@@ -235,13 +240,13 @@ def _defaults(dataset: Dataset, cell: Cell) -> dict[str, Value]:
 
 
 def _same(dataset: Dataset, cell: Cell, settings: Sequence[Setting]) -> dict[str, str]:
-    """Settings that differ only in what does nothing in this cell were run once."""
+    """Settings that differ only in inactive parameters of this cell, which were run once."""
     first = dataset.representatives(cell)
     return {s.key: settings[i].key for s, i in zip(settings, first, strict=True)}
 
 
 def _runs(raw: pd.DataFrame, settings: Sequence[Setting]) -> pd.DataFrame:
-    """Runs that were not obeyed ("altered") say nothing of their setting and are left out."""
+    """The runs of a cell.  "altered" runs did not use their setting and are left out."""
     kept = raw[raw["state"] != "altered"]
     keys = [settings[int(number)].key for number in kept["setting"]]
     return pd.DataFrame(
@@ -254,7 +259,7 @@ def _runs(raw: pd.DataFrame, settings: Sequence[Setting]) -> pd.DataFrame:
 
 
 def study_table(store: Store, study: StudyRecord) -> RunTable:
-    """A study's runs of all phases, each against the runs of the default around it."""
+    """The runs of all phases of a study, each relative to the runs of the default around it."""
     history = history_of(store, study.id)
     rows = []
     for entry in history.entries:

@@ -1,7 +1,7 @@
-"""Measured runs as files: each dataset a folder of Parquet shards with a card (docs/datasets.md).
+"""Datasets: measured runs as files, each dataset a folder of Parquet shards with a card.
 
-Grids are complete products of a few parameters, on which strategies are replayed; explorations are
-random settings of a large space, for importance, analysis and training.
+Grids are complete products of a few parameters; strategies are replayed on them.  Explorations are
+random settings of a large space, for importance, analysis and training.  See docs/datasets.md.
 """
 
 from autotune.datasets.card import Card, Cell, RecordedMachine

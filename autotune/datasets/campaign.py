@@ -1,10 +1,10 @@
-"""The campaign: block after block, each with default runs of its own, each one shard.
+"""The campaign: measures a dataset block by block, each with its own default runs, one shard each.
 
-Measuring is the study's own evaluator; here is only what is run when, and what becomes a shard.  A
-block that is not finished is measured anew by the next turn: its default runs would be of another
-hour.  (Its runs stay in the results database.)
+The study's own evaluator makes the measurements.  The first part decides what is run when, and what
+becomes a shard.  An unfinished block is measured again from its beginning by the next session,
+because its default runs would be of another hour. (Its runs stay in the results database.)
 
-One block: its runs, in order, on an evaluator that waits while the machine is busy.
+The second part runs one block in order, on an evaluator that waits while the machine is busy.
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ from autotune.study.study_key import study_key
 
 
 class Campaign:
-    """Measures the cells of a dataset.  ``run`` returns whether all of it is measured."""
+    """Measures the cells of a dataset.
+
+    ``run`` returns True when everything is measured, False when the budget is spent.  It raises
+    WorkError if a default does not run or a shard cannot be written.
+    """
 
     def __init__(
         self,
@@ -61,13 +65,13 @@ class Campaign:
         self.clock = TurnBudget(budget_s)
 
     def missing(self, prepared: Prepared) -> list[int]:
-        """Blocks of a cell without a shard."""
+        """Numbers of the cell's blocks without a shard."""
         folder, key = self.dataset.folder, prepared.plan.key
         blocks = range(self.dataset.cell(key).blocks)
         return [b for b in blocks if not shard_path(folder, key, b).exists()]
 
     def left_s(self) -> float:
-        """Seconds that the missing blocks will take, at the pace so far."""
+        """Expected seconds for the missing blocks, at the pace so far."""
         blocks = [_per_block(p) * len(self.missing(p)) for p in self.prepared]
         return sum(blocks) * self.clock.pace
 
@@ -105,7 +109,7 @@ class Campaign:
             self.plan, prepared.space, cell, number, self.dataset.settings(key), evaluator
         )
         indices = range(len(block.settings))
-        # As it was cut when the cell was begun, whatever the plan's estimate is now.
+        # The cut is that of the cell's first session, whatever the plan's estimate is now.
         passes = self.plan.passes(prepared.plan)
         cut = Size(cell.blocks // passes, passes)
         block.run(of_block(self.plan, key, cut, number, indices, self.dataset.runs(key)))
@@ -135,7 +139,8 @@ class Campaign:
     def _update(
         self, cell: Cell, number: int, idle: InactiveParameters, rejected: int, spent: float
     ) -> None:
-        """What the block taught goes on the card."""
+        """Write on the card what the block showed: inactive parameters, rejected runs, blocks
+        without the guard, and the time."""
         card = self.dataset.card
         changed = cell.model_copy(
             update={
@@ -161,7 +166,7 @@ def _per_block(prepared: Prepared) -> float:
 
 
 def commit_of() -> str:
-    """The commit of this source tree; empty where it is none."""
+    """The commit of this source tree; empty if it is not under version control."""
     try:
         done = subprocess.run(
             ["git", "rev-parse", "--short", "HEAD"],
@@ -179,12 +184,14 @@ EXPLORE = "explore"
 PAUSE_S = 60.0
 QUIET_S = 3.0
 SLACK_S = 0.5
-"""Wall seconds allowed beyond the limit: starting and ending take longer now and then."""
+"""Wall seconds added to a time limit, because starting and ending a program sometimes takes
+longer."""
 
 
 @dataclass(frozen=True)
 class BlockEnded:
-    """A shard was written.  ``left_s``: expected seconds for what is left, at the pace so far."""
+    """An event: a shard was written.  ``bad``: runs in it that are not ok.  ``left_s``: expected
+    seconds for the missing blocks, at the pace so far."""
 
     cell: str
     block: int
@@ -199,12 +206,12 @@ Watch = Callable[[Told], None]
 
 
 class OutOfTime(Exception):
-    """The budget does not allow for another block."""
+    """The budget does not allow another block."""
 
 
 @dataclass
 class TurnBudget:
-    """The budget of a turn, and the pace: seconds measured per second planned."""
+    """The budget of one session, and its pace: seconds measured per second planned."""
 
     budget_s: float | None
     began: float = field(default_factory=time.monotonic)
@@ -226,7 +233,10 @@ class TurnBudget:
 
 @dataclass
 class PausingEvaluator:
-    """A evaluator that pauses while the machine is busy, for as long as the budget allows."""
+    """An evaluator that pauses while the machine is busy, until the budget is spent.
+
+    ``run`` raises OutOfTime then.
+    """
 
     evaluator: Evaluator
     quiet: QuietMachine
@@ -248,7 +258,7 @@ class PausingEvaluator:
 
 @dataclass
 class CampaignBlock:
-    """One block while it is measured; ``runs`` are (index, limit of the metric, entry)."""
+    """One block that is being measured; ``runs`` are (index, limit of the metric, entry)."""
 
     plan: ExplorationPlan
     space: Space
@@ -263,7 +273,11 @@ class CampaignBlock:
         self.idle = self.cell.idle(self.space)
 
     def run(self, order: Sequence[int]) -> None:
-        """The default, the settings in this order with the default between them, the default."""
+        """Run the default, then the settings in this order with default runs between them, then the
+        default.
+
+        Raises WorkError if the default does not run.
+        """
         known = representatives(self.settings, self.idle)
         for _ in range(DEFAULTS_FIRST):
             self._default()
@@ -282,7 +296,7 @@ class CampaignBlock:
     def _default(self) -> None:
         entry = self.evaluator.run(DEFAULT, EXPLORE, self.number)
         if not entry.record.valid:
-            # Launchers fail to start now and then; a program that does not run fails again.
+            # A launcher sometimes fails to start; a program that does not run fails again.
             entry = self.evaluator.run(DEFAULT, EXPLORE, self.number)
         if not entry.record.valid:
             raise WorkError(
@@ -292,7 +306,8 @@ class CampaignBlock:
         self.runs.append((0, math.nan, entry))
 
     def _setting(self, index: int) -> bool:
-        """Run one setting; whether it taught that a parameter does nothing."""
+        """Run one setting; whether its read-back showed a parameter as inactive that was not known
+        to be."""
         records = [entry.record for number, _, entry in self.runs if number == 0]
         limit = self.plan.slowest * statistics.median(r.value_s for r in records)
         outside = statistics.median(r.wall_s - r.value_s for r in records)

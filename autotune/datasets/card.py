@@ -1,6 +1,7 @@
-"""Plain data as TOML: what cards and frozen spaces are written with (the library only reads).
+"""The card of a dataset, ``card.toml``: its content, its origin, and how to measure it again.
 
-``card.toml``: what a dataset is, where it comes from and how it is measured again.
+The first part writes plain data as TOML, for cards and recorded spaces, because Python's library
+only reads TOML.  The second part is the card with its cells.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def to_toml(data: Mapping[str, Any]) -> str:
     """The text of a table; None values are left out.
 
-    Nested mappings become tables, non-empty lists of mappings arrays of tables.  Raises TypeError
-    for anything that TOML does not have.
+    Nested mappings become tables, non-empty lists of mappings become arrays of tables.  Raises
+    TypeError for a value that TOML does not have.
     """
     return "\n".join(_table(data, ())).lstrip("\n") + "\n"
 
@@ -58,7 +59,7 @@ def _key(key: str) -> str:
 
 
 def _text(text: str) -> str:
-    # JSON's escapes are TOML's too, but for the one character that JSON leaves as it is.
+    # JSON's escapes are valid in TOML.  JSON leaves one character unescaped that TOML forbids.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -77,14 +78,14 @@ def _value(value: Any) -> str:
 SCHEMA = 1
 CARD = "card.toml"
 LARGEST = 4 * MIB
-"""Bytes of a card."""
+"""Largest card in bytes."""
 Kind = Literal["grid", "explore"]
 Split = Literal["design", "report"]
 _SCHEMA_LINE = re.compile(r"^\s*schema\s*=\s*([0-9]{1,9})\s*$", re.MULTILINE)
 
 
 def _names_files(key: str) -> str:
-    # A shard is CELL.BLOCK.parquet: no dot in the cell.
+    # A shard's file is CELL.BLOCK.parquet, so the key of a cell has no dot.
     if not is_plain(key) or not {".", "+"}.isdisjoint(key) or key.startswith("_"):
         raise ValueError("must be letters, digits, _ and - only, because files are named by it")
     return key
@@ -102,13 +103,13 @@ CellKey = Annotated[str, AfterValidator(_names_files)]
 
 
 class CardModel(BaseModel):
-    """Unknown keys are mistakes."""
+    """Base class of the tables of a card; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class RecordedMachine(CardModel):
-    """The machine of the runs; ``fingerprint`` is equal where timings may be compared."""
+    """The machine of the runs.  Times may be compared where ``fingerprint`` is equal."""
 
     fingerprint: str
     cpu_model: str = ""
@@ -119,15 +120,14 @@ class RecordedMachine(CardModel):
 
 
 class Cell(CardModel):
-    """One program with its input on so many ranks: what settings are compared on.
+    """One program with its input and number of ranks, on which settings are compared.
 
-    ``args`` replace the arguments of the input where not None.  ``facts`` are what rules of the
-    space ask about (ranks, cores, nodes, ...).  ``inactive_under`` maps conditions, written as a
-    setting, to parameters that were seen to do nothing under them: settings that differ in those
-    alone are one.  ``inactive`` are parameters of which earlier versions held that everywhere in
-    the cell.  ``blocks`` is how many blocks make the cell complete (0: not known), ``rejected``
-    counts runs that foreign load spoiled, ``unguarded`` are the blocks
-    that were measured without the guard.
+    ``args`` replace the arguments of the input unless None.  ``facts`` are the values that rules of
+    the space use (ranks, cores, nodes, ...).  ``inactive_under`` maps conditions, written as a
+    setting, to the parameters that were inactive under them: settings that differ only in those are
+    one setting.  ``inactive``: parameters that earlier versions took as inactive in the whole cell.
+    ``blocks``: number of blocks of the complete cell (0: not known).  ``rejected``: number of runs
+    rejected for foreign load.  ``unguarded``: the blocks that were measured without the guard.
     """
 
     key: CellKey
@@ -146,7 +146,7 @@ class Cell(CardModel):
     unguarded: tuple[int, ...] = ()
 
     def idle(self, space: Space) -> InactiveParameters:
-        """What is known to do nothing in this cell of that space."""
+        """The parameters known to be inactive in this cell, for that space."""
         known = InactiveParameters(space, self.inactive)
         for conditions, names in (self.inactive_under or {}).items():
             known.learn(names, Setting.parse(conditions))
@@ -154,9 +154,9 @@ class Cell(CardModel):
 
 
 class Card(CardModel):
-    """The whole card.  Times in seconds; ``protocol`` are words for people.
+    """The whole card.  Times in seconds; ``protocol`` are sentences for readers.
 
-    ``plan`` is the name of what was measured, empty where it is the dataset's own.
+    ``plan`` is the name of the exploration plan, empty if it is the name of the dataset.
     """
 
     schema_: int = Field(default=SCHEMA, alias="schema")
@@ -186,14 +186,14 @@ class Card(CardModel):
         """The card as TOML."""
         data = self.model_dump(by_alias=True, exclude_none=True)
         for cell in data["cells"]:
-            # Versions that do not know the word read datasets that need none.
+            # Versions that do not know the key can then read datasets that do not need it.
             if not cell["unguarded"]:
                 del cell["unguarded"]
         return to_toml(data)
 
     @property
     def unguarded(self) -> str:
-        """Which cells were measured without the guard, in words; "" where none was."""
+        """Which cells were measured without the guard, in words; "" if there are none."""
         cells = [
             f"{cell.key} ({len(cell.unguarded)} of {count(cell.blocks, 'block')})"
             for cell in self.cells
@@ -203,7 +203,8 @@ class Card(CardModel):
 
 
 def read_card(folder: Path) -> Card:
-    """The card of a dataset's folder; raises UsageError where it is missing, wrong or too new."""
+    """The card of a dataset's folder; raises UsageError if it is missing, wrong or of a newer
+    version."""
     path = folder / CARD
     try:
         text = read_text(path, LARGEST)
@@ -213,7 +214,8 @@ def read_card(folder: Path) -> Card:
             f"{folder} is not a dataset: cannot read {CARD} ({reason}); expected a folder "
             "that autotune explore has written"
         ) from None
-    # Told before validation, which would only say that keys of the future are unknown.
+    # This comes before the validation, which would only report the keys of a newer version as
+    # unknown.
     schema = _SCHEMA_LINE.search(text)
     if schema is not None and int(schema[1]) > SCHEMA:
         raise UsageError(

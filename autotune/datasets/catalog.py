@@ -1,6 +1,7 @@
-"""Where datasets are: in ``./datasets``, the user's own, and those that are shipped.
+"""The catalog: where datasets are found by name.
 
-The same order as for configurations, from whatever directory autotune is started.
+They are searched in ``./datasets``, in the user's own folder, and among those shipped with
+autotune.  The order is that of configurations.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from autotune.errors import UsageError
 from runner import files
 
 FOLDER = Path("datasets")
-"""Where new ones go, below the current directory."""
+"""Folder of new datasets, below the current directory."""
 
 
 def own_folder() -> Path:
-    """The user's own: ``$XDG_DATA_HOME/autotune/datasets``."""
+    """The user's own folder: ``$XDG_DATA_HOME/autotune/datasets``."""
     return files.data("datasets")
 
 
@@ -29,29 +30,30 @@ def folders() -> list[Path]:
 
 
 def is_shipped(folder: Path) -> bool:
-    """Whether a dataset comes with autotune, and is not the current directory's own."""
+    """Whether a dataset is shipped with autotune, and is not one of the current directory."""
     coming, real = shipped("datasets"), folder.resolve()
     own = real.is_relative_to(FOLDER.resolve())
     return isinstance(coming, Path) and not own and real.is_relative_to(coming.resolve())
 
 
 def list_datasets() -> list[Path]:
-    """Every dataset by name; of several namesakes the one :func:`folder_of` takes."""
+    """Every dataset, by name; of several with one name, the one that :func:`folder_of` takes."""
     found: dict[str, Path] = {}
     for place in folders():
-        # What begins with a dot was not finished: an import that was killed.
+        # A name with a dot in front is an unfinished import whose process was killed.
         for card in place.glob(f"[!.]*/{CARD}"):
             found.setdefault(card.parent.name, card.parent)
     return [found[name] for name in sorted(found)]
 
 
 def is_known(place: str | Path) -> bool:
-    """Whether there is a dataset of this name, or in this folder."""
+    """Whether there is a dataset with this name, or in this folder."""
     return any((folder / CARD).is_file() for folder in _meant(place))
 
 
 def folder_of(place: str | Path) -> Path:
-    """The folder itself, or the first dataset of that name; raises UsageError for neither."""
+    """The folder itself, or the first dataset with that name; raises UsageError if there is
+    neither."""
     for folder in _meant(place):
         if (folder / CARD).is_file():
             return folder

@@ -1,8 +1,8 @@
-"""A dataset as it is read: settings, raw runs, and runs as ratios to their block's default.
+"""A dataset: settings, raw runs, and runs as ratios to the default of their block.
 
-Runs as ratios: how fast the machine was in each block, and how long the default takes there.
-
-Writing a dataset's folder: card, spaces, settings; shards have a module of their own.
+The second part computes the ratios: how fast the machine was in each block, and how long the
+default takes there.  The third part writes a dataset's folder: card, spaces and settings.  Shards
+have a module of their own.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ ALL = "all"
 SPACES = "spaces"
 SPACE = "space.toml"
 FEATURES = "features"
-"""Folder with one features file a cell, named by its key."""
+"""Folder with one features file for each cell, named by its key."""
 SETTINGS_BYTES = 64 * MIB
-"""Largest list of settings."""
+"""Largest list of settings, in bytes."""
 
 
 class Dataset:
-    """One folder of measured runs.  Made by :func:`load`; everything is read when asked for."""
+    """One folder of measured runs, made by :func:`load`.  Its files are read on first use."""
 
     def __init__(self, folder: Path, card: Card) -> None:
         self.folder = folder
@@ -57,7 +57,7 @@ class Dataset:
         return list(self.card.cells)
 
     def cell(self, cell: str | Cell) -> Cell:
-        """The cell of that key; raises UsageError naming those there are."""
+        """The cell with that key; raises UsageError with the keys that exist."""
         key = cell if isinstance(cell, str) else cell.key
         for known in self.card.cells:
             if known.key == key:
@@ -66,7 +66,7 @@ class Dataset:
         raise UsageError(f"dataset {self.name} has no cell {key!r}; its cells are {keys}")
 
     def space(self, cell: str | Cell) -> Space:
-        """What may vary in a cell: its own file, else the dataset's."""
+        """The recorded space of a cell: its own file, else that of the dataset."""
         found = self.cell(cell)
         if found.key not in self._spaces:
             own = self.folder / SPACES / f"{found.key}.toml"
@@ -78,7 +78,7 @@ class Dataset:
         return self._spaces[found.key]
 
     def settings(self, cell: str | Cell) -> list[Setting]:
-        """The settings in the order of their index; the first is the default."""
+        """The settings of a cell in the order of their index; the first is the default."""
         found = self.cell(cell)
         if found.key not in self._settings:
             own = self.folder / SETTINGS / f"{found.key}.json"
@@ -90,7 +90,7 @@ class Dataset:
         return self._settings[found.key]
 
     def representatives(self, cell: str | Cell) -> list[int]:
-        """For each index the first index that means the same in this cell (often its own)."""
+        """For each setting the first index with the same effect in this cell (often its own)."""
         found = self.cell(cell)
         return representatives(self.settings(found), found.idle(self.space(found)))
 
@@ -133,10 +133,10 @@ class Dataset:
             )
 
     def runs(self, cell: str | Cell | None = None) -> pd.DataFrame:
-        """Raw runs, one a row, with ``ratio`` = value_s / the default's level in their block.
+        """Raw runs, one in each row, with ``ratio`` = value_s / the default's level in their block.
 
-        Of a censored run it is a lower bound (its limit over that median), of one that failed,
-        was altered or wrong it is infinite.
+        The ratio of a censored run is a lower bound (its limit over the default's level).  The
+        ratio of a failed, altered or wrong run is infinite.
         """
         if cell is None:
             return self._runs.copy()
@@ -144,10 +144,10 @@ class Dataset:
         return self._runs[self._runs["cell"] == key].reset_index(drop=True)
 
     def matrix(self, cell: str | Cell) -> pd.DataFrame:
-        """One row a setting: index, n (runs), ratio_median and state ("" where not measured).
+        """One row for each setting: index, n (runs), ratio_median and state ("" if not measured).
 
-        The state is "ok" where most runs were, else the most frequent other one.  Settings that
-        mean the same have the same figures.
+        The state is "ok" if most runs were ok, else the most frequent other state.  Settings with
+        the same effect have the same figures.
         """
         runs = self.runs(cell)
         rows = []
@@ -157,7 +157,7 @@ class Dataset:
             if group is None:
                 rows.append((index, 0, np.nan, ""))
                 continue
-            # Ties go to the cautious side: "ok" needs the majority.
+            # A tie does not count as "ok": that needs the majority.
             states = group["state"].value_counts()
             good = int(states.get("ok", 0)) * 2 > len(group)
             state = "ok" if good else str(states.drop("ok", errors="ignore").idxmax())
@@ -166,17 +166,18 @@ class Dataset:
 
 
 def representatives(settings: Sequence[Setting], idle: InactiveParameters) -> list[int]:
-    """For each setting the index of the first that does the same, given what does nothing."""
+    """For each setting the index of the first with the same effect, given the inactive
+    parameters."""
     first: dict[Setting, int] = {}
     return [first.setdefault(idle.strip(setting), i) for i, setting in enumerate(settings)]
 
 
 def load(place: str | Path) -> Dataset:
-    """The dataset of a folder, or of that name (:mod:`autotune.datasets.catalog`).
+    """The dataset in a folder, or with that name (:mod:`autotune.datasets.catalog`).
 
     Its shards are read when needed.
 
-    Raises UsageError where there is none, or it was written by a newer version.
+    Raises UsageError if there is none, or if a newer version wrote it.
     """
     folder = folder_of(place)
     return Dataset(folder, read_card(folder))
@@ -197,7 +198,7 @@ def _read_settings(path: Path) -> list[Setting]:
 
 
 def settings_text(settings: Sequence[Setting]) -> str:
-    """A list of settings as JSON, one a line."""
+    """A list of settings as JSON, one on each line."""
     lines = [json.dumps(setting.to_json()) for setting in settings]
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
@@ -207,14 +208,15 @@ _NEAR = 1e-6
 
 
 def ratios(runs: pd.DataFrame) -> pd.Series[float]:
-    """The ratio of every run to the default's level in its cell and block; see Dataset.runs.
+    """The ratio of every run to the default's level in its cell and block; see
+    :meth:`Dataset.runs`.
 
-    A block has few runs of the default, and where one launch in five is three times as slow their
-    median is slow now and then, and all ratios of the block are a third of what they should be.
-    The other settings were run in several blocks, too, and tell together how the blocks differ:
-    log time = setting + block, fitted by medians (Tukey's median polish).  The default's level
-    is the median of all its runs of the cell, brought to the block.  A block without a valid run of
-    the default has no ratios: nothing says that the machine was as usual there.
+    A block has few runs of the default.  If one launch in five is three times as slow, their median
+    is sometimes slow, and all ratios of the block are a third of their true value.  The other
+    settings were run in several blocks, too, and together they show how the blocks differ: log time
+    = setting + block, fitted by medians (Tukey's median polish).  The default's level is the median
+    of all its runs of the cell, corrected to the block.  A block without a valid run of the default
+    has no ratios, because nothing shows how fast the machine was.
     """
     level = pd.Series(np.nan, index=runs.index, dtype=float)
     for _, cell in runs.groupby("cell", sort=False):
@@ -236,7 +238,7 @@ def _levels(cell: pd.DataFrame) -> dict[int, float]:
         logs.groupby([good["setting"], good["block"]]).median().unstack().reindex(columns=blocks)
     )
     seen = table[table.notna().sum(axis=1) > 1].to_numpy()
-    if len(seen) <= len(blocks):  # Little but the default itself tells how blocks differ.
+    if len(seen) <= len(blocks):  # Hardly any setting but the default was run in several blocks.
         medians = good[default].groupby("block")["value_s"].median()
         return {block: float(medians[block]) for block in blocks}
     speed = dict(zip(blocks, _polish(seen), strict=True))
@@ -245,7 +247,8 @@ def _levels(cell: pd.DataFrame) -> dict[int, float]:
 
 
 def _polish(table: NDArray[np.float64]) -> list[float]:
-    """Effects of the columns, their median 0.  A column that shares no row with others gets 0."""
+    """Effects of the columns; their median is 0.  A column that shares no row with others gets
+    0."""
     columns = np.zeros(table.shape[1])
     for _ in range(_ROUNDS):
         rows = np.nanmedian(table - columns, axis=1)
@@ -259,7 +262,7 @@ def _polish(table: NDArray[np.float64]) -> list[float]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file in one step; raises UsageError where that place cannot be written."""
+    """Replace a file atomically; raises UsageError if it cannot be written."""
     try:
         write_atomically(path, text, mode=0o644)
     except OSError as problem:
@@ -267,7 +270,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_card(folder: Path, card: Card) -> None:
-    """Write or replace the card."""
+    """Write or replace the card; raises UsageError if it cannot be written."""
     write_text(folder / CARD, card.text())
 
 
@@ -279,7 +282,8 @@ def create_dataset(
 ) -> Dataset:
     """A dataset without runs.  ``spaces`` by cell key; ``settings`` by cell key or ``"all"``.
 
-    Index 0 must be the default.  The card is written last: a folder without one is no dataset.
+    The card is written last: a folder without a card is no dataset.  Raises ValueError if a list of
+    settings does not begin with the default, UsageError if a file cannot be written.
     """
     for key, listed in settings.items():
         if not listed or listed[0] != DEFAULT:

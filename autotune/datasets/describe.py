@@ -1,4 +1,4 @@
-"""What a dataset holds, cell by cell: sizes, noise, headroom, null cells."""
+"""The description of a dataset by cell: sizes, noise, possible gain, null cells."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from autotune.stats import noise_of
 
 @dataclass(frozen=True)
 class CellWords:
-    """One cell.  ``gain`` is held out (OPUB) and ``null`` told for grids only, else None.
+    """One cell.  ``gain`` (that of OPUB) and ``null`` are computed for grids only, else None.
 
-    ``best`` is the setting with the smallest median ratio ``best_ratio``, luck included; ``noise``
-    the robust relative scatter of one default run within its block; ``share_ok`` of the runs;
-    ``unguarded``: blocks that were measured without the guard.
+    ``best`` is the setting with the smallest median ratio ``best_ratio``, luck included.  ``noise``
+    is the robust relative scatter of one default run within its block.  ``share_ok``: share of the
+    runs that are ok.  ``unguarded``: number of blocks that were measured without the guard.
     """
 
     key: str
@@ -61,7 +61,7 @@ class Description:
 
 
 def describe(dataset: Dataset) -> Description:
-    """Read all shards; raises UsageError where the dataset is damaged."""
+    """Read all shards; raises UsageError if the dataset is damaged."""
     cells = [_cell(dataset, cell) for cell in dataset.cells]
     size = sum(f.stat().st_size for f in dataset.folder.rglob("*") if f.is_file())
     runs = sum(cell.runs for cell in cells)

@@ -1,6 +1,8 @@
-"""Folders from elsewhere: copied within bounds, and nothing but plain files in plain folders.
+"""Exchange of datasets: copying folders within bounds, export of studies, and import of folders.
 
-Datasets from studies of the results database, and from other people's folders.
+The first part copies a folder from elsewhere: only plain files in plain folders, and no more than a
+limit.  The second part exports studies of the results database as a dataset.  The third part
+imports and checks other people's folders.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ _STALE_S = 24 * 3600.0
 
 @dataclass(frozen=True)
 class Bounds:
-    """The most that is copied: files and folders, bytes of one file, bytes in all."""
+    """Upper limits of a copy: files and folders, bytes of one file, bytes of all files."""
 
     entries: int = 10_000
     file_bytes: int = 64 * MIB
@@ -61,9 +63,10 @@ BOUNDS = Bounds()
 
 @contextlib.contextmanager
 def partial_folder(into: Path) -> Iterator[Path]:
-    """A new hidden folder in ``into`` to copy to and to rename; gone at the end if it was not.
+    """A new hidden folder in ``into``, to copy to and to rename; if it was not renamed, it is
+    removed at the end.
 
-    What a killed process has left there is removed a day later.  Raises OSError.
+    Folders left by killed processes are removed after a day.  Raises OSError.
     """
     into.mkdir(parents=True, exist_ok=True)
     _remove_stale(into)
@@ -85,11 +88,11 @@ def _remove_stale(into: Path) -> None:
 def copy_folder(source: Path, target: Path, bounds: Bounds = BOUNDS) -> None:
     """Copy a folder of files, and of folders of files, into the empty folder ``target``.
 
-    Everything is opened by its entry and never by a path that could have changed since.  Raises
-    UsageError for a link, a fifo, a socket, a device, a name that is not plain, a deeper folder,
-    and more than ``bounds``; OSError where something cannot be read or written.
+    Every entry is opened relative to its open folder, so that a path that changes meanwhile has no
+    effect.  Raises UsageError for a link, a fifo, a socket, a device, a name that is not plain, a
+    deeper folder, and more than ``bounds``; OSError if something cannot be read or written.
     """
-    fd = os.open(source, _FOLDER & ~os.O_NOFOLLOW)  # The folder itself is what the user named.
+    fd = os.open(source, _FOLDER & ~os.O_NOFOLLOW)  # The user named this folder.
     try:
         _Copy(bounds).folder(fd, source, target, deep=False)
     finally:
@@ -97,7 +100,7 @@ def copy_folder(source: Path, target: Path, bounds: Bounds = BOUNDS) -> None:
 
 
 class _Copy:
-    """What was copied so far, against the bounds."""
+    """What was copied so far, compared with the bounds."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -173,11 +176,12 @@ class Source:
 
 
 def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Dataset:
-    """Write the runs of these studies as an explore dataset in a new folder, one cell a study.
+    """Write the runs of these studies as an explore dataset in a new folder, one cell for each
+    study.
 
-    Runs that were rejected or warmed up are left out.  Blocks are the parts of ten minutes in which
-    the default was run.  Raises UsageError for a folder with files, studies of another machine or
-    MPI, and a study without default runs.
+    Rejected runs and warm-up runs are left out.  Blocks are ten-minute parts with runs of the
+    default.  Raises UsageError for a folder with files, for studies of another machine or of
+    several MPIs, and for a study without default runs.
     """
     _refuse_files(folder)
     named = plain_name(folder.resolve().name, "-o: the dataset takes its name from the folder")
@@ -198,7 +202,7 @@ def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Datas
         index = {setting.key: number for number, setting in enumerate(listed)}
         for number, entries in enumerate(blocks):
             for e in entries:
-                # The limit of a stopped run is what it took at least.
+                # A stopped run took at least its time limit.
                 limit = e.record.wall_s if e.censored else math.nan
                 row = row_of(cell, number, index[e.key], limit, e, machine.fingerprint, mpi, commit)
                 rows.append(row)
@@ -292,11 +296,11 @@ def _settings(blocks: Sequence[Sequence[HistoryEntry]]) -> list[Setting]:
 def import_folder(
     source: Path, name: str | None = None, into: Path = FOLDER, bounds: Bounds = BOUNDS
 ) -> Dataset:
-    """Copy a dataset's folder, check the copy whole, and make it ``into/NAME`` in one step.
+    """Copy a dataset's folder, check the whole copy, and rename it to ``into/NAME`` in one step.
 
-    ``name`` is the card's where left out.  Raises UsageError where something is damaged, does not
-    fit together, is no regular file or larger than ``bounds``, or the name is taken or no plain
-    one; then nothing has changed.
+    ``name`` is that of the card if left out.  Raises UsageError if something is damaged, does not
+    fit together, is no regular file or larger than ``bounds``, or if the name is taken or not
+    plain.  Then nothing has changed.
     """
     if name is not None:
         plain_name(name, "--name")
@@ -304,7 +308,7 @@ def import_folder(
     try:
         with partial_folder(into) as part:
             copy_folder(folder, part, bounds)
-            # What is checked is the copy: nobody else can change it any more.
+            # The copy is checked, because no other process can change it any more.
             place = into / _checked(part, folder, name)
             if os.path.lexists(place):
                 raise UsageError(f"dataset {place} exists already; give another --name")
@@ -318,7 +322,7 @@ def import_folder(
 
 
 def _refuse_strangers(folder: Path) -> None:
-    """What nobody reads does not belong to a dataset: it would be copied without being checked."""
+    """Refuse files that no part of autotune reads: they would be copied without a check."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         known = _FILES if len(inside.parts) == 1 else {f"*{_FOLDERS.get(inside.parts[0], '/')}"}
@@ -332,7 +336,7 @@ def _refuse_strangers(folder: Path) -> None:
 
 
 def _checked(part: Path, folder: Path, name: str | None) -> str:
-    """The name of the dataset in ``part``; what is wrong is told with the paths of ``folder``."""
+    """The name of the dataset in ``part``; errors name the paths of ``folder``."""
     try:
         copied = load(part)
         check_dataset(copied)
@@ -348,9 +352,9 @@ def _umask() -> int:
 
 
 def check_dataset(dataset: Dataset) -> None:
-    """Read everything once; raises UsageError for the first thing that is wrong."""
+    """Read all files once; raises UsageError for the first error."""
     _refuse_strangers(dataset.folder)
-    # Counted before they are read: many rows that are alike are a small file.
+    # The rows are counted before they are read: many equal rows make a small file.
     stated = sum(map(stated_rows, sorted((dataset.folder / SHARDS).glob("*.parquet"))))
     if stated > MOST_RUNS:
         raise UsageError(

@@ -1,8 +1,8 @@
-"""Plans: what ``autotune explore`` measures, as a TOML file (``configs/plans``).
+"""Exploration plans: what ``autotune explore`` measures, as a TOML file (``configs/plans``).
 
-From a plan to a dataset's folder: cells resolved, settings listed, nothing measured yet.
-
-Which settings are run when: passes over a cell's settings, cut into blocks of bounded time.
+The first part reads a plan.  The second part prepares the dataset's folder: cells resolved and
+settings listed, nothing measured yet.  The third part decides which settings are run when: passes
+over the settings of a cell, cut into blocks of bounded time.
 """
 
 from __future__ import annotations
@@ -52,11 +52,12 @@ LARGEST_GRID = 256
 class PlanCell(CardModel):
     """One cell to measure.
 
-    ``space`` is a space as for ``--space``; ``levels`` narrows it to these parameters and levels.
-    ``runs``: of each setting of a grid, instead of the plan's: where there is much to gain, more
-    runs tell the best from the lucky.  It may be raised later; the cell is then continued.
-    ``args`` replace those of the application's input.  ``run_s`` is what one run of the default
-    was seen to take in wall seconds, start and end included: the planned time comes from it.
+    ``space`` is a space as in ``--space``; ``levels`` reduces it to these parameters and levels.
+    ``runs``: number of runs of each setting of a grid, instead of the plan's; with a large possible
+    gain more runs are needed to separate the best setting from a lucky one.  It may be raised
+    later; the cell is then continued.  ``args`` replace those of the application's input.
+    ``run_s`` is the wall time of one run of the default in seconds, start and end included; the
+    planned time is computed from it.
     """
 
     key: CellKey
@@ -89,10 +90,11 @@ class ExplorationPlan(CardModel):
     """A campaign.
 
     grid: every setting of each cell's space is run ``runs`` times, once in each of as many passes.
-    explore: one list of ``settings`` random ones for all cells is run once, then ``more`` times
-    again the best ``best`` and a random ``best`` of the others in each cell.
-    Of the parameters of a random setting a share ``keep`` stays: of twenty that change at once one
-    is likely to be a cliff, and nothing is learned of the others.
+    explore: one list of ``settings`` random settings for all cells is run once; then the best
+    ``best`` and ``best`` random others of each cell are run ``more`` times again.
+
+    Of the parameters of a random setting a share ``keep`` stays.  If twenty parameters change at
+    once, one of them is likely to make the run very slow, and nothing is learned about the others.
     ``default_every``: a run of the default after so many others.  ``slowest``: a run that takes so
     many times the default is stopped.
     """
@@ -126,11 +128,12 @@ class ExplorationPlan(CardModel):
         return self
 
     def passes(self, cell: PlanCell) -> int:
-        """How often the machine goes through a cell."""
+        """Number of passes over the settings of a cell."""
         return cell.runs or self.runs if self.kind == "grid" else 1 + self.more
 
     def chosen(self, keys: list[str]) -> list[PlanCell]:
-        """The cells of these keys, all where none is given; raises UsageError for unknown ones."""
+        """The cells with these keys, all cells if none is given; raises UsageError for unknown
+        keys."""
         known = {cell.key: cell for cell in self.cells}
         for key in keys:
             if key not in known:
@@ -141,18 +144,19 @@ class ExplorationPlan(CardModel):
 
 
 def load_plan(name: str) -> ExplorationPlan:
-    """The plan of that name, or the file of that path; raises UsageError."""
+    """The plan with that name, or in that file; raises UsageError if there is none or it is
+    wrong."""
     file = find_config(PLANS, name)
     return read_toml(file.text, file.path, ExplorationPlan)
 
 
 Resolve = Callable[[PlanCell], Target]
-"""Looks application, cluster and MPI of a cell up."""
+"""Looks up application, cluster and MPI of a cell."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A cell that can be measured."""
+    """A cell that can be measured, with its settings and how they are cut into blocks."""
 
     plan: PlanCell
     target: Target
@@ -160,7 +164,7 @@ class Prepared:
     settings: list[Setting]
     cut: Size
     runs: int
-    """Launches planned."""
+    """Number of planned launches."""
 
     @property
     def planned_s(self) -> float:
@@ -168,7 +172,7 @@ class Prepared:
 
 
 def with_args(app: App, input_name: str | None, args: Sequence[str] | None) -> App:
-    """The application whose input has these arguments instead of its own."""
+    """The application with these arguments of the input instead of its own."""
     if args is None:
         return app
     name = input_name or app.usual_input
@@ -177,7 +181,7 @@ def with_args(app: App, input_name: str | None, args: Sequence[str] | None) -> A
 
 
 def cell_target(cell: PlanCell, mpi: str | None) -> Target:
-    """What a plan's cell measures; raises UsageError for a space that it cannot have."""
+    """The target of a plan's cell; raises UsageError for a space that the target cannot have."""
     app = with_args(load_app(cell.app), cell.input or None, cell.args)
     target = Target.of(
         app, cell.input or None, cell.ranks, load_cluster(cell.cluster), discover.find_library(mpi)
@@ -190,9 +194,9 @@ def cell_target(cell: PlanCell, mpi: str | None) -> Target:
 def prepare_dataset(
     plan: ExplorationPlan, cells: Sequence[PlanCell], resolve: Resolve
 ) -> list[Prepared]:
-    """Look up what the cells need; raises UsageError and RunnerError for what is not there."""
+    """Look up what the cells need; raises UsageError or RunnerError if something is missing."""
     found = []
-    # One list serves all cells of an explore plan, so it must not depend on which are chosen.
+    # One list serves all cells of an explore plan, so it does not depend on the chosen cells.
     for cell in plan.cells if plan.kind == "explore" else cells:
         target = resolve(cell)
         space = load_space(
@@ -247,10 +251,10 @@ def _random_list(plan: ExplorationPlan, spaces: list[Space]) -> list[Setting]:
 def start_dataset(
     plan: ExplorationPlan, prepared: Sequence[Prepared], folder: Path, regenerate: str, mpi: str
 ) -> Dataset:
-    """The dataset's folder: made where it is new, else checked and given the new cells.
+    """The dataset's folder: created if it is new, else checked and extended by the new cells.
 
-    It is named as the folder, so that the runs of one plan on two machines are told apart.
-    Raises UsageError where the folder holds something that this plan does not continue.
+    The dataset has the name of the folder, so that the runs of one plan on two machines differ in
+    name.  Raises UsageError if the folder holds something that this plan does not continue.
     """
     machine = describe_machine()
     known: Mapping[str, Cell] = {}
@@ -297,10 +301,9 @@ def start_dataset(
 
 
 def continued(known: Cell | None, now: Cell | None, chunks: int) -> Cell:
-    """A cell as it was begun, with more blocks where the plan asks for more runs since.
+    """A cell as in its first session, with more blocks if the plan asks for more runs now.
 
-    The blocks there are stay what they were: a further pass, of so many ``chunks``, only adds some
-    behind them.
+    Existing blocks stay unchanged: a further pass of ``chunks`` blocks only adds blocks at the end.
     """
     if known is None or now is None:
         found = known or now
@@ -346,7 +349,7 @@ def _times(plan: ExplorationPlan) -> str:
 
 
 def protocol(plan: ExplorationPlan, unguarded: bool = False) -> tuple[str, ...]:
-    """How the runs are made, in words for the card.
+    """How the runs are made, as sentences for the card.
 
     ``unguarded``: some blocks were measured without the guard.
     """
@@ -368,13 +371,13 @@ def protocol(plan: ExplorationPlan, unguarded: bool = False) -> tuple[str, ...]:
 
 
 DEFAULTS_FIRST = 3
-"""Runs of the default at the beginning of a block; it is run again throughout, and at the end."""
+"""Runs of the default at the beginning of a block; more follow in the block and at its end."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """How the passes over a cell's settings are cut: fixed before the first run, so that a
-    continued campaign has the same blocks."""
+    """How the passes over a cell's settings are cut into blocks.  The cut is fixed before the first
+    run, so that a continued campaign has the same blocks."""
 
     chunks: int
     passes: int
@@ -385,14 +388,15 @@ class Size:
 
 
 def size(plan: ExplorationPlan, cell: PlanCell, settings: int) -> Size:
-    """Blocks of at most ten minutes for a cell's ``settings`` (without the default)."""
+    """The cut of a cell with ``settings`` settings (without the default) into blocks of at most ten
+    minutes."""
     runs = settings * (1 + 1 / plan.default_every) + DEFAULTS_FIRST + 1
-    # Slow settings take up to three times the default: a margin, not a bound.
+    # Slow settings take up to three times the default; the factor is a margin, not a bound.
     return Size(max(1, math.ceil(runs * cell.run_s * 1.25 / BLOCK_S)), plan.passes(cell))
 
 
 def planned_runs(plan: ExplorationPlan, settings: int, cut: Size) -> int:
-    """Launches of a cell, the default's included, where every setting runs well."""
+    """Number of launches of a cell, default runs included, if every setting runs well."""
     per_block = DEFAULTS_FIRST + 1
     runs = settings * cut.passes
     if plan.kind == "explore":
@@ -408,10 +412,11 @@ def of_block(
     indices: Sequence[int],
     runs: pd.DataFrame,
 ) -> list[int]:
-    """The settings of one block in their order, the default left out.
+    """Indices of the settings of one block in their order, without the default.
 
-    ``indices`` are all of the cell, ``runs`` what earlier blocks measured: a setting that ended
-    badly twice is known, and of an exploration only the chosen go on after the first pass.
+    ``indices`` are all settings of the cell, ``runs`` the runs of earlier blocks.  A setting with
+    two bad runs is not run again.  In an exploration only the chosen settings are run after the
+    first pass.
     """
     number, chunk = divmod(block, cut.chunks)
     wanted = [index for index in indices if index != 0]
@@ -425,7 +430,7 @@ def of_block(
 
 
 def _chosen(plan: ExplorationPlan, cell: str, indices: list[int], first: pd.DataFrame) -> list[int]:
-    """The best of the first pass and a random choice of the others."""
+    """The best settings of the first pass and a random choice of the others."""
     good = first[first["setting"].isin(indices) & (first["state"] == "ok")]
     ranked = good.groupby("setting")["ratio"].median().sort_values(kind="stable").index
     best = [int(str(i)) for i in ranked[: plan.best]]

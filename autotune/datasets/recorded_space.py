@@ -1,7 +1,7 @@
-"""A space as a file that needs no MPI: its names, levels and defaults written out.
+"""The recorded space: a space written out with names, levels and defaults, so that it needs no MPI.
 
-A dataset is read where another library is installed, or none: what "enum" and the library's
-defaults meant when it was measured is kept with it.
+A dataset may be read where another library is installed, or none.  So the dataset contains the
+meaning of "enum" and of the library's defaults when it was measured.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from autotune.space.resolve import load_space_file
 
 
 def narrowed(space: Space, levels: Mapping[str, object], where: str) -> Space:
-    """The space of these parameters only, with these levels (as a space file has them).
+    """The space of these parameters only, with these levels (as in a space file).
 
-    Known defaults of the parameters left out become facts, so that rules that mention them still
-    hold.  ``where`` is for messages.  Raises UsageError.
+    The known defaults of the other parameters become facts, so that rules that name them still
+    hold.  ``where`` names the origin in error messages.  Raises UsageError for an unknown parameter
+    or a wrong level.
     """
     chosen = []
     for asked, spec in levels.items():
@@ -61,7 +62,7 @@ def _with_levels(parameter: Parameter, spec: object, where: str) -> Parameter:
 
 
 def _can_be_said(argument: Argument, space: Space, names: set[str]) -> bool:
-    """Whether a parameter that is left can make the words appear."""
+    """Whether one of the remaining parameters can make the argument appear."""
     behind: set[str] = set(argument.when.names) if argument.when else set()
     for place in argument.places:
         behind |= space.derived[place].names if place in space.derived else {place}
@@ -118,7 +119,8 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def space_of_record(path: Path, facts: Mapping[str, Value], name: str) -> Space:
-    """The space of a frozen file under a cell's facts; raises UsageError."""
+    """The space of a recorded space file with the facts of a cell; raises UsageError if it is
+    wrong."""
     known = {fact: value for fact, value in facts.items() if fact in FACTS}
     others = {fact: value for fact, value in facts.items() if fact not in FACTS}
     return replace(load_space_file(path, facts=known, app_facts=others), name=name)

@@ -1,6 +1,6 @@
 """Replay: a measured grid answers settings by drawing from its raw runs.
 
-Only complete grids are played: nothing is ever interpolated.
+Only complete grids are replayed: nothing is interpolated.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import noise_of
 
 RUNS = 3
-"""Runs of a point that is complete; two that did not end well are enough, too: see explore."""
+"""Runs of a complete setting; two runs that are not ok are enough, too (see ``autotune
+explore``)."""
 BAD_RUNS = 2
 ALPHA = 0.05
 TOP = 10
 SPLITS = 40
-"""Random halves over which the best setting is chosen and valued."""
+"""Number of random halves; on one half the best setting is chosen, on the other it is valued."""
 
 _STATES = {"ok": "ok", "censored": "censored"}
 
@@ -44,8 +45,9 @@ class BestRecorded:
 class Landscape:
     """One cell of a dataset as a machine that answers at once.
 
-    ``settings`` are the distinct ones in the order of the dataset, the default first; ``complete``
-    tells whether each has runs enough.  Raises UsageError for a dataset that is no grid.
+    ``settings`` are the distinct settings in the order of the dataset, the default first.
+    ``complete`` says whether each has enough runs.  Raises UsageError for a dataset that is no
+    grid.
     """
 
     def __init__(self, dataset: Dataset, cell: str, min_runs: int = RUNS) -> None:
@@ -86,7 +88,7 @@ class Landscape:
         self.settings = list(draws)
         self._draws = draws
         self._by_key = {setting.key: drawn for setting, drawn in draws.items()}
-        # Settings are asked for again and again: what one means is looked up once.
+        # The same settings are asked for many times, so each is looked up only once.
         self._asked: dict[str, list[Recorded]] = dict(self._by_key)
 
     def _points(self, setting: Setting) -> list[Recorded]:
@@ -101,27 +103,29 @@ class Landscape:
         return found
 
     def effective(self, setting: Setting) -> Setting:
-        """The one form of all settings that mean the same here."""
+        """The canonical form of all settings with the same effect in this cell."""
         return self._idle.strip(setting)
 
     def draw(self, setting: Setting, rng: np.random.Generator) -> Recorded:
-        """One of the runs of the setting, each as likely; raises UsageError off the grid."""
+        """One of the runs of the setting, all equally likely; raises UsageError for a setting off
+        the grid."""
         points = self._points(setting)
         return points[int(rng.random() * len(points))]
 
     def draws(self, setting: Setting) -> list[Recorded]:
-        """All runs of the setting, in the order they were made."""
+        """All runs of the setting, in the order in which they were made; raises UsageError off the
+        grid."""
         return list(self._points(setting))
 
     def median(self, setting: Setting) -> float:
-        """The median ratio over all runs of the setting."""
+        """The median ratio over all runs of the setting; raises UsageError off the grid."""
         return median(draw.ratio for draw in self._points(setting))
 
     def halves(self, seed: int) -> tuple[Landscape, dict[Setting, float]]:
-        """A landscape of one random half of the runs, and the other half's median ratios.
+        """A landscape of one random half of the runs, and the median ratios of the other half.
 
-        Of an odd number of runs the search gets the larger part.  A strategy that searches the one
-        and is valued on the other cannot gain by luck.
+        Of an odd number of runs the search gets the larger part.  A strategy that searches on one
+        half and is valued on the other cannot gain by luck.
         """
         rng = np.random.default_rng([seed, 7])
         search: dict[Setting, list[Recorded]] = {}
@@ -130,7 +134,7 @@ class Landscape:
             order = rng.permutation(len(drawn))
             cut = (len(drawn) + 1) // 2
             search[setting] = [drawn[i] for i in sorted(order[:cut])]
-            # A single run is all there is of a point: it stands on both sides.
+            # A single run of a setting is used on both sides.
             held[setting] = median(
                 drawn[i].ratio for i in (order[cut:] if cut < len(order) else order)
             )
@@ -141,11 +145,11 @@ class Landscape:
         return half, held
 
     def levelled(self) -> Landscape:
-        """A landscape in which nothing is faster than the default, with the noise of this one.
+        """A landscape in which no setting is faster than the default, with the noise of this one.
 
-        A few runs of each setting are never alike: drawn from again and again, the luckiest are
-        a gain that any proof finds.  So the settings that are not slower than the default share
-        all their runs; the slower ones, and those that fail, keep their own.
+        The few runs of each setting always differ.  If they are drawn many times, the luckiest
+        setting has a gain that every proof finds.  So all settings that are not slower than the
+        default share their runs.  Slower settings and settings that fail have their own runs.
         """
         slower = self._beyond(1, ALPHA)
         level = [
@@ -168,11 +172,11 @@ class Landscape:
 
     @cached_property
     def best(self) -> BestRecorded:
-        """OPUB: chosen among the settings on one half of the runs, valued on the other.
+        """OPUB: chosen among the settings on one half of the runs, valued on the other half.
 
-        Over many random halves: the ten settings that are chosen most often stand for the top, and
-        the best of them by all runs is named; its value is the mean log ratio that the choices of
-        the one half had on the other, so that luck is not counted as gain.
+        This is repeated over random halves.  The ten settings that are chosen most often are the
+        top, and the best of them by all runs is named.  Its ratio comes from the mean log ratio
+        that the choices of one half have on the other half, so that luck does not count as gain.
         """
         chosen: dict[Setting, int] = {}
         logs = []
@@ -187,15 +191,17 @@ class Landscape:
 
     @cached_property
     def null(self) -> bool:
-        """Whether nothing beats the default beyond noise (one-sided, 5 % for all together).
+        """Whether nothing beats the default by more than the noise (one-sided, 5 % for all tests
+        together).
 
-        Half of that for the tests of single settings, half for those of all that share a level.
+        Half of the 5 % is for the tests of single settings, half for the tests of all settings with
+        a common level.
         """
         return not self.winners and not faster_groups(self._draws, ALPHA / 2)
 
     @cached_property
     def winners(self) -> list[Setting]:
-        """The settings that beat the default each by itself, the best first (Student's t, with
+        """The settings that beat the default each by itself, best first (Student's t, with
         Bonferroni's correction for their number)."""
         found = self._beyond(-1, ALPHA / 2 / max(len(self._draws) - 1, 1))
         return sorted(found, key=lambda setting: (found[setting], setting.key))

@@ -1,4 +1,4 @@
-"""Shards: the raw runs of one block as one Parquet file, written whole or not at all."""
+"""Shards: the raw runs of one block as one Parquet file, written atomically."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ _OF_RUN: dict[str, State] = {
 class RunRow:
     """One run.  Times in seconds; ``value_s`` is the metric, NaN unless the run is ok.
 
-    ``setting`` is an index into the cell's settings (0: the default), ``limit_s`` the limit of the
-    metric at which the run was stopped (NaN: none), ``foreign_load`` CPU seconds of others.
+    ``setting`` is an index into the cell's settings (0: the default).  ``limit_s`` is the limit of
+    the metric at which the run was stopped (NaN: none).  ``foreign_load``: CPU seconds of other
+    programs.
     """
 
     cell: str
@@ -56,24 +57,28 @@ SCHEMA = pa.schema([(f.name, _TYPES[str(f.type)]) for f in fields(RunRow)])
 COLUMNS = [f.name for f in fields(RunRow)]
 _TEXTS = [name for name in COLUMNS if SCHEMA.field(name).type == pa.string()]
 LARGEST = 64 * MIB
-"""Bytes of a shard's file; the other bounds are of what it says of itself before it is read."""
+"""Largest shard in bytes; the other bounds apply to sizes that the file states, before it is
+read."""
 ROWS, WIDTH, GROUPS, UNPACKED = 100_000, 100, 1000, 256 * MIB
 TEXT = 4096
-"""Bytes of one text in a shard."""
+"""Largest text in a shard, in bytes."""
 
 
 def run_state(record: RunRecord) -> State:
-    """What a run means for its setting; the record's reason stays beside it."""
+    """The state of a run in a shard; the record's reason is stored beside it."""
     return _OF_RUN.get(record.state, "failed")
 
 
 def shard_path(folder: Path, cell: str, block: int) -> Path:
-    """Where the shard of a block lies."""
+    """The path of a block's shard."""
     return folder / SHARDS / f"{cell}.{block:03d}.parquet"
 
 
 def write_shard(folder: Path, rows: Sequence[RunRow]) -> Path:
-    """Write the rows of one block of one cell; raises WorkError where that fails."""
+    """Write the rows of one block of one cell.
+
+    Raises WorkError if the file cannot be written, ValueError for rows of several blocks.
+    """
     blocks = {(row.cell, row.block) for row in rows}
     if len(blocks) != 1:
         raise ValueError(f"a shard holds one block of one cell, not the blocks {sorted(blocks)}")
@@ -89,7 +94,7 @@ def write_shard(folder: Path, rows: Sequence[RunRow]) -> Path:
 
 
 def stated_rows(path: Path) -> int:
-    """How many rows a shard says that it has; raises UsageError as :func:`read_shard`."""
+    """The number of rows that a shard states; raises UsageError as :func:`read_shard`."""
     try:
         with open_regular(path, LARGEST) as file:
             metadata = pq.read_metadata(file)
@@ -102,14 +107,14 @@ def stated_rows(path: Path) -> int:
 def read_shard(path: Path) -> pd.DataFrame:
     """The rows of a shard.
 
-    Raises UsageError where it is damaged, larger than the bounds, or has other columns.
+    Raises UsageError if it is damaged, larger than the bounds, or has other columns.
     """
     try:
         with open_regular(path, LARGEST) as file:
             metadata = pq.read_metadata(file)
             _refuse_size(path, metadata)
             _refuse_columns(path, metadata.schema.to_arrow_schema())
-            # Texts stay numbers of a dictionary, so that one text in many rows is held once.
+            # Texts stay numbers of a dictionary, so that a text in many rows is in memory once.
             parquet = pq.ParquetFile(file, metadata=metadata, read_dictionary=_TEXTS)
             table = parquet.read(columns=COLUMNS).select(COLUMNS)
             _refuse_content(path, table)
@@ -135,7 +140,8 @@ def _damaged(path: Path, problem: Exception) -> UsageError:
 
 
 def _refuse_size(path: Path, metadata: Any) -> None:
-    """Raise UsageError for more than the bounds, as the file says itself, before it is read."""
+    """Raise UsageError if the sizes that the file states are above the bounds, before it is
+    read."""
     groups = [metadata.row_group(i) for i in range(min(metadata.num_row_groups, GROUPS + 1))]
     figures = (
         (metadata.num_rows, ROWS, "rows"),
@@ -172,7 +178,7 @@ def _kind(kind: Any) -> Any:
 
 
 def _refuse_content(path: Path, table: Any) -> None:
-    """Raise UsageError for texts of any length and for values that are not there."""
+    """Raise UsageError for texts that are too long and for missing values."""
     written_out = 0
     for name in COLUMNS:
         column = table[name]
@@ -190,7 +196,7 @@ def _refuse_content(path: Path, table: Any) -> None:
 
 
 def _lengths(chunk: Any) -> Any:
-    """Bytes of the text in each row, without writing the texts out."""
+    """Bytes of the text in each row, without expanding the dictionary."""
     if pa.types.is_dictionary(chunk.type):
         return pc.take(pc.binary_length(chunk.dictionary), chunk.indices)
     return pc.binary_length(chunk)

@@ -1,10 +1,10 @@
-"""Whether settings of a cell are faster, or slower, than its default by more than chance.
+"""Significance: whether settings of a cell are faster or slower than its default beyond chance.
 
-Runs are noisy in two ways, so there are two tests.  Where the noise is about normal, Student's t on
-the log ratios of each setting is the more powerful, and says which setting it is.  Where one launch
-in five is three times as slow (it polls now and then; two ranks share a core by chance) the pooled
-variance drowns all that there is, and three runs of a setting say nothing by ranks alone: there all
-runs that share a level, or two, are held against the default's by their ranks.
+There are two tests, because runs are noisy in two ways.  If the noise is about normal, Student's t
+on the log ratios of each setting has more power, and names the setting.  If one launch in five is
+three times as slow (it polls now and then; two ranks share a core by chance), the pooled variance
+hides all differences, and three runs of a setting show nothing by ranks alone.  For this case all
+runs that share a level, or two levels, are compared with the default's runs by ranks.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from autotune.space import DEFAULT, Setting
 
 @dataclass(frozen=True)
 class Recorded:
-    """One answer: T / T_default, and the state as strategies know it (ok, censored, failed).
+    """One run: T / T_default, and the state as strategies know it (ok, censored, failed).
 
-    Of a censored run the ratio is a lower bound, of one that failed it is infinite.
+    The ratio of a censored run is a lower bound, that of a failed run is infinite.
     """
 
     ratio: float
@@ -40,10 +40,10 @@ def significant(
 ) -> dict[Setting, float]:
     """Mean log ratio of the settings that are slower (``sign`` 1) or faster (-1) than the default.
 
-    One-sided at the level ``alpha`` each.  The pooled scatter of repeated runs counts, ``noise``
-    (of one log ratio) at least; ``blocks`` are those of each run: the default's level of a block
-    has an error of its own, which all its runs share.  Settings with a run that failed or was
-    stopped are not judged.
+    Each test is one-sided at level ``alpha``.  The scatter is that of repeated runs, pooled, and at
+    least ``noise`` (of one log ratio).  ``blocks`` are the blocks of each run: the default's level
+    of a block has an error that all runs of the block share.  Settings with a failed or stopped run
+    are not judged.
     """
     groups = {
         setting: np.log([draw.ratio for draw in drawn])
@@ -67,10 +67,11 @@ def significant(
 
 
 def faster_groups(draws: Mapping[Setting, Sequence[Recorded]], alpha: float) -> list[Setting]:
-    """Levels, alone or in pairs, whose settings are not all as slow as the default or slower.
+    """The settings of levels, alone or in pairs, that are not all as slow as the default or slower.
 
-    All runs of the settings that hold them against the default's runs, by ranks (Mann and Whitney,
-    one-sided, ``alpha`` for all groups together); a run that failed or was stopped is the slowest.
+    All runs of the settings with a level are compared with the default's runs by ranks (Mann and
+    Whitney, one-sided, ``alpha`` for all groups together).  A failed or stopped run counts as the
+    slowest.
     """
     default = [_rank(draw) for draw in draws[DEFAULT]]
     groups: dict[Setting, list[float]] = {}
@@ -92,9 +93,10 @@ def _rank(draw: Recorded) -> float:
 
 
 def _level_error(default_blocks: Sequence[int], mine: set[int], runs: int) -> float:
-    """Variance of the default's median level, in units of one run's, as it hits a setting."""
+    """Variance of the default's median level, in units of one run's variance, for a setting in the
+    blocks ``mine``."""
     if not mine:
         return 0.5 * math.pi / max(runs, 1)
-    # The median of n normal values varies by pi/2 more than their mean.
+    # The variance of the median of n normal values is pi/2 times that of their mean.
     errors = [0.5 * math.pi / max(default_blocks.count(block), 1) for block in mine]
     return sum(errors) / len(errors) ** 2

@@ -1,4 +1,7 @@
-"""Prediction: one traced run of an unseen program gives its setting (docs/prediction.md)."""
+"""Prediction: the features of one traced run of an unseen program give a setting for it.
+
+See docs/prediction.md.
+"""
 
 from autotune.prediction.evaluation import GROUPS, Evaluation, evaluate
 from autotune.prediction.examples import Example, TrainingSet, features_of, training_set

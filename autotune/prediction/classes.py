@@ -1,4 +1,4 @@
-"""Classes of programs that behave alike, found from the features of their traced runs."""
+"""Classes of programs with similar features, found by clustering the features of traced runs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from autotune.prediction.scorer import SETS, Scaler, described
 from runner.trace import SPECS
 
 MOST = 6
-"""More classes are not looked for by itself."""
+"""Largest number of classes that is tried if the user gives none."""
 APART = 0.25
-"""Mean silhouette below which no structure is believed: everything is one class."""
+"""Mean silhouette below which there is no clear structure: all cells are then one class."""
 _NAMED = 3
 
 
 @dataclass(frozen=True)
 class ProgramClass:
-    """Cells that belong together, and the features by which they differ most from the others:
-    (name, mean value in the class, mean value elsewhere)."""
+    """Cells of one class, and the features in which they differ most from the others: (name, mean
+    value in the class, mean value elsewhere)."""
 
     number: int
     cells: tuple[str, ...]
@@ -33,20 +33,21 @@ class ProgramClass:
 
 @dataclass(frozen=True)
 class Classes:
-    """``silhouette``: mean over the cells, -1 to 1, how clearly they fall into classes; None for
-    one class."""
+    """The classes, largest first.  ``silhouette``: mean over the cells, -1 to 1, how clearly the
+    classes are separated; None for one class."""
 
     classes: tuple[ProgramClass, ...]
     silhouette: float | None
 
 
 def find_classes(examples: Sequence[Example], count: int | None = None) -> Classes:
-    """Groups of cells by average linkage on scaled features (Euclidean, as the neighbours use).
+    """Cluster the cells by average linkage on scaled features (Euclidean distance, as in k-NN).
 
-    ``count`` classes, or as many as separate best by their silhouette (at most 6; one where none
-    separates).  Largest first.  Raises UsageError for a count that cannot be.
+    ``count`` is the number of classes.  Without it the number with the best silhouette is taken, at
+    most 6, and one class if none is clearly separated.  The largest class comes first.  Raises
+    UsageError for a count below 1 or above the number of cells.
     """
-    # Slow to import, and only this needs them.
+    # These imports are slow, and only this function needs them.
     from sklearn.cluster import AgglomerativeClustering
     from sklearn.metrics import silhouette_score
 
@@ -101,7 +102,7 @@ def _marks(
 
 
 def words_of(marks: Sequence[tuple[str, float, float]]) -> str:
-    """``mean message 64.2k B (elsewhere 1.1k)``: what makes a class."""
+    """``mean message 64.2k B (elsewhere 1.1k)``: the features that mark a class, as text."""
     return "; ".join(
         f"{name} {inside:.3g} {SPECS[name].unit} (elsewhere {outside:.3g})"
         for name, inside, outside in marks

@@ -1,8 +1,8 @@
-"""How well settings are predicted for programs left out, beside what needs no prediction.
+"""Evaluation of prediction on programs left out, beside methods that need no prediction.
 
-Share and performance ratio of a named setting on a recorded program (docs/design.md).
-
-The class-wide setting as a row of the evaluation: one setting for all the other programs.
+The parts of the file: leaving out groups and judging each method; share and performance ratio of a
+setting on a recorded program (docs/design.md); the class-wide setting, chosen on all other
+programs, as one of the methods.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ GROUPS: dict[str, Group] = {
     "ranks": lambda e: e.ranks,
     "machine": lambda e: e.machine,
 }
-"""What is left out at a time.  Between clusters, rank counts and machines the same program may be
-on both sides: the question there is whether what was learned carries over."""
+"""How examples are grouped; one group is left out at a time.  With clusters, rank counts and
+machines the same program may be in training and in the group left out: this tests whether a model
+carries over to another cluster, rank count or machine."""
 
 ClassWide = Callable[[Sequence[Example]], Setting]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """``left_out`` is a key of GROUPS; one row a method, in the order of the table."""
+    """The scores of all methods.  ``left_out`` is a key of GROUPS; ``rows`` has one row for each
+    method, in the order of the table."""
 
     left_out: str
     rows: tuple[EvaluationRow, ...]
@@ -66,10 +68,11 @@ def evaluate(
     classwide: ClassWide | None = None,
     watch: Watch = silent,
 ) -> Evaluation:
-    """Leave one group out at a time and judge what each method names for its cells.
+    """Leave one group out at a time and score the setting that each method names for its cells.
 
     Everything that is chosen (options, caution, the best single setting) is chosen without the
-    group.  ``classwide`` finds one setting for the programs it is given.
+    group.  ``classwide`` chooses one setting for the programs it is given.  Raises KeyError if
+    ``left_out`` is no key of GROUPS, ValueError for an unknown kind of model.
     """
     group = GROUPS[left_out]
     found: dict[str, list[PredictionScore]] = {}
@@ -119,7 +122,7 @@ def _judge(
 def best_single(inside: Sequence[Example], example: Example) -> int:
     """Index of the setting that was best on average over the other programs.
 
-    Only settings that at least half of them ran count: an average over few is luck.
+    Only settings that at least half of them ran count: a mean over fewer programs is mostly luck.
     """
     average = means(inside)
     runs = {k: sum(any(s.key == k for s in e.settings) for e in inside) for k in average}
@@ -131,15 +134,16 @@ def best_single(inside: Sequence[Example], example: Example) -> int:
 
 
 def _place(example: Example, setting: Setting) -> int:
-    """Index of the setting; one that was not recorded for this cell counts as the default."""
+    """Index of the setting; a setting that was not recorded for this cell counts as the default."""
     return example.settings.index(setting) if setting in example.settings else 0
 
 
 @dataclass(frozen=True)
 class PredictionScore:
-    """One setting on one cell.  ``performance`` is T_OPUB / T, on a null cell T_default / T;
-    ``share`` gain / gain(OPUB), None on a null cell; ``slower``: than the default, beyond noise;
-    ``false``: something else than the default was named on a null cell."""
+    """The score of one setting on one cell.  ``performance`` is T_OPUB / T, on a null cell
+    T_default / T; ``share`` is gain / gain(OPUB), None on a null cell; ``slower``: slower than the
+    default by more than the noise; ``false``: another setting than the default was named on a null
+    cell."""
 
     cell: str
     app: str
@@ -156,7 +160,7 @@ class PredictionScore:
 
 
 def score_prediction(example: Example, index: int) -> PredictionScore:
-    """What naming the setting of that index for this cell is worth."""
+    """The score of naming the setting with this index for this cell."""
     ratio = float(example.ratios[index])
     return PredictionScore(
         cell=example.key,
@@ -171,7 +175,7 @@ def score_prediction(example: Example, index: int) -> PredictionScore:
 
 
 def judge_random(example: Example) -> PredictionScore:
-    """What a setting drawn at random is worth on average; it counts as slower where most are."""
+    """The mean score of a random setting; it counts as slower where most settings are."""
     speeds: Floats = 1 / example.ratios[1:]
     slower = [score_prediction(example, i).slower for i in range(1, len(example.settings))]
     mean = float(speeds.mean())
@@ -189,7 +193,8 @@ def judge_random(example: Example) -> PredictionScore:
 
 @dataclass(frozen=True)
 class EvaluationRow:
-    """A method over all cells: means of performance and (on cells with something to gain) share."""
+    """The scores of one method over all cells.  Its figures are means of the performance ratio and,
+    over cells with a possible gain, of the share."""
 
     method: str
     verdicts: tuple[PredictionScore, ...]
@@ -236,10 +241,11 @@ def _share(example: Example, gain: float) -> float | None:
 
 
 def class_wide(places: Sequence[str | Path]) -> ClassWide | None:
-    """Chooses the measured setting with the best mean share that slows no program it was given.
+    """A function that chooses the measured setting with the best mean share that slows none of the
+    given programs.
 
-    None where there is more than one dataset, or no setting was run on every cell: then there is
-    no list of settings for a class.
+    None if there is more than one dataset, or if no setting was run on every cell: then there is no
+    common list of settings.  Raises UsageError for a dataset that cannot be read.
     """
     if len(places) != 1:
         return None

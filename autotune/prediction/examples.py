@@ -1,6 +1,6 @@
-"""What prediction learns from: a program as it was traced, and what settings did to its time.
+"""Examples and training sets: the features of traced programs, and the run times of settings.
 
-Training sets from recorded datasets: their runs, and the features stored beside them.
+Training sets are made from recorded datasets: their runs, and the features stored with them.
 """
 
 from __future__ import annotations
@@ -29,20 +29,21 @@ from runner.trace import Features, FeaturesError, load_features
 Floats = NDArray[np.float64]
 
 EXTREME = math.log(1.5)
-"""Log ratio that stands for everything slower, failures included, and its negative for everything
-faster: one program that is five times faster must not decide for all others."""
+"""Limit of log ratios: everything slower, failures included, counts as this, and everything faster
+as its negative.  So one program that becomes five times faster does not decide for all others."""
 LEAST_NOISE = 0.01
-"""No default is believed to scatter less (as a log ratio): few runs can agree by chance."""
+"""Smallest scatter (as a log ratio) that is assumed for a default, because a few runs can agree by
+chance."""
 
 
 @dataclass(frozen=True)
 class Example:
     """One cell: a program with its input, ranks and cluster.
 
-    ``settings[0]`` is the default.  ``runs`` has one tuple a setting: T / T_default of its runs,
-    infinite for a run that failed.  ``opub`` is T_OPUB / T_default, 1 where the cell is ``null``:
-    nothing beats the default beyond noise.  ``mpi`` is ``family version``, ``machine`` the
-    fingerprint of one.
+    ``settings[0]`` is the default.  ``runs`` has one tuple for each setting: T / T_default of its
+    runs, infinite for a run that failed.  ``opub`` is T_OPUB / T_default; it is 1 if the cell is
+    ``null``, which means that nothing beats the default by more than the noise.  ``mpi`` is "family
+    version", ``machine`` a fingerprint.
     """
 
     key: str
@@ -59,9 +60,9 @@ class Example:
 
     @cached_property
     def ratios(self) -> Floats:
-        """Median T / T_default of each setting; the default's is 1.
+        """Median T / T_default of each setting, shape (settings,); 1 for the default.
 
-        On a null cell none is below 1: what looks faster there is the luckiest of many.
+        On a null cell none is below 1: what looks faster there is only the luckiest of many runs.
         """
         medians = np.array([statistics.median(r) if r else math.inf for r in self.runs])
         medians[0] = 1.0
@@ -69,7 +70,7 @@ class Example:
 
     @cached_property
     def logs(self) -> Floats:
-        """Log of the ratios, cut off at EXTREME either way."""
+        """Log of the ratios, limited to EXTREME in both directions; shape (settings,)."""
         with np.errstate(divide="ignore"):
             return np.clip(np.log(self.ratios), -EXTREME, EXTREME)
 
@@ -83,7 +84,8 @@ class Example:
         return max(LEAST_NOISE, 1.4826 * statistics.median(abs(x - middle) for x in finite))
 
     def beyond_noise(self, index: int) -> float:
-        """The log ratio above which this setting is slower than the default, not just unlucky."""
+        """The log ratio above which this setting is slower than the default by more than the
+        noise."""
         runs = max(1, len(self.runs[index])), max(1, len(self.runs[0]))
         return max(math.log(1.02), 2 * self.noise * math.sqrt(1 / runs[0] + 1 / runs[1]))
 
@@ -92,8 +94,8 @@ class Example:
 class TrainingSet:
     """Examples from one or more recordings.
 
-    ``defaults`` are the values that an unset parameter has, where known.  Raises UsageError where
-    there are too few programs to learn and to check on.
+    ``defaults`` are the values of unset parameters, where known.  Raises UsageError for fewer than
+    three programs: each is left out in turn to check the model.
     """
 
     examples: tuple[Example, ...]
@@ -124,7 +126,8 @@ class TrainingSet:
 
     @property
     def hash(self) -> str:
-        """SHA-256 (hex) over features, settings and runs, in an order that does not matter."""
+        """SHA-256 (hex) over features, settings and runs, independent of the order of the
+        examples."""
         rows = sorted(
             json.dumps(
                 [
@@ -162,15 +165,15 @@ def means(examples: Sequence[Example], weights: Sequence[float] | None = None) -
 
 
 _OF_THE_PROGRAM = ("arg", "resource")
-"""Parameters of these kinds change the program or its shape: another program has none such."""
+"""Parameters of these kinds change the program or its shape, and no other program has them."""
 
 
 def training_set(places: Sequence[str | Path], split: str | None = None) -> TrainingSet:
-    """The cells of datasets (names or folders) that have features.
+    """The training set of the cells with features, from datasets (names or folders).
 
-    ``split`` keeps the cells of one split ("design" or "report").  Cells without a features file,
-    and those whose space belongs to their program, are left out and said in the notes.  Raises
-    UsageError where fewer than three programs are left, or a file is wrong.
+    ``split`` selects the cells of one split ("design" or "report").  Cells without a features file,
+    and cells whose space belongs to their program, are left out and named in the notes.  Raises
+    UsageError if fewer than three programs are left, or a file is wrong.
     """
     examples: list[Example] = []
     notes: list[str] = []
@@ -193,7 +196,7 @@ def training_set(places: Sequence[str | Path], split: str | None = None) -> Trai
 
 
 def _example(dataset: Dataset, cell: Cell, several: bool) -> Example | str:
-    """The cell as an example, or why it cannot be one."""
+    """The cell as an example, or the reason why it cannot be one."""
     where = f"{dataset.name}/{cell.key}"
     space = dataset.space(cell)
     if space.requires or any(p.target in _OF_THE_PROGRAM for p in space):
@@ -207,8 +210,8 @@ def _example(dataset: Dataset, cell: Cell, several: bool) -> Example | str:
     runs = dataset.runs(cell)
     same = dataset.representatives(cell)
     by_setting = {int(str(i)): tuple(g["ratio"]) for i, g in runs.groupby("setting")}
-    # Settings that mean the same here were run once, under the first one's number; elsewhere they
-    # may differ, so each keeps its name.
+    # Settings that have the same effect in this cell were run once, under the number of the first.
+    # # In other cells their effects may differ, so each keeps its name.
     measured = [i for i, first in enumerate(same) if first in by_setting]
     if 0 not in measured or len(measured) < 2:
         return f"{where} is left out: it needs runs of the default and of another setting"
@@ -230,7 +233,8 @@ def _example(dataset: Dataset, cell: Cell, several: bool) -> Example | str:
 
 
 def features_of(dataset: Dataset, cell: Cell) -> Features | None:
-    """What was traced of the cell's launch; None where it was not.  Raises UsageError."""
+    """The features of the cell's traced launch; None if it was not traced.  Raises UsageError if
+    the file is wrong."""
     path = dataset.folder / FEATURES / f"{cell.key}.json"
     if not path.is_file():
         return None
@@ -249,7 +253,7 @@ def features_of(dataset: Dataset, cell: Cell) -> Features | None:
 def _best(
     dataset: Dataset, cell: Cell, runs: pd.DataFrame, settings: Sequence[Setting]
 ) -> tuple[float, bool]:
-    """T_OPUB / T_default and whether the cell is null, as the replay (grids) or anova has it."""
+    """T_OPUB / T_default and whether the cell is null, from the replay (grids) or from anova."""
     if dataset.kind == "grid":
         landscape = Landscape(dataset, cell.key)
         ratio, null = landscape.best.ratio, landscape.null
@@ -263,7 +267,7 @@ def _best(
         )
         known = best_known(table)
         ratio, null = 1 / (1 + known.gain), known.null
-    # What is not better than the default cannot be the scale of a share.
+    # A ratio that is not better than the default cannot be the scale of a share.
     if null or not ratio < 1 or not math.isfinite(ratio):
         return 1.0, True
     return ratio, False

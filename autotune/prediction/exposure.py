@@ -1,13 +1,12 @@
-"""How much of a program a parameter can touch at all, from what was traced of it.
+"""Exposure: how much of a program's time a parameter can touch, from its trace, and a model of it.
 
-A broadcast's algorithm does nothing for a program that never broadcasts, and an eager limit only
-moves messages between its old and its new value.  What the trace says of that needs no learning.
+The algorithm of a broadcast has no effect on a program that never broadcasts, and an eager limit
+only affects messages between its old and its new value.  The trace shows this without any learning.
 
-The gain of a setting from what each of its parameters can touch in a program.
-
-Ridge regression: log(T / T_default) is a sum over the parameters of a setting, and what a level
-does is in proportion to the program's :class:`~autotune.prediction.exposure.Exposure` to it.  The
-default's is exactly 0 by construction, and so is that of what the program never does.
+The model is a ridge regression: log(T / T_default) is a sum over the parameters of a setting, and
+the effect of a level is proportional to the :class:`Exposure` of the program to it.  So the log
+ratio of the default is exactly 0, and so is the effect of parameters of operations that the program
+does not use.
 """
 
 from __future__ import annotations
@@ -37,39 +36,40 @@ _CLASS = {
     "reduce": "n_to_one_share",
     "gather": "n_to_one_share",
 }
-"""Feature with the share of the communication time; n-to-n for the rest."""
+"""The feature with the share of the communication time of an operation; n-to-n for all others."""
 _SPREAD = ("alltoall", "scatter")
-"""What a rank hands to these is cut into one part for each rank."""
+"""Collectives that cut the buffer of a rank into one part for each rank."""
 _LIMIT = re.compile(r"(?<!_rndv)_(eager_limit|eager_threshold|max_send_size)$", re.IGNORECASE)
-"""Names of limits on the bytes of one message or one piece of it."""
+"""Names of limits on the bytes of one message or of one piece of it."""
 _LATENCY = 16384.0
-"""A message costs as much as these bytes before its first byte is sent."""
+"""Latency as bytes: the fixed cost of a message equals the cost of sending so many bytes."""
 UNUSED = 0.005
-"""Share of the run time below which a parameter acts on nothing worth a proposal."""
+"""A parameter that acts on a smaller share of the run time is not proposed."""
 LARGE = 13
-"""From 2^13 bytes on a collective's cost is in its bytes, below in its messages."""
+"""From 2^13 bytes on, the cost of a collective depends on its bytes; below, on its number of
+messages."""
 
 
 @dataclass(frozen=True)
 class Exposure:
-    """What one program does, by name of feature, and the nodes that it was traced on."""
+    """The features of one program by name, and the number of nodes on which it was traced."""
 
     values: Mapping[str, float]
 
     @property
     def nodes(self) -> float:
-        """On which it was traced."""
+        """The number of nodes on which the program was traced."""
         return self.values[NODES]
 
     def to(self, parameter: str) -> tuple[float, float]:
-        """Shares of the run time that the parameter can act on, in messages between two ranks and
+        """Shares of the run time that the parameter can act on: in messages between two ranks, and
         in collectives; each 0 to 1."""
         there = self._there(parameter) * self.values["comm_fraction"]
         p2p, coll = self._parts(parameter)
         return there * p2p, there * coll
 
     def crossing(self, parameter: str, old: float, new: float) -> float:
-        """Share of the run time in messages that only one of two limits lets pass."""
+        """Share of the run time in messages with a size between two limits, ``old`` and ``new``."""
         if not _LIMIT.search(parameter):
             return 0.0
         low, high = sorted((old, new))
@@ -77,21 +77,22 @@ class Exposure:
         return self._there(parameter) * self.values["comm_fraction"] * part
 
     def large(self, parameter: str) -> float:
-        """1 where the parameter's collective moves long messages, 0 where short ones."""
+        """1 if the parameter's collective moves long messages, 0 if short ones."""
         operation = operation_of(parameter)
         if operation in ("", "barrier"):
             return 0.0
         return 1.0 if self._each(operation) >= 2**LARGE else 0.0
 
     def _there(self, parameter: str) -> float:
-        """Whether the network or the memory that it is about is between any ranks."""
+        """Share of the messages, 0 to 1, that use the network or the memory that the parameter is
+        about."""
         if self.nodes > 1:
-            # How many of the messages stay within a node is not traced.
+            # The trace does not say how many of the messages stay within a node.
             return 0.5 if parameter.startswith(("btl_sm", "btl_vader", "smsc")) else 1.0
         return 0.0 if parameter.startswith(("btl_tcp", "coll_han")) else 1.0
 
     def _parts(self, parameter: str) -> tuple[float, float]:
-        """Of the communication time."""
+        """Shares of the communication time: messages between two ranks, and collectives."""
         if operation := operation_of(parameter):
             barrier = operation == "barrier"
             return 0.0, self.values["sync_share"] if barrier else self._operations[operation]
@@ -100,13 +101,13 @@ class Exposure:
             return 0.0, coll
         p2p = self.values["p2p_share"] + self.values["wait_share"]
         if parameter in ("map_by", "rank_by"):
-            # Dealt out in turn, neighbours are parted.
+            # With ranks placed round robin, neighbouring ranks are on different nodes.
             p2p /= max(self.values["p2p_distance"], 1.0)
         return p2p, coll
 
     @cached_property
     def _operations(self) -> dict[str, float]:
-        """Share of each collective operation: its kind's, dealt out by calls and bytes."""
+        """Share of each collective operation: the share of its kind, divided by calls and bytes."""
         costs = {
             name: self.values[f"{name}_calls"] * (1 + self.values[f"{name}_bytes"] / _LATENCY)
             for name in COLLECTIVES
@@ -125,7 +126,7 @@ class Exposure:
         costs = [self.values[n] * (1 + 2.0**k / _LATENCY) for k, n in enumerate(names)]
         whole = sum(costs) or 1.0
         p2p = self.values["p2p_share"] + self.values["wait_share"]
-        # The middle of a bin on the scale of the sizes.
+        # The middle of a bin on the logarithmic scale of the sizes.
         found = [(1.4 * 2.0**k, p2p * cost / whole) for k, cost in enumerate(costs) if cost]
         found += [(self._each(n), share) for n, share in self._operations.items() if share]
         return found
@@ -137,14 +138,14 @@ class Exposure:
 
 
 def acting(setting: Setting, values: Mapping[str, float]) -> Setting:
-    """The setting less the parameters that act on nothing that the program was seen to do."""
+    """The setting without the parameters that can touch nothing in the program (:func:`unused`)."""
     return setting.without(*unused(setting, [values]))
 
 
 def unused(parameters: Iterable[str], traced: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
     """Parameters that act on less than :data:`UNUSED` of the run time in each of the traced
-    launches: a barrier's algorithm where there was no barrier.  ``traced``: values by feature of
-    each launch, at least one."""
+    launches, for example the algorithm of a barrier where there was no barrier.  ``traced``: values
+    by feature of each launch, at least one."""
     known = [Exposure(values) for values in traced]
     return tuple(p for p in parameters if all(sum(seen.to(p)) < UNUSED for seen in known))
 
@@ -154,12 +155,14 @@ PARTS = tuple(
     for where in ("within", "between")
     for what in ("p2p", "coll", "large", "up", "down")
 )
-"""Within a node or between nodes: what a level does to messages between two ranks, to collectives,
-and to those of long messages; what a limit does to messages that it lets pass or holds back."""
+"""The effects of a parameter, within a node or between nodes: of a level on messages between two
+ranks (``p2p``), on collectives (``coll``) and on collectives with long messages (``large``); of a
+limit that is raised (``up``) or lowered (``down``)."""
 _ROWS = 100.0
-"""What all settings of a program weigh together, however many it ran."""
+"""Weight of all settings of one program together, however many it ran."""
 _CROSSED = 2.0
-"""To let a message pass at once is what a limit is for: more is expected of it than of others."""
+"""Factor for messages between two limits: sending messages at once is the purpose of a limit, so
+more effect is expected there."""
 
 Column = tuple[str, str, Value | None]
 """Parameter, part, level (None for ``up`` and ``down``, which hold for all levels)."""
@@ -167,8 +170,8 @@ Column = tuple[str, str, Value | None]
 
 @dataclass(frozen=True)
 class Effects:
-    """Log ratio of each column at full exposure, its standard deviation, and that of a column
-    that was never seen."""
+    """Log ratio of each column at full exposure, its standard deviation, and the standard deviation
+    of a column that was never seen."""
 
     columns: Mapping[Column, int]
     means: Floats
@@ -177,8 +180,8 @@ class Effects:
 
 
 class ExposureModel(Scorer):
-    """``ridge`` is the variance of a program's setting over that of effects; ``caution`` is added
-    for each standard deviation of what is not known."""
+    """``ridge`` is the variance of the runs of one setting divided by the variance of effects.
+    ``caution`` standard deviations of the uncertain part are added to a score."""
 
     kind: ClassVar[str] = "exposure"
     summary: ClassVar[str] = "ridge regression on what each parameter can touch in the program"
@@ -294,7 +297,7 @@ class ExposureModel(Scorer):
 def _amounts(
     exposure: Exposure, name: str, value: Value, defaults: Mapping[str, float]
 ) -> Iterator[tuple[Column, float]]:
-    """How much of the program each effect of a level would touch, where that is anything."""
+    """How much of the program's time each effect of a level can touch; zeros are left out."""
     where = "between" if exposure.nodes > 1 else "within"
     p2p, coll = exposure.to(name)
     old, crossed, way = defaults.get(name), 0.0, "up"
@@ -312,7 +315,8 @@ def _amounts(
 
 
 def _level(name: str, value: Any, none: bool) -> Value | None:
-    """A level as a setting has it; None where that is asked for."""
+    """A level as in a setting.  None if ``none`` is true and the value is null; raises ValueError
+    otherwise."""
     if none != (value is None):
         raise ValueError(f"effects of {name}: {value!r} is not a level")
     if value is None:

@@ -1,4 +1,4 @@
-"""Models as files: one JSON document of numbers and names, so that loading one runs no code."""
+"""Model files: one JSON document of numbers and names, so that loading a model runs no code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _AGAIN = "Train a new one: autotune train --from DATASET"
 
 @dataclass(frozen=True)
 class About:
-    """Where a model comes from.  ``cost``: see Trained; ``scores`` are those of all kinds tried."""
+    """The origin of a model.  ``scores``: the cost (see :class:`Trained`) of all kinds that were
+    tried."""
 
     kind: str
     options: Mapping[str, Any]
@@ -42,7 +43,7 @@ class About:
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A predictor, the settings it may name, and where it comes from."""
+    """A predictor, the settings that it may name, and its origin."""
 
     predictor: Predictor
     settings: tuple[Setting, ...]
@@ -60,12 +61,12 @@ class ModelFile:
 
 
 def model_of(trained: Trained, data: TrainingSet, scores: Mapping[str, float]) -> ModelFile:
-    """What is saved of a training."""
+    """The model file of a trained predictor."""
     about = About(
         kind=trained.kind,
         options=dict(trained.options),
         data_hash=data.hash,
-        # The last part says which data; where they lay on one machine says nothing elsewhere.
+        # The last part of the path names the data; the rest holds only on one machine.
         sources=tuple(Path(s).name for s in data.sources),
         programs=data.apps,
         machines=data.machines,
@@ -87,14 +88,14 @@ def _versions() -> dict[str, str]:
 
 
 def default_place() -> Path:
-    """Where ``autotune train`` puts a model and ``autotune predict`` looks first."""
+    """The file that ``autotune train`` writes and ``autotune predict`` reads first."""
     return files.data("model.json")
 
 
 def find_model(place: str | None = None) -> ModelFile:
-    """The model of a file; without one the user's own, else the shipped one.
+    """The model of a file; without one the user's own model, else the shipped one.
 
-    Raises UsageError where there is none, or it cannot be used.
+    Raises UsageError if there is none, or if it cannot be used.
     """
     if place is not None:
         return load_model(Path(place))
@@ -107,7 +108,7 @@ def find_model(place: str | None = None) -> ModelFile:
 
 
 def load_model(path: Path) -> ModelFile:
-    """Read and check a model file; raises UsageError saying file and key."""
+    """Read and check a model file; raises UsageError with the file and the key that is wrong."""
     try:
         if path.stat().st_size > _LARGEST:
             raise UsageError(f"{path} is too large to be a model (limit: 64 MiB)")
@@ -119,7 +120,7 @@ def load_model(path: Path) -> ModelFile:
 
 
 def model_from_text(content: str, place: str) -> ModelFile:
-    """A model from the content of a file; ``place`` names it in errors (UsageError)."""
+    """A model from the content of a file; ``place`` names it in errors.  Raises UsageError."""
     try:
         data = json.loads(content, parse_constant=_no_constant)
     except (ValueError, RecursionError) as problem:

@@ -1,4 +1,5 @@
-"""k nearest neighbours: a program likes what the programs most like it liked (Pellegrini 1.9.5)."""
+"""k nearest neighbours: what was fast for similar programs is fast for this one (Pellegrini
+1.9.5)."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ K = 3
 
 
 def nearest(distances: Floats, k: int) -> list[int]:
-    """Indices of the k smallest, nearest first; of equals the earlier one."""
+    """Indices of the k smallest distances, nearest first; ties by index."""
     return [int(i) for i in np.argsort(distances, kind="stable")[:k]]
 
 
@@ -50,7 +51,7 @@ class Neighbours(Scorer):
         found = np.zeros(len(candidates))
         for place, candidate in enumerate(candidates):
             seen = [table[candidate.key] for table in near if candidate.key in table]
-            # Half of them at least: what one of five programs liked is no majority.
+            # At least half of the neighbours must have run the setting; fewer are no evidence.
             if 2 * len(seen) > len(near):
                 found[place] = float(np.mean(seen))
         return found
@@ -80,8 +81,9 @@ class Neighbours(Scorer):
 
 
 class ThesisNeighbours(Scorer):
-    """The thesis's form: every parameter is the mean of the values that were best for the three
-    nearest programs (majority for words), over its 19 features; never unsure."""
+    """k-NN as in the thesis: each parameter is the mean of the values that were best for the three
+    nearest programs (the majority for words), over 19 features.  It never names the default out of
+    uncertainty."""
 
     kind: ClassVar[str] = "knn-thesis"
     summary: ClassVar[str] = "k-NN as in the thesis: mean of the 3 neighbours' best values"

@@ -1,6 +1,6 @@
-"""Multi-layer perceptrons (Pellegrini 1.9.6).  Fitted by scikit-learn, kept and asked as tables.
+"""Multi-layer perceptrons (Pellegrini 1.9.6), fitted by scikit-learn and stored as tables.
 
-What differs from the thesis: its second hidden layer is logistic and its output tanh; scikit-learn
+One difference to the thesis: its second hidden layer is logistic and its output tanh. scikit-learn
 has one activation for all hidden layers (tanh here) and a linear output.
 """
 
@@ -23,12 +23,12 @@ from autotune.space import Setting, Value
 
 HIDDEN = (16, 10)
 _INPUT = np.sqrt(19.0)
-"""The scaler divides by the root of the number of features; a network wants deviations near 1."""
+"""The scaler divides by the root of the number of features; a network needs deviations near 1."""
 
 
 @dataclass(frozen=True)
 class Layers:
-    """Weights and offsets, first layer first; tanh between the layers, none at the end."""
+    """Weights and offsets, first layer first; tanh between the layers, a linear output."""
 
     weights: tuple[Floats, ...]
     offsets: tuple[Floats, ...]
@@ -39,7 +39,7 @@ class Layers:
             hidden_layer_sizes=HIDDEN, activation="tanh", random_state=0, **options
         )
         with warnings.catch_warnings():
-            # The bound on its steps is a part of the recipe, not a failure.
+            # Training stops at a fixed number of steps on purpose, so the warning is not shown.
             warnings.simplefilter("ignore", ConvergenceWarning)
             network.fit(inputs * _INPUT, targets if targets.shape[1] > 1 else targets[:, 0])
         return cls(tuple(network.coefs_), tuple(network.intercepts_))
@@ -79,7 +79,7 @@ class Layers:
 
 
 class Network(Scorer):
-    """One output a setting: its log ratio, as a difference from the mean over all programs."""
+    """One output for each setting: its log ratio less the mean over all programs."""
 
     kind: ClassVar[str] = "mlp"
     summary: ClassVar[str] = "a perceptron 16-10 with the log ratio of every setting as output"
@@ -104,11 +104,11 @@ class Network(Scorer):
         ]
         overall = means(examples)
         middle = np.array([overall[key] for key in common])
-        # A program that did not run a setting says nothing: it gets the mean.
+        # A program that did not run a setting gets the mean, so it has no influence.
         targets = np.array([[t.get(key, overall[key]) for key in common] for t in tables]) - middle
         inputs = np.array([scaler(described(e.features)) for e in examples])
         alpha = float(options["alpha"])
-        # At its natural scale (a few per cent) the penalty on weights would drown everything.
+        # Log ratios are a few per cent: unscaled, the penalty on the weights would dominate.
         size = max(float(targets.std()), 1e-6)
         layers = Layers.fit(inputs, targets / size, solver="lbfgs", alpha=alpha, max_iter=60)
         layers = layers.times(size)
@@ -140,7 +140,8 @@ class Network(Scorer):
 
 
 class ThesisNetwork(Scorer):
-    """The thesis's form, 19-16-10-p: the outputs are the values of p parameters; never unsure."""
+    """The network of the thesis, 19-16-10-p: the outputs are the values of p parameters.  It never
+    names the default out of uncertainty."""
 
     kind: ClassVar[str] = "mlp-thesis"
     summary: ClassVar[str] = "19-16-10-p as in the thesis: the outputs are the values"

@@ -1,4 +1,7 @@
-"""Parts of a model file, checked; every mistake is a ValueError, which the file's reader places."""
+"""Checked access to the parts of a model file.
+
+Raises ValueError with the key that is wrong; the caller adds the file name.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ def integer(data: Mapping[str, Any], key: str, low: int, high: int) -> int:
 
 
 def floats(data: Mapping[str, Any], key: str, shape: tuple[int | None, ...]) -> Floats:
-    """An array of finite numbers; None in ``shape`` stands for any length."""
+    """An array of finite numbers; None in ``shape`` means any length."""
     try:
         array = np.array(sequence(data, key), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -1,6 +1,7 @@
-"""The models by name.
+"""The predictor: a model with the results of its checks on programs left out.
 
-A model with what was seen when it was checked: how sure it may be, and when it keeps quiet.
+The first part lists the models by name.  The second part is the predictor: the checks say how
+certain a prediction is, and when the default is named instead.
 """
 
 from __future__ import annotations
@@ -28,39 +29,41 @@ KINDS: dict[str, type[Scorer]] = {
     for kind in (Neighbours, ThesisNeighbours, Network, ThesisNetwork, Ranking, ExposureModel)
 }
 CHOICES = (Neighbours.kind, Network.kind, Ranking.kind, ExposureModel.kind)
-"""Models that cross-validation chooses from when none is asked for."""
+"""Models that cross-validation chooses from if the user names none."""
 THESIS = {Neighbours.kind: ThesisNeighbours.kind, Network.kind: ThesisNetwork.kind}
-"""What ``--preset thesis`` makes of a model."""
+"""The model that ``--preset thesis`` uses in place of a model."""
 
 
 def careful(kind: str) -> bool:
-    """Whether a model names the default when it is unsure; the thesis's forms never do."""
+    """Whether a model names the default when it is uncertain; the models of the thesis never do."""
     return kind not in THESIS.values()
 
 
 def find_kind(kind: str) -> type[Scorer]:
-    """The class of that name; raises ValueError naming those there are."""
+    """The class of the model with that name; raises ValueError with the known names."""
     if kind not in KINDS:
         raise ValueError(f"kind: model {kind!r} is not known; expected one of {', '.join(KINDS)}")
     return KINDS[kind]
 
 
 SURE = math.log(1.02)
-"""The smallest log gain worth naming, whatever the checks allowed."""
+"""The smallest predicted log gain with which a setting is named, whatever the checks allow."""
 WRONG = 4.0
-"""A program made slower weighs so many times as much as the same gain missed."""
+"""Weight of a program that is made slower, relative to a missed gain of the same size."""
 _BEYOND = 20.0
-"""Log ratios that no program has."""
+"""Limit of log ratios; no program has larger ones."""
 _FAR = 1.25
-"""Farther than any program of the checks by this factor is outside what they say anything on."""
+"""A program farther away than any program of the checks by this factor counts as outside of
+them."""
 
 
 @dataclass(frozen=True)
 class Checks:
-    """What happened to programs that were left out of training, one row each.
+    """The results on programs that were left out of training, one row for each; all shapes (rows,).
 
-    ``predicted`` and ``actual`` are log(T / T_default) of the best-scored setting, ``distance`` is
-    that to the nearest program of the others.
+    ``predicted`` and ``actual`` are log(T / T_default) of the setting with the best score.
+    ``distance`` is the distance to the nearest of the other programs.  ``slower`` is 1 where that
+    setting made the program slower, else 0.
     """
 
     predicted: Floats
@@ -69,7 +72,8 @@ class Checks:
     slower: Floats
 
     def threshold(self) -> float:
-        """The predicted log gain from which naming a setting was worth it in the checks."""
+        """The predicted log gain from which naming a setting paid in the checks; infinite if it
+        never did."""
         gains = -self.predicted
         best, best_cost = math.inf, 0.0
         for bar in sorted({SURE, *gains[gains >= SURE].tolist()}, reverse=True):
@@ -80,7 +84,8 @@ class Checks:
         return best
 
     def residuals(self, bar: float) -> Floats:
-        """actual - predicted where a setting was named; of all rows where that is too few."""
+        """actual - predicted of the rows where a setting was named; of all rows if these are fewer
+        than 4."""
         named = -self.predicted >= bar
         chosen = named if named.sum() >= 4 else np.ones(len(named), dtype=bool)
         return np.asarray((self.actual - self.predicted)[chosen], dtype=np.float64)
@@ -91,8 +96,8 @@ class NamedSetting:
     """The answer for one program.
 
     ``gain`` and ``interval`` (95 %, for this one program) are those of ``setting``, None for the
-    default; ``unsure`` says why the default is named although ``best`` scored better; ``why`` what
-    is expected of each parameter of ``best``, where the model can tell.
+    default.  ``unsure`` says why the default is named although ``best`` has a better score.
+    ``why``: the expected effect of each parameter of ``best``, if the model can say it.
     """
 
     setting: Setting
@@ -106,7 +111,8 @@ class NamedSetting:
     why: Mapping[str, Effect] = field(default_factory=dict)
 
     def renamed(self, names: Mapping[str, str]) -> NamedSetting:
-        """The same answer under other names of its parameters; what is not in ``names`` stays."""
+        """The same answer with other parameter names; a parameter that is not in ``names`` keeps
+        its name."""
 
         def under(setting: Setting) -> Setting:
             return Setting({names.get(name, name): value for name, value in setting.items()})
@@ -117,7 +123,7 @@ class NamedSetting:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A program of the training set and how far it is."""
+    """A program of the training set and its distance."""
 
     cell: str
     distance: float
@@ -127,10 +133,12 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Predictor:
-    """``careful`` is off in the thesis's forms, which always name their best.
+    """A model that names a setting or the default.  ``careful`` is off for the models of the
+    thesis, which always name their best setting.
 
-    ``reach`` is the distance up to which a program counts as near; ``cells``, ``points``, ``best``
-    and ``gains`` describe the programs of the training set for the answer's neighbours.
+    ``bar``: the smallest predicted log gain with which a setting is named.  ``reach``: the distance
+    up to which a program counts as near.  ``cells``, ``points``, ``best`` and ``gains`` describe
+    the programs of the training set, to name the neighbours of a program.
     """
 
     scorer: Scorer
@@ -165,11 +173,11 @@ class Predictor:
         )
 
     def name(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> NamedSetting:
-        """The setting for a program with these features, out of ``candidates`` or the default."""
+        """The setting for a program with these features: one of ``candidates`` or the default."""
         listed = [DEFAULT, *(c for c in candidates if c != DEFAULT)]
         scores = self.scorer.scores(values, listed)
         scores[0] = 0.0
-        # No model made from runs gets there; one whose file was tampered with must not overflow.
+        # Only a changed model file has such scores; they must not overflow.
         scores = np.clip(np.nan_to_num(scores), -_BEYOND, _BEYOND)
         at = int(scores.argmin())
         distance = self.distance(values)
@@ -208,9 +216,10 @@ class Predictor:
         return ""
 
     def _centre(self, log: float) -> float:
-        """The score, less what such scores promised too much on average in the checks.
+        """The score, corrected by the mean error of the checks where these promised too much.
 
-        Only ever less: the model of the checks knew one program fewer and was more timid.
+        The predicted gain is never raised: the models of the checks had one program fewer and were
+        more timid.
         """
         return log + (max(float(self.residuals.mean()), 0.0) if len(self.residuals) else 0.0)
 
@@ -220,17 +229,18 @@ class Predictor:
         if n < 2:
             return -1.0, math.inf
         middle = self._centre(log)
-        # The root of the mean square, not the deviation: a bias that was not corrected counts.
+        # The root mean square, not the standard deviation, so that an uncorrected bias counts.
         error = math.sqrt(float((self.residuals**2).mean()) * (1 + 1 / n))
         reach = float(stats.t.ppf(0.975, n - 1)) * error
         return math.expm1(-(middle + reach)), math.expm1(min(-(middle - reach), 50.0))
 
     def distance(self, values: Mapping[str, float]) -> float:
-        """To the nearest program of the training set, in deviations of its features."""
+        """Distance to the nearest program of the training set, in standard deviations of the
+        features."""
         return float(np.linalg.norm(self.points - self.scaler(values), axis=1).min())
 
     def neighbours(self, values: Mapping[str, float], count: int = 3) -> list[Neighbour]:
-        """The nearest programs, nearest first."""
+        """The ``count`` nearest programs, nearest first."""
         distances = np.linalg.norm(self.points - self.scaler(values), axis=1)
         order = np.argsort(distances, kind="stable")[:count]
         return [

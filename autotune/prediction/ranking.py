@@ -1,8 +1,8 @@
-"""The gain of a setting for a program, learned from both: ridge regression with interactions.
+"""Ranking: the gain of a setting for a program, by ridge regression with interactions.
 
-In kernel form: (what all programs share + what similar programs share) x (each parameter by itself
-+ the setting as a whole).  Settings that no program ran can be ranked through their parameters.
-The default's log ratio is exactly 0 by construction.
+The kernel is (what all programs share + what similar programs share) x (each parameter by itself +
+the setting as a whole).  Settings that no program ran can be ranked through their parameters.  The
+log ratio of the default is exactly 0.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, described
 from autotune.space import DEFAULT, Setting, Value
 
 _WHOLE = 0.5
-"""Weight of the setting as a whole; the parameters by themselves have the rest."""
+"""Weight of the setting as a whole; the single parameters have the rest."""
 _JOINT = 0.5
+"""How fast the similarity of whole settings falls with each parameter in which they differ."""
 _TOLERANCE = 1e-6
 """Largest error left in a fitted log ratio, relative to the largest log ratio."""
 _MOST_STEPS = 2000
-"""How fast the likeness of whole settings falls with each parameter in which they differ."""
+"""Largest number of steps of the conjugate gradients."""
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """How alike two settings are, measured from the default: 0 for the default itself.
+    """The kernel of settings: how similar two settings are, relative to the default, which has 0.
 
-    ``spans``: for parameters with numbers, the range of log2(1 + value) over which likeness goes
-    to nothing; words are alike or not; unset is unlike every value.  ``size`` makes the mean
-    likeness of a setting with itself 1.
+    ``spans``: for parameters with numbers, the range of log2(1 + value) over which the similarity
+    falls to nothing.  Words are equal or not; unset is different from every value.  ``size`` scales
+    the mean similarity of a setting with itself to 1.
     """
 
     spans: tuple[tuple[str, float], ...]
@@ -77,7 +78,8 @@ class Likeness:
 
 
 def _distances(left: Sequence[Value | None], right: Sequence[Value | None], span: float) -> Floats:
-    """0 for equal values, 1 for unlike ones; between numbers in proportion."""
+    """Distances, shape (left, right): 0 for equal values, 1 for different ones, proportional
+    between numbers."""
     values = list(dict.fromkeys([*left, *right]))
     table = np.ones((len(values), len(values)))
     for i, a in enumerate(values):
@@ -93,7 +95,7 @@ def _distances(left: Sequence[Value | None], right: Sequence[Value | None], span
 
 @lru_cache(maxsize=8)
 def _likeness(known: tuple[Setting, ...]) -> Likeness:
-    """Leaving programs out asks for the same settings again and again."""
+    """Cached, because leaving programs out asks for the same settings many times."""
     return Likeness.of(known)
 
 
@@ -105,10 +107,10 @@ def _between(likeness: Likeness, left: tuple[Setting, ...], right: tuple[Setting
 def _solve(
     by_program: Floats, by_setting: Floats, logs: Floats, runs: Floats, ridge: float
 ) -> Floats:
-    """Ridge coefficients, shape (programs, settings): 0 where a program did not run a setting.
+    """Ridge coefficients, shape (programs, settings); 0 where a program did not run a setting.
 
-    Conjugate gradients: the matrix of all pairs of rows is never made, because it is the product of
-    the two small ones; ``runs`` divides the variance of a row.
+    Solved by conjugate gradients.  The matrix over all pairs of rows is never built, because it is
+    the product of the two small matrices.  ``runs`` divides the variance of a row.
     """
     ran = runs > 0
     ridges = ridge / np.where(ran, runs, 1.0)
@@ -132,8 +134,8 @@ def _solve(
 
 
 class Ranking(Scorer):
-    """``shared`` is the part common to all programs (1: the features say nothing), ``ridge`` the
-    variance of a single run relative to that of settings."""
+    """``shared`` is the part common to all programs (1: the features have no influence).  ``ridge``
+    is the variance of a single run relative to the variance of settings."""
 
     kind: ClassVar[str] = "ranking"
     summary: ClassVar[str] = "ridge regression of the gain on features x setting, in kernel form"
@@ -167,7 +169,7 @@ class Ranking(Scorer):
         self._likeness = likeness
         self._known = known
         self._table = table
-        """Coefficients: programs x known settings."""
+        """Coefficients, shape (programs, known settings)."""
 
     @classmethod
     def fit(

@@ -1,6 +1,6 @@
-"""What every model is: it says of each candidate setting how fast a program would be with it.
+"""The interface of all models: predicted times of candidate settings for a program's features.
 
-Features as vectors whose Euclidean distance means something.
+The second part scales features to vectors in which the Euclidean distance measures similarity.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ Options = Mapping[str, float | str]
 
 @dataclass(frozen=True)
 class Effect:
-    """Of one parameter: the share of the run time that it acts on, and its log(T / T_default)."""
+    """The effect of one parameter: the share of the run time that it acts on, and its log(T /
+    T_default)."""
 
     touched: float
     log: float
 
 
 class Scorer(ABC):
-    """A fitted model.  Pure: the same examples and options give the same model."""
+    """A fitted model.  It is deterministic: the same examples and options give the same model."""
 
     kind: ClassVar[str]
     summary: ClassVar[str]
@@ -41,22 +42,24 @@ class Scorer(ABC):
     def fit(
         cls, examples: Sequence[Example], options: Options, defaults: Mapping[str, Value]
     ) -> Scorer:
-        """Learn.  ``defaults`` are the values of unset parameters, where known."""
+        """Fit a model.  ``defaults`` are the values of unset parameters, where known."""
 
     @abstractmethod
     def scores(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> Floats:
-        """Expected log(T / T_default) of each candidate for a program with these features.
+        """Expected log(T / T_default) of each candidate for a program with these features; shape
+        (candidates,).
 
-        Lower is better; a candidate about which nothing is known, like the default, has 0.
+        Lower is better.  The default has 0, and so has a candidate of which the model knows
+        nothing.
         """
 
     def why(self, values: Mapping[str, float], setting: Setting) -> dict[str, Effect]:
-        """What each of its parameters is expected to do; nothing where the model cannot tell."""
+        """The expected effect of each parameter; empty if the model cannot say it."""
         return {}
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Everything that :meth:`from_json` needs, as JSON types."""
+        """The content of the model as JSON types, as :meth:`from_json` needs it."""
 
     @classmethod
     @abstractmethod
@@ -65,30 +68,32 @@ class Scorer(ABC):
 
 
 NODES = "nodes"
-"""Of the launch, not of the program; beside the features in what :func:`described` gives."""
+"""The number of nodes of the launch, added to the features by :func:`described`."""
 SETS: dict[str, tuple[str, ...]] = {
     "thesis": THESIS_NAMES,
     "full": tuple(f.name for f in FEATURES if f.group != "histogram"),
     "placed": (*THESIS_NAMES, NODES),
 }
-"""Sets of features by name.  Histograms are left out: 52 numbers would drown all others."""
+"""Sets of features by name.  Histograms are left out: their 52 numbers would dominate the
+distance."""
 _WEIGHTS = {NODES: 3.0}
-"""What counts more than one of many: between nodes other parameters matter than on one."""
+"""Weights of features other than 1: different parameters matter between nodes than on one node."""
 
 _FLAT = 1e-9
 
 
 def described(features: Features) -> dict[str, float]:
-    """All that a model may know of a program: its features, and the nodes that it was traced on."""
+    """All that a model may know of a program: its features, and the number of nodes of its
+    trace."""
     return features.values | {NODES: float(features.nodes)}
 
 
 @dataclass(frozen=True)
 class Scaler:
-    """log2(1 + x) where that is a feature's natural scale, then mean 0 and deviation 1.
+    """Scales features: log2(1 + x) where that is the natural scale, then mean 0 and deviation 1.
 
-    Mean and deviation are those of the training programs.  A feature that is the same in all of
-    them says nothing there: it gets the deviation 1, so that a program in which it differs is far.
+    Mean and deviation are those of the training programs.  A feature that is equal in all of them
+    gets the deviation 1, so that a program in which it differs is far away.
     """
 
     names: tuple[str, ...]
@@ -102,7 +107,8 @@ class Scaler:
         return cls(tuple(chosen), raw.mean(axis=0), np.where(deviation > _FLAT, deviation, 1.0))
 
     def __call__(self, values: Mapping[str, float]) -> Floats:
-        """The vector of a program; distances do not grow with the number of features."""
+        """The vector of a program, shape (features,); distances do not grow with the number of
+        features."""
         weights = [_WEIGHTS.get(name, 1.0) for name in self.names]
         moved = (_raw(values, self.names) - self.mean) / self.scale * weights
         return np.asarray(moved / np.sqrt(len(self.names)), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Training: every model is checked on programs that it has not seen before it is believed."""
+"""Training: a model is fitted, and checked on programs that were left out."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ Watch = Callable[[str], None]
 
 
 def by_program(example: Example) -> Hashable:
-    """What is left out together: all inputs and rank counts of a program."""
+    """The group that is left out together: all inputs and rank counts of a program."""
     return example.app
 
 
 def silent(_: str) -> None:
-    """A watcher that says nothing."""
+    """A watcher that prints nothing."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A predictor and how it did on programs left out; ``cost`` is the mean log(T / T_default) of
-    what it named there, with programs made slower weighing more: lower is better, 0 the default."""
+    """A predictor and its cost on programs left out.  ``cost`` is the mean log(T / T_default) of
+    the settings that it named there, with a larger weight for programs made slower: lower is
+    better, the default has 0."""
 
     kind: str
     options: Options
@@ -43,10 +44,10 @@ def train(
     group: Group = by_program,
     watch: Watch = silent,
 ) -> Trained:
-    """Fit a model of that kind, its options and its caution chosen by leaving programs out.
+    """Fit a model of that kind; its options and its threshold are chosen by leaving programs out.
 
-    ``group`` tells what is left out together.  Needs two groups at least; with one, the model is
-    fitted but never sure.
+    ``group`` gives the group of an example; a group is left out together.  With fewer than two
+    groups the model is fitted, but never names a setting.  Raises ValueError for an unknown kind.
     """
     known = defaults or {}
     model = find_kind(kind)
@@ -67,7 +68,7 @@ def cross_validate(
     defaults: Mapping[str, Value],
     group: Group = by_program,
 ) -> Checks:
-    """Each group in turn is predicted by a model of the others."""
+    """Predict each group in turn with a model of the other groups."""
     rows = []
     for left_out in dict.fromkeys(group(e) for e in examples):
         others = [e for e in examples if group(e) != left_out]

@@ -20,9 +20,9 @@ from autotune.space.setting import normalise_value
 class ValueCode:
     """The levels of every parameter that was varied, in order, each with a place from -1 to 1.
 
-    Numbers lie at log2(1 + value) (sizes and counts span orders of magnitude), words in
-    alphabetical order.  "Unset" (None) lies where the library's default is, if that is known and a
-    number, else before the first level.
+    Numbers are placed by log2(1 + value), because sizes and counts span orders of magnitude, and
+    words in alphabetical order.  "Unset" (None) is placed at the library's default if that is known
+    and a number, else before the first level.
     """
 
     levels: Mapping[str, tuple[Value | None, ...]]
@@ -43,7 +43,8 @@ class ValueCode:
         return tuple(self.levels)
 
     def encode(self, setting: Setting) -> Floats:
-        """One place a parameter; a value that was never run counts as unset."""
+        """One place for each parameter, shape (parameters,); a value that was never run counts as
+        unset."""
         found = []
         for name in self.names:
             value = setting.get(name)
@@ -52,7 +53,7 @@ class ValueCode:
         return np.array(found, dtype=np.float64)
 
     def snap(self, places: Floats) -> Floats:
-        """Each place moved to the nearest one that a level has."""
+        """Each place moved to the nearest place of a level."""
         nearest = [
             min(self.places[name], key=lambda p, x=float(x): abs(p - x))  # type: ignore[misc]
             for name, x in zip(self.names, places, strict=True)
@@ -60,7 +61,8 @@ class ValueCode:
         return np.array(nearest, dtype=np.float64)
 
     def average(self, settings: Sequence[Setting]) -> Floats:
-        """Mean of the places, snapped; for parameters with words the majority, else the first."""
+        """Mean of the places, snapped to levels; the majority for parameters with words, the first
+        of a tie."""
         codes = np.array([self.encode(s) for s in settings]).reshape(len(settings), -1)
         wanted = self.snap(codes.mean(axis=0))
         for column, name in enumerate(self.names):
@@ -100,8 +102,8 @@ class ValueCode:
 def near_scores(
     code: ValueCode, wanted: Floats, candidates: Sequence[Setting], expected: float
 ) -> Floats:
-    """Scores for a model that names values: ``expected`` for the candidate nearest to them,
-    falling to 0 for the one that is farthest."""
+    """Scores of a model that names values, shape (candidates,): ``expected`` for the candidate
+    nearest to the values, falling to 0 for the farthest one."""
     codes = np.array([code.encode(c) for c in candidates]).reshape(len(candidates), -1)
     away = np.abs(codes - wanted).sum(axis=1)
     return np.asarray(min(expected, 0.0) * (1 - away / max(float(away.max()), 1e-12)))

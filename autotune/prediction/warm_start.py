@@ -1,4 +1,4 @@
-"""Settings that a search should try first, and those that may be named here at all."""
+"""Warm start: settings that a search tries first, under the names and levels of its space."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from runner.trace import Features
 
 MOST = 3
 LISTED = 1500
-"""Settings of a space up to which all are scored."""
+"""Largest number of settings of a space up to which all of them are scored."""
 
 
 def named_here(setting: Setting, space: Space) -> Setting:
-    """The setting under the names that its parameters have in this space, which may be of another
-    MPI than those that the model learned from (``btl_sm_*`` of Open MPI 5 is ``btl_vader_*``)."""
+    """The setting with the parameter names of this space.  The model may have learned from another
+    version of the MPI library (``btl_sm_*`` of Open MPI 5 is ``btl_vader_*`` of 4.1)."""
     return Setting({space.aliases.get(name, name): value for name, value in setting.items()})
 
 
 def named_there(setting: Setting, space: Space, model: ModelFile) -> Setting:
-    """The same back: under the names by which the model knows the parameters."""
+    """The inverse of :func:`named_here`: the setting with the parameter names that the model
+    knows."""
     known = {name for learned in model.settings for name in learned}
     names = {here: there for there, here in space.aliases.items() if there in known}
     return Setting({n if n in known else names.get(n, n): v for n, v in setting.items()})
 
 
 def usable(settings: Sequence[Setting], space: Space, *, grid: bool = False) -> list[Setting]:
-    """Those of the settings that this space allows, in its canonical form and under its names, each
-    once.
+    """The settings that this space allows, in canonical form and with its names, each once; the
+    default is left out.
 
-    With ``grid`` values between its levels are refused, too.
+    With ``grid``, values that are not levels of the space are refused, too.
     """
     here = [named_here(setting, space) for setting in settings]
     good = [space.canonical(s) for s in here if not space.violations(s, grid=grid)]
@@ -42,13 +43,14 @@ def usable(settings: Sequence[Setting], space: Space, *, grid: bool = False) -> 
 def warm_start_settings(
     features: Features, space: Space, model: ModelFile, most: int = MOST
 ) -> list[Setting]:
-    """What the model expects to be fastest for the program, best first; at most ``most``.
+    """The settings that the model expects to be fastest for the program, best first; at most
+    ``most``.
 
-    A search measures what it tries, so no certainty is asked for: every setting expected to be
-    faster than the default counts.  Parameters that the space does not have, and values off its
-    grid, and those that act on nothing that the program does, are left out of a setting before it
-    is scored.  Of a small space all settings are scored,
-    too: a model that knows their parameters has an opinion of combinations that nobody ran.
+    The search measures what it tries, so no certainty is needed: every setting that is expected to
+    be faster than the default counts.  Before a setting is scored, three kinds of parameters are
+    removed: those that the space does not have, those with values that are not levels, and those
+    that can touch nothing in the program.  In a small space all settings are scored, too, because a
+    model that knows their parameters can score combinations that nobody ran.
     """
     values = described(features)
     fitting = [_within(named_here(setting, space), space) for setting in model.settings]
