@@ -1,6 +1,7 @@
-"""Sets of CPUs: the kernel's lists ("0-1,4"), and which CPUs are one core.
+"""Sets of CPUs in the kernel's list form ("0-1,4"), their cores, and binding a process to them.
 
-Keeping this process, and whatever it starts, on a set of CPUs.
+The first part reads and writes the lists and finds which CPUs are hardware threads of one core. The
+second, :class:`CpuBinding`, keeps this process and all that it starts on a set of CPUs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def cpus_of(text: str) -> frozenset[int]:
 
 
 def parse_cpus(text: str) -> frozenset[int]:
-    """The CPUs of a list that a user wrote; raises ``ValueError`` saying what was expected."""
+    """The CPUs of a list that a user wrote; raises ``ValueError`` that says what was expected."""
     words = "".join(text.split())
     ranges = [part.split("-") for part in words.split(",")]
     if not _LIST.fullmatch(words) or any(int(r[0]) > int(r[-1]) for r in ranges):
@@ -40,7 +41,7 @@ def parse_cpus(text: str) -> frozenset[int]:
 
 
 def text_of(cpus: Iterable[int]) -> str:
-    """The shortest kernel list of ``cpus``; "" for none."""
+    """``cpus`` as the shortest kernel list; "" for the empty set."""
     runs: list[list[int]] = []
     for cpu in sorted(set(cpus)):
         if runs and runs[-1][-1] == cpu - 1:
@@ -56,16 +57,20 @@ def with_siblings(cpus: Iterable[int]) -> frozenset[int]:
 
 
 def count_cores(cpus: Iterable[int]) -> int:
-    """Physical cores that ``cpus`` touch; a CPU that this machine does not have counts as one."""
+    """Number of physical cores that ``cpus`` touch; a CPU that this machine lacks counts as one
+    core.
+    """
     return len({_core_of(cpu) for cpu in cpus})
 
 
 def core_numbers(cpus: Iterable[int], *, machine: Iterable[int] | None = None) -> frozenset[int]:
-    """Numbers of the cores of ``cpus`` in hwloc's logical order, which launchers count in.
+    """The numbers, in hwloc's logical order, of the cores that ``cpus`` touch; launchers use this
+    order.
 
-    Kernel numbers jump between sockets and hardware threads; hwloc numbers cores as they lie in
-    the tree of sockets, NUMA nodes and caches, each level ordered by its first CPU, and leaves out
-    what this control group may not use.  ``machine``: those CPUs, found out where None.
+    The kernel's numbers jump between sockets and hardware threads. hwloc numbers the cores in the
+    order of the tree of sockets, NUMA nodes and caches. Each level is ordered by its first CPU.
+    CPUs that this control group may not use are left out. ``machine`` is the set of CPUs of the
+    machine; None: it is read from the kernel.
     """
     present = frozenset(machine) if machine is not None else _available()
     cores = sorted({_core_of(cpu) & present for cpu in present}, key=lambda core: _place(min(core)))
@@ -78,7 +83,7 @@ def _core_of(cpu: int) -> frozenset[int]:
 
 
 def _place(cpu: int) -> tuple[int, ...]:
-    """First CPUs of what encloses ``cpu``, from the largest to its core."""
+    """The first CPU of each unit that contains ``cpu``, from the largest unit down to its core."""
     topology = _CPU / f"cpu{cpu}/topology"
     files = [topology / "package_cpus_list", topology / "die_cpus_list"]
     files += sorted((_CPU / f"cpu{cpu}/cache").glob("index*/shared_cpu_list"))
@@ -89,7 +94,7 @@ def _place(cpu: int) -> tuple[int, ...]:
 
 
 def _available() -> frozenset[int]:
-    """Online CPUs of this control group, whatever the affinity of this process."""
+    """Online CPUs of this control group; the affinity of this process does not matter."""
     online = _listed(_CPU / "online")
     try:
         groups = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
@@ -109,7 +114,7 @@ def _available() -> frozenset[int]:
 
 
 def _listed(file: Path) -> frozenset[int]:
-    """The CPUs that a file of the kernel lists; none where there is no such file."""
+    """The CPUs that a file of the kernel lists; the empty set if there is no such file."""
     try:
         return cpus_of(file.read_text(encoding="ascii"))
     except OSError:
@@ -119,9 +124,9 @@ def _listed(file: Path) -> frozenset[int]:
 class CpuBinding:
     """Context manager: all threads of this process run on ``cpus``; None changes nothing.
 
-    The tuner itself is confined too, not only its programs: what it computes between two runs
-    would be foreign load to a measurement on the other CPUs.  Raises :class:`RunnerError` where
-    this process may not use one of the CPUs.
+    The tuner itself is bound too, not only its programs: its computation between two runs would be
+    foreign load for a measurement on the other CPUs. Raises :class:`RunnerError` if this process
+    may not use one of the CPUs.
     """
 
     def __init__(self, cpus: frozenset[int] | None) -> None:
@@ -150,7 +155,7 @@ class CpuBinding:
     ) -> None:
         if self._before:
             main = self._before[os.getpid()]
-            # A thread that was started meanwhile inherited the confinement.
+            # A thread that started in the meantime inherited the binding.
             _move({thread: self._before.get(thread, main) for thread in _threads()})
             self._before = {}
 
@@ -161,6 +166,6 @@ def _threads() -> list[int]:
 
 def _move(places: dict[int, set[int]]) -> None:
     for thread, cpus in places.items():
-        # It may have ended meanwhile.
+        # The thread may have ended in the meantime.
         with contextlib.suppress(ProcessLookupError):
             os.sched_setaffinity(thread, cpus)

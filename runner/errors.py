@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 class RunnerError(Exception):
-    """The message says what was wrong, where, what was expected and what to do."""
+    """Work failed: the message says what was wrong, where, what was expected and what to do."""
 
 
 class RunnerUsageError(RunnerError):
-    """What was asked for does not exist or is out of range: the command was wrong, not the work."""
+    """A wrong command: what was asked for does not exist or is out of range."""

@@ -1,4 +1,4 @@
-"""Classes that installed packages add to one of our registries, by entry points."""
+"""Classes that installed packages add to a registry of autotune, through entry points."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ T = TypeVar("T")
 
 
 def extended(group: str, base: type[T], own: Mapping[str, type[T]]) -> dict[str, type[T]]:
-    """``own`` and the subclasses of ``base`` under the entry points of ``group``, by their names.
+    """All classes of a registry by name: ``own`` and those of the entry points of ``group``.
 
-    Loading them runs code of packages that the user has installed.  Raises RunnerError, which names
-    the entry point, for one that cannot be loaded, is no such class, or takes a name that is taken.
+    Each class of an entry point must be a subclass of ``base``. Loading runs code of packages that
+    the user has installed. Raises RunnerError that names the entry point if it cannot be loaded, is
+    no such class, or uses a name that is taken.
     """
     found = dict(own)
     for entry in sorted(entry_points(group=group), key=lambda one: one.name):
@@ -30,12 +31,12 @@ def extended(group: str, base: type[T], own: Mapping[str, type[T]]) -> dict[str,
 
 
 def added(group: str, own: Iterable[str]) -> tuple[str, ...]:
-    """Names under the entry points of ``group`` that are not among ``own``; nothing is loaded."""
+    """Names of the entry points of ``group`` that are not in ``own``; nothing is loaded."""
     return tuple(sorted({entry.name for entry in entry_points(group=group)} - set(own)))
 
 
 def extension(group: str, name: str, base: type[T]) -> type[T]:
-    """The class of one name that :func:`added` has; raises RunnerError as :func:`extended`."""
+    """The class of one name that :func:`added` lists; raises as :func:`extended` does."""
     [entry, *_] = entry_points(group=group, name=name)
     return _load(entry, base)
 
@@ -44,7 +45,7 @@ def _load(entry: EntryPoint, base: type[T]) -> type[T]:
     expected = f"expected a subclass of {base.__module__}.{base.__qualname__}"
     try:
         loaded = entry.load()
-    except Exception as problem:  # Whatever somebody else's module raises when it is imported.
+    except Exception as problem:  # A module of another package may raise anything when imported.
         raise RunnerError(
             f"{_place(entry)} cannot be loaded: {type(problem).__name__}: {problem}; "
             f"{expected}.\nRepair or uninstall that package"

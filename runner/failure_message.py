@@ -1,7 +1,8 @@
-"""What a failed program, its MPI library or its launcher said first about why it failed.
+"""Finds the first message about the reason of a failure in the output of a failed program.
 
-Launchers put their conclusion behind the program's words, often in a frame of dashes, and traces
-and clean-up messages follow: the last line of the output is seldom the reason.
+The message may come from the program, its MPI library or its launcher. The last line of the output
+is seldom the reason: launchers print their conclusion after the program's messages, often in a
+frame of dashes, and stack traces and clean-up messages follow.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 LONGEST = 240
-"""Characters of a complaint."""
+"""Largest number of characters of a complaint."""
 _FRAME = re.compile(r"^[-=]{20,}\s*$")
 _SENDER = re.compile(
     r"^(\[[\w.-]+:\d+(:\d+:\d+)?\] |\[(mpiexec|proxy)[\w:.@-]*\] \w+ \([\w./-]+:\d+\): )"
@@ -67,17 +68,17 @@ _ASKED = re.compile(
 
 @dataclass(frozen=True)
 class Complaint:
-    """``words`` on one line; ``asked``: it is about the end of standard input."""
+    """A message on one line (``words``). ``asked``: it is about the end of standard input."""
 
     words: str = ""
     asked: bool = False
 
 
 def complaint(stderr: str, stdout: str = "") -> Complaint:
-    """The first thing that was said about the failure.
+    """The first message about the failure.
 
-    The program's or library's own words count before the launcher's conclusion, a sentence that
-    speaks of an error before one that does not, and standard error before standard output.
+    Messages of the program or the library rank before the launcher's conclusion, a sentence about
+    an error before one that is not, and standard error before standard output.
     """
     loose, boxes = _parts(stderr)
     said = list(loose)
@@ -97,10 +98,11 @@ def complaint(stderr: str, stdout: str = "") -> Complaint:
 
 
 def telling_lines(stderr: str, stdout: str = "", most: int = 8) -> list[str]:
-    """The program's last lines, for people: without traces, frames and what launchers conclude.
+    """The program's last lines, for people: without stack traces, frames and the launcher's
+    conclusion.
 
-    Standard error where it says something, else standard output.  Where both say nothing, the last
-    lines as they are.
+    They come from standard error if it has such lines, else from standard output. If neither has
+    any, the last lines are returned as they are.
     """
     for text in (stderr, stdout):
         loose, boxes = _parts(text)
@@ -114,7 +116,7 @@ def telling_lines(stderr: str, stdout: str = "", most: int = 8) -> list[str]:
 
 @dataclass(frozen=True)
 class _Box:
-    """A message that the library put into a frame, and the number of the line where it begins."""
+    """A message that the library put into a frame, and the number of its first line."""
 
     at: int
     lines: tuple[str, ...]
@@ -125,7 +127,7 @@ class _Box:
 
     @property
     def words(self) -> str:
-        """Its first sentence, with what it names behind."""
+        """The first sentence of the message, followed by the names that it gives."""
         first: list[str] = []
         for line in self.lines:
             if not line.strip() and first:
@@ -139,12 +141,14 @@ class _Box:
 
 
 def _clean(text: str) -> list[str]:
-    """Lines without the NULs that some launchers end a message with."""
+    """Lines without the NULs with which some launchers end a message."""
     return text.replace("\0", "").replace("\ufffd", "").splitlines()
 
 
 def _parts(text: str) -> tuple[list[tuple[int, str]], list[_Box]]:
-    """Loose lines with their numbers, without noise and the sender's name; framed messages."""
+    """Loose lines with their numbers, without noise and the sender's name; then the framed
+    messages.
+    """
     loose: list[tuple[int, str]] = []
     boxes: list[_Box] = []
     inside: list[str] | None = None
@@ -156,7 +160,7 @@ def _parts(text: str) -> tuple[list[tuple[int, str]], list[_Box]]:
             elif any(word.strip() for word in inside):
                 boxes.append(_Box(began, tuple(inside)))
                 inside = None
-            # Else two frames meet: a message begins, none has ended.
+            # Otherwise two frames meet: a message begins although none has ended.
         elif inside is not None:
             inside.append(line)
         else:
@@ -169,12 +173,14 @@ def _parts(text: str) -> tuple[list[tuple[int, str]], list[_Box]]:
 
 
 def _speaks(line: str) -> bool:
-    """Whether a line is a sentence of the program's, no part of a traceback or MPICH's end."""
+    """Whether a line is a sentence of the program: no part of a traceback or of MPICH's final
+    frame.
+    """
     return not line.startswith((" ", "\t", "Traceback", "Abort(", "Signal:", "At line"))
 
 
 def _first_telling(loose: list[tuple[int, str]], boxes: list[_Box]) -> str:
-    """The first line or message that speaks of an error; "" where none does."""
+    """The first line or message that is about an error; "" if there is none."""
     found = [(box.at, box.words) for box in boxes if not box.concludes]
     sentences = _sentences([line for _, line in loose], [at for at, _ in loose])
     found += [first for first in [next(sentences, None)] if first is not None]
@@ -200,7 +206,7 @@ def _sentences(lines: list[str], at: list[int]) -> Iterator[tuple[int, str]]:
 
 
 def _stack(what: str, rest: list[str]) -> str:
-    """MPICH's error with the innermost line of its stack."""
+    """MPICH's error together with the innermost line of its stack."""
     head, stack, _ = what.partition(", error stack:")
     inner = [line.partition(": ")[2] for line in rest if re.match(r"^\w+\(\d+\)\.*:|^\(unk", line)]
     last = inner[-1] if stack and inner else ""
@@ -208,9 +214,9 @@ def _stack(what: str, rest: list[str]) -> str:
 
 
 def _signal(text: str) -> str:
-    """The signal that ended a process: "Segmentation fault (signal 11)"; "" for none.
+    """The signal that ended a process ("Segmentation fault (signal 11)"); "" if there is none.
 
-    Not the one by which the launcher itself ends the others.
+    The signal by which the launcher itself ends the other ranks does not count.
     """
     for pattern in _SIGNALS:
         for found in pattern.finditer(text):
@@ -220,7 +226,7 @@ def _signal(text: str) -> str:
 
 
 def _conclusion(stderr: str, printed: list[tuple[int, str]]) -> str:
-    """What the launcher concluded where the program said nothing of its own."""
+    """The launcher's conclusion, for a program that printed nothing of its own."""
     text = " ".join(stderr.split())
     words = ""
     if found := _ABORTED.search(text):

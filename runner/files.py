@@ -1,15 +1,14 @@
-"""Files from outside: read only where they are regular and not too large.
+"""Reading, writing and trusting files: regular, complete, private, and where they belong.
 
-A fifo would keep the reader waiting, a device may give bytes for ever, and a sparse file is larger
-than the memory for nothing.
+Reading: a file from outside is read only if it is regular and not too large. A fifo would block the
+reader, a device may give bytes for ever, and a sparse file can be larger than the memory.
 
-Files that are written whole or not at all: a reader never meets a half of one.
+Writing: a file is written completely or not at all, so that a reader never sees half of one.
 
-What is executed from a cache: only where nobody but its user and root could have written it.
+Trust: a file from a cache is executed only if no user but its owner and root could have written it.
 
-Where files of this user belong, after the XDG base directory specification.
-
-A variable that holds a relative path is to be ignored, the specification says.
+Places: files of this user go where the XDG base directory specification says. The specification
+also says that a variable with a relative path is ignored.
 """
 
 from __future__ import annotations
@@ -40,16 +39,16 @@ MIB = 1 << 20
 def open_regular(
     path: Path | str, most: int, *, follow: bool = True, dir_fd: int | None = None
 ) -> BinaryIO:
-    """An open regular file of at most ``most`` bytes, at its beginning.
+    """Open a regular file of at most ``most`` bytes, positioned at its beginning.
 
-    ``follow``: a link is followed; ``dir_fd``: the folder that ``path`` is relative to.  Raises
-    OSError, whose ``strerror`` says what is wrong.
+    ``follow``: links are followed. ``dir_fd``: descriptor of the folder that ``path`` is relative
+    to. Raises OSError; its ``strerror`` says what is wrong.
     """
-    # Looked at first: opening a device may already do something.
+    # Checked before opening: opening a device may already have an effect.
     _refuse(os.stat(path, dir_fd=dir_fd, follow_symlinks=follow), path, most)
     fd = os.open(path, _FLAGS | (0 if follow else os.O_NOFOLLOW), dir_fd=dir_fd)
     try:
-        _refuse(os.fstat(fd), path, most)  # It may be another file by now.
+        _refuse(os.fstat(fd), path, most)  # The path may name another file by now.
         return open(fd, "rb")  # noqa: PTH123 (a descriptor)
     except BaseException:
         os.close(fd)
@@ -57,8 +56,11 @@ def open_regular(
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """The content of a regular file of at most ``most`` bytes; raises OSError as
-    :func:`open_regular`, also where it grows meanwhile."""
+    """The content of a regular file of at most ``most`` bytes.
+
+    Raises OSError as :func:`open_regular` does, also if the file grows beyond ``most`` while it is
+    read.
+    """
     with open_regular(path, most) as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -67,7 +69,9 @@ def read_bytes(path: Path, most: int) -> bytes:
 
 
 def read_text(path: Path, most: int) -> str:
-    """The same as UTF-8 text; raises UnicodeDecodeError where it is none."""
+    """The content as UTF-8 text; raises as :func:`read_bytes`, and UnicodeDecodeError if it is no
+    text.
+    """
     text = read_bytes(path, most).decode("utf-8")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -87,10 +91,10 @@ def _too_large(path: Path | str, most: int) -> OSError:
 
 @contextlib.contextmanager
 def atomic_file(path: Path, mode: int | None = None) -> Iterator[Path]:
-    """An empty file beside ``path`` to write into; it takes the place of ``path`` at the end.
+    """An empty file beside ``path`` to write into; at the end of the block it replaces ``path``.
 
-    Where the block raises, nothing has changed and the new file is gone.  ``mode`` are permission
-    bits; None: as the umask gives.  Raises OSError where the place cannot be written.
+    If the block raises, ``path`` is unchanged and the new file is removed. ``mode`` are permission
+    bits; None: those that the umask gives. Raises OSError if the place cannot be written.
     """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     os.close(handle)
@@ -107,8 +111,10 @@ def atomic_file(path: Path, mode: int | None = None) -> Iterator[Path]:
 
 
 def write_atomically(path: Path, text: str, mode: int | None = None) -> None:
-    """Replace a file by ``text`` in one step, as :func:`atomic_file`; its folder is made if need
-    be."""
+    """Replace a file by ``text`` in one step, as :func:`atomic_file` does.
+
+    The folder is made if it is missing. Raises OSError.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path, mode) as part:
         part.write_text(text, encoding="utf-8")
@@ -124,12 +130,12 @@ _LARGEST = 1 << 28
 
 
 def trusted(found: os.stat_result) -> bool:
-    """Whether a file or folder belongs to this user or root, and others may not write it."""
+    """Whether a file or folder belongs to this user or root and other users may not write it."""
     return found.st_uid in (0, os.geteuid()) and not found.st_mode & stat.S_IWOTH
 
 
 def refuse_others(*places: Path) -> None:
-    """Raise RunnerError for the first of these places that is there and not :func:`trusted`."""
+    """Raise RunnerError for the first of these places that exists and is not :func:`trusted`."""
     for place in places:
         try:
             found = place.stat()
@@ -145,7 +151,7 @@ def refuse_others(*places: Path) -> None:
 
 
 def read_private(path: Path) -> bytes:
-    """The content of a file of one's own; raises OSError for one that others may write."""
+    """The content of this user's file; raises OSError, also if other users may write the file."""
     with open_regular(path, _LARGEST) as file:
         if not trusted(os.fstat(file.fileno())):
             raise PermissionError(f"other users may write {path}")
@@ -153,12 +159,12 @@ def read_private(path: Path) -> bytes:
 
 
 def cache(*parts: str) -> Path:
-    """``$XDG_CACHE_HOME/autotune/PARTS``, or below ``~/.cache``: what can be made again."""
+    """``$XDG_CACHE_HOME/autotune/PARTS``, or below ``~/.cache``: for files that can be remade."""
     return _below("XDG_CACHE_HOME", ".cache", parts)
 
 
 def data(*parts: str) -> Path:
-    """``$XDG_DATA_HOME/autotune/PARTS``, or below ``~/.local/share``: what must be kept."""
+    """``$XDG_DATA_HOME/autotune/PARTS``, or below ``~/.local/share``: for files that must stay."""
     return _below("XDG_DATA_HOME", ".local/share", parts)
 
 

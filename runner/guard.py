@@ -1,11 +1,13 @@
-"""Foreign load: CPU time that somebody else used while a program was measured.
+"""The guard: foreign load, the CPU time that other programs used while a program was measured.
 
-Machine CPU (user + nice + system of ``/proc/stat``) minus what the run is known to have used, plus
-stolen time.  A run counts only when that is at most ``limit_s``.  docs/measuring.md gives the error
-of the figure, which comes from the kernel's tick accounting.  Nothing here imports more than the
-standard library: the supervisor's server uses it between two runs.
+Foreign load is the machine's CPU time (user + nice + system of ``/proc/stat``) minus the CPU time
+that the run is known to have used, plus stolen time. A run counts only if this is at most
+``limit_s``. docs/measuring.md gives the error of the figure, which comes from the kernel's tick
+accounting.
 
-Where a run is confined to some CPUs, the counters of these alone are judged.
+If a run is bound to some CPUs, only the counters of these CPUs are judged.
+
+This module imports only the standard library, because the supervision process uses it between runs.
 """
 
 from __future__ import annotations
@@ -29,11 +31,12 @@ class CpuTimes:
     steal_s: float
     """taken by the hypervisor for somebody else"""
     irq_s: float
-    """hard and soft interrupts: reported, not judged, since a program's own messages cause them"""
+    """hard and soft interrupts: reported, not judged, because a program's own messages cause them
+    """
     idle_s: float
     """idle + waiting for input or output"""
     counters: int = 1
-    """How many of the kernel's counters were added up, each cut to whole ticks."""
+    """How many counters of the kernel were added up; the kernel cuts each one to whole ticks."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class ProcessTime:
     name: str
     cpu_s: float
     started_ticks: int
-    """start in ticks after boot: with the process id it names a process once and for all"""
+    """start in ticks after boot: together with the process id it identifies a process uniquely"""
 
 
 @dataclass(frozen=True)
@@ -54,14 +57,16 @@ class Culprit:
     name: str
     cpu_s: float
     command: str = ""
-    """Beginning of its command line: "python" alone says little."""
+    """Beginning of its command line, because the name alone ("python") says little."""
 
 
 @dataclass(frozen=True)
 class Foreign:
-    """Judgement of one window.  ``cpu_s`` is what others used, ``limit_s`` what is tolerated.
+    """The guard's judgement of one window: ``cpu_s`` of other programs against the limit
+    ``limit_s``.
 
-    ``steal_s`` is the part of ``cpu_s`` that the host of a virtual machine gave to others.
+    ``steal_s`` is the part of ``cpu_s`` that the host of a virtual machine gave to others. All are
+    in seconds.
     """
 
     cpu_s: float
@@ -73,7 +78,7 @@ class Foreign:
 
 @dataclass(frozen=True)
 class QuietWait:
-    """Outcome of :func:`wait_quiet`: ``load`` is the last foreign load in CPUs."""
+    """Outcome of :func:`wait_quiet`; ``load`` is the last foreign load, in CPUs."""
 
     waited_s: float
     quiet: bool
@@ -81,7 +86,7 @@ class QuietWait:
 
 
 def cpu_times(cpus: Collection[int] | None = None) -> CpuTimes:
-    """The counters now (about 70 us): of the machine, or of some ``cpus`` alone."""
+    """The counters now, of the whole machine or of ``cpus`` alone (takes about 70 us)."""
     machine, *lines = read_proc("/proc/stat").split(b"\n")
     if cpus is None:
         return _times_of([machine])
@@ -92,14 +97,14 @@ def cpu_times(cpus: Collection[int] | None = None) -> CpuTimes:
 
 
 def _times_of(lines: list[bytes]) -> CpuTimes:
-    # Fields 9 and 10 (guest) are contained in user and nice already.
+    # Fields 9 and 10 (guest) are already contained in user and nice.
     columns = zip(*(map(int, line.split()[1:9]) for line in lines), strict=True)
     user, nice, system, idle, iowait, irq, softirq, steal = (sum(c) * TICK_S for c in columns)
     return CpuTimes(user + nice + system, steal, irq + softirq, idle + iowait, len(lines))
 
 
 def read_proc(path: str) -> bytes:
-    """Contents of a file of /proc; empty if it is gone or may not be read."""
+    """Contents of a file of /proc; empty if the file is gone or may not be read."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except OSError:
@@ -117,17 +122,17 @@ def read_proc(path: str) -> bytes:
 
 
 def all_pids() -> list[int]:
-    """Every process of the machine that can be seen from here."""
+    """Ids of all processes of the machine that are visible from here."""
     with os.scandir("/proc") as entries:
         return [int(entry.name) for entry in entries if entry.name.isdigit()]
 
 
 def stat_fields(pid: int) -> tuple[str, list[str]] | None:
-    """Name and the fields from ``state`` on of ``/proc/PID/stat``; None if it is gone."""
+    """The name and the fields from ``state`` on of ``/proc/PID/stat``; None if it is gone."""
     text = read_proc(f"/proc/{pid}/stat").decode("utf-8", "replace")
     if not text:
         return None
-    # A name may contain blanks and brackets: the last closing bracket ends it.
+    # A name may contain blanks and brackets; the last closing bracket ends it.
     start, end = text.index("("), text.rindex(")")
     return text[start + 1 : end], text[end + 2 :].split()
 
@@ -142,7 +147,7 @@ def process_time(pid: int) -> ProcessTime | None:
 
 
 def process_times(pids: Iterable[int] | None = None) -> dict[int, ProcessTime]:
-    """CPU time per process, of all (about 15 us each) or of the given ones."""
+    """CPU time per process, of all processes or of the given ones (about 15 us each)."""
     chosen = all_pids() if pids is None else pids
     return {pid: times for pid in chosen if (times := process_time(pid)) is not None}
 
@@ -150,7 +155,9 @@ def process_times(pids: Iterable[int] | None = None) -> dict[int, ProcessTime]:
 def used_between(
     before: Mapping[int, ProcessTime], after: Mapping[int, ProcessTime]
 ) -> dict[int, float]:
-    """Seconds of CPU each process of ``after`` used since ``before`` (since its start if new)."""
+    """CPU seconds that each process of ``after`` used since ``before``; since its start if it is
+    new.
+    """
     used = {}
     for pid, now in after.items():
         then = before.get(pid)
@@ -166,10 +173,10 @@ def culprits(
     most: int = 3,
     cpus: Collection[int] | None = None,
 ) -> tuple[Culprit, ...]:
-    """The processes that used most CPU between two tables, largest first, without ``own``.
+    """The processes that used most CPU time between two tables, largest first, without ``own``.
 
-    One that ended between the tables cannot be named.  With ``cpus``, one that may not run there
-    is none.
+    A process that ended between the tables cannot be named. With ``cpus``, processes that may not
+    run on them are left out.
     """
     mine = set(own)
     used = {pid: s for pid, s in used_between(before, after).items() if pid not in mine and s > 0}
@@ -179,7 +186,7 @@ def culprits(
 
 
 def may_run_on(pid: int, cpus: Collection[int] | None) -> bool:
-    """Whether ``pid`` may use one of ``cpus``; True for None, and where its affinity is unknown."""
+    """Whether ``pid`` may use one of ``cpus``; True for None, and if its affinity is unknown."""
     if cpus is None:
         return True
     try:
@@ -189,7 +196,7 @@ def may_run_on(pid: int, cpus: Collection[int] | None) -> bool:
 
 
 def command_of(pid: int) -> str:
-    """First 80 characters of the command line; "" for a kernel thread or a process that is gone."""
+    """First 80 characters of the command line; "" for a kernel thread or an ended process."""
     words = read_proc(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode("utf-8", "replace")
     return "".join(c if c.isprintable() else "?" for c in words.strip()[:80])
 
@@ -197,8 +204,8 @@ def command_of(pid: int) -> str:
 def limit_s(wall_s: float, counters: int = 1) -> float:
     """Foreign CPU seconds that are tolerated in a window of ``wall_s`` seconds.
 
-    The fixed part is the error of a counter that runs in ticks; errors of several add up as the
-    root of their number.
+    The fixed part is the error of one counter that runs in ticks. Errors of several counters add up
+    as the square root of their number.
     """
     return 0.03 * math.sqrt(counters) + 0.04 * wall_s
 
@@ -206,12 +213,12 @@ def limit_s(wall_s: float, counters: int = 1) -> float:
 def judge_foreign_load(
     before: CpuTimes, after: CpuTimes, own_cpu_s: float, wall_s: float
 ) -> Foreign:
-    """Foreign load between two snapshots ``wall_s`` seconds apart.
+    """The foreign load between two snapshots that are ``wall_s`` seconds apart.
 
-    ``own_cpu_s``: exact CPU time of everything that belongs to the run (its process tree, the
-    supervisor, the tuner, the cluster definition's own processes).  Stolen time is added after
-    the difference is cut at 0: some kernels count it in a process's time too, and then a stolen
-    second would hide behind the program that it was stolen from.
+    ``own_cpu_s`` is the exact CPU time, in seconds, of all that belongs to the run: its process
+    tree, the supervision process, the tuner and the cluster definition's own processes. Stolen time
+    is added after the difference is cut at 0. Some kernels count stolen time in a process's time
+    too; the program would otherwise hide a second that was stolen from it.
     """
     others = max(0.0, after.busy_s - before.busy_s - own_cpu_s)
     stolen = max(0.0, after.steal_s - before.steal_s)
@@ -220,10 +227,10 @@ def judge_foreign_load(
 
 
 def ran_outside(before: CpuTimes, after: CpuTimes, own_cpu_s: float, wall_s: float) -> bool:
-    """Whether a run used more CPU time than the judged CPUs spent on anything, beyond the limit.
+    """Whether a run used more CPU time than the judged CPUs spent on anything, plus the limit.
 
-    It then ran on other CPUs too: this also finds ranks that nobody saw where they were.
-    Interrupts count as spent, since some kernels count them in a process's time.
+    If so, the run used other CPUs too. The test also finds ranks whose affinity was never seen.
+    Interrupts count as spent, because some kernels count them in a process's time.
     """
     spent = [t.busy_s + t.steal_s + t.irq_s for t in (before, after)]
     return own_cpu_s - (spent[1] - spent[0]) > limit_s(wall_s, after.counters)
@@ -240,9 +247,9 @@ def wait_quiet(
 ) -> QuietWait:
     """Return once foreign load stayed below the limit for ``quiet_s`` seconds, or at the timeout.
 
-    Load on other CPUs than ``cpus`` (None: all) does not count; the caller is to run there.  The
-    caller's own CPU time and that of ``own_pids`` do not count.  ``on_wait(load)`` is called
-    after each sample that was too busy, with the load in CPUs.  Costs about 0.1 ms per sample.
+    Load on CPUs outside ``cpus`` (None: all CPUs) does not count; the caller must run on ``cpus``.
+    The CPU time of the caller and of ``own_pids`` does not count either. ``on_wait(load)`` is
+    called after each sample above the limit, with the load in CPUs. A sample costs about 0.1 ms.
     """
     pids = tuple(own_pids)
     start = time.monotonic()
@@ -257,7 +264,7 @@ def wait_quiet(
             foreign = judge_foreign_load(first_times, times, own - first_own, span)
             load = foreign.cpu_s / span
             if foreign.exceeded:
-                # A busy sample makes all before it worthless: start again from here.
+                # A busy sample makes all earlier ones useless: start again from here.
                 window = window[-1:]
                 if on_wait is not None:
                     on_wait(load)

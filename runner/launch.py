@@ -1,4 +1,4 @@
-"""One execution from its description to its record: the only place where a run becomes a number."""
+"""One execution, from launch specification to run record; no other file makes figures of runs."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ TAIL = 4000
 """Characters of standard output and error that a record keeps."""
 ASKED_WITHIN_S = 30.0
 ASKED_FOR_S = 3.0
-"""A program that failed within so many seconds is started again, for so many seconds and twice the
-time that it took, to see whether it reads its standard input."""
+"""A program that failed within ASKED_WITHIN_S is started again to see whether it reads its standard
+input. The second start gets ASKED_FOR_S plus twice the time that the program took.
+"""
 LAUNCHES = 3
-"""Starts of one run, where the launcher failed by itself before any rank began."""
+"""Largest number of starts of one run, if the launcher itself failed before any rank began."""
 
 
 class Runner:
-    """Runs launch specifications one after the other under one supervisor.
+    """Runs launch specifications one after the other under one supervisor; a context manager.
 
-    ``guard=False`` records foreign load but never rejects a run for it.  ``own_processes`` are
-    command names whose CPU time belongs to the cluster itself.  Use as a context manager.
+    ``guard=False`` records foreign load but never rejects a run for it. ``own_processes`` are
+    command names whose CPU time belongs to the cluster itself.
 
-    ``cpus``: everything, the calling process too, runs on these alone while the context lasts, and
-    only load on their cores is foreign; None: on the whole machine.  Raises
-    :class:`runner.errors.RunnerError` where one of them may not be used.
+    ``cpus``: while the context lasts, the calling process and all programs run on these CPUs only,
+    and only load on their cores is foreign. None: the whole machine. Raises
+    :class:`runner.errors.RunnerError` if one of the CPUs may not be used.
     """
 
     def __init__(
@@ -61,18 +62,18 @@ class Runner:
         self._own = tuple(own_processes)
         self._cpus = cpus
         self.judged_cpus = None if cpus is None else with_siblings(cpus)
-        """Where load is foreign: a core's other hardware threads too, since work there disturbs."""
+        """CPUs on which load is foreign: ``cpus`` and the other hardware threads of their cores."""
         self._confinement = CpuBinding(cpus)
         self._supervisor = Supervisor()
         self._scratch: Path | None = None
         self._worked = False
-        """A program ran, or it is known that it does not wait for input."""
-        # Asked once: a machine that is renamed meanwhile is no other place to measure on.
+        """Whether a program has run, or is known not to wait for input."""
+        # Read once: the place stays the same even if the machine is renamed in the meantime.
         self._nodes = allocation(os.environ).nodes or socket.gethostname()
 
     @property
     def place(self) -> str:
-        """Nodes and CPUs of every run: figures of different places are never compared."""
+        """Nodes and CPUs of every run; figures of different places are never compared."""
         return self._nodes if self._cpus is None else f"{self._nodes} cpus {text_of(self._cpus)}"
 
     def __enter__(self) -> Runner:
@@ -93,13 +94,14 @@ class Runner:
         self._confinement.__exit__(kind, error, trace)
 
     def run(self, spec: LaunchSpec) -> RunRecord:
-        """Execute ``spec`` once and describe what happened; raises nothing for a failing program.
+        """Execute ``spec`` once and describe the outcome; a failing program raises nothing.
 
-        KeyboardInterrupt passes through after the whole process tree is gone.  A run that ended by
-        itself at that very moment is returned; DeferredInterrupts tells its caller of the Ctrl-C.
-        A launcher that failed by itself before any rank began is started again: that says nothing
-        of the program or its setting.  The first program that fails is, too, but only to see
-        whether it reads its standard input; the record is that of the first time.
+        KeyboardInterrupt passes through after the whole process tree has ended. A run that ended by
+        itself at that very moment is returned; DeferredInterrupts reports the Ctrl-C to its caller.
+        If the launcher itself failed before any rank began, the run is started again, because the
+        failure says nothing about the program or its setting. The first program that fails is also
+        started again, but only to see whether it reads its standard input; the record is that of
+        the first start.
         """
         for _ in range(LAUNCHES):
             record = self._once(spec)
@@ -112,11 +114,12 @@ class Runner:
         return record
 
     def _reads_input(self, spec: LaunchSpec, record: RunRecord) -> bool:
-        """Whether a program that failed at once had met the end of its empty standard input.
+        """Whether a program that failed at once had reached the end of its empty standard input.
 
-        It is started once more with an input that has no end, and waits there or not.
+        The program is started once more with an input that has no end; if it reads the input, it
+        waits.
         """
-        self._worked = True  # Asked once is enough.
+        self._worked = True  # One such start is enough.
         told = READS_INPUT in record.reason or record.reason == WAITS_FOR_INPUT
         killed = record.signal is not None or "(signal " in record.reason
         if spec.stdin is not None or told or killed or record.wall_s > ASKED_WITHIN_S:
@@ -124,7 +127,7 @@ class Runner:
         place = Path(tempfile.mkdtemp(dir=self._scratch))
         fifo = place / "input"
         os.mkfifo(fifo)
-        # Open for writing: a reader is not kept waiting for the file itself.
+        # Opened for writing too, so that opening the fifo does not block a reader.
         held = os.open(fifo, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             limit_s = 2 * record.wall_s + ASKED_FOR_S
@@ -160,7 +163,7 @@ class Runner:
         try:
             return self._supervisor.run(request)
         except RunInterrupted as stop:
-            # Ctrl-C came too late to stop this run: its figures count, and must not be lost.
+            # The Ctrl-C came too late to stop this run: its figures count and must not be lost.
             if isinstance(stop.result, ExecResult) and not stop.result.interrupted:
                 return stop.result
             raise
@@ -184,9 +187,10 @@ class Runner:
         return None if found is None else str(found)
 
     def _own_pids(self) -> tuple[int, ...]:
-        """The cluster's own processes, without any that may do its work on other CPUs too.
+        """Ids of the cluster's own processes that can run on no other CPUs.
 
-        Their CPU time is subtracted, and time spent elsewhere would excuse load that is here.
+        Their CPU time is subtracted. Time that a process spent on other CPUs would hide foreign
+        load on these CPUs.
         """
         found = own_pids(self._own)
         return found if self.judged_cpus is None else staying_on(found, self.judged_cpus)
@@ -236,7 +240,7 @@ class Runner:
 
 
 def staying_on(pids: Sequence[int], cpus: frozenset[int]) -> tuple[int, ...]:
-    """Those of ``pids`` that can run nowhere but on ``cpus``."""
+    """Those of ``pids`` that can run only on ``cpus``."""
     found = []
     for pid in pids:
         try:

@@ -1,20 +1,19 @@
 """The machine lock: measuring takes it exclusively, tests and builds take it shared.
 
-``flock`` on one file per machine, so a crash of the holder releases it.  A measurement on some of
-the CPUs holds that file shared, and its CPUs in the file beside it (:mod:`runner.lock`), which
-tests and builds hold as a whole.  As a wrapper::
+The lock is a ``flock`` on one file per machine, so a crash of the holder releases it. As a
+wrapper::
 
     python -m runner.lock --shared -- COMMAND ARGS...
 
-runs COMMAND under the lock and passes its exit code on.  Whoever runs below a holder does not lock
-again: the holder says so in ``AUTOTUNE_MACHINE_LOCK=MODE:PID:FD``, which is believed only if that
-descriptor is seen to hold the lock.
+runs COMMAND under the lock and passes its exit code on. A process below a holder does not lock
+again: the holder sets ``AUTOTUNE_MACHINE_LOCK=MODE:PID:FD``, which counts only if the kernel says
+that this descriptor holds the lock.
 
-The machine's CPUs as bytes of a lock file, so that measurements on disjoint CPUs coexist.
-
-A measurement locks the bytes of its CPUs for writing, tests and builds lock all bytes for reading.
-The locks belong to the open file (``F_OFD_SETLK``): they pass through exec and end with a crash,
-as those of ``flock`` do.
+A measurement on some of the CPUs holds the main file shared, and the bytes of its CPUs in a second
+file beside it (:class:`CpuLockFile`). So measurements on disjoint CPUs can run at the same time. A
+measurement locks the bytes of its CPUs for writing; tests and builds lock all bytes for reading.
+These locks belong to the open file (``F_OFD_SETLK``): as those of ``flock``, they pass through exec
+and end with a crash.
 """
 
 from __future__ import annotations
@@ -46,15 +45,17 @@ from runner.lockfile import (
 
 VARIABLE = "AUTOTUNE_MACHINE_LOCK"
 FILE_VARIABLE = "AUTOTUNE_LOCK_FILE"
-"""Another place for the lock file, for tests and for containers that share a directory."""
+"""Environment variable with another path of the lock file: for tests, and for containers that share
+a directory.
+"""
 _POLL_S = 0.1
 
 
 def lock_path() -> Path:
-    """The file that everybody on this machine uses.
+    """The lock file that all users of this machine use.
 
-    The choice must not depend on the user or on TMPDIR, else two users would lock two files: the
-    first directory of the list that everybody may write to.
+    The choice must not depend on the user or on TMPDIR, or two users would lock two files. It is in
+    the first directory of the list that everybody may write to.
     """
     chosen = os.environ.get(FILE_VARIABLE)
     if chosen:
@@ -71,7 +72,7 @@ def lock_path() -> Path:
 
 
 def inherited() -> Mode | None:
-    """Mode of the lock that this process or one above it holds, or None.
+    """Mode of the lock that this process or a process above it holds; None if there is none.
 
     A measurement on some CPUs holds the machine's lock ``"shared"``.
     """
@@ -80,7 +81,7 @@ def inherited() -> Mode | None:
     if mode not in ("shared", "exclusive") or not (pid.isdigit() and fd.isdigit()):
         return None
     path = lock_path()
-    # A command started by the wrapper has the descriptor itself; one started by Python's
+    # A command started by the wrapper has the descriptor itself. A command started by Python's
     # subprocess has not, but the holder above it still has.
     for owner in (os.getpid(), int(pid)):
         held = mode_held(path, owner, int(fd))
@@ -90,19 +91,19 @@ def inherited() -> Mode | None:
 
 
 class BusyError(RunnerError):
-    """Somebody else had the lock for as long as was waited."""
+    """Another process held the lock for the whole waiting time."""
 
 
 class MachineLock:
-    """Context manager.  ``mode`` is ``"exclusive"`` (measuring) or ``"shared"`` (tests, builds).
+    """Context manager; ``mode`` is ``"exclusive"`` (measuring) or ``"shared"`` (tests, builds).
 
-    ``wait_s``: longest wait, None for ever; then :class:`BusyError` names the holder.
-    ``on_wait(holder)`` is called once if there is a wait.  Under an inherited lock nothing is
-    taken, also not exclusively under a shared one (that is how tests measure): ask
-    :func:`inherited`.
+    ``wait_s`` is the longest wait in seconds, None for ever; after it :class:`BusyError` names the
+    holder. ``on_wait(holder)`` is called once if there is a wait. Under an inherited lock nothing
+    is taken, not even an exclusive lock under a shared one (tests measure in this way);
+    :func:`inherited` tells the mode.
 
-    ``cpus``: measure on these alone, beside measurements on others.  Whole cores are taken, since
-    what runs on the other hardware threads of a core disturbs.
+    ``cpus``: measure on these CPUs alone, at the same time as measurements on others. Whole cores
+    are taken, because a program on the other hardware threads of a core would disturb.
     """
 
     def __init__(
@@ -136,11 +137,11 @@ class MachineLock:
         return self
 
     def _take(self, path: Path) -> list[LockFile]:
-        """The files that make up the lock; none where others measure on the same CPUs."""
+        """The files that make up the lock; none if another process measures on the same CPUs."""
         whole = self.mode == "exclusive" and self.cpus is None
         with ExitStack() as held:
-            # Who waits for exclusive use holds the gate, so that a stream of tests cannot keep a
-            # measurement waiting for ever.
+            # A process that waits for exclusive use holds the gate, so that a stream of tests
+            # cannot keep a measurement waiting for ever.
             with closing(LockFile(path.with_name(path.name + ".gate"))) as gate:
                 holder = partial(holders_text, path)
                 self._until(lambda: gate.try_lock("exclusive"), holder)
@@ -162,8 +163,8 @@ class MachineLock:
             self._until(file.try_shared, self._measuring(path))
             return True
         while (blocker := file.try_cpus(self.cpus)) is not None:
-            # A measurement may take hours: to wait for its end with the gate in hand would keep
-            # measurements on yet other CPUs from starting.
+            # A measurement may take hours. Holding the gate until its end would keep measurements
+            # on yet other CPUs from starting.
             if blocker == "measurement":
                 return False
             self._pause(partial(holders_text, path))
@@ -177,7 +178,7 @@ class MachineLock:
             self._pause(holder)
 
     def _pause(self, holder: Callable[[], str]) -> None:
-        """One step of waiting; the holder is told once."""
+        """One step of waiting; ``on_wait`` gets the holder once."""
         if not self._told and self._on_wait is not None:
             self._on_wait(holder())
         self._told = True
@@ -208,7 +209,7 @@ class MachineLock:
     def become(self, command: Sequence[str]) -> NoReturn:
         """Replace this process by ``command``, which keeps the lock until it ends.
 
-        Raises ``OSError`` if it cannot be started.
+        Raises ``OSError`` if the command cannot be started.
         """
         for file in self._files:
             os.set_inheritable(file.fd, True)
@@ -261,7 +262,9 @@ _FLOCK = "hhqqi"
 
 
 class CpuLockFile(LockFile):
-    """The file of the CPUs' bytes; raises :class:`RunnerError` if the path cannot be one."""
+    """The file with one byte per CPU; raises :class:`RunnerError` if the path cannot be a lock
+    file.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -274,7 +277,9 @@ class CpuLockFile(LockFile):
         return self._try(lambda: self._set(fcntl.F_RDLCK, 0, 0))
 
     def try_cpus(self, cpus: frozenset[int]) -> Blocker | None:
-        """Lock the bytes of ``cpus``, all or none; who is in the way, or None."""
+        """Lock the bytes of ``cpus``, all or none; returns who holds one of them, or None on
+        success.
+        """
         if self._try(lambda: self._set_each(cpus)):
             return None
         for cpu in sorted(cpus):
@@ -300,15 +305,17 @@ class CpuLockFile(LockFile):
 
 
 def _words(kind: int, start: int, length: int) -> bytes:
-    """``struct flock``; length 0 is up to the end of the file, however long it is."""
+    """``struct flock`` for these bytes; length 0 means up to the end of the file, however long it
+    is.
+    """
     return struct.pack(_FLOCK, kind, os.SEEK_SET, start, length, 0)
 
 
 def blockers_text(main: Path, path: Path, cpus: frozenset[int] | None) -> str:
-    """Who measures on one of ``cpus`` (None: on any), for a message.
+    """Text for a message that says who measures on one of ``cpus`` (None: on any).
 
-    The kernel does not say who took such a lock, but every holder also holds ``main`` shared, and
-    its own table of locks can be read by the same user.
+    The kernel does not tell who took such a lock. But every holder also holds ``main`` shared, and
+    the same user may read the holder's own table of locks.
     """
     names = []
     for pid in holders(main):
@@ -319,7 +326,7 @@ def blockers_text(main: Path, path: Path, cpus: frozenset[int] | None) -> str:
 
 
 def cpus_held(path: Path, pid: int) -> frozenset[int]:
-    """CPUs on which process ``pid`` measures; none if it does not, or may not be looked at."""
+    """CPUs on which process ``pid`` measures; empty if none, or if it may not be looked at."""
     try:
         inode = path.stat().st_ino
         tables = [file.read_text() for file in Path(f"/proc/{pid}/fdinfo").iterdir()]
@@ -328,7 +335,7 @@ def cpus_held(path: Path, pid: int) -> frozenset[int]:
     found: set[int] = set()
     for line in "\n".join(tables).splitlines():
         words = line.split()
-        # "lock: 1: OFDLCK ADVISORY WRITE -1 00:1a:12345 0 1", the range with both its ends.
+        # "lock: 1: OFDLCK ADVISORY WRITE -1 00:1a:12345 0 1"; the last two numbers are the range.
         if words[:1] != ["lock:"] or words[2] != "OFDLCK" or words[4] != "WRITE":
             continue
         if words[6].endswith(f":{inode}"):

@@ -1,4 +1,4 @@
-"""A lock file in a directory that everybody may write to, and who holds it."""
+"""A lock file in a directory that everybody may write to, and the processes that hold it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LockFile:
         return self._try(lambda: fcntl.flock(self.fd, _OPERATIONS[mode] | fcntl.LOCK_NB))
 
     def _try(self, take: Callable[[], object]) -> bool:
-        """Whether ``take`` was not blocked.  A file deleted meanwhile is opened anew."""
+        """Whether ``take`` got the lock. A file that was deleted in the meantime is opened anew."""
         while True:
             try:
                 take()
@@ -38,25 +38,25 @@ class LockFile:
                 return False
             if _same_file(self.path, self.fd):
                 return True
-            # Somebody cleaned the directory: a lock on the old file would exclude nobody.
+            # Somebody deleted the file: a lock on the old file would exclude nobody.
             os.close(self.fd)
             self.fd, self.writable = _open(self.path)
 
     def write_holder(self) -> None:
-        """Say in the file who holds it, for those who cannot look into /proc/locks."""
+        """Write the holder into the file, for users who may not look into /proc/locks."""
         if self.writable:
             os.ftruncate(self.fd, 0)
             os.pwrite(self.fd, f"{describe_holder(os.getpid())}\n".encode(), 0)
 
     def close(self) -> None:
-        """Release."""
+        """Release the lock."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
 
 
 def _open(path: Path) -> tuple[int, bool]:
-    """Descriptor, and whether it may be written to."""
+    """The descriptor, and whether it is open for writing."""
     for _ in range(100):
         try:
             return _checked(path, os.open(path, os.O_RDWR | _FLAGS)), True
@@ -66,14 +66,14 @@ def _open(path: Path) -> tuple[int, bool]:
             return _checked(path, _open_readable(path)), False
         except OSError as error:
             raise unusable(path, error.strerror or "it cannot be opened") from None
-        # Not O_CREAT alone: fs.protected_regular refuses that for another user's file.
+        # O_CREAT alone would fail: fs.protected_regular refuses it for another user's file.
         try:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o666)
         except FileExistsError:
             continue
         except OSError as error:
             raise unusable(path, error.strerror or "it cannot be created") from None
-        # Against the umask: other users must be able to open it too.
+        # Overrides the umask: other users must be able to open the file too.
         os.fchmod(fd, 0o666)
         return fd, True
     raise unusable(path, "it appears and disappears")
@@ -88,7 +88,7 @@ def _open_readable(path: Path) -> int:
 
 def _checked(path: Path, fd: int) -> int:
     found = os.fstat(fd)
-    # Another name of the same file could be somebody's data, which write_holder would destroy.
+    # The file has a second name, so it could be somebody's data, which write_holder would destroy.
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
         os.close(fd)
         raise unusable(path, "it is not a regular file with a single link")
@@ -96,7 +96,7 @@ def _checked(path: Path, fd: int) -> int:
 
 
 def unusable(path: Path, why: str) -> RunnerError:
-    """The error of a path that cannot be a lock file."""
+    """The error for a path that cannot be a lock file."""
     return RunnerError(
         f"machine lock {path}: {why}; expected a regular file that every user may open "
         "(mode 0666, no link); remove it, or ask its owner to remove it"
@@ -113,7 +113,9 @@ def _same_file(path: Path, fd: int) -> bool:
 
 
 def mode_held(path: Path, pid: int, fd: int) -> Mode | None:
-    """How descriptor ``fd`` of process ``pid`` locks ``path``, as the kernel tells; else None."""
+    """The mode in which descriptor ``fd`` of process ``pid`` locks ``path``, by the kernel; else
+    None.
+    """
     try:
         there = path.stat(follow_symlinks=False)
         here = Path(f"/proc/{pid}/fd/{fd}").stat()
@@ -138,19 +140,20 @@ def holders(path: Path) -> list[int]:
     found = []
     for line in lines:
         words = line.split()
-        # "1: FLOCK ADVISORY WRITE 4711 00:1a:12345 0 EOF"; waiting ones have "->".
+        # "1: FLOCK ADVISORY WRITE 4711 00:1a:12345 0 EOF"; processes that wait have "->".
         if "->" not in words and words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
             found.append(int(words[4]))
     return [pid for pid in found if pid > 0]
 
 
 def holders_text(path: Path) -> str:
-    """The holders for a message: process ids and commands."""
+    """Text for a message that names the holders: process ids and commands."""
     names = [describe_holder(pid) for pid in holders(path)]
     if names:
         return ", ".join(names)
     try:
-        # Everybody may write there: no more of it than is shown, and no word to the terminal.
+        # Everybody may write this file: only the shown length is read, and control characters are
+        # removed.
         with open_regular(path, 1 << 30) as file:
             written = printable(file.read(200).decode("utf-8", "replace").strip())
     except OSError:
@@ -159,7 +162,7 @@ def holders_text(path: Path) -> str:
 
 
 def describe_holder(pid: int) -> str:
-    """A process for a message: its id and command."""
+    """Text for a message that names a process: its id and command."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
@@ -169,5 +172,5 @@ def describe_holder(pid: int) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with a question mark for everything that a terminal would act on."""
+    """The text with a question mark for each character that a terminal would act on."""
     return "".join(c if c.isprintable() else "?" for c in text)

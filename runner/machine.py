@@ -1,4 +1,4 @@
-"""What machine this is, and a fingerprint under which timings may be compared."""
+"""The machine: what its hardware is, and a fingerprint under which times may be compared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True)
 class Machine:
-    """One host as this process may use it.  Unknown texts are "" and unknown numbers 0."""
+    """One host as this process may use it. Unknown texts are "", unknown numbers 0."""
 
     hostname: str
     architecture: str
@@ -39,11 +39,12 @@ class Machine:
 
     @property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits; equal where timings may be compared.
+        """16 hexadecimal digits; equal for machines whose times may be compared.
 
-        Contains the architecture, processor, usable cores and threads, sockets, NUMA nodes,
-        caches, memory (whole GiB) and virtualisation.  Not the host name (the nodes of a cluster
-        are alike), not the kernel, the governor or the container: those are stored beside it.
+        The fingerprint covers the architecture, processor model, usable cores and threads, sockets,
+        NUMA nodes, caches, memory (whole GiB) and virtualisation. It does not cover the host name
+        (the nodes of a cluster are alike), the kernel, the governor or the container; those are
+        stored beside it.
         """
         parts = [
             self.architecture,
@@ -60,7 +61,7 @@ class Machine:
 
 
 def describe_machine() -> Machine:
-    """This machine; reads only /proc and /sys (a few ms)."""
+    """Describe this machine; reads only /proc and /sys (a few ms)."""
     threads = sorted(os.sched_getaffinity(0))
     return Machine(
         hostname=platform.node(),
@@ -87,7 +88,7 @@ def _text(path: Path) -> str:
 
 
 def _cpu_model() -> str:
-    # x86 says "model name"; other architectures use the other words, or none of them.
+    # x86 says "model name"; other architectures use other keys or none.
     info = _text(Path("/proc/cpuinfo"))
     for key in ("model name", "cpu", "Hardware", "CPU part", "uarch"):
         found = re.search(rf"^{key}\s*:\s*(.+)$", info, re.MULTILINE)
@@ -102,14 +103,14 @@ def _topology(cpu: int, name: str) -> str:
 
 def _usable_cores(threads: list[int]) -> int:
     siblings = {_topology(cpu, "thread_siblings_list") for cpu in threads}
-    # Where the kernel tells nothing, every thread counts as a core.
+    # If the kernel tells nothing, every thread counts as a core.
     cores = len(threads) if siblings == {"0"} else len(siblings)
     quota = _cgroup_quota()
     return cores if quota is None else max(1, min(cores, int(quota)))
 
 
 def _cgroup_quota() -> float | None:
-    """CPUs that the cgroups above this process allow (v2 and v1), or None."""
+    """CPUs that the control groups above this process allow (v2 and v1), or None."""
     found = []
     for line in _text(Path("/proc/self/cgroup")).splitlines():
         number, controllers, place = line.split(":", 2)
@@ -120,7 +121,7 @@ def _cgroup_quota() -> float | None:
         else:
             continue
         group = root / place.lstrip("/")
-        # A limit on any group above holds too; in a container only the top may be visible.
+        # A limit of any group above applies too; in a container only the top group may be visible.
         found += [read(g) for g in (group, *group.parents) if g == root or root in g.parents]
     limits = [quota for quota in found if quota is not None]
     return min(limits, default=None)

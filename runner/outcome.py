@@ -1,4 +1,4 @@
-"""What a finished execution means: its state, in the order in which reasons outrank each other."""
+"""The state of a finished execution, by a fixed order in which one reason outranks another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WAITS_FOR_INPUT = (
     "--stdin FILE (with --stdin /dev/null the program reads an empty file)"
 )
 READS_INPUT = " (it reads standard input, which is empty; give the input with --stdin FILE)"
-"""Behind the reason of a program that met the end of an empty input."""
+"""Text added to the reason of a program that reached the end of an empty input."""
 Outcome = tuple[RunState, str, bool | None]
 
 
@@ -27,14 +27,14 @@ def patterns_of(spec: LaunchSpec) -> dict[str, str]:
 
 
 def metric_count(spec: LaunchSpec, result: ExecResult) -> int | None:
-    """How often the metric's regular expression was found; None where the spec has none."""
+    """How often the metric's regular expression was found; None if the spec has none."""
     if "metric" not in patterns_of(spec):
         return None
     return result.matches["metric"].count if "metric" in result.matches else 0
 
 
 def metric_of(spec: LaunchSpec, result: ExecResult) -> float | None:
-    """The program's own figure in seconds, or None where it has none or printed nonsense."""
+    """The program's own figure in seconds; None if it has none or printed no positive number."""
     if spec.metric is None:
         return None
     if spec.metric.startswith("json:"):
@@ -52,7 +52,9 @@ def metric_of(spec: LaunchSpec, result: ExecResult) -> float | None:
 
 
 def _chosen(choice: MetricChoice, match: PatternMatch) -> float | None:
-    """The figure that counts among those of one run; None where it is none."""
+    """The figure of one run that counts, chosen among all that the run printed; None if none is a
+    number.
+    """
     if choice == "last":
         return number_in(match.groups)
     if choice == "first":
@@ -72,8 +74,8 @@ def classify(
 ) -> Outcome:
     """State, reason in words, and whether the result verified (None: not asked or not reached).
 
-    What is certain about the program (it failed, hung, was not MPI) comes before foreign load; the
-    load comes before judgements that it could have caused.
+    Certain facts about the program (it failed, timed out, did not start MPI) come first. Foreign
+    load comes next, before judgements that the load could have caused.
     """
     loaded = guard and result.foreign.exceeded
     if result.interrupted:
@@ -131,7 +133,7 @@ def _failure(
 
 
 def _input_words(spec: LaunchSpec, said: Complaint) -> str:
-    """What to do about standard input, where the program complains of it."""
+    """What to do about standard input, if the program complains of it."""
     if not said.asked:
         return ""
     return READS_INPUT if spec.stdin is None else f" (its standard input is {spec.stdin})"
@@ -158,14 +160,16 @@ def _mpi_problem(spec: LaunchSpec, probe: Probe) -> Outcome | None:
 
 
 NAMELESS = 0.1
-"""Where more than this part of the foreign load has no name, that is said."""
+"""If more than this share of the foreign load cannot be attributed to a process, the reason says
+so.
+"""
 
 
 def load_words(result: ExecResult) -> str:
-    """Why a run was rejected: who else used the machine, and how much."""
+    """Why a run was rejected: which processes used the machine, and how much."""
     foreign = result.foreign
     if 2 * foreign.steal_s > foreign.cpu_s:
-        # Naming processes would send the reader after the wrong cause: nothing here did it.
+        # No process of this machine did it, so naming processes would mislead the reader.
         return (
             f"the host of this virtual machine took {foreign.steal_s:.2f} s of CPU time "
             f"during the run (steal); the limit is {foreign.limit_s:.2f} s"

@@ -1,4 +1,4 @@
-"""Reading mapping and binding back from the ranks' own affinity."""
+"""Reads mapping and binding back from the affinity of the ranks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _SIBLINGS = Path("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
 def read_back_placement(placement: dict[str, str], bindings: list[str]) -> dict[str, ReadBack]:
     """State of each requested policy.
 
-    Binding is judged by the width of each rank's CPU list; with ``PE=`` in the mapping a rank is to
-    have so many cores.  Mapping and ranking order leave no
-    trace on one node that binding does not already show: they are ``not observable``.
+    Binding is judged by the width of each rank's CPU list. With ``PE=`` in the mapping, each rank
+    must have that many cores. On one node, mapping and ranking order leave no trace beside the
+    binding: they are ``not observable``.
     """
     states = {}
     for name, value in placement.items():
@@ -28,10 +28,10 @@ def read_back_placement(placement: dict[str, str], bindings: list[str]) -> dict[
 
 
 def read_back_cpus(cpus: frozenset[int], bindings: list[str], outside: bool) -> ReadBack:
-    """Whether a run that was confined to ``cpus`` stayed on their cores.
+    """Whether a run that was bound to ``cpus`` stayed on their cores.
 
-    ``bindings``: the ranks' CPU lists, none if they were not seen; ``outside``: CPU time was used
-    elsewhere.
+    ``bindings`` are the ranks' CPU lists, empty if the ranks were not seen. ``outside``: the run
+    used CPU time on other CPUs.
     """
     allowed = with_siblings(cpus)
     asked = text_of(cpus)
@@ -45,7 +45,7 @@ def read_back_cpus(cpus: frozenset[int], bindings: list[str], outside: bool) -> 
 
 
 def _cores_each(mapping: str) -> int | None:
-    """The cores of each rank that a mapping such as ``slot:PE=2`` asks for."""
+    """The number of cores per rank that a mapping such as ``slot:PE=2`` asks for."""
     for word in mapping.upper().split(":")[1:]:
         name, _, count = word.partition("=")
         if name == "PE" and count.isdigit():

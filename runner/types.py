@@ -1,9 +1,10 @@
-"""The plain types that cross the border between the runner and its callers.
+"""The plain types that pass between the runner and its callers: LaunchSpec and RunRecord.
 
-Both are JSON through :func:`to_json` / :func:`from_json`; nothing here imports MPI, numpy or
-autotune, so that what runs beside measured programs stays light.
+Both become JSON by :func:`to_json` and are read by :func:`spec_from_json` and
+:func:`record_from_json`. The module imports neither MPI nor numpy nor autotune, so that the
+processes beside a measured program stay light.
 
-Figures for JSON, which has neither NaN nor infinities.
+The last part makes figures fit for JSON, which has neither NaN nor infinities.
 """
 
 from __future__ import annotations
@@ -14,50 +15,56 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 ReadBackState = Literal["in force", "inactive", "altered", "unknown", "not observable"]
-"""What became of one requested parameter (docs/design.md, "Launching and reading back").
+"""State of one requested parameter after a run (docs/design.md, "Launching and reading back").
 
-``in force``: the library reports the requested value.  ``inactive``: its component was not opened,
-or carries no messages where the ranks are; ``source`` then says why.
-``altered``: the library reports another value.  ``unknown``: the library has no such parameter.
-``not observable``: nothing that can be read tells.
+- ``in force``: the library reports the requested value.
+- ``inactive``: the parameter's component was not opened, or carries no messages between these
+  ranks; ``source`` says why.
+- ``altered``: the library reports another value.
+- ``unknown``: the library has no such parameter.
+- ``not observable``: the library does not report it.
 """
 
 RunState = Literal[
     "ok",
-    "failed",  # exit code not 0, or killed by a signal that was not ours
-    "timeout",  # our time limit ended it: censored at ``wall_s``
+    "failed",  # exit code not 0, or killed by a signal that the supervisor did not send
+    "timeout",  # stopped at our time limit: censored at ``wall_s``
     "unverified",  # exit code 0, but the verification pattern was not found
     "no_metric",  # exit code 0, but the metric pattern was not found
     "not_read_back",  # a requested parameter was altered or is unknown
     "no_mpi",  # the program ended without calling MPI_Init
-    "singletons",  # N processes that each believed to be alone
-    "foreign_load",  # something else used the machine; the figure does not count
+    "singletons",  # N processes, each of which was a world of its own
+    "foreign_load",  # another program used the machine; the figure does not count
     "launch_error",  # the launcher refused: slots, unknown option, missing program
     "interrupted",  # the caller stopped it
 ]
 
 MetricChoice = Literal["max", "last", "first", "sum", "mean"]
-"""What is made of the figures of one run: ``max`` where every rank prints its own, ``last`` where
-the time so far is printed again and again, ``sum`` where each part prints its own."""
+"""Which figure of one run counts: ``max`` if every rank prints its own, ``last`` if the time so far
+is printed repeatedly, ``sum`` if each part prints its own.
+"""
 
 LIBRARY = "mca"
-"""The kind of the library's own parameters: Open MPI's MCA, the variables of others."""
+"""The kind of the library's own parameters: MCA parameters of Open MPI, variables of other
+libraries.
+"""
 _FORMER_KINDS = ("mca", "prte", "pmix")
-"""Kinds that had a field of their own in a specification."""
+"""Kinds that had a field of their own in the specifications of version 0.2."""
 
 GUARD_STATES: frozenset[str] = frozenset({"foreign_load", "interrupted"})
-"""States that say nothing about the setting: such a run is repeated, never held against it."""
+"""States that say nothing about the setting: such a run is repeated and does not count against it.
+"""
 
 
 @dataclass(frozen=True)
 class LaunchSpec:
     """One execution, completely described.
 
-    ``parameters`` are native ones by their kind: kind -> name -> value as text.  Kinds are those
-    that the library's adapter takes (:attr:`runner.mpi.base.Adapter.kinds`); :data:`LIBRARY` are
-    those of the library itself.  ``placement`` maps ``map_by``, ``bind_to`` or ``rank_by`` to a
-    policy.  ``launch_options`` are fixed words of the cluster definition, put before everything
-    else and not read back.
+    ``parameters`` are native parameters by kind: kind -> name -> value as text. The kinds are those
+    that the library's adapter accepts (:attr:`runner.mpi.base.Adapter.kinds`); :data:`LIBRARY` is
+    the kind of the library's own parameters. ``placement`` maps ``map_by``, ``bind_to`` or
+    ``rank_by`` to a policy. ``launch_options`` are fixed words of the cluster definition; they come
+    before all other words and are not read back.
     """
 
     program: tuple[str, ...]
@@ -66,33 +73,35 @@ class LaunchSpec:
     placement: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     expected: dict[str, str] = field(default_factory=dict)
-    """Library parameters that a file or the environment is to set: read back as those of
-    :data:`LIBRARY`, but not put on the command line."""
+    """Library parameters that a file or the environment should set: read back as those of
+    :data:`LIBRARY`, but not put on the command line.
+    """
     launch_options: tuple[str, ...] = ()
     oversubscribe: bool = False
     clean_env: bool = False
     cwd: str | None = None
     timeout_s: float | None = None
     metric: str | None = None
-    """Regular expression with one group (seconds), ``json:KEY`` for the last JSON line's key, or
-    None for wall time."""
+    """A regular expression with one group (seconds), ``json:KEY`` for the key of the last JSON
+    line, or None for wall time.
+    """
     metric_choice: MetricChoice = "max"
-    """Which figure counts where the regular expression is found several times in one run."""
+    """Which figure counts if the regular expression is found several times in one run."""
     verify: str | None = None
     """Regular expression that standard output must contain, or None for the exit code alone."""
     read_back: bool = True
     require_mpi: bool = True
     stdin: str | None = None
-    """Path of a file that is rank 0's standard input, or None: it is empty."""
+    """Path of the file for rank 0's standard input; None: standard input is empty."""
 
     def of(self, kind: str) -> dict[str, str]:
-        """The parameters of one kind; empty where there are none."""
+        """The parameters of one kind; empty if there are none."""
         return self.parameters.get(kind, {})
 
 
 @dataclass(frozen=True)
 class ReadBack:
-    """What one requested parameter turned out to be: both values normalised, as text."""
+    """State of one requested parameter, with its requested and effective values, normalised."""
 
     state: ReadBackState
     requested: str
@@ -102,14 +111,14 @@ class ReadBack:
 
 @dataclass
 class RunRecord:
-    """One execution as it was observed.  Times in seconds; ``started_at`` since the epoch."""
+    """One execution as observed; times in seconds, ``started_at`` in seconds since the epoch."""
 
     state: RunState
     reason: str = ""
     wall_s: float = 0.0
     metric_s: float | None = None
     metric_count: int | None = None
-    """How often the metric's regular expression was found; None where there is none."""
+    """How often the metric's regular expression was found; None if there is no such expression."""
     exit_code: int | None = None
     signal: int | None = None
     verified: bool | None = None
@@ -127,7 +136,7 @@ class RunRecord:
     """CPU list of each rank that was seen, in order of rank ("0", "0-1")."""
     host: str = ""
     place: str = ""
-    """Nodes and CPUs that it was measured on: only runs of one place are compared."""
+    """Nodes and CPUs of the run; only runs of one place are compared."""
     mpi_name: str = ""
     mpi_version: str = ""
     command: list[str] = field(default_factory=list)
@@ -135,13 +144,13 @@ class RunRecord:
     stdout_tail: str = ""
     stderr_tail: str = ""
     inherited: dict[str, str] = field(default_factory=dict)
-    """MCA values not asked for by the spec but in force from elsewhere, with their source."""
+    """MCA values that are in force although the spec does not name them, with their source."""
     extra: dict[str, Any] = field(default_factory=dict)
-    """The program's own last JSON line, where it printed one."""
+    """The program's last JSON line, if it printed one."""
 
     @property
     def value_s(self) -> float:
-        """The figure that counts: the program's own where there is one, else wall time."""
+        """The figure that counts: the program's own figure if it has one, else wall time."""
         return self.wall_s if self.metric_s is None else self.metric_s
 
     @property
@@ -155,8 +164,11 @@ def to_json(item: LaunchSpec | RunRecord) -> dict[str, Any]:
 
 
 def spec_from_json(data: dict[str, Any]) -> LaunchSpec:
-    """Inverse of :func:`to_json`, also of before, when each kind of parameters was a field of its
-    own; raises ``TypeError`` on unknown keys."""
+    """Inverse of :func:`to_json`; raises ``TypeError`` on unknown keys.
+
+    Specifications of version 0.2, in which each kind of parameters had a field of its own, are read
+    too.
+    """
     data = dict(data)
     former = {kind: data.pop(kind) for kind in _FORMER_KINDS if kind in data}
     if former:
@@ -175,12 +187,12 @@ def record_from_json(data: dict[str, Any]) -> RunRecord:
 
 
 def finite(value: float) -> float | None:
-    """The number; None where it is NaN or infinite."""
+    """The number; None if it is NaN or infinite."""
     return value if math.isfinite(value) else None
 
 
 def all_finite(value: Any) -> Any:
-    """JSON data, every float in it as :func:`finite`; tuples become lists."""
+    """JSON data with :func:`finite` applied to every float; tuples become lists."""
     if isinstance(value, float):
         return finite(value)
     if isinstance(value, dict):

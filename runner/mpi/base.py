@@ -1,4 +1,4 @@
-"""What the runner asks of an MPI library: how to start a program, and what it then found."""
+"""The interface to one family of MPI libraries: how a program is started and what is read back."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 @dataclass(frozen=True)
 class Probe:
-    """What was read after a run.
+    """Values that were read after a run.
 
-    ``initialised`` is None where the library leaves no trace of MPI_Init; ``library_mismatch``
-    names the library inside the ranks where it is not the launcher's.
+    ``initialised`` is None if the library leaves no trace of MPI_Init. ``library_mismatch`` names
+    the library inside the ranks if it is not the launcher's.
     """
 
     initialised: bool | None
@@ -30,41 +30,42 @@ class Probe:
 
 
 class Adapter(ABC):
-    """One MPI library: a setting as command line and environment, and the read-back.
+    """One MPI library: turns a setting into command line and environment, and reads values back.
 
-    One class a family, registered in :mod:`runner.mpi.discover`.  What the others ask of a family
-    they ask here, never by its name; what is not overridden is what a library without that ability
-    says.  :class:`autotune.testing.MpiLibraryContract` is what a class must keep.
+    Each family has one class, registered in :mod:`runner.mpi.discover`. Other modules ask the
+    adapter and never compare family names. A method that a class does not override answers for a
+    library without that ability. :class:`autotune.testing.MpiLibraryContract` tests what every
+    class must keep.
     """
 
     family: ClassVar[str]
-    """Its name in ``--mpi``, in definitions and in the results database: lower-case letters."""
+    """Name of the family in ``--mpi``, definitions and results database: lower-case letters."""
     title: ClassVar[str]
-    """Its name for people."""
+    """Name of the family for people."""
     kinds: ClassVar[tuple[str, ...]] = (LIBRARY,)
-    """Kinds of native parameters that it takes (:attr:`runner.types.LaunchSpec.parameters`)."""
+    """Accepted kinds of native parameters (:attr:`runner.types.LaunchSpec.parameters`)."""
     parameter_names: ClassVar[str] = "those that it lists"
-    """What its own parameters are called, for messages."""
+    """Name of the library's own parameters, for messages."""
     placement_names: ClassVar[frozenset[str]] = frozenset({"map_by", "bind_to"})
-    """What of the placement it has words for."""
+    """Parts of the placement (mapping, binding, ranking) that the launcher has options for."""
     reads_back: ClassVar[bool] = False
-    """Whether :meth:`probe` tells the values in force; without, they are ``not observable``."""
+    """Whether :meth:`probe` reads the values in force; if not, they are ``not observable``."""
     checks_values: ClassVar[bool] = False
-    """Whether a number or choice that it does not understand stops the launch."""
+    """Whether a number or choice that the library does not understand stops the launch."""
     tune_option: ClassVar[str] = ""
-    """Option of the launcher that loads a file of ``--mca NAME VALUE`` lines; empty: none."""
+    """Option of the launcher that loads a file of ``--mca NAME VALUE`` lines; "" if none."""
     on_testbed: ClassVar[bool] = False
-    """Whether its launcher starts ranks on the nodes of :mod:`runner.testbed`."""
+    """Whether the launcher can start ranks on the nodes of :mod:`runner.testbed`."""
     identify_environment: ClassVar[Mapping[str, str]] = {}
-    """Variables without which its launcher does not even print its version."""
+    """Variables that the launcher needs even to print its version."""
     rank_variables: ClassVar[tuple[str, ...]] = ()
-    """Environment variables whose value is a process's rank."""
+    """Environment variables that hold a process's rank."""
     forwards_input: bool = False
-    """Whether a file behind the launcher's line (``< FILE``) reaches rank 0 whole, with its end."""
+    """Whether a file redirected to the launcher (``< FILE``) reaches rank 0 whole, with its end."""
     hiccups: ClassVar[tuple[str, ...]] = ()
-    """What the launcher prints where it failed by itself, now and then, before any rank began."""
+    """Messages of a launcher that sometimes fails by itself before any rank began."""
     refusals: ClassVar[tuple[str, ...]] = ()
-    """Texts by which the launcher says that it did not start the program."""
+    """Messages by which the launcher says that it did not start the program."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
@@ -72,13 +73,14 @@ class Adapter(ABC):
     @classmethod
     @abstractmethod
     def version_in(cls, text: str) -> str | None:
-        """The version that ``text``, printed by ``LAUNCHER --version``, tells of this family; None
-        where it is another's."""
+        """The version in the output of ``LAUNCHER --version``; None for another family's output."""
 
     @classmethod
     def complete(cls, library: Library) -> Library:
-        """``library`` with the parameters that it lists.  Raises RunnerError where they cannot be
-        had though the family has a command for it."""
+        """``library`` with the parameters that it lists.
+
+        Raises RunnerError if the family has a command for them but the command does not give them.
+        """
         return library
 
     def refuse_unknown_kinds(self, spec: LaunchSpec) -> None:
@@ -92,14 +94,14 @@ class Adapter(ABC):
 
     @abstractmethod
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
-        """The argument list that starts ``spec``; read-back files go below ``scratch``."""
+        """The argument list that starts ``spec``; read-back files are written below ``scratch``."""
 
     def program(self, spec: LaunchSpec) -> tuple[str, ...]:
-        """The program's words; with an input, rank 0 opens it itself, and the others read nothing.
+        """The program's words; an input is opened by rank 0 itself, and the other ranks get none.
 
-        No launcher is trusted with it: PRRTE 3 (Open MPI 5) never tells the end of the input, and
-        hands large ones over damaged (openpmix/prrte 2373, 2579); Hydra 4.0 ended by SIGPIPE on 4
-        MB.  The file must be there on rank 0's node.
+        The launcher does not pass the input on: PRRTE 3 (Open MPI 5) never signals the end of the
+        input and damages large inputs (openpmix/prrte 2373, 2579); Hydra 4.0 ended by SIGPIPE on 4
+        MB. The file must exist on rank 0's node.
         """
         if spec.stdin is None:
             return spec.program
@@ -112,26 +114,27 @@ class Adapter(ABC):
         return ("/bin/sh", "-c", script, "sh", *spec.program)
 
     def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
-        """``spec`` with what keeps the launcher's own binding within ``cpus``.
+        """``spec`` with options that keep the launcher's own binding within ``cpus``.
 
-        Its processes inherit their affinity; this is for launchers that widen it again.
+        The launcher's processes inherit their affinity; the options are for launchers that widen
+        it.
         """
         return spec
 
     @abstractmethod
     def environment(self, spec: LaunchSpec, inherited: dict[str, str]) -> dict[str, str]:
-        """The complete environment: ``inherited`` (or without MPI settings), plus the spec's."""
+        """``inherited``, perhaps without its MPI settings, and the spec's variables."""
 
     @abstractmethod
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
-        """What the program found in force; called once after the run has ended."""
+        """The values in force in the program; called once, after the run has ended."""
 
     @abstractmethod
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
-        """MPI settings in force without being asked for: variable or ``file:name`` -> value."""
+        """MPI settings in force that the spec does not name: variable or ``file:name`` -> value."""
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
-        """What the library itself writes when MPI_Init is about to end; None: nothing."""
+        """The file that the library writes shortly before MPI_Init ends; None if there is none."""
         return None
 
     @abstractmethod
@@ -146,12 +149,16 @@ class Adapter(ABC):
     def variables(
         self, parameters: Mapping[str, Mapping[str, str]], placement: Mapping[str, str]
     ) -> dict[str, str]:
-        """Parameters by kind and placement as environment variables of the launcher, as far as it
-        has such."""
+        """Parameters by kind and the placement as environment variables of the launcher.
+
+        What the launcher has no variable for is left out.
+        """
 
     def kind_of(self, name: str) -> str | None:
-        """The kind of a parameter that the library does not list, by its name; None: it can be
-        none of its parameters."""
+        """The kind of a parameter that the library does not list, by its name.
+
+        None: the library can have no parameter of that name.
+        """
         return None
 
     def share_cores(
@@ -161,16 +168,24 @@ class Adapter(ABC):
         launch_options: Sequence[str] = (),
         oversubscribed: bool = False,
     ) -> dict[str, str]:
-        """``placement`` with what gives each rank as many cores as it has workers; unchanged where
-        the launcher does not bind by itself."""
+        """``placement`` extended so that each rank gets as many cores as it has workers.
+
+        It is unchanged if the launcher does not bind by itself.
+        """
         return dict(placement)
 
     def python_variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
-        """Variables with which mpi4py, in a process with the variables ``inherited``, loads the
-        library of this launcher and no other; empty where that is not known."""
+        """Variables that make mpi4py load the library of this launcher and no other.
+
+        The process has the variables ``inherited``. The answer is empty if the variables are not
+        known.
+        """
         return {}
 
     def values_in_force(self, environment: dict[str, str]) -> dict[str, str]:
-        """Library parameters in force in a process with ``environment``, where a command of the
-        library tells: name -> value; "" for one that is known but not shown."""
+        """Library parameters in force in a process with ``environment``: name -> value.
+
+        A command of the library reports them. The value is "" if the parameter is known but not
+        shown.
+        """
         return {}

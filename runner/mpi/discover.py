@@ -1,11 +1,12 @@
-"""Finding MPI installations: next to the running Python (the wheel), then on PATH.
+"""Finds MPI installations, their families, and the MPI library that a program was linked with.
 
-The families of MPI libraries by name, each with its adapter class.
+Installations: first the one next to the running Python (the wheel), then those on PATH.
 
-An installed package adds one by an entry point ``FAMILY = "module:Class"`` of the group
-``autotune.mpi``; what the class must keep is :class:`autotune.testing.MpiLibraryContract`.
+Families: each has a name and an adapter class. An installed package adds a family by an entry point
+``FAMILY = "module:Class"`` of the group ``autotune.mpi``. The class must pass
+:class:`autotune.testing.MpiLibraryContract`.
 
-The MPI library that a program was linked with, as the loader would find it.
+Linked library: the one that the loader would find for a program.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LAUNCHERS = ("mpirun", "mpiexec")
 
 
 def candidate_launchers(path: str | None = None) -> list[Path]:
-    """Launchers in the order in which they are preferred, each resolved file once."""
+    """Launchers in order of preference; each resolved file appears once."""
     # What a distribution calls them where it has several families in one place.
     alternatives = [f"mpirun.{name}" for name in families()]
     places = [Path(sys.executable).parent]
@@ -51,7 +52,7 @@ def candidate_launchers(path: str | None = None) -> list[Path]:
 
 
 def identify(launcher: Path) -> Library | None:
-    """The library of ``launcher`` without its parameters, or None where it is no MPI we know."""
+    """The library of ``launcher``, without its parameters; None if no family recognises it."""
     known = families()
     environment = dict(os.environ)
     for kind in known.values():
@@ -77,13 +78,15 @@ def identify(launcher: Path) -> Library | None:
 
 
 def libraries() -> list[Library]:
-    """Every MPI found, in order of preference, without parameters."""
+    """Every MPI installation found, in order of preference, without parameters."""
     return [library for c in candidate_launchers() if (library := identify(c)) is not None]
 
 
 def launcher_of(family: str, version: str) -> str | None:
-    """What ``--mpi`` has to say for exactly this MPI: its directory, or its launcher where another
-    one is the usual one there; None where it is not found."""
+    """The value of ``--mpi`` that selects exactly this installation; None if it is not found.
+
+    It is the directory, or the launcher itself if its name is not a usual one (:data:`LAUNCHERS`).
+    """
     for library in libraries():
         if (library.family, library.version) == (family, version):
             usual = Path(library.launcher).name in LAUNCHERS
@@ -93,10 +96,11 @@ def launcher_of(family: str, version: str) -> str | None:
 
 @lru_cache(maxsize=8)
 def find_library(wanted: str | None = None) -> Library:
-    """The MPI to use, with its parameters.
+    """The MPI installation to use, with its parameters.
 
     ``wanted`` is None (the first found), a directory, a launcher, or ``family[version prefix]``
-    such as ``openmpi``, ``openmpi5``, ``openmpi-4.1``, ``mpich``.  Raises RunnerError without one.
+    such as ``openmpi``, ``openmpi5``, ``openmpi-4.1``, ``mpich``. Raises RunnerError if there is
+    none.
     """
     if wanted and (os.sep in wanted or Path(wanted).exists()):
         return _complete(_at(Path(wanted)))
@@ -169,9 +173,9 @@ _OWN: dict[str, type[Adapter]] = {kind.family: kind for kind in (OpenMPI, Mpich)
 
 @cache
 def families() -> dict[str, type[Adapter]]:
-    """Family -> adapter class, of this package and of installed ones.
+    """Adapter classes by family name, of this package and of installed packages.
 
-    Raises RunnerError for an entry point that is broken or names another family than its class.
+    Raises RunnerError if an entry point is broken or its name differs from its class's family.
     """
     found: dict[str, type[Adapter]] = extended(GROUP, Adapter, _OWN)  # type: ignore[type-abstract]
     for name, kind in found.items():
@@ -184,7 +188,7 @@ def families() -> dict[str, type[Adapter]]:
 
 
 def family(name: str) -> type[Adapter]:
-    """The adapter class of a family; RunnerUsageError, with those known, for another name."""
+    """The adapter class of a family; an unknown one raises RunnerUsageError with the known ones."""
     known = families()
     if name not in known:
         raise RunnerUsageError(
@@ -195,7 +199,7 @@ def family(name: str) -> type[Adapter]:
 
 
 def adapter(library: Library) -> Adapter:
-    """The adapter of a library; RunnerUsageError where its family is not known."""
+    """The adapter of a library; raises RunnerUsageError if its family is unknown."""
     return family(library.family)(library)
 
 
@@ -206,13 +210,13 @@ _ASK = """import ctypes, sys
 text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
 ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(text, ctypes.byref(length))
 print(text.value.decode(errors="replace"))"""
-"""MPI allows this call before MPI_Init."""
+"""The call that prints the version; MPI allows it before MPI_Init."""
 _PATIENCE_S = 10
 
 
 @dataclass(frozen=True)
 class Linked:
-    """An MPI library's file, its family as :class:`Library` names it, and its version."""
+    """The MPI library of a program: its file, its family (as in :class:`Library`), its version."""
 
     place: str
     family: str
@@ -220,10 +224,10 @@ class Linked:
 
 
 def linked_with(words: Sequence[str]) -> Linked | None:
-    """What the program of this command line was linked with; None for a script, or where it cannot
-    be told.
+    """The library that the program of this command line was linked with.
 
-    It is what the loader finds without the launcher, which may put its own library before it.
+    None for a script, and if the library cannot be determined. It is the library that the loader
+    finds without the launcher; a launcher may put its own library before it.
     """
     found = shutil.which(words[0]) if words else None
     return None if found is None else _linked(found)

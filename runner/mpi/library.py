@@ -1,8 +1,8 @@
-"""What an MPI library is and what parameters it has: the description that discovery fills in.
+"""An MPI library and its parameters, as discovery describes them.
 
-When two texts mean one value of an MCA parameter: 64k = 65536, true = 1, enum name = number.
-
-Mapping, binding and ranking: one policy has another name in each generation of Open MPI.
+The first part holds the descriptions. The second tells when two texts mean one value of an MCA
+parameter: 64k = 65536, true = 1, enum name = number. The third names mapping, binding and ranking,
+whose policies have other names in each generation of Open MPI.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 class ParamInfo:
     """One run-time parameter as the running library describes it.
 
-    ``default`` is the value the library starts with, as text.  ``enum`` maps numbers to names where
-    the library enumerates the values.  ``synonym_of`` is the current name of a deprecated one.
+    ``default`` is the value that the library starts with, as text. ``enum`` maps numbers to names
+    if the library enumerates the values. ``synonym_of`` is the current name of a deprecated
+    parameter.
     """
 
     name: str
@@ -36,9 +37,9 @@ class ParamInfo:
 class Library:
     """One MPI installation.
 
-    ``family`` is one of :func:`runner.mpi.discover.families`; ``version`` as the library prints it;
-    ``bin`` the directory of its commands.  ``params`` is filled by discovery, empty where the
-    library cannot tell.
+    ``family`` is a key of :func:`runner.mpi.discover.families`, ``version`` the text that the
+    library prints, ``bin`` the directory of its commands. Discovery fills ``params``; they are
+    empty if the library does not report any.
     """
 
     family: str
@@ -49,7 +50,7 @@ class Library:
 
     @property
     def version_tuple(self) -> tuple[int, ...]:
-        """(5, 0, 11) for "5.0.11"; anything after the digits ("rc1") is left out."""
+        """(5, 0, 11) for "5.0.11"; text after the digits ("rc1") is left out."""
         parts = []
         for word in self.version.split("."):
             digits = ""
@@ -72,8 +73,8 @@ _FALSE = {"0", "false", "f", "disabled", "no", "n"}
 def normalise(text: str, info: ParamInfo | None) -> str:
     """The canonical text of a value: numbers in decimal, booleans 0/1, enumerated names as numbers.
 
-    ``info`` is the library's description, or None where there is none; then only what is certain
-    without it is rewritten.
+    ``info`` is the library's description, or None. Without it, only forms that mean the same for
+    every parameter are rewritten.
     """
     word = text.strip()
     if info is not None:
@@ -94,7 +95,7 @@ def normalise(text: str, info: ParamInfo | None) -> str:
 
 
 def same_value(first: str, second: str, info: ParamInfo | None) -> bool:
-    """Whether both texts mean one value of the parameter ``info`` describes."""
+    """Whether both texts mean one value of the parameter that ``info`` describes."""
     a, b = normalise(first, info), normalise(second, info)
     if a == b:
         return True
@@ -111,11 +112,11 @@ POLICIES = {
     "bind_to": ("hwloc_base_binding_policy", "hwloc_default_binding_policy"),
     "rank_by": ("rmaps_base_ranking_policy", "rmaps_default_ranking_policy"),
 }
-"""Placement as parameters: of Open MPI 4.1, and of PRRTE with 5.x."""
+"""Parameters that set the placement: of Open MPI 4.1, and of PRRTE with 5.x."""
 
 _PLACEMENT = {name: knob for knob, names in POLICIES.items() for name in names}
 
 
 def placement_of(name: str) -> str | None:
-    """``bind_to`` for ``hwloc_base_binding_policy``, and so on; None for any other parameter."""
+    """``bind_to`` for ``hwloc_base_binding_policy``, and so on; None for all other parameters."""
     return _PLACEMENT.get(name)

@@ -1,13 +1,13 @@
-"""What one MPICH installation holds: its shared library, its selection tree, its variables.
+"""MPICH (Hydra): settings are MPIR_CVAR_* variables; no value is read back.
 
-MPICH has no command that prints the tree by which it selects algorithms, and a file that replaces
-the tree must be complete: a collective that is missing aborts every program that calls it.  The
-tree is a constant of the shared library, as text; there it is read.
+A run of MPICH leaves no trace of the values in force. MPICH aborts in MPI_Init on a bad number,
+choice or tuning file, but accepts unknown variables and most text silently. So every value is ``not
+observable``, and each run record says so.
 
-MPICH (Hydra): settings are MPIR_CVAR_* variables; a run leaves no trace of what they became.
-
-MPICH aborts in MPI_Init on a bad number, choice or tuning file, but accepts unknown variables and
-most text in silence; so every value is ``not observable`` here, and says so in each run.
+The first part looks into an installation: its shared library, its selection tree, its variables.
+MPICH has no command that prints the tree by which it selects algorithms. A file that replaces the
+tree must be complete: if a collective is missing, every program that calls it aborts. The tree is a
+constant text in the shared library and is read there. The second part is the adapter.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Tree = dict[str, Any]
 FAMILY = "mpich"
 TIMEOUT_S = 20
 ABI_NAME = "libmpi.so.12"
-"""The name that programs built for the ABI of MPICH ask for, the wheel of mpi4py among them."""
+"""The library that programs built for the ABI of MPICH ask for; mpi4py's wheel is one."""
 _TREE = re.compile(rb'\{"collective=[^\0]{2,1000000}\0')
 _ALGORITHM = re.compile(r'"algorithm=(MPI[A-Z]+)_')
 _LINE = re.compile(
@@ -41,11 +41,11 @@ _LINE = re.compile(
 
 
 def shared_library(library: Library) -> Path | None:
-    """The ``libmpi`` that belongs to the launcher; None where it does not lie beside it."""
+    """The ``libmpi`` that belongs to the launcher; None if it is not in the usual place."""
     if library.family != FAMILY:
         return None
     prefix = Path(library.bin).resolve().parent
-    # Distributions keep MPICH beside Open MPI, whose library has the name libmpi too: the ABI that
+    # Distributions keep MPICH beside Open MPI, whose library is named libmpi too. The ABI that
     # MPICH and its derivatives share has the number 12.
     for folder in (prefix / "lib", prefix / "lib64", *sorted(prefix.glob("lib/*-linux-gnu*"))):
         for name in ("libmpich.so.12", ABI_NAME):
@@ -55,11 +55,11 @@ def shared_library(library: Library) -> Path | None:
 
 
 def python_variables(library: Library, inherited: dict[str, str]) -> dict[str, str]:
-    """Variables with which mpi4py loads the library of this launcher, and no other.
+    """Variables that make mpi4py load the library of this launcher and no other.
 
-    The wheel of mpi4py asks for :data:`ABI_NAME`.  Distributions that keep MPICH beside Open MPI
-    have it under another name only (``libmpich.so.12``): then a folder of the cache, with that name
-    as a link to it, is the last one in which the loader looks.
+    The wheel of mpi4py asks for :data:`ABI_NAME`. Distributions that keep MPICH beside Open MPI
+    have the library under another name only (``libmpich.so.12``). Then a folder of the cache holds
+    a link with the name :data:`ABI_NAME`, and the loader looks into this folder last.
     """
     own = shared_library(library)
     if own is None:
@@ -72,7 +72,7 @@ def python_variables(library: Library, inherited: dict[str, str]) -> dict[str, s
 
 
 def _folder_with_link(own: Path) -> Path | None:
-    """None where the cache cannot be written, or others may write it."""
+    """The folder with the link; None if the cache cannot be written, or if others may write it."""
     folder = files.cache("mpich", hashlib.sha256(str(own).encode()).hexdigest()[:16])
     link = folder / ABI_NAME
     try:
@@ -87,15 +87,17 @@ def _folder_with_link(own: Path) -> Path | None:
 
 
 def builtin_tree(library: Library) -> Tree | None:
-    """The tree by which this MPICH selects algorithms unless told otherwise; None: not found."""
+    """The tree by which this MPICH selects algorithms by default; None if it is not found."""
     path = shared_library(library)
     return None if path is None else _read_tree(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=4)
 def _read_tree(path: Path, changed: int) -> Tree | None:
-    """Of the library's trees the one that names algorithms of the general layer alone; the others
-    choose between layers (compositions) or are for shared memory (MPIDI_POSIX)."""
+    """The tree of the library that names only algorithms of the general layer.
+
+    The other trees choose between layers (compositions) or are for shared memory (MPIDI_POSIX).
+    """
     for found in _TREE.finditer(path.read_bytes()):
         text = found[0][:-1].decode(errors="replace")
         if set(_ALGORITHM.findall(text)) != {"MPIR"} or '"composition=' in text:
@@ -110,11 +112,11 @@ def _read_tree(path: Path, changed: int) -> Tree | None:
 
 
 def values_in_force(library: Library, environment: dict[str, str]) -> dict[str, str]:
-    """Numbers as ``mpivars``, a program of MPICH, finds them in a process with ``environment``.
+    """Values that ``mpivars``, a program of MPICH, reports in a process with ``environment``.
 
-    Choices appear as their numbers.  For a variable that holds text the answer is "": MPI_T shows
-    its default whatever the environment says (seen with 5.0.2).  Empty where there is no
-    ``mpivars``, or it cannot start (MPICH aborts on a value that it does not understand).
+    Choices appear as their numbers. For a variable that holds text the answer is "", because MPI_T
+    shows its default whatever the environment says (seen with 5.0.2). The answer is empty if there
+    is no ``mpivars``, or if it cannot start (MPICH aborts on a value that it does not understand).
     """
     command = Path(library.bin) / "mpivars"
     if library.family != FAMILY or not command.is_file():
@@ -141,7 +143,7 @@ def values_in_force(library: Library, environment: dict[str, str]) -> dict[str, 
 _PREFIXES = ("MPIR_CVAR_", "MPICH_")
 _VERSION = re.compile(r"HYDRA build details:.*?Version:\s+(\S+)", re.DOTALL)
 _PLACEMENT = {"map_by": "HYDRA_MAPPING", "bind_to": "HYDRA_BINDING"}
-"""Placement as variables of Hydra, which has no other order of ranks."""
+"""Placement as variables of Hydra; Hydra has no choice of the order of ranks."""
 
 
 class Mpich(Adapter):
@@ -165,7 +167,7 @@ class Mpich(Adapter):
         return [*words, *self.program(spec)]
 
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
-        # Hydra never counts slots on one node: oversubscription needs no word.
+        # Hydra never counts slots on one node, so oversubscription needs no option.
         words: list[str] = []
         if "bind_to" in placement:
             words += ["-bind-to", placement["bind_to"]]
@@ -179,8 +181,8 @@ class Mpich(Adapter):
             for key, value in inherited.items()
             if not (spec.clean_env and key.startswith(_PREFIXES))
         }
-        # mpi4py would load the library beside its Python: under another MPI's launcher every rank
-        # is then a world of its own, and nothing here would notice.
+        # Without these, mpi4py would load the library beside its Python. Under another MPI's
+        # launcher every rank is then a world of its own, and autotune would not notice.
         env.update(self.python_variables(env))
         env.update(spec.env)
         return env

@@ -1,7 +1,8 @@
 """Open MPI 4.1 and 5.0: command line, environment, and the values read back after MPI_Init.
 
-The two differ in how mapping, binding and oversubscription are said and in who owns them (ORTE in
-4.1, PRRTE in 5.0); read-back is one mechanism for both: ``mpi_show_mca_params all`` into a file.
+The two generations differ in the options for mapping, binding and oversubscription, and in the
+component that owns them (ORTE in 4.1, PRRTE in 5.0). Read-back is the same for both:
+``mpi_show_mca_params all`` into a file.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ _WIDE = ("l1cache", "l2cache", "l3cache", "numa", "package", "socket")
 _HOSTS = {"--hostfile", "-hostfile", "--machinefile", "--host", "-host", "-H"}
 _BINDING_WORDS = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--cpus-per-proc")
 _RUNTIME, _PMIX = "prte", "pmix"
-"""Kinds of parameters: of what starts the ranks (ORTE in 4.1, PRRTE in 5.0), and of PMIx."""
+"""Kinds of parameters: of the run-time that starts the ranks (ORTE or PRRTE), and of PMIx."""
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _OF_RUNTIME = re.compile(r"(prte|orte|plm|rmaps|ras|odls|oob|ess|state|hwloc_default)_\w+")
 _VERSION = re.compile(r"\(Open MPI\) v?(\d[\w.]*)|\(OpenRTE\) v?(\d[\w.]*)")
-# Set by the launcher for its own processes (4.1 hands them down as if a user had); not a setting.
+# The launcher sets these for its own processes, and 4.1 hands them down as if a user had set them;
+# they are no setting.
 _LAUNCHER_OWN = re.compile(
     r"^(orte_|ess$|ess_|pmix$|prte_|mpi_show_mca_params|mpi_oversubscribe$|plm_|rmaps_)"
 )
@@ -56,8 +58,8 @@ def parse_shown(text: str) -> tuple[int | None, dict[str, tuple[str, str]]]:
             if found:
                 size = int(found[1])
             continue
-        # "name=value (source)"; the source may hold a pair of its own: "(file (PATH:LINE))".  Some
-        # 500 lines after every run: string methods, because a regular expression costs 2 ms.
+        # "name=value (source)"; the source may hold parentheses itself: "(file (PATH:LINE))". About
+        # 500 lines follow every run, so string methods are used: a regular expression costs 2 ms.
         name, equals, rest = line.partition("=")
         rest = rest.rstrip()
         at = rest.rfind(" (file (") if rest.endswith("))") else rest.rfind(" (")
@@ -74,13 +76,13 @@ class OpenMPI(Adapter):
     reads_back = True
     tune_option = "--tune"
     on_testbed = True
-    # Root has to say so twice; for anybody else the two variables mean nothing.
+    # Open MPI demands both variables from root; for other users they have no effect.
     identify_environment: ClassVar[Mapping[str, str]] = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }
     rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
-    # Seen now and then with 5.0.11, exit code 213; the same command then works.
+    # Seen sometimes with 5.0.11, exit code 213; the same command then works.
     hiccups = ("PMIx server's listener thread failed to start",)
     refusals = (
         "not enough slots",
@@ -141,12 +143,13 @@ class OpenMPI(Adapter):
         return [*words, *self.program(spec)]
 
     def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
-        """Both generations bind to any core of the machine, whatever affinity they inherit.
+        """``spec`` with the core list or binding that keeps the ranks within ``cpus``.
 
-        A list of cores (in hwloc's numbers) forbids that, but 4.1 takes none beside a mapping, and
-        5.0 heeds it only when it binds to cores.  There the ranks are left unbound instead, hence
-        with the inherited affinity, unless the spec asks for a binding; where that leads beyond
-        ``cpus``, read-back tells.
+        Both generations bind to any core of the machine, whatever affinity they inherit. A list of
+        cores (in hwloc's numbers) forbids that, but 4.1 refuses a list beside a mapping, and 5.0
+        respects it only if it binds to cores. In these cases the ranks are left unbound, and so
+        keep the inherited affinity, unless the spec asks for a binding. If that binding leads out
+        of ``cpus``, read-back shows it.
         """
         words = _unbound(spec, self.prrte)
         listed = text_of(core_numbers(cpus))
@@ -163,8 +166,11 @@ class OpenMPI(Adapter):
         return (("--mca", spec.of(_RUNTIME)), ("--mca", spec.of(_PMIX)))
 
     def _spread(self, spec: LaunchSpec) -> dict[str, str]:
-        """5.0 puts all ranks of an oversubscribed launch without a policy on the first of several
-        nodes; by slot it deals them out evenly, as 4.1 does."""
+        """Mapping by slot for an oversubscribed launch without a policy.
+
+        5.0 puts all ranks of such a launch on the first of several nodes; by slot it spreads them
+        evenly, as 4.1 does.
+        """
         if self.prrte and spec.oversubscribe and _several_hosts(spec):
             return {"map_by": "slot"} | spec.placement
         return spec.placement
@@ -197,9 +203,9 @@ class OpenMPI(Adapter):
             if not (spec.clean_env and key.startswith(_ENV_PREFIXES))
         }
         if spec.clean_env:
-            # Keeps the ranks from reading user and system parameter files.  5.0's launcher reads
-            # the user's file all the same and hands the values down, so it gets another HOME;
-            # the ranks get the real one back (command()).
+            # This keeps the ranks from reading the user's and the system's parameter files. 5.0's
+            # launcher reads the user's file all the same and hands the values down, so it gets
+            # another HOME; the ranks get the real HOME back (command()).
             env[PARAM_FILES] = "none"
             if self.prrte:
                 env["HOME"] = "/nonexistent"
@@ -238,10 +244,13 @@ class OpenMPI(Adapter):
         launch_options: Sequence[str] = (),
         oversubscribed: bool = False,
     ) -> dict[str, str]:
-        """Open MPI binds a small number of processes to one core each; a process with several
-        workers needs ``PE=`` with ``--bind-to core`` (the only two words that go together in 4.1
-        and 5.0).  Wider or no binding that was asked for is left alone.  With more ranks than cores
-        5.0 cannot share out cores, so that nothing is bound."""
+        """The placement with a binding that gives each rank as many cores as it has workers.
+
+        Open MPI binds a small number of processes to one core each. A process with several workers
+        needs ``PE=`` with ``--bind-to core``; no other pair of options works together in 4.1 and
+        5.0. If the setting asks for a wider binding or none, the placement stays. With more ranks
+        than cores 5.0 cannot share out cores, so nothing is bound.
+        """
         words = dict(placement)
         said = any(word in _BINDING_WORDS for word in launch_options)
         said = said or "PE=" in words.get("map_by", "").upper()
@@ -259,7 +268,8 @@ class OpenMPI(Adapter):
         return {"MPI4PY_LIBMPI": str(found[0])} if found else {}
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
-        # Rank 0 writes it before the barrier at the end of MPI_Init, when all have met.
+        # Rank 0 writes the file before the barrier at the end of MPI_Init, when all ranks have
+        # arrived.
         return scratch / SHOW_FILE if spec.read_back else None
 
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
@@ -277,7 +287,7 @@ class OpenMPI(Adapter):
         }
         if not spec.clean_env:
             inherited = {k: v for k, v in inherited.items() if not self._synonym(k, ours)}
-        # The launcher hands a placement that was asked for down under the parameter's own name.
+        # The launcher hands a requested placement down under the parameter's own name.
         placed = {p for p in POLICIES if p in spec.placement or _option(p) in spec.launch_options}
         inherited = {k: v for k, v in inherited.items() if placement_of(k) not in placed}
         asked = spec.of(LIBRARY) | spec.expected
@@ -292,7 +302,7 @@ class OpenMPI(Adapter):
         own = info.synonym_of if info else None
         if own in ours:
             return True
-        # Two components have a parameter under two names, of which the library lists one.
+        # Two components register a parameter under two names; the library lists only one of them.
         words = name.split("_")[-2:]
         if any(key not in self.library.params and key.split("_")[-2:] == words for key in ours):
             return True
@@ -315,13 +325,14 @@ class OpenMPI(Adapter):
         return ReadBack("inactive", value, source=why) if why else ReadBack("unknown", value)
 
     def _mismatch(self, shown: dict[str, tuple[str, str]], spec: LaunchSpec) -> str | None:
-        """The ranks' library, where its system parameter file is not that of the launcher's."""
+        """The ranks' library, if its system parameter file is not the launcher's; else None."""
         info = self.library.params.get("mca_base_param_files")
         if info is None or spec.clean_env or "mca_base_param_files" not in shown:
             return None
         theirs, source = shown["mca_base_param_files"]
         system = Path(theirs.split(",")[-1])
-        # A relocated library (the wheel) says where it lies now; its ompi_info, where it was built.
+        # A relocated library (the wheel) reports its present place; its ompi_info reports where it
+        # was built.
         ours = Path(self.library.bin).resolve().parent
         same = system == Path(info.default.split(",")[-1]) or system.resolve().is_relative_to(ours)
         if source != "default" or same:
@@ -337,17 +348,17 @@ class OpenMPI(Adapter):
 
 
 def _place(source: str) -> str:
-    """``file PATH:LINE`` for ``file (PATH:LINE)``, which stands in parentheses itself."""
+    """``file PATH:LINE`` for ``file (PATH:LINE)``; this text stands inside parentheses."""
     return re.sub(r"^file \((.*)\)$", r"file \1", source)
 
 
 def _one_node(spec: LaunchSpec) -> bool:
-    """Whether all ranks are surely on the launcher's own node."""
+    """Whether all ranks are certainly on the launcher's own node."""
     return spec.ranks > 1 and not allocation(os.environ).several and not _several_hosts(spec)
 
 
 def _option(policy: str) -> str:
-    """``--bind-to`` for ``bind_to``."""
+    """The option of the launcher for a policy: ``--bind-to`` for ``bind_to``."""
     return "--" + policy.replace("_", "-")
 
 
@@ -356,12 +367,12 @@ def _several_hosts(spec: LaunchSpec) -> bool:
 
 
 def _yielding(spec: LaunchSpec) -> tuple[str, ...]:
-    """Words that make the ranks of an oversubscribed launch on named hosts give way.
+    """Options that make the ranks of an oversubscribed launch on named hosts yield the processor.
 
-    Both generations do so by themselves on the launcher's own node only: the daemons of other
-    nodes do not tell their ranks (seen with 5.0.11 and 4.1.8; an allreduce of 1 KiB took 12 ms
-    instead of 1.1).  Whoever else names the parameter decides it: 4.1 joins the values of one
-    that is given twice.
+    Both generations do so by themselves on the launcher's own node only: the daemons of other nodes
+    do not tell their ranks (seen with 5.0.11 and 4.1.8; an allreduce of 1 KiB took 12 ms instead of
+    1.1). If the spec names the parameter itself, no option is added: 4.1 joins the values of a
+    parameter that is given twice.
     """
     told = _YIELD in spec.of(LIBRARY) or _YIELD in spec.launch_options
     told = told or f"{_ENV_PREFIXES[0]}{_YIELD}" in os.environ | spec.env
@@ -371,26 +382,29 @@ def _yielding(spec: LaunchSpec) -> tuple[str, ...]:
 
 
 def _unbound(spec: LaunchSpec, prrte: bool) -> tuple[str, ...]:
-    """A binding for a launch confined to some cores, where the launcher's own would lead beyond."""
+    """A binding for a launch on some cores, if the launcher's own would lead out of them."""
     asked = "bind_to" in spec.placement or "--bind-to" in spec.launch_options
     if asked or (prrte and spec.oversubscribe):
         return ()
     mapped = spec.placement.get("map_by", "").partition(":")[0]
     if mapped in _WIDE or (mapped and not prrte):
         return ("--bind-to", "none")
-    # 5.0 maps more than two ranks by core or by NUMA node, as the machine is.
+    # 5.0 maps more than two ranks by core or by NUMA node, depending on the machine.
     return ("--bind-to", "core") if prrte and not mapped and spec.ranks > 2 else ()
 
 
 def _world_size(counted: int | None, shown: dict[str, tuple[str, str]]) -> int | None:
-    """4.1 counts the processes that it has met by then, those of its own node; but its launcher
-    told it how many there are.  5.0 counts right."""
+    """The number of ranks of the job.
+
+    4.1 counts only the processes known by then, those of its own node, but its launcher reports the
+    number. 5.0 counts all.
+    """
     told = shown.get("orte_ess_num_procs", ("", ""))[0]
     return int(told) if re.fullmatch("[0-9]{1,9}", told) else counted
 
 
 def _values_of(options: tuple[str, ...]) -> dict[str, str]:
-    """The MCA parameters among fixed launch options."""
+    """The MCA parameters among the fixed launch options."""
     return {
         options[i + 1]: options[i + 2]
         for i, word in enumerate(options[:-2])

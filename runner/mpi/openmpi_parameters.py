@@ -1,10 +1,10 @@
-"""Which run-time parameters an Open MPI installation has, from its own ``ompi_info`` (4.1 and 5.0).
+"""The run-time parameters of an Open MPI installation (4.1 and 5.0), and its parameter files.
 
-One parameter is several rows ``mca:FRAMEWORK:COMPONENT:param:NAME:FIELD:CONTENT``; the content may
-itself contain colons (help texts, paths).  Mapping and binding of Open MPI 5 live in PRRTE and are
-not listed.
+The parameters come from the installation's own ``ompi_info``. One parameter is several rows
+``mca:FRAMEWORK:COMPONENT:param:NAME:FIELD:CONTENT``; the content may itself contain colons (help
+texts, paths). Mapping and binding of Open MPI 5 belong to PRRTE and are not listed.
 
-The parameter files that an Open MPI reads: where they lie, and what they say.
+The second part finds the parameter files that an Open MPI reads, and reads them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TYPES = {
 
 @dataclass
 class _Draft:
-    """A parameter while its rows come in; rows that are missing leave the default here."""
+    """A parameter while its rows are read; the defaults here stand for missing rows."""
 
     framework: str
     component: str
@@ -53,11 +53,11 @@ class _Draft:
 def read_parameters(ompi_info: str | Path) -> dict[str, ParamInfo]:
     """The parameters as the installation reports them in this environment.
 
-    Values inherited from the environment and from parameter files are in, with their source.
-    Takes 0.05-0.2 s.  Raises :class:`RunnerError` if the command does not run or lists nothing.
+    Values inherited from the environment and from parameter files are included, with their source.
+    Takes 0.05-0.2 s. Raises :class:`RunnerError` if the command does not run or lists nothing.
     """
     command = [str(ompi_info), *_ARGUMENTS]
-    # ompi_info itself does not mind being root; a wrapper around mpirun's code may.
+    # ompi_info itself accepts root; a wrapper around mpirun's code may not.
     env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     try:
         done = subprocess.run(
@@ -80,12 +80,13 @@ def read_parameters(ompi_info: str | Path) -> dict[str, ParamInfo]:
 
 
 def parse_ompi_info(text: str) -> dict[str, ParamInfo]:
-    """Parameters by name from ``ompi_info --all --parsable``; never raises, odd rows are skipped.
+    """Parameters by name from the output of ``ompi_info --all --parsable``.
 
-    Parameters marked disabled (nothing reads them) are left out.
+    Rows that are not understood are skipped, and nothing is raised. Parameters marked disabled
+    (nothing reads them) are left out.
     """
     drafts: dict[str, _Draft] = {}
-    # Not splitlines(): that also breaks at characters which may stand inside a help text.
+    # Not splitlines(): it also breaks at characters that may occur inside a help text.
     for line in text.split("\n"):
         parts = line.rstrip("\r").split(":", 6)
         if len(parts) != 7 or parts[0] != "mca" or parts[3] != "param" or not parts[4]:
@@ -97,7 +98,7 @@ def parse_ompi_info(text: str) -> dict[str, ParamInfo]:
 
 
 def _read_value(draft: _Draft, content: str) -> None:
-    """ompi_info puts a value that contains a colon, and only such a one, in double quotes."""
+    """The value of a row; ompi_info puts values with a colon, and only these, in double quotes."""
     quoted = ":" in content and len(content) > 1 and content[0] == content[-1] == '"'
     draft.default = content[1:-1] if quoted else content
 
@@ -119,7 +120,7 @@ def _read_type(draft: _Draft, content: str) -> None:
 
 
 def _read_enumerator(draft: _Draft, content: str) -> None:
-    """``value:NUMBER:NAME``."""
+    """Number and name from ``value:NUMBER:NAME``."""
     word, _, rest = content.partition(":")
     number, colon, name = rest.partition(":")
     place = _integer(number)
@@ -128,7 +129,7 @@ def _read_enumerator(draft: _Draft, content: str) -> None:
 
 
 def _read_synonym_of(draft: _Draft, content: str) -> None:
-    """``name:CURRENT_NAME``."""
+    """The current name from ``name:CURRENT_NAME``."""
     word, _, name = content.partition(":")
     if word == "name" and name:
         draft.synonym_of = name
@@ -182,7 +183,7 @@ PARAM_FILES = "OMPI_MCA_mca_base_param_files"
 
 
 def parameter_files(library: Library, environment: dict[str, str]) -> list[Path]:
-    """The user's and the system's files, whether they exist or not (field.md G)."""
+    """The user's and the system's parameter files, whether they exist or not."""
     home = Path(environment.get("HOME", "/nonexistent"))
     etc = Path(environment.get("OPAL_SYSCONFDIR") or Path(library.bin).parent / "etc")
     runtime_etc = Path(environment.get("PRTE_SYSCONFDIR") or etc)
@@ -192,12 +193,13 @@ def parameter_files(library: Library, environment: dict[str, str]) -> list[Path]
     files = [user, etc / "openmpi-mca-params.conf"]
     info = library.params.get("mca_base_param_files")
     if (named := environment.get(PARAM_FILES)) is not None:
-        # The list takes the place of the library's own; 5.0's launcher reads the user's file
-        # all the same.
+        # The list replaces the library's own list; 5.0's launcher reads the user's file all the
+        # same.
         files = [user] if prrte else []
         files += [Path(word) for word in named.split(",") if named != "none"]
     elif info and "OPAL_SYSCONFDIR" not in environment:
-        # The user's own, first in it, is that of whoever asked ompi_info: another HOME, maybe.
+        # The first file of the list is the user's own as ompi_info saw it, perhaps under another
+        # HOME.
         files.append(Path(info.default.split(",")[-1]))
     files += [etc / "openmpi-mca-params-override.conf"]
     for part in runtime:
@@ -209,7 +211,7 @@ def parameter_files(library: Library, environment: dict[str, str]) -> list[Path]
 
 
 def read_parameter_file(path: Path) -> dict[str, str]:
-    """``name = value`` lines of an MCA parameter file; empty where there is no readable file."""
+    """The ``name = value`` lines of an MCA parameter file; empty if there is no readable file."""
     try:
         text = path.read_text(errors="replace")
     except OSError:

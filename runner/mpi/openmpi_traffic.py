@@ -1,7 +1,7 @@
-"""Which parameters of Open MPI do nothing in a run though the library knows them.
+"""Inactive parameters of Open MPI: those that do nothing in a run though the library knows them.
 
-Of the transports (BTL) between two ranks Open MPI uses those with the greatest exclusivity alone:
-shared memory has 65536, TCP 100, so that between ranks of one node TCP carries nothing.
+Between two ranks Open MPI uses only the transports (BTL) with the greatest exclusivity. Shared
+memory has 65536 and TCP 100, so TCP carries nothing between ranks of one node.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ _COMMON = re.compile(r"(?:opal|ompi)_common_[a-z0-9]+_")
 
 
 def not_registered(name: str, shown: Shown) -> bool:
-    """Whether ``name`` is of a part that components share and none of its users was opened.
+    """Whether ``name`` belongs to a part shared by components, none of which was opened.
 
-    The library lists such parameters (``opal_common_ucx_tls``) only while one of them is.
+    The library lists such parameters (``opal_common_ucx_tls``) only while a component uses the
+    part.
     """
     part = _COMMON.match(name)
     return part is not None and not any(other.startswith(part[0]) for other in shown)
 
 
 def deselected(name: str, shown: Shown, listed: Mapping[str, str]) -> str:
-    """Why the component of ``name`` is not opened, by the selection in force; "" otherwise.
+    """Why the selection in force does not open the component of ``name``; "" if it may.
 
-    A selection that leaves components out names them (``pml=^ucx``); ``listed`` are the selections
-    of the library's own list, which then does not have the parameters of those components.
+    A selection that leaves components out names them (``pml=^ucx``). ``listed`` are the selections
+    that were in force when the library listed its parameters; the list lacks the parameters of
+    components that these leave out.
     """
     framework = name.partition("_")[0]
     value = shown.get(framework, ("", ""))[0]
@@ -48,7 +50,7 @@ def deselected(name: str, shown: Shown, listed: Mapping[str, str]) -> str:
 
 
 def _selects(selection: str, component: str) -> bool:
-    """Whether a framework's selection (``a,b``, ``^a,b`` or nothing: all) has the component."""
+    """Whether a framework's selection (``a,b``, ``^a,b``; "" for all) has the component."""
     named = component in selection.removeprefix("^").split(",")
     return not named if selection.startswith("^") else named or not selection
 
@@ -76,6 +78,6 @@ def without_traffic(read_back: Mapping[str, ReadBack], shown: Shown) -> dict[str
 
 
 def _exclusivity(component: str, shown: Shown) -> int | None:
-    """The rank of a transport that was opened; None where it was not."""
+    """The exclusivity of a transport that was opened; None if it was not opened."""
     value = shown.get(_EXCLUSIVITY.format(component), ("", ""))[0]
     return int(value) if re.fullmatch("[0-9]{1,12}", value) else None

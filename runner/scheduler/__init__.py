@@ -1,10 +1,10 @@
-"""Where workers run: one file per scheduler, found by name; and which nodes this process was given.
+"""The schedulers that start workers, found by name, and the nodes that this process was given.
 
-An installed package adds a scheduler by an entry point ``NAME = "module:Class"`` of the group
-``autotune.schedulers``.
+Each scheduler is one file. An installed package adds a scheduler by an entry point ``NAME =
+"module:Class"`` of the group ``autotune.schedulers``.
 
-Own and small: a worker is one command line, submitted, looked at and cancelled.  PSI/J and submitit
-were looked at: the first brings a service of its own, the second runs pickled functions.
+PSI/J and submitit are not used: PSI/J needs a service of its own, and submitit runs pickled
+functions. A worker here is one command line, which is submitted, queried and cancelled.
 """
 
 from __future__ import annotations
@@ -36,8 +36,11 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Scheduler:
-    """The scheduler of that name; raises RunnerUsageError for one that is unknown and
-    RunnerError for one that is not here."""
+    """The scheduler of that name.
+
+    Raises RunnerUsageError if the name is unknown, and RunnerError if the scheduler is not
+    installed.
+    """
     kinds = _kinds()
     if name not in kinds:
         raise RunnerUsageError(
@@ -49,7 +52,7 @@ def find(name: str) -> Scheduler:
 
 
 def allocation(environment: Mapping[str, str]) -> Allocation:
-    """What the schedulers gave a process with this environment; by default one node, unnamed."""
+    """The allocation of a process with this environment; by default one node without a name."""
     asked = [kind.allocation(environment) for kind in _kinds().values()]
     found = [one for one in (*asked, base.allocation(environment)) if one is not None]
     nodes = next((one.nodes for one in found if one.nodes), "")

@@ -1,6 +1,6 @@
-"""What a scheduler can do.
+"""The interface of a scheduler, and the batch systems that are known only by their environment.
 
-Batch systems that take no workers of ours: known by the environment of their jobs alone.
+autotune starts no workers in these batch systems; it only reads the environment of their jobs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PATIENCE_S = 60
 class Job:
     """One worker: ``words`` is its command line, run on ``nodes`` nodes of its own.
 
-    ``log`` is the file that its output goes to, ``options`` words of the user for the scheduler,
+    ``log`` is the file for its output, ``options`` are words of the user for the scheduler, and
     ``env`` is added to the environment of the caller, which every job gets.
     """
 
@@ -39,42 +39,45 @@ class Job:
 
 @dataclass(frozen=True)
 class Allocation:
-    """The nodes that a process may use: their names as its scheduler lists them ("" where it does
-    not say), and whether they are ``several``."""
+    """The nodes that a process may use.
+
+    ``nodes`` are their names as the scheduler lists them ("" if it does not tell); ``several``:
+    more than one.
+    """
 
     nodes: str = ""
     several: bool = False
 
 
 class Scheduler(ABC):
-    """Submits, looks, cancels.  Every method raises RunnerError where the scheduler refuses."""
+    """Submits, queries and cancels jobs; methods raise RunnerError if it refuses."""
 
     name: ClassVar[str]
 
     @classmethod
     def allocation(cls, environment: Mapping[str, str]) -> Allocation | None:
-        """What a process with this environment was given by this scheduler; None: nothing."""
+        """The allocation of a process with this environment; None if there is none."""
         return None
 
     @abstractmethod
     def require(self) -> None:
-        """Raise RunnerError where this scheduler cannot be used here."""
+        """Raise RunnerError if this scheduler cannot be used on this machine."""
 
     @abstractmethod
     def submit(self, job: Job) -> str:
-        """The id under which the scheduler knows it from now on."""
+        """Submit the job; returns the id by which the scheduler knows it."""
 
     @abstractmethod
     def states(self, ids: Sequence[str]) -> dict[str, State]:
-        """What became of each; one that the scheduler no longer knows has ended."""
+        """The state of each job; a job that the scheduler no longer knows has ended."""
 
     @abstractmethod
     def cancel(self, ids: Sequence[str]) -> None:
-        """End them; those that have ended already are no error."""
+        """End these jobs; a job that has ended already is no error."""
 
 
 def output_of(words: Sequence[str], stdin: str = "", env: Mapping[str, str] | None = None) -> str:
-    """Standard output of a scheduler's command.  Raises RunnerError with its own words."""
+    """Standard output of a scheduler's command; raises RunnerError with its message."""
     try:
         done = subprocess.run(
             list(words),
@@ -100,10 +103,10 @@ _NODE_VARIABLES = {
     "LSF": "LSB_MCPU_HOSTS",
     "Grid Engine": "PE_HOSTFILE",
 }
-"""Set in a job that may use several nodes; their names are not read."""
+"""Variables set in jobs that may use several nodes; the nodes' names are not read."""
 
 
 def allocation(environment: Mapping[str, str]) -> Allocation | None:
-    """What a process with this environment was given by one of them; None: nothing."""
+    """The allocation that one of these batch systems gave such a process, or None."""
     found = [name for name in _NODE_VARIABLES.values() if environment.get(name, "1") != "1"]
     return Allocation(several=True) if found else None

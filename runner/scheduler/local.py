@@ -1,4 +1,4 @@
-"""This machine: workers as processes, which take turns by the machine lock.
+"""This machine as a scheduler: workers are processes, which take turns by the machine lock.
 
 Clusters with disjoint CPUs (``cpus`` in their definition) are measured at the same time.
 """
@@ -15,7 +15,7 @@ from runner.scheduler.base import Job, Scheduler, State
 
 
 class LocalScheduler(Scheduler):
-    """Workers end with the process that started them, or by :meth:`cancel`."""
+    """Workers are processes; they end with the process that started them, or by :meth:`cancel`."""
 
     name = "local"
 
@@ -23,7 +23,7 @@ class LocalScheduler(Scheduler):
         self._started: dict[str, subprocess.Popen[bytes]] = {}
 
     def require(self) -> None:
-        """It is always here."""
+        """Raise nothing: this machine is always available."""
 
     def submit(self, job: Job) -> str:
         if job.nodes != 1:
@@ -59,7 +59,7 @@ class LocalScheduler(Scheduler):
             process = self._started.get(number)
             if process is None or process.poll() is not None:
                 continue
-            # As Ctrl-C: the worker ends its ranks and keeps every finished run.
+            # As Ctrl-C does: the worker ends its ranks and keeps every finished run.
             os.kill(process.pid, signal.SIGINT)
             try:
                 process.wait(timeout=20)

@@ -1,4 +1,4 @@
-"""Slurm: sbatch, squeue, scancel."""
+"""Slurm as a scheduler, by its commands sbatch, squeue and scancel."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SlurmScheduler(Scheduler):
             words += ["--time", str(math.ceil(job.time_s / 60))]
         if job.cwd is not None:
             words += ["--chdir", job.cwd]
-        # sbatch takes a script and nothing else; every word in it is quoted.
+        # sbatch takes nothing but a script, so every word in it is quoted.
         script = f"#!/bin/sh\nexec {shlex.join(job.words)}\n"
         answer = output_of([*words, *job.options], script, job.env)
         return answer.strip().partition(";")[0]
@@ -59,7 +59,8 @@ class SlurmScheduler(Scheduler):
         if not ids:
             return {}
         known: dict[str, State] = {}
-        # Asked for all jobs of the user: for a number that it has forgotten squeue only fails.
+        # squeue lists all jobs of the user; with the number of a job that it has forgotten it would
+        # fail.
         answer = output_of(["squeue", "--noheader", "--me", "--format", "%i %T"])
         for line in answer.splitlines():
             number, _, state = line.strip().partition(" ")

@@ -1,4 +1,4 @@
-"""Run programs so that nothing of them can be lost sight of: see :class:`Supervisor`."""
+"""Runs programs and ends all processes that they started; see :class:`Supervisor`."""
 
 from runner.supervise.client import DeferredInterrupts, Supervisor
 from runner.supervise.messages import (

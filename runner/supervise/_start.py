@@ -1,6 +1,7 @@
-"""Started by file path as ``python -I -S _start.py FD PID``: no site-packages, hence a fast start.
+"""Starts the supervision process by file path: ``python -I -S _start.py FD PID``.
 
-Only the directory that contains this very ``runner`` is added, behind the standard library.
+Without site-packages the start is fast. Only the directory that contains this very ``runner`` is
+added to the path, after the standard library.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""The tuner's side: start the supervision process once, hand it one program after the other.
+"""The tuner's side of supervision: starts the supervision process and sends it programs.
 
-Ctrl-C that never hits in the middle of something.
+The last part, :class:`DeferredInterrupts`, delays Ctrl-C until a step is complete.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ from runner.supervise.messages import (
 
 _START = Path(__file__).with_name("_start.py")
 _CLOSE_S = 15.0
-"""Longest time that ending the server may take: its grace and its patience with SIGKILL."""
+"""Longest time in seconds that ending the server may take: its grace and its wait after SIGKILL."""
 
 
 class Supervisor:
-    """Context manager; one per study.  One run at a time; :meth:`run` may be called by any thread.
+    """The supervision process of one study, as a context manager; it runs one program at a time.
 
-    The process behind it is started by the first run and again after it was lost.
+    :meth:`run` may be called from any thread. The first run starts the process; it is started again
+    after it was lost.
     """
 
     def __init__(self) -> None:
@@ -69,16 +70,16 @@ class Supervisor:
         return None if self._server is None else self._server.process.pid
 
     def start(self) -> None:
-        """Start the supervision process now instead of with the first run."""
+        """Start the supervision process now, before the first run."""
         with self._lock:
             self._ready()
 
     def run(self, request: ExecRequest) -> ExecResult:
-        """Run one program to its end, and everything below it; blocks without using the CPU.
+        """Run one program, and all processes below it, to the end; blocks without using the CPU.
 
         Raises :class:`StartError` if it cannot be started, :class:`SupervisorLost` if the
-        supervision process was killed, :class:`UnkillableError` if something cannot be ended, and
-        :class:`RunInterrupted` (a KeyboardInterrupt) once everything is gone after Ctrl-C.  A
+        supervision process was killed, :class:`UnkillableError` if a process cannot be ended, and
+        :class:`RunInterrupted` (a KeyboardInterrupt) after Ctrl-C, once all processes have ended. A
         second Ctrl-C ends the grace time.
         """
         check_result(request)
@@ -97,16 +98,16 @@ class Supervisor:
             return result
 
     def stop(self, *, hurry: bool = False) -> None:
-        """End the run that another thread waits for; ``hurry``: without grace.
+        """Stop the run that another thread waits for; ``hurry``: without grace time.
 
-        A run that has ended by itself meanwhile is not affected.
+        A run that has ended by itself in the meantime is not affected.
         """
         server = self._server
         if self._sent and server is not None:
             server.send({"op": "stop", "hurry": hurry})
 
     def close(self) -> None:
-        """End the supervision process and all that is left below it."""
+        """End the supervision process and all processes below it."""
         with self._lock:
             if self._server is not None:
                 self._server.close()
@@ -120,7 +121,7 @@ class Supervisor:
             self._server.clean_up()
             self._server = None
         if self._server is None:
-            # What an earlier tuner left when it and its supervisor were both killed.
+            # Processes that an earlier tuner left when it and its supervisor were both killed.
             process_tree.end(process_tree.abandoned)
             self._server = _Server()
         return self._server
@@ -152,14 +153,14 @@ class Supervisor:
             raise StartError(request.argv[0], step, place, answer["errno"])
         cpu_s = time.process_time() - cpu_s
         if answer["leaving"]:
-            # Somebody sent it SIGTERM: the next run needs a new one.
+            # The process got SIGTERM from outside: the next run needs a new process.
             server.close()
             self._server = None
         return {**answer["result"], "tuner_cpu_s": cpu_s}
 
     @staticmethod
     def _judged(answer: dict[str, Any]) -> ExecResult:
-        """The result with the tuner's own CPU time taken into account."""
+        """The result with the tuner's own CPU time included in the judgement."""
         result = result_from_json(answer)
         own_s = result.cpu_s + result.server_cpu_s + result.tuner_cpu_s + result.declared_cpu_s
         foreign = guard.judge_foreign_load(result.before, result.after, own_s, result.window_s)
@@ -173,11 +174,11 @@ class _Server:
     def __init__(self) -> None:
         self.sock, theirs = socket.socketpair()
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        # Re-entrant: stop() may be called by the signal handler of the thread that holds it.
+        # Re-entrant: the signal handler may call stop() in the thread that holds the lock.
         self._sending = threading.RLock()
         words = [sys.executable, "-I", "-S", str(_START), str(theirs.fileno()), str(os.getpid())]
         with theirs:
-            # A session of its own: Ctrl-C in the terminal is for the tuner alone.
+            # A session of its own: Ctrl-C in the terminal reaches only the tuner.
             self.process = subprocess.Popen(
                 words,
                 stdin=subprocess.DEVNULL,
@@ -192,7 +193,7 @@ class _Server:
             raise self.lost({}, 0.0)
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send, unless the other end is gone: the reader finds that out."""
+        """Send a message; if the other end has gone, the reader notices."""
         with self._sending, contextlib.suppress(OSError):
             messages.send(self.sock, message)
 
@@ -206,9 +207,9 @@ class _Server:
         self.clean_up()
 
     def clean_up(self, grace_s: float = process_tree.GRACE_S) -> set[int]:
-        """After the end of the process: kill what it left, release everything.
+        """After the end of the process: kill the processes that it left, and release everything.
 
-        Only a process that died without cleaning up itself can have left something.
+        Only a process that died without its own clean-up can have left any.
         """
         self.sock.close()
         self.process.wait()
@@ -218,7 +219,7 @@ class _Server:
         return process_tree.end(lambda: process_tree.of_server(self._identity), grace_s)
 
     def lost(self, answer: dict[str, Any], grace_s: float) -> RunnerError:
-        """Clean up and say what happened."""
+        """Clean up; returns the error that says what happened."""
         self.sock.close()
         code = self.process.wait()
         self._errors.seek(0)
@@ -239,7 +240,7 @@ class _Server:
 
 
 def check_result(request: ExecRequest) -> None:
-    """Raise :class:`RunnerError` where a request cannot work."""
+    """Raise :class:`RunnerError` if a request cannot work."""
     if not request.argv or not request.argv[0]:
         raise RunnerError("nothing to run: the command is empty; give a program and its arguments")
     for word in (*request.argv, *request.env, *request.env.values()):
@@ -257,11 +258,11 @@ def check_result(request: ExecRequest) -> None:
 
 
 class DeferredInterrupts:
-    """While entered, SIGINT is counted instead of raised; ``on_interrupt(count)`` hears of it.
+    """While entered, SIGINT is counted, not raised; ``on_interrupt(count)`` is called for each.
 
-    At the end the caller looks at ``count`` and raises what fits.  Outside the main thread, and
-    where SIGINT is ignored, it does nothing: no KeyboardInterrupt can come there.  May be nested;
-    the inner one gets the signals and passes their number on to the outer one.
+    At the end the caller reads ``count`` and raises the fitting exception. Outside the main thread,
+    and if SIGINT is ignored, the class does nothing, because no KeyboardInterrupt can come there.
+    It may be nested: the inner one gets the signals and passes their number to the outer one.
     """
 
     _innermost: DeferredInterrupts | None = None

@@ -1,8 +1,7 @@
-"""What goes to the supervisor and what comes back: plain dataclasses, JSON on the wire.
+"""Requests to the supervision process, its results, their transfer, and its errors.
 
-Messages on a stream socket: four bytes of length, then JSON.
-
-What can go wrong when a program is started or supervised.
+Requests and results are plain dataclasses. On the stream socket a message is four bytes of length,
+then JSON.
 """
 
 from __future__ import annotations
@@ -20,23 +19,23 @@ from runner.guard import CpuTimes, Culprit, Foreign
 from runner.types import finite
 
 LINE_LIMIT = 64 * 1024
-"""Patterns see this many bytes of a line at most."""
+"""Patterns see at most this many bytes of a line."""
 JSON_LIMIT = 1024 * 1024
-"""A JSON line longer than this is not looked at."""
+"""A JSON line of more bytes than this is not parsed."""
 
 
 @dataclass(frozen=True)
 class ExecRequest:
-    """One execution.  ``env`` is the complete environment; ``argv[0]`` is searched in its PATH."""
+    """One execution. ``env`` is the complete environment; ``argv[0]`` is searched in its PATH."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
     cwd: str | None = None
-    """None: the caller's directory at the time of the call."""
+    """Working directory; None: the caller's directory at the time of the call."""
     stdin: str | None = None
     """Path of a file for standard input; None: /dev/null."""
     fifo: str | None = None
-    """Path of a named pipe without content: a rank that waits to read it is told of, too."""
+    """Path of a named pipe without content; a rank that waits to read it is reported too."""
     timeout_s: float | None = None
     grace_s: float = 3.0
     """Seconds between SIGTERM and SIGKILL; mpirun 4.1 needs 2 to end ranks that ignore SIGTERM."""
@@ -47,25 +46,30 @@ class ExecRequest:
     head_bytes: int = 16 * 1024
     tail_bytes: int = 64 * 1024
     rank_env: tuple[str, ...] = ()
-    """Environment variables that hold a process's rank; the first that is set counts."""
+    """Environment variables that hold a process's rank; the first one that is set counts."""
     ranks: int = 0
-    """Ranks to look for; 0: do not look."""
+    """Number of ranks to look for; 0: do not look."""
     ready_file: str | None = None
-    """A file that the MPI library writes at the end of its initialisation: where ranks may run is
-    read then.  None: there is no such file, and looks are taken from the start."""
+    """A file that the MPI library writes at the end of its initialisation, or None.
+
+    The affinity of the ranks is read at that moment. Without such a file looks are taken from the
+    start.
+    """
     own_pids: tuple[int, ...] = ()
-    """Running processes that belong to the cluster definition: no foreign load."""
+    """Running processes that belong to the cluster definition; their load is not foreign."""
     judged_cpus: tuple[int, ...] | None = None
-    """CPUs on which foreign load counts; None: all of the machine.  The program is to stay there:
-    the caller's own affinity, which it inherits, sees to that."""
+    """CPUs on which foreign load counts; None: all CPUs of the machine.
+
+    The program stays on these CPUs because it inherits the caller's affinity.
+    """
 
 
 @dataclass(frozen=True)
 class PatternMatch:
-    """How often a pattern was found, and what the last occurrence was.
+    """How often a pattern was found, and the groups of the last occurrence.
 
-    ``first`` is the first group of the first occurrence; ``largest`` and ``total`` are over that
-    group of all, None where one of them is no number.
+    ``first`` is the first group of the first occurrence. ``largest`` and ``total`` cover that group
+    of all occurrences; they are None if one of them is no number.
     """
 
     count: int
@@ -76,7 +80,7 @@ class PatternMatch:
     total: float | None = None
 
     def and_then(self, text: str, groups: tuple[str | None, ...]) -> PatternMatch:
-        """This and one more occurrence."""
+        """The match with one more occurrence."""
         figure = number_in(groups)
         known = figure is not None and self.largest is not None and self.total is not None
         return PatternMatch(
@@ -90,13 +94,13 @@ class PatternMatch:
 
     @classmethod
     def begin(cls, text: str, groups: tuple[str | None, ...]) -> PatternMatch:
-        """The first occurrence."""
+        """The match with its first occurrence."""
         figure = number_in(groups)
         return cls(1, text, groups, groups[0] if groups else None, figure, figure)
 
 
 def number_in(groups: tuple[str | None, ...]) -> float | None:
-    """The first group as a finite number; Fortran's exponents (1.5D-03) are understood."""
+    """The first group as a finite number, or None; Fortran's exponents (1.5D-03) are understood."""
     text = groups[0] if groups else None
     if text is None:
         return None
@@ -108,7 +112,7 @@ def number_in(groups: tuple[str | None, ...]) -> float | None:
 
 @dataclass(frozen=True)
 class RankSeen:
-    """One rank as /proc showed it: ``cpus`` is its affinity ("0", "0-1")."""
+    """One rank as /proc showed it; ``cpus`` is its affinity ("0", "0-1")."""
 
     rank: int
     pid: int
@@ -126,17 +130,17 @@ class Leftover:
 
 @dataclass(frozen=True)
 class ExecResult:
-    """What was observed.  Seconds throughout; see docs/measuring.md for what each clock covers."""
+    """What was observed, times in seconds; docs/measuring.md says what each clock covers."""
 
     exit_code: int | None
-    """None when a signal ended the launcher."""
+    """Exit code of the launcher; None if a signal ended it."""
     signal: int | None
     timed_out: bool
     interrupted: bool
     wall_s: float
-    """From just before exec to the launcher's end."""
+    """From just before exec to the end of the launcher."""
     started_at: float
-    """Seconds of the epoch."""
+    """Seconds since the epoch."""
     cpu_s: float
     """User + system time of the launcher and all its descendants, orphans included."""
     server_cpu_s: float
@@ -146,7 +150,7 @@ class ExecResult:
     declared_cpu_s: float
     """CPU time of ``own_pids`` (resolution: one tick)."""
     max_rss_bytes: int
-    """Largest resident set of one process; not below the supervisor's own (about 12 MB)."""
+    """Largest resident set of one process; not below the supervision process's (about 12 MB)."""
     load1: float
     window_s: float
     """Length of the window between the two snapshots."""
@@ -154,7 +158,7 @@ class ExecResult:
     after: CpuTimes
     foreign: Foreign
     culprits: tuple[Culprit, ...]
-    """Who used the machine, where ``foreign.exceeded``; one that has ended cannot be named."""
+    """Processes that used the machine, if ``foreign.exceeded``; ended ones cannot be named."""
     stdout_head: str
     stdout_tail: str
     stderr_head: str
@@ -162,11 +166,11 @@ class ExecResult:
     output_bytes: int
     """Standard output and standard error together."""
     matches: dict[str, PatternMatch]
-    """Only patterns that were found."""
+    """The patterns that were found."""
     json_line: dict[str, Any] | None
     """The last line of standard output that is a JSON object."""
     ranks: tuple[RankSeen, ...] | None
-    """All expected ranks in order, or None if they were not all seen."""
+    """All expected ranks in order; None if some were not seen."""
     leftovers: tuple[Leftover, ...]
     """Processes that outlived the launcher of a run that was not stopped."""
     waits_for_input: bool = False
@@ -174,7 +178,7 @@ class ExecResult:
 
     @property
     def stderr(self) -> str:
-        """Standard error; of much, its beginning and its end."""
+        """Standard error; the beginning and the end if there is much."""
         if len(self.stderr_tail) <= len(self.stderr_head):
             return self.stderr_head
         if self.stderr_tail.startswith(self.stderr_head):
@@ -183,7 +187,7 @@ class ExecResult:
 
 
 def request_to_json(request: ExecRequest) -> dict[str, Any]:
-    """JSON types only."""
+    """The request as JSON types."""
     return dataclasses.asdict(request)
 
 
@@ -197,7 +201,7 @@ def request_from_json(data: dict[str, Any]) -> ExecRequest:
 
 
 def result_to_json(result: ExecResult) -> dict[str, Any]:
-    """JSON types only."""
+    """The result as JSON types."""
     return dataclasses.asdict(result)
 
 
@@ -221,13 +225,13 @@ _LENGTH = struct.Struct(">I")
 
 
 def send(sock: socket.socket, message: dict[str, Any]) -> None:
-    """Send one message; raises ``OSError`` if the other end is gone."""
+    """Send one message; raises ``OSError`` if the other end has gone."""
     data = json.dumps(message).encode("ascii")
     sock.sendall(_LENGTH.pack(len(data)) + data)
 
 
 def receive(sock: socket.socket) -> dict[str, Any] | None:
-    """The next message, or None when the other end is gone."""
+    """The next message; None if the other end has gone."""
     head = _exactly(sock, _LENGTH.size)
     if head is None:
         return None
@@ -252,7 +256,7 @@ def _exactly(sock: socket.socket, size: int) -> bytes | None:
 
 
 class StartError(RunnerError):
-    """The program could not be started at all; ``errno`` as the system gave it."""
+    """The program could not be started; ``errno`` is the system's error number."""
 
     def __init__(self, program: str, step: str, place: str, errno: int) -> None:
         self.errno = errno
@@ -273,14 +277,14 @@ class SupervisorLost(RunnerError):
 
 
 class UnkillableError(RunnerError):
-    """Processes of a run do not end even by SIGKILL."""
+    """Processes of a run that even SIGKILL does not end."""
 
 
 class RunInterrupted(KeyboardInterrupt):
-    """Ctrl-C came during a run and the run's processes are gone.
+    """Ctrl-C came during a run, and the run's processes have ended.
 
-    ``result`` is what was observed, None if the program was not started; where
-    ``result.interrupted`` is false the run had finished by itself and its figures count.
+    ``result`` is what was observed; None if the program was not started. If ``result.interrupted``
+    is false, the run had finished by itself and its figures count.
     """
 
     def __init__(self, result: object = None) -> None:

@@ -1,11 +1,11 @@
-"""Output of a program, held in bounded memory however much there is.
+"""The output of a program, kept in bounded memory, and the patterns searched in its lines.
 
-Searching lines in a stream that may be gigabytes, binary, or one endless line.
+The output may be gigabytes, binary, or one endless line. Its head and tail are kept, and patterns
+are searched line by line.
 
-A text that every match of a regular expression must contain.
-
-``bytes.find`` runs over output a hundred times faster than a regular expression over its lines, so
-lines without that text are never looked at.  The scan is deliberately timid: in doubt, None.
+The last part finds a text that every match of a regular expression must contain. ``bytes.find``
+searches output a hundred times faster than a regular expression over its lines, so lines without
+this text are skipped. If it is not certain that every match contains the text, the answer is None.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ class Tail:
 
     def add(self, chunk: bytes) -> None:
         self._data += chunk[-self._limit :] if self._limit else b""
-        # Cutting only at twice the limit keeps a stream of short writes from copying the tail
-        # for every one of them.
+        # The tail is cut only at twice the limit; otherwise every short write would copy it.
         if len(self._data) > 2 * self._limit:
             del self._data[: -self._limit]
 
@@ -53,7 +52,7 @@ class Tail:
 
 
 class Capture:
-    """Standard output: head, tail, patterns and the last JSON line.  Standard error: both ends."""
+    """Keeps head, tail, patterns and last JSON line of standard output; both ends of the errors."""
 
     def __init__(self, patterns: dict[str, str], head_bytes: int, tail_bytes: int) -> None:
         self.total_bytes = 0
@@ -75,7 +74,7 @@ class Capture:
         self._stderr.add(chunk)
 
     def close(self) -> None:
-        """End of output: a last line without a newline counts too."""
+        """Handle the end of output: a last line without a newline counts too."""
         self._lines.close()
 
     @property
@@ -98,9 +97,9 @@ class Capture:
 
 
 def printable(data: bytes) -> str:
-    """Text that any database takes: undecodable bytes become the replacement character.
+    """Text that every database accepts: undecodable bytes become the replacement character.
 
-    NULs are left out: a launcher ends its messages with one, and they say nothing.
+    NULs are left out; a launcher ends its messages with one, and they carry no information.
     """
     return data.replace(b"\0", b"").decode("utf-8", "replace")
 
@@ -109,10 +108,10 @@ _OBJECT = re.compile(rb'^\{[ \t]*["}]', re.MULTILINE)
 
 
 class LineScanner:
-    """Feeds whole lines to the patterns and keeps the last JSON object.
+    """Passes whole lines to the patterns and keeps the last JSON object.
 
-    A line longer than ``LINE_LIMIT`` is cut for the patterns; one longer than ``JSON_LIMIT`` is
-    forgotten from there to its end.
+    Patterns see at most ``LINE_LIMIT`` bytes of a line. If a line is longer than ``JSON_LIMIT``,
+    the rest of it is dropped.
     """
 
     def __init__(self, patterns: dict[str, str]) -> None:
@@ -136,7 +135,7 @@ class LineScanner:
         end = data.rfind(b"\n") + 1
         self._scan(data[:end])
         self._carry = data[end:]
-        # Only a JSON line is worth holding beyond what the patterns see.
+        # Only a JSON line is kept to more bytes than the patterns see.
         if len(self._carry) > (JSON_LIMIT if self._carry.startswith(b"{") else LINE_LIMIT):
             self._scan(self._carry[:LINE_LIMIT])
             self._carry = b""
@@ -171,7 +170,7 @@ class _Pattern:
                 self.found = add(match.group(), match.groups())
 
     def _candidates(self, block: bytes) -> list[str]:
-        """Lines that match, found as cheaply as this pattern allows."""
+        """Lines that may match, found in the cheapest way that this pattern allows."""
         if self._literal is not None:
             return [_text(line[:LINE_LIMIT]) for line in _lines_with(block, self._literal)]
         lines = _text(block).split("\n")
@@ -195,7 +194,8 @@ def _lines_with(block: bytes, literal: bytes) -> Iterator[bytes]:
 
 
 def _last_json_object(block: bytes) -> dict[str, Any] | None:
-    # Plain output is told apart at the speed of a text search, other text in braces by the regex.
+    # A text search finds plain output quickly; the regular expression checks other lines with
+    # braces.
     if not block.startswith(b"{") and b"\n{" not in block:
         return None
     for match in reversed(list(_OBJECT.finditer(block))):
@@ -221,9 +221,10 @@ _SHORTEST = 3
 
 
 def required_literal(pattern: str) -> str | None:
-    """Longest run of plain characters outside groups and sets; None if there is none to rely on.
+    """Longest run of plain characters outside groups and sets; None if no run is certain.
 
-    None too where alternatives or inline flags make "every match contains it" hard to see.
+    It is also None if alternatives or inline flags make it hard to show that every match contains
+    the run.
     """
     if "|" in pattern or _FLAG_GROUP.search(pattern):
         return None
@@ -249,7 +250,7 @@ def _plain_runs(pattern: str) -> list[str]:
             runs.append("")
             at = _end_of_group(pattern, at)
         elif char in "*?{":
-            # What stands before may be missing.
+            # The character before may be missing.
             runs = [*runs[:-1], runs[-1][:-1], ""]
             at = pattern.find("}", at) + 1 if char == "{" and "}" in pattern[at:] else at + 1
         elif char in "+^$.":

@@ -1,12 +1,12 @@
-"""Looking at a process tree through /proc.  A process that is gone is skipped, never an error.
+"""Process trees: reading them through /proc, finding the processes of a lost run, and ending them.
 
-Processes of a run whose supervisor is gone, found by the marker in their environment.
+Reading: a process that has ended is skipped and is never an error.
 
-Needed only when the supervisor itself was killed: PR_SET_PDEATHSIG then terminates the launcher,
-and mpirun its ranks; what did not obey is found here, by the tuner at once, or, where the tuner
-was killed too, by the next one on this machine.
+Lost runs: if the supervision process itself was killed, PR_SET_PDEATHSIG terminates the launcher,
+and mpirun its ranks. Processes that did not obey are found by the marker in their environment: by
+the tuner at once, or, if the tuner was killed too, by the next tuner on this machine.
 
-Ending a process tree: SIGTERM, a grace time, SIGKILL, until nothing is left.
+Ending: SIGTERM, a grace time, then SIGKILL until no process is left.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _HAS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 def descendants(root: int) -> list[int]:
     """All processes below ``root``, parents before children, zombies included.
 
-    The cost grows with the tree, not with the machine, where the kernel lists children.  A tree
-    that changes meanwhile may be seen incompletely: callers repeat until ``wait`` says that
-    nothing is left.
+    If the kernel lists children, the cost grows with the tree and not with the machine. A tree that
+    changes in the meantime may be seen incompletely; callers repeat until ``wait`` reports that no
+    child is left.
     """
     table = None if _HAS_CHILDREN else _parents()
     found: list[int] = []
@@ -49,11 +49,11 @@ def _children(pid: int) -> list[int]:
     below: list[int] = []
     try:
         with os.scandir(f"/proc/{pid}/task") as threads:
-            # A child belongs to the thread that made it.
+            # A child belongs to the thread that created it.
             for thread in threads:
                 below += map(int, read_proc(f"{thread.path}/children").split())
     except OSError:
-        # Ended meanwhile; its children will be found below the subreaper.
+        # The process ended in the meantime; its children will be found below the subreaper.
         pass
     return below
 
@@ -67,13 +67,13 @@ def _parents() -> dict[int, list[int]]:
 
 
 def parent_of(pid: int) -> int | None:
-    """Parent's process id, or None if ``pid`` is gone."""
+    """Parent's process id; None if ``pid`` has ended."""
     found = stat_fields(pid)
     return None if found is None else int(found[1][1])
 
 
 def session_of(pid: int) -> int | None:
-    """Session id, or None if ``pid`` is gone."""
+    """Session id; None if ``pid`` has ended."""
     found = stat_fields(pid)
     return None if found is None else int(found[1][3])
 
@@ -85,7 +85,7 @@ def is_alive(pid: int) -> bool:
 
 
 def environ(pid: int) -> dict[bytes, bytes]:
-    """Environment that the process was started with (empty if it is gone or not ours)."""
+    """Environment that the process was started with; empty if it has ended or may not be read."""
     pairs = (item.partition(b"=") for item in read_proc(f"/proc/{pid}/environ").split(b"\0"))
     return {name: value for name, sep, value in pairs if sep}
 
@@ -107,7 +107,7 @@ def exe(pid: int) -> str:
 
 
 def maps_mpi(pid: int) -> bool:
-    """Whether an MPI library is loaded (libmpi of Open MPI and Intel MPI, libmpich)."""
+    """Whether an MPI library is loaded (libmpi of Open MPI and Intel MPI, or libmpich)."""
     return b"/libmpi" in read_proc(f"/proc/{pid}/maps")
 
 
@@ -131,7 +131,7 @@ def marker(server: int, number: int) -> str:
 
 
 def identity(server: int) -> str:
-    """Process id and start time: names a process once and for all."""
+    """Process id and start time; together they identify a process uniquely."""
     found = stat_fields(server)
     return f"{server}-{found[1][19] if found else 0}"
 
@@ -145,15 +145,16 @@ def of_server(name: str) -> set[int]:
 
 
 def abandoned() -> set[int]:
-    """Living processes marked by any supervisor that is not alive any more.
+    """Living processes marked by any supervisor that is no longer alive.
 
-    Not those of another pid namespace: there the supervisor's process id means something else.
+    Processes of another pid namespace are left out: there the supervisor's process id names another
+    process.
     """
     here = _namespace(os.getpid())
 
     def wanted(pid: int, owner: str) -> bool:
         server = int(owner.split("-")[0])
-        # A zombie is dead: in a container nobody may collect it.
+        # A zombie counts as dead: in a container perhaps no process ever collects it.
         alive = identity(server) == owner and is_alive(server)
         return not alive and _namespace(pid) == here
 
@@ -161,13 +162,14 @@ def abandoned() -> set[int]:
 
 
 def end(find: Callable[[], set[int]], grace_s: float = GRACE_S) -> set[int]:
-    """SIGTERM all that ``find`` finds, after ``grace_s`` seconds SIGKILL, until nothing is found.
+    """Send SIGTERM to all processes that ``find`` returns, later SIGKILL, until it returns none.
 
-    Returns what is left after some seconds of that: processes that cannot be killed from here.
+    SIGKILL follows after ``grace_s`` seconds. Returns the processes that are left some seconds
+    later, which cannot be killed from here.
     """
     left = find()
     signal_all(left, signal.SIGTERM)
-    # A stopped process takes SIGTERM only when it goes on.
+    # A stopped process handles SIGTERM only after it continues.
     signal_all(left, signal.SIGCONT)
     start = time.monotonic()
     while (left := find()) and time.monotonic() < start + grace_s + _STRAYS_PATIENCE_S:
@@ -186,12 +188,12 @@ def signal_all(pids: Iterable[int], number: signal.Signals) -> None:
 
 def _find(wanted: Callable[[int, str], bool]) -> set[int]:
     sessions = {pid: session_of(pid) for pid in all_pids()}
-    # Never the caller's own session: it may itself run below some supervisor.
+    # Never the caller's own session: it may itself run below a supervisor.
     here = session_of(os.getpid())
     living = {pid: s for pid, s in sessions.items() if s != here and is_alive(pid)}
     marked = {pid for pid in living if (owner := _owner(pid)) is not None and wanted(pid, owner)}
     sids = {living[pid] for pid in marked} - {None, 0}
-    # A session that an unmarked living process leads was not made by a run.
+    # If an unmarked living process leads a session, no run made the session.
     theirs = {sid for sid in sids if sid in marked or sid not in living}
     return marked | {pid for pid, session in living.items() if session in theirs}
 
@@ -210,16 +212,16 @@ def _owner(pid: int) -> str | None:
 
 
 _AGAIN_S = 0.02
-"""Pause between two rounds of SIGKILL: a tree may grow while it is killed."""
+"""Seconds between two rounds of SIGKILL: a tree may grow while it is killed."""
 _PATIENCE_S = 10.0
-"""After so many seconds of SIGKILL what is left cannot be killed (it hangs in the kernel)."""
+"""After this many seconds of SIGKILL a process counts as unkillable (it hangs in the kernel)."""
 
 
 class TreeStop:
-    """Ends everything below this process, step by step as time goes on.
+    """Ends all processes below this one, in steps that its caller makes as time goes on.
 
-    Process groups do not help: PRRTE gives every rank its own.  The tree below a subreaper is
-    complete, since orphans come back to it.
+    Process groups would not do: PRRTE gives every rank its own group. The tree below a subreaper is
+    complete, because orphans return to it.
     """
 
     def __init__(self, now: float, grace_s: float) -> None:
@@ -227,15 +229,15 @@ class TreeStop:
         self._kill_until: float | None = None
         self.hopeless = False
         signal_tree(signal.SIGTERM)
-        # A stopped process takes SIGTERM only when it goes on.
+        # A stopped process handles SIGTERM only after it continues.
         signal_tree(signal.SIGCONT)
 
     def hurry(self, now: float) -> None:
-        """No more grace."""
+        """End the grace time now."""
         self.next_at = min(self.next_at, now)
 
     def on_time(self, now: float) -> None:
-        """One round of SIGKILL; to be called whenever ``next_at`` is reached."""
+        """One round of SIGKILL; must be called whenever ``next_at`` is reached."""
         if self._kill_until is None:
             self._kill_until = now + _PATIENCE_S
         self.hopeless = now >= self._kill_until
@@ -245,7 +247,7 @@ class TreeStop:
 
 def signal_tree(number: signal.Signals) -> None:
     """Send a signal to every descendant that may be signalled."""
-    # One that runs as another user (a setuid program) stays: on_time gives up some day.
+    # A process of another user (a setuid program) stays; on_time gives up after a while.
     signal_all(descendants(os.getpid()), number)
 
 

@@ -1,11 +1,11 @@
 """The supervision process: one light, single-threaded event loop below the tuner.
 
-It is a child subreaper, so every process of a run is below it whatever becomes of its parents.
-It ends, with all of them, when the tuner is gone.
+The process is a child subreaper, so every process of a run stays below it even if its parents end.
+When the tuner has gone, the supervision process ends all of them and then itself.
 
-One execution inside the server: what is known about it and what is due next.
-
-fork and exec of the launcher, so that it cannot outlive the supervisor.
+In the order of the file: the event loop (:class:`Server`), one execution with its state and its
+next steps (:class:`Run`), and fork and exec of the launcher, done so that the launcher cannot
+outlive the supervision process.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from runner.supervise.process_tree import living, signal_tree
 from runner.supervise.watches import InputWatch, RankWatch, ReadyFile
 
 _ORPHAN_GRACE_S = 2.0
-"""Grace for the tree when the tuner is gone: nobody waits for it any more."""
+"""Grace time in seconds for the tree when the tuner has gone: no caller waits for it any more."""
 
 
 class Server:
@@ -64,17 +64,17 @@ class Server:
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         # The tuner may have started this process with signals blocked.
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        # A handler must exist for the pipe to be written; the work is done in the loop.
+        # Only a signal with a handler is written to the pipe; the loop does the work.
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._on_sigterm)
-        # Ctrl-C is for the tuner to decide.
+        # The tuner decides about Ctrl-C.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         return read
 
     def _watch_tuner(self) -> None:
-        """End of file alone is not enough: a forked child of the tuner may hold its socket."""
-        # Kernel before 5.3 or a sandbox: end of file remains.
+        """Watch the tuner's end. End of file is not enough: a forked child may hold the socket."""
+        # Kernel before 5.3, or a sandbox: only end of file tells.
         with contextlib.suppress(OSError):
             self._selector.register(os.pidfd_open(self._tuner), selectors.EVENT_READ, "tuner")
         if os.getppid() != self._tuner:
@@ -103,7 +103,7 @@ class Server:
         return None if due is None else max(0.0, due - time.monotonic())
 
     def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
-        # Between any two lines of the loop: only note it.
+        # The signal may come between any two lines of the loop: only note it.
         self._told_to_leave = True
 
     def _drain_wakeups(self) -> None:
@@ -158,7 +158,7 @@ class Server:
         try:
             messages.send(self._sock, message)
         except OSError:
-            # The tuner died meanwhile; its end of file or pidfd ends the loop.
+            # The tuner died in the meantime; its end of file or pidfd ends the loop.
             return
 
     def _leave(self) -> None:
@@ -169,7 +169,7 @@ class Server:
 
 
 def main(fd: int, tuner: int) -> None:
-    """Serve the inherited socket ``fd`` for the process ``tuner``."""
+    """Serve the inherited socket ``fd`` for the tuner, the process with the id ``tuner``."""
     sock = socket.socket(fileno=fd)
     sock.set_inheritable(False)
     try:
@@ -178,7 +178,7 @@ def main(fd: int, tuner: int) -> None:
         messages.send(sock, {"ready": os.getpid()})
         server.serve()
     except BaseException:
-        # Whatever happened, the tuner shall know it, and the tree must not stay.
+        # Whatever happened, the tuner must learn of it, and the tree must not stay.
         text = traceback.format_exc()
         end_everything()
         messages.send(sock, {"crashed": text})
@@ -199,12 +199,15 @@ def end_everything() -> None:
 
 _READ_BYTES = 1024 * 1024
 _TABLE_COST_S = 0.002
-"""The table of processes is taken before each run only where it costs no more than this."""
+"""The table of processes is taken before each run only if it costs at most this many seconds."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The CPUs and this process at one moment; ``declared_s``: the cluster's own processes."""
+    """Counters of the CPUs and of this process at one moment.
+
+    ``declared_s`` is the CPU time of the cluster's own processes in seconds.
+    """
 
     at: float
     cpu: guard.CpuTimes
@@ -219,10 +222,10 @@ class Snapshot:
 
 
 class ProcessTable:
-    """CPU time of every process before a run, so that a culprit can be named after it.
+    """CPU time of every process before a run, so that a culprit can be named after the run.
 
-    On a machine with thousands of processes the table is refreshed rarely, so that it costs one
-    per cent of the time at most; what it then says covers a longer time than the run.
+    On a machine with thousands of processes the table is refreshed rarely, so that it costs at most
+    one per cent of the time. Its figures then cover a longer time than the run.
     """
 
     def __init__(self) -> None:
@@ -239,7 +242,7 @@ class ProcessTable:
 
 
 class Run:
-    """Started by the constructor, which raises :class:`_launch.LaunchFailure`."""
+    """One execution; the constructor starts the program and raises :class:`LaunchFailure`."""
 
     def __init__(self, request: ExecRequest, table: ProcessTable) -> None:
         self.request = request
@@ -253,7 +256,7 @@ class Run:
         self._load1 = os.getloadavg()[0]
         self._started_at = time.time()
         self._before = Snapshot.take(request)
-        # Before the launch: the library may write the file at any time after it.
+        # Set before the launch: the library may write the file at any time after it.
         self._ready = ReadyFile(ready) if ready and self._watch.next_s is not None else None
         try:
             self._launched = launch(request)
@@ -277,7 +280,7 @@ class Run:
 
     @property
     def ended(self) -> bool:
-        """The launcher has been reaped and nothing is left below this process."""
+        """Whether the launcher has been collected and no process is left below this one."""
         return self._all_gone and self._status is not None
 
     @property
@@ -302,12 +305,13 @@ class Run:
                 self._linger_until = now + self.request.linger_s
 
     def _account(self, usage: resource.struct_rusage) -> None:
-        # Of a child and of all that it waited for itself: each process is counted once.
+        # The times of a child and of all that it waited for itself; so each process is counted
+        # once.
         self._cpu_s += usage.ru_utime + usage.ru_stime
         self._rss_kib = max(self._rss_kib, usage.ru_maxrss)
 
     def read(self, fd: int) -> bool:
-        """Take what a stream offers; False at its end."""
+        """Read the data that a stream offers; False at its end."""
         if self._ready is not None and fd == self._ready.fd:
             return self._on_ready(self._ready)
         try:
@@ -323,7 +327,7 @@ class Run:
         return True
 
     def _on_ready(self, ready: ReadyFile) -> bool:
-        """Look at the ranks once the library has written its file; False: no more is awaited."""
+        """Look at the ranks when the library has written its file; False if nothing is awaited."""
         if not ready.written():
             return True
         if self._stop is None and self._watch.next_s is not None:
@@ -339,7 +343,7 @@ class Run:
             os.close(self._ready.fd)
 
     def interrupt(self, grace_s: float, hurry: bool) -> None:
-        """End the run because the caller wants so; ``hurry``: without grace."""
+        """End the run because the caller asks for it; ``hurry``: without grace time."""
         now = time.monotonic()
         if self._status is None and not self._timed_out:
             self._interrupted = True
@@ -352,7 +356,7 @@ class Run:
             self._stop = process_tree.TreeStop(now, grace_s)
 
     def next_at(self) -> float | None:
-        """Monotonic time at which :meth:`on_time` has something to do."""
+        """Monotonic time in seconds at which :meth:`on_time` has work to do."""
         times = [self._stop.next_at if self._stop is not None else None]
         if self._stop is None:
             times.append(self._linger_until)
@@ -381,7 +385,7 @@ class Run:
                 self._begin_stop(now, self.request.grace_s)
 
     def result(self, others: tuple[int, ...]) -> ExecResult:
-        """After ``ended``.  ``others``: processes that are never culprits."""
+        """The result, after ``ended``. Processes in ``others`` are never culprits."""
         after = Snapshot.take(self.request)
         self._drain()
         server_s = after.server_s - self._before.server_s
@@ -423,10 +427,10 @@ class Run:
         )
 
     def _drain(self) -> None:
-        """Read what the pipes still hold.
+        """Read the rest that the pipes hold.
 
-        Nothing of the run is left that could write; a stranger that was handed the pipe could
-        write for ever, so no more is taken than a pipe holds.
+        No process of the run is left that could write. A process outside the run that got the pipe
+        could write for ever, so at most the size of a pipe is read.
         """
         for fd in tuple(self.streams):
             if self._ready is None or fd != self._ready.fd:
@@ -447,12 +451,13 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PIPE_BYTES = 1024 * 1024
 _LIBC = ctypes.CDLL(None, use_errno=True)
-# Python ignores these, and what is ignored stays so across exec; SIGINT is the supervisor's own.
+# Python ignores these signals, and an ignored signal stays ignored across exec; SIGINT is ignored
+# by the supervision process.
 _RESET = (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class LaunchFailure(Exception):
-    """exec did not happen.  ``step`` is cwd, stdin or exec."""
+    """exec failed; ``step`` is cwd, stdin or exec."""
 
     def __init__(self, step: str, errno: int) -> None:
         super().__init__(step, errno)
@@ -462,7 +467,7 @@ class LaunchFailure(Exception):
 
 @dataclass(frozen=True)
 class Launched:
-    """The launcher: ``started`` is the monotonic clock just before exec."""
+    """The running launcher; ``started`` is the monotonic clock just before exec."""
 
     pid: int
     started: float
@@ -501,7 +506,7 @@ def launch(request: ExecRequest) -> Launched:
 
 def _pipe() -> tuple[int, int]:
     read, write = os.pipe()
-    # The user's pipe memory is limited: the usual 64 KiB work too, only slower.
+    # The user's pipe memory is limited: with the usual 64 KiB it works too, only slower.
     with contextlib.suppress(OSError):
         fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     return read, write
@@ -516,7 +521,7 @@ def _read_all(fd: int) -> str:
 
 
 def _child(request: ExecRequest, server: int, stdout: int, stderr: int, report: int) -> NoReturn:
-    """Between fork and exec.  Never returns and never raises into the server's code."""
+    """The child between fork and exec; never returns and never raises into the server's code."""
     step = "exec"
     try:
         for ignored in _RESET:
@@ -527,7 +532,7 @@ def _child(request: ExecRequest, server: int, stdout: int, stderr: int, report: 
         # Not SIGKILL: a killed mpirun leaves its ranks and files behind, a terminated one does not.
         _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
         if os.getppid() != server:
-            # The server died before the request above was in force.
+            # The server died before the request above took effect.
             os._exit(127)
         step = "cwd"
         if request.cwd is not None:

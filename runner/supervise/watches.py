@@ -1,11 +1,12 @@
-"""Which process is which rank, and where it may run: seen from outside, through /proc.
+"""Watches of the supervision process during a run: ranks, the file of MPI_Init, waiting for input.
 
-The file that an MPI library writes at the end of MPI_Init, announced by the kernel (inotify).
+Ranks: which process is which rank, and on which CPUs it may run, read from /proc.
 
-Whether a rank waits for standard input that can never come: seen from outside, through /proc.
+The file that an MPI library writes at the end of MPI_Init: the kernel announces it (inotify).
 
-Without an input the launcher's own standard input is /dev/null.  Most launchers hand its end to
-rank 0; PRRTE (Open MPI 5) keeps the pipe to it open for ever, and a program that reads hangs.
+Input: whether a rank waits for standard input that can never come, read from /proc. Without an
+input the launcher's own standard input is /dev/null. Most launchers pass its end on to rank 0;
+PRRTE (Open MPI 5) keeps the pipe to rank 0 open for ever, and a program that reads hangs.
 """
 
 from __future__ import annotations
@@ -20,16 +21,19 @@ from runner.supervise import process_tree
 from runner.supervise.messages import RankSeen
 
 RANKS_FIRST_LOOK_S = 0.03
-"""Looks are at 1, 2, 4, 8, ... times this after the start: early enough for short programs, rare
-enough not to disturb long ones."""
+"""Looks are at 1, 2, 4, 8, ... times this many seconds after the start.
+
+The first is early enough for short programs; later ones are too rare to disturb long ones.
+"""
 
 
 class RankWatch:
     """Looks for ``ranks`` ranks below ``root`` until all were seen twice with the same affinity.
 
-    While hwloc discovers the machine it binds the whole process to one CPU after the other and
-    then back: 0.2 s in MPI_Init of Open MPI 4.1 were seen, in which every rank is on CPU 0.  With
-    ``ready_file`` no look before that file exists counts, and one at that moment is enough.
+    While hwloc discovers the machine, it binds the whole process to one CPU after the other and
+    then back. In MPI_Init of Open MPI 4.1 every rank was seen on CPU 0 for 0.2 s. With
+    ``ready_file`` a look before that file exists does not count, and one look at that moment is
+    enough.
     """
 
     def __init__(
@@ -61,7 +65,7 @@ class RankWatch:
         self._gap_s *= 2
 
     def result(self) -> tuple[RankSeen, ...] | None:
-        """All ranks in order, or None unless each was seen (once is enough)."""
+        """All ranks in order; None unless each was seen (once is enough)."""
         if len(self._seen) != self._ranks or not self._ranks:
             return None
         return tuple(self._seen[rank] for rank in sorted(self._seen))
@@ -89,10 +93,11 @@ class RankWatch:
 
 
 def _program(pids: list[int]) -> int:
-    """The rank itself among processes with the same rank variable.
+    """The rank itself among the processes with the same rank variable.
 
-    Wrapper scripts are above it, helpers that it started below it: take the innermost process that
-    loaded MPI (else the innermost), then go up while the parent runs the same program file.
+    Wrapper scripts are above it, and helpers that it started are below it. Take the innermost
+    process that loaded MPI (else the innermost), then go up while the parent runs the same program
+    file.
     """
     if len(pids) == 1:
         return pids[0]
@@ -114,7 +119,7 @@ _EVENTS = 4096
 class ReadyFile:
     """``fd`` becomes readable when a file in the directory of ``path`` has been written and closed.
 
-    None where the kernel gives no more watches: then the file is found by the next look.
+    ``fd`` is None if the kernel gives no more watches; then the next look finds the file.
     """
 
     def __init__(self, path: str) -> None:
@@ -129,7 +134,7 @@ class ReadyFile:
         self.fd = fd
 
     def written(self) -> bool:
-        """Take what was announced; whether the file is there."""
+        """Read the kernel's announcements; returns whether the file exists."""
         try:
             os.read(self.fd or 0, _EVENTS)
         except BlockingIOError:
@@ -138,16 +143,16 @@ class ReadyFile:
 
 
 INPUT_FIRST_LOOK_S = 0.5
-"""Looks are at 1, 2, 4, 8, ... times this after the start; two in a row must find the same."""
+"""Looks are at 1, 2, 4, 8, ... times this many seconds after the start; two in a row must agree."""
 _READ = {"x86_64": 0, "aarch64": 63, "ppc64le": 3, "riscv64": 63, "s390x": 3}.get(
     platform.machine(), -1
 )
 
 
 class InputWatch:
-    """Looks for a rank that sits in ``read`` on the launcher's pipe, or on ``fifo``.
+    """Looks for a rank that waits in ``read`` on the launcher's pipe, or on ``fifo``.
 
-    Such a rank used no CPU time between two looks, and nobody but the launcher could write to it.
+    Such a rank used no CPU time between two looks, and only the launcher could write to its input.
     """
 
     def __init__(
@@ -161,7 +166,7 @@ class InputWatch:
         """Seconds after the start at which to look again; None: never."""
 
     def look(self, root: int, launcher: int) -> bool:
-        """Take one look at everything below ``root``; True where a rank waits in vain."""
+        """Take one look at all processes below ``root``; True if a rank waits for input in vain."""
         self.next_s = None if self.next_s is None else self.next_s + self._gap_s
         self._gap_s *= 2
         now: dict[int, float] = {}
@@ -175,7 +180,7 @@ class InputWatch:
         return waits
 
     def _starter(self, pid: int, launcher: int) -> int:
-        """Who started the rank: the launcher, or its daemon on a node that this machine makes."""
+        """The process that started the rank: the launcher, or its daemon on a node of a testbed."""
         parent = _parent(pid)
         while parent > 1 and parent != launcher and self._is_rank(parent):
             parent = _parent(parent)
@@ -193,13 +198,13 @@ def _reads(pid: int) -> bool:
 
 
 def _parent(pid: int) -> int:
-    """0 where the process is gone."""
+    """Parent's process id; 0 if the process has ended."""
     found = stat_fields(pid)
     return 0 if found is None else int(found[1][1])
 
 
 def _shared(pid: int, launcher: int) -> bool:
-    """Whether descriptor 0 is a pipe that the launcher holds the other end of."""
+    """Whether descriptor 0 is a pipe whose other end the launcher holds."""
     own = _target(pid)
     if own is None or not own.startswith("pipe:"):
         return False
@@ -211,7 +216,7 @@ def _shared(pid: int, launcher: int) -> bool:
 
 
 def _target(pid: int) -> str | None:
-    """What descriptor 0 is; None where that cannot be seen."""
+    """The file behind descriptor 0; None if it may not be seen."""
     try:
         return str(Path(f"/proc/{pid}/fd/0").readlink())
     except OSError:
@@ -219,6 +224,6 @@ def _target(pid: int) -> str | None:
 
 
 def _cpu_ticks(pid: int) -> float:
-    """User and system time in clock ticks; NaN, which equals nothing, for one that is gone."""
+    """User and system time in clock ticks; NaN, which equals nothing, if the process has ended."""
     found = stat_fields(pid)
     return float("nan") if found is None else float(found[1][11]) + float(found[1][12])
