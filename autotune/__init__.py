@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from autotune.study.comparison import ComparisonOutcome
     from autotune.study.noise import NoiseReport
     from autotune.study.result import Result
-    from autotune.study.target import Target
+    from autotune.targets.target import Target
 
 _PLACES = {
     "AutotuneError": "errors",

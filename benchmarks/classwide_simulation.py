@@ -29,7 +29,7 @@ from autotune.config.cluster import Cluster
 from autotune.space import Parameter, Setting, Space
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_on
 from autotune.study.simulation import SimulatedEvaluator
-from autotune.study.target import Target
+from autotune.targets.target import Target
 from benchmarks.common import report
 from runner.mpi.library import Library
 

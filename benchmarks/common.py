@@ -20,7 +20,7 @@ from autotune.api.target import find_target
 from autotune.strategies import find
 from autotune.study.budget import SearchPlan
 from autotune.study.pipeline import StudyRequest
-from autotune.study.target import TargetRequest
+from autotune.targets.target import TargetRequest
 from runner.machine import describe_machine
 
 ROOT = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ from typing import Any
 from autotune.report.figures import Point, curve
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import Comparison, compare, estimate
-from autotune.study.target import Target
+from autotune.targets.target import Target
 from runner.guard import wait_quiet
 from runner.launch import Runner
 from runner.mpi.discover import adapter

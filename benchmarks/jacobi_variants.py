@@ -20,7 +20,7 @@ from pathlib import Path
 
 from autotune.api.target import find_target
 from autotune.stats import comparison_words
-from autotune.study.target import TargetRequest
+from autotune.targets.target import TargetRequest
 from benchmarks.common import ROOT, report, table
 from benchmarks.jacobi_cases import (
     CURVES,

@@ -25,7 +25,7 @@ from typing import Any
 
 from autotune.api.target import find_target
 from autotune.space import DEFAULT, Setting
-from autotune.study.target import Target, TargetRequest
+from autotune.targets.target import Target, TargetRequest
 from benchmarks.common import report, table
 from benchmarks.jacobi_cases import Bench, Tuned, against_flat, measure, middle, ratio, seconds
 from runner.launch import Runner

@@ -18,7 +18,7 @@ import statistics
 from typing import Any
 
 from autotune.api.target import find_target
-from autotune.study.target import TargetRequest
+from autotune.targets.target import TargetRequest
 from benchmarks.common import report, table
 from benchmarks.jacobi_cases import Bench, against_flat, measure, middle, ratio, seconds
 from benchmarks.mate_apps import Layout, flat

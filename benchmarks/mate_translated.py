@@ -23,7 +23,7 @@ from typing import Any
 
 from autotune.api.target import find_target
 from autotune.stats import comparison_words, estimate
-from autotune.study.target import Target, TargetRequest
+from autotune.targets.target import Target, TargetRequest
 from benchmarks.common import ROOT, conclude, table
 from benchmarks.jacobi_cases import Bench, against_flat, measure, ratio, seconds
 from runner.apps.common_grid import show_shape

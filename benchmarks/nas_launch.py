@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from autotune.api.target import find_target
-from autotune.study.target import Target, TargetRequest
+from autotune.targets.target import Target, TargetRequest
 from runner.guard import wait_quiet
 from runner.launch import Runner
 

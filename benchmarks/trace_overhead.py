@@ -23,7 +23,7 @@ from typing import Any
 
 from autotune.api.target import find_target
 from autotune.stats import estimate
-from autotune.study.target import TargetRequest
+from autotune.targets.target import TargetRequest
 from benchmarks.common import conclude, options, table
 from runner.launch import Runner
 from runner.lock import MachineLock

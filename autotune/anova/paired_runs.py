@@ -19,7 +19,7 @@ from autotune.store import Store
 from autotune.study.budget import BudgetTooSmall
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher, silent
-from autotune.study.target import Target
+from autotune.targets.target import Target
 from runner.types import finite
 
 LOOKS = (8, 12, 18, 27, 40, 60, 90)

@@ -25,7 +25,7 @@ from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, comp
 from autotune.study.events import Watcher
 from autotune.study.noise import NoiseReport, measure_noise
 from autotune.study.setting_syntax import read_settings
-from autotune.study.target import Target
+from autotune.targets.target import Target
 
 SettingLike = str | Mapping[str, int | float | str]
 """A setting: ``default``, ``name=value,...``, ``@file``, ``study:ID``, or values by name."""

@@ -19,7 +19,7 @@ from autotune.errors import UsageError
 from autotune.space import load_space
 from autotune.space.trust import check_config_name
 from autotune.store import Store, StudyRecord
-from autotune.study.target import Say
+from autotune.targets.target import Say
 from runner.mpi.discover import find_library, launcher_of
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from autotune.config.cluster import load_cluster
 from autotune.errors import AutotuneError, UsageError
 from autotune.store.location import Location, locate, mask
-from autotune.study.startup import Startup, startup
+from autotune.targets.startup import Startup, startup
 from autotune.wording import seconds
 from runner.errors import RunnerError, RunnerUsageError
 from runner.machine import describe_machine

@@ -7,7 +7,7 @@ from typing import Literal
 
 from autotune.api.target import to_stderr
 from autotune.errors import UsageError
-from autotune.study.target import Say, Target
+from autotune.targets.target import Say, Target
 from runner.machine import describe_machine
 from runner.trace import (
     Features,

@@ -24,8 +24,8 @@ from autotune.stats import LookPlan, known_gain
 from autotune.store import Store
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher, silent
-from autotune.study.launcher_line import LAUNCHERS
-from autotune.study.target import Target, TargetRequest
+from autotune.targets.launcher_line import LAUNCHERS
+from autotune.targets.target import Target, TargetRequest
 from autotune.wording import UNGUARDED
 from runner.errors import RunnerError
 from runner.machine import describe_machine

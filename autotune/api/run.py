@@ -9,7 +9,7 @@ from autotune.store import Store
 from autotune.study.session import MEASURED
 from autotune.study.setting_syntax import read_settings
 from autotune.study.study_key import begun_key, study_key
-from autotune.study.target import Target
+from autotune.targets.target import Target
 from runner.mpi.discover import adapter as adapter_for
 from runner.types import RunRecord
 

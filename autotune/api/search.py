@@ -24,8 +24,8 @@ from autotune.study.pipeline import (
 from autotune.study.request import SearchRequest, WorkerRequest
 from autotune.study.result import Result
 from autotune.study.study_key import follow_moved_study, require_same_study
-from autotune.study.target import Say, Target
 from autotune.study.worker_trust import sign
+from autotune.targets.target import Say, Target
 from autotune.wording import short_setting
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from autotune.study.target import Say, Surroundings, Target, TargetRequest
+from autotune.targets.target import Say, Surroundings, Target, TargetRequest
 from runner.mpi.library import Library
 
 

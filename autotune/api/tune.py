@@ -24,9 +24,9 @@ from autotune.api.study import Study
 from autotune.space import Space
 from autotune.strategies import OptionValue, Strategy
 from autotune.study.events import Note, Watcher
-from autotune.study.metric import Objective
 from autotune.study.request import SearchRequest
-from autotune.study.target import Target, TargetRequest
+from autotune.targets.metric import Objective
+from autotune.targets.target import Target, TargetRequest
 
 
 def tune(

@@ -23,7 +23,7 @@ from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.names import config_name
-from autotune.study.startup import startup
+from autotune.targets.startup import startup
 from autotune.terminal.render import console, hanging, table, write_json
 from autotune.wording import count, seconds
 from runner.errors import RunnerError

@@ -12,7 +12,7 @@ from autotune.collectives.tables import SIZES, TableTerms, find_tables, with_ran
 from autotune.collectives.tournament import OPERATIONS
 from autotune.errors import UsageError
 from autotune.store import Store
-from autotune.study.target import TargetRequest
+from autotune.targets.target import TargetRequest
 from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, error_console, table, write_json
 from autotune.wording import HEADLINES, WHY_UNGUARDED, interval, parse_duration, percent, verdict

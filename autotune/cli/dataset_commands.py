@@ -23,7 +23,7 @@ from autotune.datasets.exchange import import_folder
 from autotune.datasets.plan import with_args
 from autotune.errors import UsageError
 from autotune.store import Store
-from autotune.study.target import TargetRequest
+from autotune.targets.target import TargetRequest
 from autotune.terminal.render import WIDTH, console, table, write_json
 from autotune.wording import beginning, count, percent, seconds
 

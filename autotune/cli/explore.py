@@ -25,7 +25,7 @@ from autotune.datasets.plan import (
 )
 from autotune.store import Store
 from autotune.study.events import Note, PhaseStarted, RunEnded, Waiting
-from autotune.study.target import refuse_nested_launch
+from autotune.targets.target import refuse_nested_launch
 from autotune.terminal.progress import LiveLine
 from autotune.terminal.render import console, error_console, table, write_json
 from autotune.wording import parse_duration, remaining, seconds

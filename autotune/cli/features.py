@@ -10,8 +10,8 @@ from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.files import check_writable
-from autotune.study.metric import failure_lines
-from autotune.study.target import TargetRequest
+from autotune.targets.metric import failure_lines
+from autotune.targets.target import TargetRequest
 from autotune.terminal.render import console, error_console, table, write_json
 from autotune.wording import count, seconds
 from runner.trace import FEATURES, SPECS, Features

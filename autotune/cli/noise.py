@@ -11,7 +11,7 @@ from autotune.cli.options import opt
 from autotune.stats import estimate_words
 from autotune.store import Store
 from autotune.study.noise import FEWEST, NoiseReport, measure_noise
-from autotune.study.target import TargetRequest
+from autotune.targets.target import TargetRequest
 from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, table, write_json
 from autotune.wording import UNGUARDED, parse_duration, seconds

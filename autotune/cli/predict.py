@@ -26,7 +26,7 @@ from autotune.errors import UsageError, WorkError
 from autotune.files import check_writable
 from autotune.space import DEFAULT
 from autotune.store import Store
-from autotune.study.target import TargetRequest
+from autotune.targets.target import TargetRequest
 from autotune.terminal.outcome import print_comparison
 from autotune.terminal.prediction import print_prediction
 from autotune.terminal.progress import Progress

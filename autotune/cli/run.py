@@ -17,9 +17,9 @@ from autotune.stats import LOOKS
 from autotune.store import Store
 from autotune.study.comparison import compare_settings
 from autotune.study.inactive import idle_words
-from autotune.study.metric import failure_lines
 from autotune.study.study_key import several_words, too_long_words
-from autotune.study.target import NOT_PARAMETERS, TargetRequest, limit_words
+from autotune.targets.metric import failure_lines
+from autotune.targets.target import NOT_PARAMETERS, TargetRequest, limit_words
 from autotune.terminal.outcome import print_comparison
 from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, error_console, table, write_json

@@ -18,7 +18,7 @@ from autotune.store import Store
 from autotune.strategies import names
 from autotune.study.request import DEFAULT_TRIALS, SearchRequest
 from autotune.study.result import Result
-from autotune.study.target import TargetRequest
+from autotune.targets.target import TargetRequest
 from autotune.terminal.outcome import print_result
 from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, error_console, this_command, write_json

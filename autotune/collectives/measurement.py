@@ -19,7 +19,7 @@ from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPla
 from autotune.study.comparison import hang_limit
 from autotune.study.evaluator import Defaults, Evaluator
 from autotune.study.run_history import DEFAULT_PHASE, SEARCH, Figure, HistoryEntry, RunHistory
-from autotune.study.target import Target
+from autotune.targets.target import Target
 from runner.types import RunRecord
 
 MICRO = "micro"

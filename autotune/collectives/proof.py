@@ -21,7 +21,7 @@ from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.result import proof_warnings
 from autotune.study.run_history import CONFIRM, WARMUP
-from autotune.study.target import Target
+from autotune.targets.target import Target
 from runner import files
 
 PAIRS = 12

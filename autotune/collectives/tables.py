@@ -41,7 +41,7 @@ from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
-from autotune.study.target import Target
+from autotune.targets.target import Target
 from autotune.wording import asked_time
 from runner.lock import MachineLock
 from runner.machine import describe_machine

@@ -40,7 +40,7 @@ from autotune.datasets.replay import BAD_RUNS
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName
 from autotune.space import DEFAULT, Setting, Space, load_space
-from autotune.study.target import Target
+from autotune.targets.target import Target
 from runner.machine import describe_machine
 from runner.mpi import discover
 

@@ -97,10 +97,10 @@ GROUPS = ("mca", "prte", "pmix", "placement", "env")
 class Evidence:
     """Why the values are believed.  Gains are fractions, ``date`` is ISO 8601.
 
-    ``machine`` describes where it was measured; ``check`` is what
-    :mod:`autotune.publish.recheck` needs to measure again: a list of programs with input and ranks,
-    of a study also the command line and its origin (:class:`autotune.study.provenance.Provenance`).
-    ``guarded``: runs were rejected for foreign load; without that nothing is proven.
+    ``machine`` describes where it was measured; ``check`` is what :mod:`autotune.publish.recheck`
+    needs to measure again: a list of programs with input and ranks, of a study also the command
+    line and its origin (:class:`autotune.targets.provenance.Provenance`). ``guarded``: runs were
+    rejected for foreign load; without that nothing is proven.
     """
 
     source: str

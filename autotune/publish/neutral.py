@@ -20,7 +20,7 @@ from autotune.publish.formats.scripts import Script
 from autotune.publish.header import Header, without_block
 from autotune.publish.install import read_text
 from autotune.publish.undo import published
-from autotune.study.target import Surroundings
+from autotune.targets.target import Surroundings
 from runner import files
 from runner.mpi.library import Library
 

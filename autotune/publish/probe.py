@@ -17,7 +17,7 @@ from autotune.publish.formats.base import Canary, Format, Loading, variables
 from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE
 from autotune.publish.formats.scripts import Script
 from autotune.publish.tune_file import NotObeyed
-from autotune.study.launcher_line import without_parameters
+from autotune.targets.launcher_line import without_parameters
 from autotune.wording import count
 from runner.launch import Runner
 from runner.machine import describe_machine

@@ -22,8 +22,8 @@ from autotune.config.cluster import Cluster
 from autotune.config.find import list_configs
 from autotune.errors import UsageError
 from autotune.publish.install import check_config, check_owner
-from autotune.study.provenance import Provenance
-from autotune.study.target import Target
+from autotune.targets.provenance import Provenance
+from autotune.targets.target import Target
 from runner.mpi.library import Library
 from runner.types import MetricChoice
 

@@ -22,7 +22,7 @@ from autotune.publish.content import GROUPS, Content, Evidence
 from autotune.space import Setting, load_space
 from autotune.space.trust import check_config_name, check_groups, known_names
 from autotune.store import Store, StudyKey, StudyRecord
-from autotune.study.provenance import Provenance
+from autotune.targets.provenance import Provenance
 from autotune.wording import UNGUARDED
 from runner.machine import describe_machine
 from runner.mpi.library import Library

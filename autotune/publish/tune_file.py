@@ -16,7 +16,7 @@ from pathlib import Path
 
 from autotune.errors import WorkError
 from autotune.space import Setting, Space
-from autotune.study.target import Target
+from autotune.targets.target import Target
 from runner.files import atomic_file
 from runner.launch import Runner
 from runner.mpi.discover import adapter

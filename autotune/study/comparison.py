@@ -19,7 +19,7 @@ from autotune.study.result import proof_warnings, rejection_rows
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.session import Session
 from autotune.study.study_key import metric_as_begun, study_key
-from autotune.study.target import Target
+from autotune.targets.target import Target
 from autotune.wording import UNGUARDED, asked_time, seconds
 
 COMPARE = "compare"

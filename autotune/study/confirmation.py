@@ -21,8 +21,8 @@ from autotune.stats import Decision, LookPlan, design, drifted, settle
 from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import PhaseStarted, Watcher, silent
-from autotune.study.metric import failure_words
 from autotune.study.run_history import Figure, HistoryEntry
+from autotune.targets.metric import failure_words
 
 _REPEATS = 3
 """How often a block whose default run failed is measured anew before the study gives up."""

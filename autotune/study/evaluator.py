@@ -21,7 +21,6 @@ from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.study.events import Note, RunEnded, RunStarted, Waiting, Watcher, silent
 from autotune.study.inactive import CALLS, worth_counting
-from autotune.study.metric import failure_words, judge_objective
 from autotune.study.run_history import (
     ALWAYS_REJECTED,
     DEFAULT_KEY,
@@ -32,7 +31,8 @@ from autotune.study.run_history import (
     entry_of,
 )
 from autotune.study.study_key import several_words, too_long_words
-from autotune.study.target import Target
+from autotune.targets.metric import failure_words, judge_objective
+from autotune.targets.target import Target
 from autotune.wording import asked_time, count, seconds
 from runner.guard import QuietWait, wait_quiet
 from runner.launch import Runner

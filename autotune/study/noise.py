@@ -20,11 +20,11 @@ from autotune.stats import (
 from autotune.store import Store, StudyKey
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.events import PhaseStarted, Watcher, silent
-from autotune.study.metric import failure_words
 from autotune.study.run_history import WARMUP, HistoryEntry
 from autotune.study.session import MEASURED, Session
 from autotune.study.study_key import metric_as_begun, study_key
-from autotune.study.target import Target
+from autotune.targets.metric import failure_words
+from autotune.targets.target import Target
 from autotune.wording import asked_time, count
 
 NOISE = "noise"

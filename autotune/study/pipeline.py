@@ -25,7 +25,6 @@ from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import Event, Watcher, silent
 from autotune.study.next_step import search_step
-from autotune.study.provenance import provenance_of
 from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, ranked_winners
 from autotune.study.result import (
     Result,
@@ -42,8 +41,9 @@ from autotune.study.search import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, Searc
 from autotune.study.selection import Selection
 from autotune.study.session import Session
 from autotune.study.study_key import metric_as_begun, study_key
-from autotune.study.target import Target
 from autotune.study.trial_store import StoredTrials, TrialStore
+from autotune.targets.provenance import provenance_of
+from autotune.targets.target import Target
 
 FINISH = "finish"
 """The role of the worker that proves what all found."""

@@ -107,7 +107,7 @@ class Result:
     params_file: str | None = None
     mpirun: str = ""
     origin: dict[str, Any] | None = None
-    """Directory, environment and files of the program (see :mod:`autotune.study.provenance`)."""
+    """Directory, environment and files of the program (see :mod:`autotune.targets.provenance`)."""
     wall_s: float = 0.0
     waiting_s: float = 0.0
     launched_s: float = 0.0

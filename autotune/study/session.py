@@ -14,8 +14,8 @@ from autotune.study.evaluator import MachineEvaluator
 from autotune.study.events import Note, Waiting, Watcher, silent
 from autotune.study.search import Heartbeat
 from autotune.study.study_key import begun_key
-from autotune.study.target import Target, limit_words
 from autotune.study.trial_store import history_of
+from autotune.targets.target import Target, limit_words
 from runner.cpus import text_of
 from runner.guard import wait_quiet
 from runner.lock import MachineLock

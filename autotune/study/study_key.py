@@ -7,7 +7,7 @@ study of that node's own, and the one begun before, without a single trial, poin
 
 Studies that were begun when programs were told apart in another way.
 
-Their keys hold :func:`~autotune.study.program_identity.former_hash`, which saw nothing of what a
+Their keys hold :func:`~autotune.targets.program_identity.former_hash`, which saw nothing of what a
 program imports from elsewhere.
 Such a study goes on where that hash is the same and the sources that it
 did not see are as they were when the way changed (``former_sources.json``, never written again).
@@ -29,15 +29,15 @@ from autotune.errors import UsageError
 from autotune.space import Space
 from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey, StudyRecord
 from autotune.study.events import Note, Watcher, silent
-from autotune.study.metric import objective_name
-from autotune.study.program_identity import (
+from autotune.targets.metric import objective_name
+from autotune.targets.program_identity import (
     file_hash,
     former_hash,
     program_hash,
     renamed_hash,
     uncovered,
 )
-from autotune.study.target import Target
+from autotune.targets.target import Target
 from autotune.wording import seconds
 from runner.machine import describe_machine
 from runner.mpi.base import Adapter

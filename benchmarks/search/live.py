@@ -31,8 +31,8 @@ from autotune.study.search import SearchPhase
 from autotune.study.selection import Race, race_evidence, with_favourite
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
-from autotune.study.target import Target, TargetRequest
 from autotune.study.trial_store import StoredTrials
+from autotune.targets.target import Target, TargetRequest
 from benchmarks.common import report, table
 from benchmarks.search.contestants import maker
 from benchmarks.search.limited import Limited

@@ -10,7 +10,7 @@ import pytest
 
 import autotune
 from autotune.space import Parameter, Setting, Space
-from autotune.study.metric import objective_name
+from autotune.targets.metric import objective_name
 from runner.types import RunRecord
 from tests.conftest import Library
 

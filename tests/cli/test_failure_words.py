@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from autotune.study import target
 from autotune.study.request import SearchRequest, WorkerRequest, added, requests_of
-from autotune.study.target import TargetRequest
+from autotune.targets import target
+from autotune.targets.target import TargetRequest
 from runner.mpi.library import Library
 from tests.cli.conftest import Cli
 from tests.mpis import NAMES, built, library_named

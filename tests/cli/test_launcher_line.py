@@ -9,7 +9,7 @@ import pytest
 
 from autotune.api.target import find_target
 from autotune.store import Store
-from autotune.study.target import TargetRequest
+from autotune.targets.target import TargetRequest
 from tests.cli.conftest import HELLO, Cli
 from tests.mpis import built, library_named
 

@@ -145,7 +145,7 @@ def test_the_line_that_is_printed(version: str, end: str) -> None:
     from autotune.config.app import App
     from autotune.config.cluster import read_cluster
     from autotune.space import DEFAULT
-    from autotune.study.target import Target
+    from autotune.targets.target import Target
 
     found = Library("openmpi", version, "/m", "/m/mpirun")
     app = App(name="p", command=("./p",), stdin="/dev/null", literal=True)

@@ -22,7 +22,7 @@ from autotune.datasets.plan import (
 )
 from autotune.errors import UsageError
 from autotune.space import load_space
-from autotune.study.target import Target
+from autotune.targets.target import Target
 from runner.mpi.library import Library
 from tests.datasets.conftest import SPACE, make, planted
 

@@ -10,7 +10,7 @@ import pytest
 from autotune.config.cluster import read_cluster
 from autotune.errors import UsageError
 from autotune.publish.programs import EvidenceProgram, program_of
-from autotune.study.target import Target
+from autotune.targets.target import Target
 from runner.mpi.library import Library
 
 

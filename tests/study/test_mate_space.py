@@ -20,7 +20,7 @@ from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.study.study_key import study_key
-from autotune.study.target import Target, TargetRequest, layout, require_room
+from autotune.targets.target import Target, TargetRequest, layout, require_room
 from runner.apps.jacobi3d.inputs import INPUTS
 from runner.launch import Runner
 from runner.machine import describe_machine

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from autotune.study.metric import figures
+from autotune.targets.metric import figures
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def sources_digest(code: Mapping[str, str]) -> str:
 def _layout_of_0_2() -> dict[str, Any]:
     """``programs``: module -> names of its sources then, and the digest of those of now that hold
     the same code.  Written once, when the files were renamed."""
-    text = (resources.files("autotune.study") / "sources_0_2.json").read_text(encoding="utf-8")
+    text = (resources.files("autotune.targets") / "sources_0_2.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from autotune.errors import UsageError
-from autotune.study.provenance import Provenance, provenance_of
+from autotune.targets.provenance import Provenance, provenance_of
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from autotune.study import program_identity, study_key
-from autotune.study.program_identity import former_hash, program_hash, renamed_hash, uncovered
+from autotune.study import study_key
+from autotune.targets import program_identity
+from autotune.targets.program_identity import former_hash, program_hash, renamed_hash, uncovered
 from tests.cli.conftest import Cli, cli
 from tests.mpis import built, library_named
 

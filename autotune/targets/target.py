@@ -34,7 +34,7 @@ from autotune.config.app import (
 from autotune.config.cluster import Cluster, load_cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
-from autotune.study.launcher_line import (
+from autotune.targets.launcher_line import (
     LauncherLine,
     chosen_mpi,
     fixed_parameters,
@@ -42,7 +42,7 @@ from autotune.study.launcher_line import (
     parse_launcher_line,
     without_parameters,
 )
-from autotune.study.metric import Objective
+from autotune.targets.metric import Objective
 from autotune.wording import parse_duration, seconds
 from runner.launch import Runner
 from runner.lock import MachineLock

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from autotune.errors import UsageError
-from autotune.study.launcher_line import fixed_parameters, parse_launcher_line, without_parameters
+from autotune.targets.launcher_line import fixed_parameters, parse_launcher_line, without_parameters
 
 
 def test_a_program_without_launcher_is_itself() -> None:
