@@ -101,7 +101,7 @@ def interval_or_range(
     return interval(ends) or (f"range {interval(seen)}" if interval(seen) else "")
 
 
-def verdict(outcome: str, why: str = "", guarded: bool = True) -> str:
+def verdict_words(outcome: str, why: str = "", guarded: bool = True) -> str:
     """For people; ``why`` is the reason that was given with the outcome."""
     if outcome == "better" and not guarded:
         return LOOKS_BETTER

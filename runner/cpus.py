@@ -40,7 +40,7 @@ def parse_cpus(text: str) -> frozenset[int]:
     return cpus_of(words)
 
 
-def text_of(cpus: Iterable[int]) -> str:
+def cpu_list(cpus: Iterable[int]) -> str:
     """``cpus`` as the shortest kernel list; "" for the empty set."""
     runs: list[list[int]] = []
     for cpu in sorted(set(cpus)):
@@ -133,8 +133,8 @@ class CpuBinding:
         mine = os.sched_getaffinity(0)
         if cpus is not None and not (cpus and cpus <= mine):
             raise RunnerError(
-                f"cpus = {text_of(cpus)!r} of the cluster definition: this process may use "
-                f"only the CPUs {text_of(mine)} (those of the machine, or fewer in a "
+                f"cpus = {cpu_list(cpus)!r} of the cluster definition: this process may use "
+                f"only the CPUs {cpu_list(mine)} (those of the machine, or fewer in a "
                 "container, a batch job or under taskset); choose from these"
             )
         self._cpus = cpus

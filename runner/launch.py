@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from runner.cpus import CpuBinding, text_of, with_siblings
+from runner.cpus import CpuBinding, cpu_list, with_siblings
 from runner.guard import ran_outside
 from runner.mpi.base import Adapter, Probe
 from runner.outcome import (
@@ -74,7 +74,7 @@ class Runner:
     @property
     def place(self) -> str:
         """Nodes and CPUs of every run; figures of different places are never compared."""
-        return self._nodes if self._cpus is None else f"{self._nodes} cpus {text_of(self._cpus)}"
+        return self._nodes if self._cpus is None else f"{self._nodes} cpus {cpu_list(self._cpus)}"
 
     def __enter__(self) -> Runner:
         self._confinement.__enter__()

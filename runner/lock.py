@@ -31,7 +31,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, NoReturn, cast
 
-from runner.cpus import text_of, with_siblings
+from runner.cpus import cpu_list, with_siblings
 from runner.errors import RunnerError
 from runner.lockfile import (
     LockFile,
@@ -183,7 +183,7 @@ class MachineLock:
             self._on_wait(holder())
         self._told = True
         if self._wait_s is not None and time.monotonic() - self._start >= self._wait_s:
-            use = self.mode + (f" use of CPUs {text_of(self.cpus)}" if self.cpus else " use")
+            use = self.mode + (f" use of CPUs {cpu_list(self.cpus)}" if self.cpus else " use")
             raise BusyError(
                 f"the machine lock {lock_path()} is held by {holder()}; waited "
                 f"{self._wait_s:g} s for {use}; wait until that process ends, or end it"
@@ -321,7 +321,7 @@ def blockers_text(main: Path, path: Path, cpus: frozenset[int] | None) -> str:
     for pid in holders(main):
         taken = cpus_held(path, pid)
         if taken and (cpus is None or taken & cpus):
-            names.append(f"{describe_holder(pid)} on CPUs {text_of(taken)}")
+            names.append(f"{describe_holder(pid)} on CPUs {cpu_list(taken)}")
     return ", ".join(names) or holders_text(main)
 
 

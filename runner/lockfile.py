@@ -155,7 +155,7 @@ def holders_text(path: Path) -> str:
         # Everybody may write this file: only the shown length is read, and control characters are
         # removed.
         with open_regular(path, 1 << 30) as file:
-            written = printable(file.read(200).decode("utf-8", "replace").strip())
+            written = printable_name(file.read(200).decode("utf-8", "replace").strip())
     except OSError:
         written = ""
     return written or "another process"
@@ -168,9 +168,9 @@ def describe_holder(pid: int) -> str:
     except OSError:
         words = []
     command = b" ".join(words).decode("utf-8", "replace").strip()
-    return f"pid {pid} ({printable(command)[:120] or 'command unknown'})"
+    return f"pid {pid} ({printable_name(command)[:120] or 'command unknown'})"
 
 
-def printable(text: str) -> str:
+def printable_name(text: str) -> str:
     """The text with a question mark for each character that a terminal would act on."""
     return "".join(c if c.isprintable() else "?" for c in text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from runner.cpus import cpus_of, text_of, with_siblings
+from runner.cpus import cpu_list, cpus_of, with_siblings
 from runner.types import ReadBack, ReadBackState
 
 _SIBLINGS = Path("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
@@ -34,7 +34,7 @@ def read_back_cpus(cpus: frozenset[int], bindings: list[str], outside: bool) -> 
     used CPU time on other CPUs.
     """
     allowed = with_siblings(cpus)
-    asked = text_of(cpus)
+    asked = cpu_list(cpus)
     if not all(cpus_of(text) <= allowed for text in bindings):
         return ReadBack("altered", asked, " | ".join(bindings), "affinity of the ranks")
     if outside:

@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from autotune.config.cluster import load_cluster
 from autotune.errors import AutotuneError, UsageError
-from autotune.store.location import Location, locate, mask
+from autotune.store.location import Location, locate, mask_password
 from autotune.targets.startup import Startup, startup
 from autotune.wording import seconds
 from runner.errors import RunnerError, RunnerUsageError
@@ -29,7 +29,7 @@ from runner.machine import describe_machine
 from runner.mpi.discover import adapter, find_library, libraries
 from runner.mpi.library import Library
 from runner.scheduler.base import output_of
-from runner.testbed.model import missing
+from runner.testbed.model import missing_needs
 
 
 def examine(
@@ -295,11 +295,11 @@ def _unreachable(place: Location) -> str:
         with create_engine(place.url, connect_args={"connect_timeout": 5}).connect():
             return ""
     except SQLAlchemyError as problem:
-        return mask(" ".join(str(getattr(problem, "orig", None) or problem).split()))[:200]
+        return mask_password(" ".join(str(getattr(problem, "orig", None) or problem).split()))[:200]
 
 
 def _testbed() -> DoctorFinding:
-    lacking = missing()
+    lacking = missing_needs()
     if not lacking:
         return DoctorFinding(GOOD, "testbed", "can be started (autotune testbed up)")
     return DoctorFinding(

@@ -126,7 +126,7 @@ def _evidence(wanted: str, store: str | None) -> ParameterEvidence:
 def _untouched(wanted: str, found: RunTable, features: Path | None) -> tuple[str, ...]:
     """Parameters that act on nothing in what was traced: by the file that is given, else by those
     that a dataset holds, where it has one for each of the cells."""
-    from autotune.prediction.examples import features_of
+    from autotune.prediction.examples import stored_features
     from autotune.prediction.exposure import unused
     from autotune.prediction.scorer import described
 
@@ -136,7 +136,7 @@ def _untouched(wanted: str, found: RunTable, features: Path | None) -> tuple[str
         return ()
     else:
         recorded = load(wanted)
-        cells = [features_of(recorded, recorded.cell(key)) for key in found.cells]
+        cells = [stored_features(recorded, recorded.cell(key)) for key in found.cells]
         traced = [one for one in cells if one is not None]
         if len(traced) < len(cells):
             return ()

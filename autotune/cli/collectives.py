@@ -15,7 +15,14 @@ from autotune.store import Store
 from autotune.targets.target import TargetRequest
 from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, error_console, table, write_json
-from autotune.wording import HEADLINES, WHY_UNGUARDED, interval, parse_duration, percent, verdict
+from autotune.wording import (
+    HEADLINES,
+    WHY_UNGUARDED,
+    interval,
+    parse_duration,
+    percent,
+    verdict_words,
+)
 from runner.micro.sizes import sizes as parse_sizes
 
 USUAL = "bcast,allreduce,reduce,allgather,alltoall"
@@ -148,7 +155,7 @@ def _print(result: CollectiveResult) -> None:
                 result.algorithm(part, row.size),
                 percent(row.gain),
                 interval((row.lo, row.hi)),
-                verdict(row.verdict, guarded=result.guarded),
+                verdict_words(row.verdict, guarded=result.guarded),
             ]
             for row in part.evidence
         ]

@@ -16,7 +16,7 @@ from autotune.publish.plan import Planned, plan_files
 from autotune.publish.probe import Prober
 from autotune.publish.programs import recorded_only
 from autotune.publish.publication import Published, diff, is_live, preview
-from autotune.publish.publication import publish as carry_out
+from autotune.publish.publication import publish_files as carry_out
 from autotune.publish.source import PublicationSource, read_source
 from autotune.publish.tune_file import gain_words
 from autotune.store import Store

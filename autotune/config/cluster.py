@@ -18,7 +18,7 @@ from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName
 from runner import testbed
-from runner.cpus import count_cores, parse_cpus, text_of
+from runner.cpus import count_cores, cpu_list, parse_cpus
 from runner.machine import describe_machine
 from runner.mpi.discover import families, family
 from runner.mpi.library import Library
@@ -108,7 +108,7 @@ class Cluster(BaseModel):
     @field_validator("cpus")
     @classmethod
     def _one_spelling(cls, text: str) -> str:
-        return text_of(parse_cpus(text)) if text.strip() else ""
+        return cpu_list(parse_cpus(text)) if text.strip() else ""
 
     @model_validator(mode="before")
     @classmethod

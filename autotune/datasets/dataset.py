@@ -261,7 +261,7 @@ def _polish(table: NDArray[np.float64]) -> list[float]:
     return [float(c) for c in columns - np.median(columns)]
 
 
-def write_text(path: Path, text: str) -> None:
+def write_dataset_file(path: Path, text: str) -> None:
     """Replace a file atomically; raises UsageError if it cannot be written."""
     try:
         write_atomically(path, text, mode=0o644)
@@ -271,7 +271,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_card(folder: Path, card: Card) -> None:
     """Write or replace the card; raises UsageError if it cannot be written."""
-    write_text(folder / CARD, card.text())
+    write_dataset_file(folder / CARD, card.text())
 
 
 def create_dataset(
@@ -288,11 +288,11 @@ def create_dataset(
     for key, listed in settings.items():
         if not listed or listed[0] != DEFAULT:
             raise ValueError(f"settings of {key} do not begin with the default")
-        write_text(folder / SETTINGS / f"{key}.json", settings_text(listed))
+        write_dataset_file(folder / SETTINGS / f"{key}.json", settings_text(listed))
     for key, space in spaces.items():
-        write_text(folder / SPACES / f"{key}.toml", recorded_space(space))
+        write_dataset_file(folder / SPACES / f"{key}.toml", recorded_space(space))
     write_card(folder, card)
     return load(folder)
 
 
-__all__ = ["ALL", "create_dataset", "write_card", "write_text"]
+__all__ = ["ALL", "create_dataset", "write_card", "write_dataset_file"]

@@ -4,7 +4,7 @@ See docs/prediction.md.
 """
 
 from autotune.prediction.evaluation import GROUPS, Evaluation, evaluate
-from autotune.prediction.examples import Example, TrainingSet, features_of, training_set
+from autotune.prediction.examples import Example, TrainingSet, stored_features, training_set
 from autotune.prediction.exposure import acting
 from autotune.prediction.model_file import (
     ModelFile,
@@ -34,12 +34,12 @@ __all__ = [
     "acting",
     "default_place",
     "evaluate",
-    "features_of",
     "find_model",
     "load_model",
     "model_from_text",
     "model_of",
     "named_there",
+    "stored_features",
     "train",
     "training_set",
     "usable",

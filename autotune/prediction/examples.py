@@ -201,7 +201,7 @@ def _example(dataset: Dataset, cell: Cell, several: bool) -> Example | str:
     space = dataset.space(cell)
     if space.requires or any(p.target in _OF_THE_PROGRAM for p in space):
         return f"{where} is left out: its parameters belong to the program itself"
-    features = features_of(dataset, cell)
+    features = stored_features(dataset, cell)
     if features is None:
         return (
             f"{where} is left out: no {FEATURES}/{cell.key}.json in {dataset.folder} "
@@ -232,7 +232,7 @@ def _example(dataset: Dataset, cell: Cell, several: bool) -> Example | str:
     )
 
 
-def features_of(dataset: Dataset, cell: Cell) -> Features | None:
+def stored_features(dataset: Dataset, cell: Cell) -> Features | None:
     """The features of the cell's traced launch; None if it was not traced.  Raises UsageError if
     the file is wrong."""
     path = dataset.folder / FEATURES / f"{cell.key}.json"

@@ -28,7 +28,7 @@ _PATH = re.compile(r"/[A-Za-z0-9_.,:+=/@%-]{1,1000}")
 _COMMENT = re.compile(r"[^ A-Za-z0-9_.,:;^+=/@%()\[\]-]")
 
 
-def check_name(name: str) -> str:
+def check_published_name(name: str) -> str:
     """``name`` if it is that of an MPI parameter; else UsageError."""
     if not _NAME.fullmatch(name):
         raise UsageError(
@@ -43,7 +43,7 @@ def check_name(name: str) -> str:
     return name
 
 
-def check_value(name: str, value: str) -> str:
+def check_published_value(name: str, value: str) -> str:
     """``value`` if every format can say it literally; else UsageError naming the parameter."""
     if not _VALUE.fullmatch(value):
         raise UsageError(
@@ -53,7 +53,7 @@ def check_value(name: str, value: str) -> str:
     return value
 
 
-def check_variable(name: str) -> str:
+def check_published_variable(name: str) -> str:
     """``name`` if it is an environment variable that may be published; else UsageError."""
     if not _VARIABLE.fullmatch(name) or runs_programs(name):
         raise UsageError(
@@ -74,12 +74,12 @@ def check_path(path: str) -> str:
     return path
 
 
-def check_groups(groups: Mapping[str, Mapping[str, str]]) -> None:
+def check_published_groups(groups: Mapping[str, Mapping[str, str]]) -> None:
     """Raise UsageError where a name or value of a launch cannot be published."""
     for group, values in groups.items():
         for name, value in values.items():
-            check_variable(name) if group == "env" else check_name(name)
-            check_value(name, value)
+            check_published_variable(name) if group == "env" else check_published_name(name)
+            check_published_value(name, value)
 
 
 def comment_text(text: str) -> str:

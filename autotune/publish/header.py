@@ -182,7 +182,7 @@ class Split:
         return self.before + self.after
 
 
-def split(text: str) -> Split | None:
+def split_published(text: str) -> Split | None:
     """The parts of a text with one published block; None where its marks are not both there once,
     the first one first."""
     lines = text.splitlines(keepends=True)
@@ -233,7 +233,7 @@ def unsealed(text: str) -> str:
 
 
 def _sealed_part(text: str) -> str:
-    parts = split(text)
+    parts = split_published(text)
     return text if parts is None else parts.block
 
 

@@ -46,7 +46,7 @@ class Text:
         return not untouched(self.whole)
 
 
-def read_text(path: Path) -> Text | None:
+def read_installed(path: Path) -> Text | None:
     """The file at ``path`` with what lies beside it; None where there is none.
 
     Raises UsageError for what cannot be read.
@@ -78,7 +78,7 @@ def install(path: Path, text: Text, backup: bool, prove: Callable[[], None]) -> 
     ``backup`` keeps what is there now for ``unpublish``.  Raises WorkError where the place cannot
     be written, and whatever ``prove`` raises, after the rollback.
     """
-    before = read_text(path)
+    before = read_installed(path)
     kept = backup_of(path)
     had_backup = kept.exists()
     try:

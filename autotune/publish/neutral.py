@@ -18,7 +18,7 @@ from autotune.publish.formats.base import Format, system_directory, variables
 from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE, PrteSystemConf, UserConf
 from autotune.publish.formats.scripts import Script
 from autotune.publish.header import Header, without_block
-from autotune.publish.install import read_text
+from autotune.publish.install import read_installed
 from autotune.publish.undo import published
 from autotune.targets.target import Surroundings
 from runner import files
@@ -55,7 +55,7 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
     user: dict[str, str] = {}
     system: dict[str, str] = {}
     for path in published():
-        text = read_text(path)
+        text = read_installed(path)
         header = None if text is None else text.header
         if text is None or header is None:
             continue

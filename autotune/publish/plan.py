@@ -19,7 +19,7 @@ from autotune.publish.formats.mpich import FILE as MPICH_FILE
 from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.formats.rules import RulesV1
 from autotune.publish.header import CLOSE, Header, commented, seal, without_block
-from autotune.publish.install import BACKUP, Text, read_text
+from autotune.publish.install import BACKUP, Text, read_installed
 from autotune.publish.source import PublicationSource
 from runner.machine import describe_machine
 from runner.mpi.library import Library
@@ -183,7 +183,7 @@ def _planned(
     why: str | None,
     force: bool,
 ) -> Planned:
-    old = read_text(path)
+    old = read_installed(path)
     kept, backup, make = "", None, False
     edited = False
     if old is not None:

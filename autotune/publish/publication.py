@@ -10,7 +10,7 @@ from typing import Any
 
 from autotune.errors import AutotuneError, UsageError
 from autotune.publish.formats.base import Loading
-from autotune.publish.install import install, keep_edited, put, read_text
+from autotune.publish.install import install, keep_edited, put, read_installed
 from autotune.publish.plan import Planned
 from autotune.publish.probe import Prober
 from autotune.publish.undo import forget, remember_file, remove
@@ -64,7 +64,7 @@ def diff(one: Planned, library: Library) -> str:
     return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
 
-def publish(planned: Sequence[Planned], prober: Prober, say: Say) -> list[Published]:
+def publish_files(planned: Sequence[Planned], prober: Prober, say: Say) -> list[Published]:
     """Publish all files or none: the ones already in place are taken back when one fails.
 
     Raises NotObeyed, WorkError and UsageError; nothing that was there before is then changed.
@@ -121,7 +121,7 @@ def in_place(one: Planned, prober: Prober) -> Loading:
     if not is_live(one, prober.library):
         # Written elsewhere with -o: nothing loads it from there, and lines of others in it, which
         # may name programs and libraries, are never loaded because of us.
-        text = read_text(one.path)
+        text = read_installed(one.path)
         own = "" if text is None else text.main[len(one.kept) :]
         return prober.staged(one.fmt, own)
     loading = one.fmt.live(one.path, prober.library)

@@ -20,7 +20,7 @@ from autotune.errors import WorkError
 from autotune.publish.content import Content, Evidence
 from autotune.publish.programs import NotRun, program_of
 from autotune.space import Parameter, Setting, Space
-from autotune.space.parameter import Target as Group
+from autotune.space.parameter import ParameterKind as Group
 from autotune.space.setting import read_value
 from autotune.stats import MIN_GAIN, Decision, LookPlan, looks_up_to
 from autotune.store import Store

@@ -17,8 +17,8 @@ from autotune.errors import AutotuneError, UsageError
 from autotune.publish.content import GROUPS, TABLES, Content
 from autotune.publish.formats import find
 from autotune.publish.formats.rules import RulesV1
-from autotune.publish.header import BEGIN, CLOSE, Header, split, unsealed
-from autotune.publish.install import Text, check_owner, read_text, side_of
+from autotune.publish.header import BEGIN, CLOSE, Header, split_published, unsealed
+from autotune.publish.install import Text, check_owner, read_installed, side_of
 from autotune.publish.plan import compose, series
 from autotune.space.trust import Names, check_groups
 from runner.mpi.library import Library
@@ -63,7 +63,7 @@ class Trust:
             yield path
 
     def _check_table(self, path: Path) -> None:
-        text = read_text(path) if path.is_absolute() else None
+        text = read_installed(path) if path.is_absolute() else None
         header = None if text is None else text.header
         if text is None or header is None or not isinstance(find(header.format), RulesV1):
             raise UsageError(f"{path} is not a table of rules that autotune published")
@@ -88,7 +88,7 @@ def difference(path: Path, text: Text, header: Header, library: Library) -> str 
     fmt = find(header.format)
     given, first = text.main, 1
     if fmt.merges:
-        parts = split(text.main)
+        parts = split_published(text.main)
         if parts is None:
             return (
                 f"{path}: the two marks around what autotune published ({BEGIN!r}, {CLOSE!r}) "

@@ -14,8 +14,8 @@ from autotune.config.cluster import known_family
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.publish.formats import find
 from autotune.publish.formats.mpich import MpichJson
-from autotune.publish.header import Header, Split, split
-from autotune.publish.install import BACKUP, Text, keep_edited, put, read, read_text, side_of
+from autotune.publish.header import Header, Split, split_published
+from autotune.publish.install import BACKUP, Text, keep_edited, put, read, read_installed, side_of
 from autotune.publish.trust import difference
 from runner import files
 from runner.files import write_atomically
@@ -31,7 +31,7 @@ def remove(path: Path, force: bool = False) -> str:
     Raises UsageError for a file that autotune did not publish, or, without ``force``, one of which
     the published part was edited since; WorkError where the backup is gone.
     """
-    text = read_text(path)
+    text = read_installed(path)
     if text is None:
         raise UsageError(f"{path} does not exist; expected a file that autotune published")
     header = text.header
@@ -43,7 +43,7 @@ def remove(path: Path, force: bool = False) -> str:
         if not force:
             raise UsageError(_refusal(path, text, header))
         words = f"; the edited file was saved as {keep_edited(path)}"
-    parts = split(text.main) if _keeps_others(header) else None
+    parts = split_published(text.main) if _keeps_others(header) else None
     try:
         done = _restore(path, backup) if parts is None else _take_out(path, parts, backup)
         side_of(path).unlink(missing_ok=True)

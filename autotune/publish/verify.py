@@ -16,7 +16,7 @@ from autotune.publish.formats.base import Loading
 from autotune.publish.formats.mpich import FILE as MPICH_FILE
 from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.header import Header
-from autotune.publish.install import Text, check_config, read_text
+from autotune.publish.install import Text, check_config, read_installed
 from autotune.publish.plan import series
 from autotune.publish.probe import Prober
 from autotune.publish.trust import Trust
@@ -52,7 +52,7 @@ class FileState:
 
 def published_header(path: Path) -> Header:
     """The header of the file at ``path``; UsageError where autotune did not publish it."""
-    text = read_text(path)
+    text = read_installed(path)
     if text is None:
         raise UsageError(f"{path} does not exist; expected a file that autotune published")
     header = text.header
@@ -77,7 +77,7 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
     Nothing of it is executed or loaded unless the whole of it is what autotune would write.
     ``spaces``: names or files of spaces whose parameters a file may have, beside those known here.
     """
-    text = read_text(path)
+    text = read_installed(path)
     if text is None:
         return FileState(path, False, "the file does not exist any more")
     header = text.header

@@ -28,7 +28,7 @@ from autotune.wording import (
     seconds,
     short_setting,
     spelled,
-    verdict,
+    verdict_words,
 )
 
 _DRAWN = 6
@@ -139,7 +139,7 @@ def classwide_section(result: ClasswideResult) -> Section:
             percent(e.gain),
             interval((e.lo, e.hi)),
             str(e.pairs),
-            verdict(e.verdict),
+            verdict_words(e.verdict),
         )
         for e in result.evidence
     )

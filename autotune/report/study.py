@@ -19,7 +19,7 @@ from autotune.wording import (
     percent,
     seconds,
     spelled,
-    verdict,
+    verdict_words,
 )
 
 SHOWN = 10
@@ -113,7 +113,7 @@ def _tables(
                 percent(f.gain),
                 interval_or_range((f.lo, f.hi), f.seen),
                 str(f.blocks),
-                verdict(f.verdict, f.words, result.guard),
+                verdict_words(f.verdict, f.words, result.guard),
             )
             for f in result.finalists
         )

@@ -20,7 +20,7 @@ from autotune.errors import UsageError
 from autotune.space.definition import ENUM, Definition, Keys, expressions, read_with_mistakes
 from autotune.space.expression import Compare, Constant, Expr, Name
 from autotune.space.expression import parse_expression as parse_expression
-from autotune.space.parameter import divided, parse_levels, target_of
+from autotune.space.parameter import default_kind, divided, parse_levels
 from autotune.space.resolve import KIND, applies, merged, resolve, title
 from autotune.space.setting import Value, normalise_value
 from autotune.space.space import Space
@@ -97,7 +97,7 @@ def _parameters(definition: Definition, library: Library) -> Iterator[SpaceFindi
             continue
         info = None
         name = keys.name or canonical
-        if (keys.target or target_of(name)) == "mca":
+        if (keys.target or default_kind(name)) == "mca":
             info = library.params.get(name)
             yield from _name(name, info, keys, where, library)
             if info is None:
@@ -139,7 +139,7 @@ def _values(keys: Keys, info: ParamInfo | None, where: str) -> Iterator[SpaceFin
 
 def _implied(keys: Keys, where: str, library: Library) -> Iterator[SpaceFinding]:
     for name, value in keys.implies.items():
-        if target_of(name) != "mca":
+        if default_kind(name) != "mca":
             continue
         info = library.params.get(name)
         if info is None:
@@ -178,7 +178,7 @@ def _is_for(definition: Definition, where: str, library: Library) -> bool:
 def _legal_words(keys: Keys, name: str, library: Library) -> set[str] | None:
     """The words a parameter's value may be, or None where anything may be."""
     native = keys.name or name
-    if (keys.target or target_of(native)) != "mca" or keys.absent is not None:
+    if (keys.target or default_kind(native)) != "mca" or keys.absent is not None:
         return None
     info = library.params.get(native)
     if info is None or info.type == "string":

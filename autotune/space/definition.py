@@ -19,7 +19,7 @@ from autotune.config.find import ConfigFile
 from autotune.config.validated import read_toml, read_what_is_right
 from autotune.errors import UsageError
 from autotune.space.expression import parse_expression as parse_expression
-from autotune.space.parameter import Argument, Target, divided, parse_levels, read_template
+from autotune.space.parameter import Argument, ParameterKind, divided, parse_levels, read_template
 from autotune.space.setting import NAME, Setting
 from runner.mpi.library import Library
 
@@ -35,7 +35,7 @@ class Keys(BaseModel):
     name: str | None = None
     levels: Any = None
     exclude: list[int | str] = Field(default_factory=list)
-    target: Target | None = None
+    target: ParameterKind | None = None
     default: bool | int | float | str | None = None
     default_rule: str | None = None
     unset: bool = True

@@ -13,7 +13,7 @@ from typing import cast
 
 from autotune.errors import UsageError
 from autotune.space.check import refused_value, today
-from autotune.space.parameter import Parameter, Target, target_of
+from autotune.space.parameter import Parameter, ParameterKind, default_kind
 from autotune.space.resolve import title
 from autotune.space.setting import Setting, Value
 from autotune.space.space import Space
@@ -22,7 +22,11 @@ from runner.mpi.discover import adapter
 from runner.mpi.library import Library, placement_of
 from runner.types import LIBRARY
 
-PREFIXES: Mapping[str, Target] = {"OMPI_MCA_": "mca", "PRTE_MCA_": "prte", "PMIX_MCA_": "pmix"}
+PREFIXES: Mapping[str, ParameterKind] = {
+    "OMPI_MCA_": "mca",
+    "PRTE_MCA_": "prte",
+    "PMIX_MCA_": "pmix",
+}
 """Of a parameter as an environment variable: what it is without."""
 _HYDRA = {"HYDRA_BINDING": "bind_to", "HYDRA_MAPPING": "map_by"}
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -32,14 +36,14 @@ _EDITS = 2
 """A name so few letters away from a known one is a mistyped one."""
 
 
-def plain_names(values: Mapping[str, Value]) -> tuple[Setting, dict[str, Target]]:
+def plain_names(values: Mapping[str, Value]) -> tuple[Setting, dict[str, ParameterKind]]:
     """The values under the names that a space has, and what was said of their targets.
 
     Prefixes of environment variables go, and mapping, binding and ranking have one name each.
     Raises UsageError where one parameter is given under two names with two values.
     """
     found: dict[str, Value] = {}
-    targets: dict[str, Target] = {}
+    targets: dict[str, ParameterKind] = {}
     for given, value in values.items():
         prefix = next((p for p in PREFIXES if given.startswith(p)), "")
         name = _HYDRA.get(given, given.removeprefix(prefix))
@@ -66,7 +70,7 @@ def with_extra_parameters(
     space: Space,
     settings: Sequence[Setting],
     library: Library,
-    targets: Mapping[str, Target] | None = None,
+    targets: Mapping[str, ParameterKind] | None = None,
 ) -> Space:
     """``space`` with every parameter that these settings name and it does not have.
 
@@ -86,7 +90,11 @@ def with_extra_parameters(
 
 
 def _parameter(
-    name: str, values: list[Value], library: Library, space: Space, targets: dict[str, Target]
+    name: str,
+    values: list[Value],
+    library: Library,
+    space: Space,
+    targets: dict[str, ParameterKind],
 ) -> Parameter:
     _refuse(name, values)
     target = targets.get(name) or _target(name, library)
@@ -116,9 +124,9 @@ def _refuse(name: str, values: list[Value]) -> None:
         check_value(name, value, "the setting")
 
 
-def _target(name: str, library: Library) -> Target:
+def _target(name: str, library: Library) -> ParameterKind:
     """What a parameter is that neither the space nor the library knows."""
-    usual = target_of(name)
+    usual = default_kind(name)
     if usual == "resource":
         raise UsageError(
             f"{name} is not a parameter of this space; use --ranks for the number of ranks"
@@ -132,10 +140,10 @@ def _target(name: str, library: Library) -> Target:
             f"{name} is not a parameter of {title(library)}, whose parameters are "
             f"{launcher.parameter_names}"
         )
-    return cast(Target, kind or "env")
+    return cast(ParameterKind, kind or "env")
 
 
-def _refuse_mistyped(name: str, target: Target, library: Library, space: Space) -> None:
+def _refuse_mistyped(name: str, target: ParameterKind, library: Library, space: Space) -> None:
     if target in ("placement", "prte"):
         return
     advice = today(name, library) if library.params and target == "mca" else ""

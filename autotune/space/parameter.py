@@ -20,7 +20,7 @@ from autotune.space.expression import Expr
 from autotune.space.setting import Value, normalise_value, read_value
 from runner.trace.schema import COLLECTIVES
 
-Target = Literal["mca", "prte", "pmix", "placement", "env", "arg", "resource"]
+ParameterKind = Literal["mca", "prte", "pmix", "placement", "env", "arg", "resource"]
 """Where a value goes.
 
 ``mca`` / ``prte`` / ``pmix``: run-time parameters of Open MPI, PRRTE, OpenPMIx.  ``placement``:
@@ -28,12 +28,12 @@ map_by, bind_to, rank_by.  ``env``: an environment variable.  ``arg``: an option
 ``resource``: ranks, processes or workers.
 """
 
-TARGETS: tuple[Target, ...] = ("mca", "prte", "pmix", "placement", "env", "arg", "resource")
+TARGETS: tuple[ParameterKind, ...] = ("mca", "prte", "pmix", "placement", "env", "arg", "resource")
 PLACEMENT = ("map_by", "bind_to", "rank_by")
 RESOURCES = ("ranks", "processes", "workers")
 
 
-def target_of(name: str) -> Target:
+def default_kind(name: str) -> ParameterKind:
     """The target a parameter of this name has when nothing else is said."""
     if name in PLACEMENT:
         return "placement"
@@ -55,7 +55,7 @@ class Parameter:
 
     name: str
     levels: tuple[Value, ...]
-    target: Target = "mca"
+    target: ParameterKind = "mca"
     default: Value | None = None
     unset: bool = True
     when: Expr | None = None

@@ -28,7 +28,14 @@ from autotune.space.definition import (
 )
 from autotune.space.expression import Compare, Constant, Expr, IsSet, Logic, Name, renamed
 from autotune.space.expression import parse_expression as parse_expression
-from autotune.space.parameter import Argument, Parameter, divided, divisors, parse_levels, target_of
+from autotune.space.parameter import (
+    Argument,
+    Parameter,
+    default_kind,
+    divided,
+    divisors,
+    parse_levels,
+)
 from autotune.space.setting import Setting, Value, normalise_value, read_value
 from autotune.space.space import Constraint, Space
 from runner.mpi.discover import family
@@ -153,7 +160,7 @@ def _find(
 ) -> _Found:
     keys = merged(table, library)
     item = _Found(keys, keys.name or canonical, absent=keys.absent)
-    target = keys.target or target_of(item.name)
+    target = keys.target or default_kind(item.name)
     if item.absent is None and library is not None and library.params and target == _LISTED:
         item.info = library.params.get(item.name)
         if item.info is None:
@@ -184,7 +191,7 @@ def _parameter(
     return Parameter(
         name=item.name,
         levels=item.levels,
-        target=keys.target or target_of(item.name),
+        target=keys.target or default_kind(item.name),
         default=1 if is_workers(item.name, keys) else default_of(keys, info, facts),
         unset=keys.unset,
         when=read(keys.when) if keys.when else None,

@@ -15,7 +15,7 @@ from autotune.config.cluster import cluster_names
 from autotune.config.find import find_config, list_configs, user_config
 from autotune.errors import UsageError
 from autotune.space.definition import Definition, Keys, read_definition
-from autotune.space.parameter import PLACEMENT, target_of
+from autotune.space.parameter import PLACEMENT, default_kind
 from autotune.space.setting import Value
 from autotune.space.space import Space
 from runner.mpi.library import Library
@@ -166,7 +166,7 @@ def _collect(definition: Definition, found: dict[str, set[str]]) -> None:
         variants: list[Keys] = [table, *table.on.values()]
         targets = {keys.target for keys in variants if keys.target}
         for name in {canonical, *(keys.name for keys in variants if keys.name)}:
-            found.setdefault(name, set()).update(targets or {target_of(name)})
+            found.setdefault(name, set()).update(targets or {default_kind(name)})
         for keys in variants:
             for name in keys.implies:
                 found.setdefault(name, set()).add("placement" if name in PLACEMENT else "mca")

@@ -22,7 +22,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, NoSuchModuleError, SQLAlchemyError
 
 from autotune.errors import AutotuneError, UsageError, WorkError
-from autotune.store.location import Location, mask, prepare_file
+from autotune.store.location import Location, mask_password, prepare_file
 
 BUSY_TIMEOUT_S = 30.0
 
@@ -83,7 +83,7 @@ class Database:
 def _words(error: Exception) -> str:
     """The driver's own words in one line, without SQLAlchemy's decoration and without passwords."""
     cause = error.orig if isinstance(error, DBAPIError) else error
-    return mask(" ".join(str(cause).split()))
+    return mask_password(" ".join(str(cause).split()))
 
 
 WRITES = "autotune_writes"

@@ -65,11 +65,11 @@ def locate(text: str | None) -> Location:
     if kind in ("postgresql", "postgres"):
         if url.drivername in ("postgresql", "postgres"):
             url = url.set(drivername="postgresql+psycopg")
-        return Location(url, None, mask(url.render_as_string(hide_password=True)))
+        return Location(url, None, mask_password(url.render_as_string(hide_password=True)))
     raise UsageError(_bad_url(text))
 
 
-def mask(text: str) -> str:
+def mask_password(text: str) -> str:
     """``text`` without the passwords of the URLs in it."""
     text = _PASSWORD.sub(r"\1:***", text)
     return re.sub(r"(?i)(password=)[^&\s]+", r"\1***", text)
@@ -77,8 +77,8 @@ def mask(text: str) -> str:
 
 def _bad_url(text: str) -> str:
     return (
-        f"{mask(text)} is not a results database; expected a path, sqlite:///PATH (four slashes "
-        "for an absolute one) or postgresql://USER:PASSWORD@HOST/DATABASE"
+        f"{mask_password(text)} is not a results database; expected a path, sqlite:///PATH "
+        "(four slashes for an absolute one) or postgresql://USER:PASSWORD@HOST/DATABASE"
     )
 
 

@@ -141,7 +141,7 @@ class Permutation:
         return left << self._half | right
 
 
-def shuffled(space: Space, codec: Codec, seed: int) -> Iterator[Setting]:
+def seeded_order(space: Space, codec: Codec, seed: int) -> Iterator[Setting]:
     """Every distinct valid setting once, in an order given by the seed, lazily.
 
     Where valid settings are so rare that walking the combinations at random finds none for long,
@@ -174,7 +174,7 @@ class Unvisited:
 
     def __init__(self, space: Space, codec: Codec, seed: int, *, grid: bool = False) -> None:
         self._codec = codec
-        self._order = space.enumerate() if grid else shuffled(space, codec, seed)
+        self._order = space.enumerate() if grid else seeded_order(space, codec, seed)
 
     def first(self, is_new: Callable[[Setting], bool]) -> Setting | None:
         """The next new setting in its one form; None where there is none left."""

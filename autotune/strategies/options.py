@@ -99,14 +99,14 @@ def _unknown_option(owner: str, name: str, options: Mapping[str, Option]) -> str
     return f"strategy {owner} has no option {name!r}{hint(name, options)}"
 
 
-def missing(packages: Sequence[str]) -> list[str]:
+def missing_package(packages: Sequence[str]) -> list[str]:
     """Those that are not installed."""
     return [package for package in packages if find_spec(package) is None]
 
 
 def need(strategy: str, packages: Sequence[str]) -> None:
     """Raise :class:`UsageError` where a package is not installed."""
-    absent = missing(packages)
+    absent = missing_package(packages)
     if absent:
         raise UsageError(
             f"strategy {strategy} needs {' and '.join(absent)}, which is not installed: "

@@ -16,7 +16,7 @@ from autotune.study.search import Heartbeat
 from autotune.study.study_key import begun_key
 from autotune.study.trial_store import history_of
 from autotune.targets.target import Target, limit_words
-from runner.cpus import text_of
+from runner.cpus import cpu_list
 from runner.guard import wait_quiet
 from runner.lock import MachineLock
 from runner.mpi.base import Adapter
@@ -74,7 +74,7 @@ class Session:
         if others:
             self.watch(
                 Waiting(
-                    f"cpus = {text_of(cpus)} uses part of some cores: the CPUs {text_of(others)} "
+                    f"cpus = {cpu_list(cpus)} uses part of some cores: the CPUs {cpu_list(others)} "
                     "share them, are reserved too and stay idle"
                 )
             )

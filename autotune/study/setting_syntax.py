@@ -15,7 +15,7 @@ from pathlib import Path
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
 from autotune.space.extra_parameters import plain_names, with_extra_parameters, without_implied
-from autotune.space.parameter import Target
+from autotune.space.parameter import ParameterKind
 from autotune.space.setting import Value, normalise_value, read_value
 from autotune.space.trust import Names, check_values, known_names
 from autotune.store import Store
@@ -35,7 +35,7 @@ def read_settings(
     taken, and none that decides which program, library or file is used.  Raises UsageError.
     """
     settings: list[Setting] = []
-    targets: dict[str, Target] = {}
+    targets: dict[str, ParameterKind] = {}
     for text in texts:
         found, more = plain_names(_values(text, store))
         found = without_implied(found, space)

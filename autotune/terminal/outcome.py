@@ -16,7 +16,7 @@ from autotune.wording import (
     interval_or_range,
     percent,
     seconds,
-    verdict,
+    verdict_words,
 )
 
 
@@ -89,7 +89,7 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     out.print(f"B against A: {names.within(data['words'])}", style="bold", markup=False)
     guarded = data.get("guard", True)
     if data["outcome"] != "failed":
-        said = verdict(data.get("seen", data["outcome"]), data["why"], guarded)
+        said = verdict_words(data.get("seen", data["outcome"]), data["why"], guarded)
         # "no gain of 2 % (a gain of 2 % is ruled out)" would say the same twice.
         why = "" if said.startswith("no gain") else f" ({data['why']})"
         out.print(f"{said}{why}", markup=False)
@@ -184,7 +184,7 @@ def _row(finalist: Finalist, names: ParameterNames, guarded: bool) -> list[str]:
         percent(finalist.gain),
         interval_or_range((finalist.lo, finalist.hi), finalist.seen),
         str(finalist.blocks),
-        verdict(finalist.verdict, finalist.words, guarded),
+        verdict_words(finalist.verdict, finalist.words, guarded),
     ]
 
 

@@ -63,7 +63,7 @@ def planned(fmt: Format, path: Path, seen: Evidence | None = None) -> Planned:
     return plan_files(proposal, [fmt], CLUSTER, library_of(fmt), path, unproven=True)[0]
 
 
-def text_of(fmt: Format, path: Path, seen: Evidence | None = None) -> Text:
+def rendered_text(fmt: Format, path: Path, seen: Evidence | None = None) -> Text:
     one = planned(fmt, path, seen)
     return one.text(one.content, library_of(fmt), "seen")
 
@@ -111,7 +111,7 @@ class FormatContract:
         assert not text.edited
 
     def test_says_how_to_undo_it(self, fmt: Format, tmp_path: Path) -> None:
-        assert "undo: autotune unpublish" in text_of(fmt, tmp_path / "f").whole
+        assert "undo: autotune unpublish" in rendered_text(fmt, tmp_path / "f").whole
 
     def test_is_labelled_where_it_was_not_proven(self, fmt: Format, tmp_path: Path) -> None:
         one = planned(fmt, tmp_path / "f", evidence(proven=False))
@@ -120,7 +120,7 @@ class FormatContract:
         assert ("UNPROVEN:" in whole) == (one.unobeyed is not None)
 
     def test_any_edit_is_noticed(self, fmt: Format, tmp_path: Path) -> None:
-        text = text_of(fmt, tmp_path / "f")
+        text = rendered_text(fmt, tmp_path / "f")
         whole = text.whole
         for at in range(0, len(whole), max(1, len(whole) // 40)):
             other = "x" if whole[at] != "x" else "y"
@@ -137,14 +137,14 @@ class FormatContract:
     def test_evidence_cannot_leave_its_comment(
         self, fmt: Format, tmp_path: Path, words: str
     ) -> None:
-        plain = text_of(fmt, tmp_path / "f")
+        plain = rendered_text(fmt, tmp_path / "f")
         seen = evidence(
             setting=words,
             programs=(words,),
             machine=words,
             check=({"app": words, "program": [words]},),
         )
-        hostile = text_of(fmt, tmp_path / "f", seen)
+        hostile = rendered_text(fmt, tmp_path / "f", seen)
         assert _directives(fmt, hostile) == _directives(fmt, plain)
         header = read_header(hostile.whole)
         assert header is not None
@@ -201,7 +201,7 @@ class FormatContract:
         (home / ".openmpi" / "mca-params.conf").write_text("a = 1\n")
         place.mkdir()
         monkeypatch.setenv("HOME", str(home))
-        text = text_of(fmt, tmp_path / "f").main
+        text = rendered_text(fmt, tmp_path / "f").main
         fmt.staged(text, place, library_of(fmt))
         assert [p for p in home.rglob("*") if p.is_file()] == [home / ".openmpi/mca-params.conf"]
         assert (home / ".openmpi" / "mca-params.conf").read_text() == "a = 1\n"

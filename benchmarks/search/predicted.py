@@ -9,8 +9,8 @@ from functools import cache
 from autotune.datasets import Cell, Dataset
 from autotune.prediction import (
     ModelFile,
-    features_of,
     model_of,
+    stored_features,
     train,
     training_set,
     warm_start_settings,
@@ -34,7 +34,7 @@ def predicted_settings(sources: Sequence[str]) -> Foresee:
         return model_of(train(KIND, others.examples, others.defaults), others, {})
 
     def foresee(dataset: Dataset, cell: Cell, space: Space) -> tuple[Setting, ...]:
-        features = features_of(dataset, cell)
+        features = stored_features(dataset, cell)
         return (
             ()
             if features is None

@@ -11,7 +11,7 @@ from runner.mate.errors import ConfigError, MateError
 CpuSet = tuple[int, ...]
 
 
-def mask() -> CpuSet:
+def cpu_mask() -> CpuSet:
     """The CPUs this process may use."""
     return tuple(sorted(os.sched_getaffinity(0)))
 

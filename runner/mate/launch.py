@@ -82,7 +82,7 @@ def _agree(comm: Any, config: Config) -> None:
     problem = ""
     try:
         config.map_for(comm.size)
-        affinity.check_affinity(config.workers, affinity.mask(), config.affinity)
+        affinity.check_affinity(config.workers, affinity.cpu_mask(), config.affinity)
     except ConfigError as error:
         problem = str(error)
     answers = comm.allgather((problem, config))
@@ -252,7 +252,7 @@ def _without_runtime(error: BaseException) -> BaseException:
 
 def _masks(comm: Any) -> tuple[list[affinity.CpuSet], int]:
     """The CPUs of each process of this node, and which of them is this process."""
-    mine = affinity.mask()
+    mine = affinity.cpu_mask()
     if comm is None:
         return [mine], 0
     from mpi4py import MPI

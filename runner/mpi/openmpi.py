@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from runner.cpus import core_numbers, text_of
+from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
 from runner.mpi.base import Adapter, Probe
 from runner.mpi.library import POLICIES, Library, placement_of, same_value
@@ -152,7 +152,7 @@ class OpenMPI(Adapter):
         of ``cpus``, read-back shows it.
         """
         words = _unbound(spec, self.prrte)
-        listed = text_of(core_numbers(cpus))
+        listed = cpu_list(core_numbers(cpus))
         if self.prrte:
             words = ("--prtemca", "hwloc_default_cpu_list", listed, *words)
         elif "map_by" not in spec.placement:

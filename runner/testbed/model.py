@@ -176,7 +176,7 @@ TUN = Path("/dev/net/tun")
 SET_NAMESPACE = "nsenter"
 
 
-def missing() -> list[str]:
+def missing_needs() -> list[str]:
     """What this machine or user lacks, in words; empty where a testbed can be brought up."""
     found = []
     if sys.platform != "linux":
@@ -194,7 +194,7 @@ def missing() -> list[str]:
 
 def require() -> None:
     """Raise RunnerError naming everything that is missing."""
-    lacking = missing()
+    lacking = missing_needs()
     if lacking:
         raise RunnerError(
             "a testbed cannot be started here; it needs\n"

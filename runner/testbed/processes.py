@@ -20,7 +20,7 @@ TOKEN = "AUTOTUNE_TESTBED"
 _PATIENCE_S = 5.0
 
 
-def process(pid: int) -> NodeProcess | None:
+def node_process(pid: int) -> NodeProcess | None:
     """The process with this id as it is now, or None."""
     found = process_time(pid)
     return None if found is None else NodeProcess(pid, found.started_ticks)
@@ -41,7 +41,7 @@ def with_token(token: str) -> list[NodeProcess]:
     for pid in all_pids():
         # A program that was started replaces its environment: look at the start first, so that
         # what is found cannot be another process with the same id.
-        seen = process(pid)
+        seen = node_process(pid)
         if seen and entry in read_proc(f"/proc/{pid}/environ").split(b"\0") and alive(seen):
             found.append(seen)
     return found

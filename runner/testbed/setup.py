@@ -16,7 +16,7 @@ from runner.errors import RunnerError, RunnerUsageError
 from runner.testbed import delay_line, launch, model, state
 from runner.testbed.measure import compensation
 from runner.testbed.model import Downed, Node, NodeProcess, Testbed
-from runner.testbed.processes import TOKEN, end_all, process, with_token
+from runner.testbed.processes import TOKEN, end_all, node_process, with_token
 
 MTU = 65520
 MAX_NODES = 64
@@ -204,7 +204,7 @@ def _run(words: list[str], token: str, log: Path, name: str) -> list[NodeProcess
             said = done.stdout.decode().split()
         except subprocess.TimeoutExpired:
             said = []
-    found = [process(int(word)) for word in said]
+    found = [node_process(int(word)) for word in said]
     if not found or None in found:
         why = log.read_text(encoding="utf-8", errors="replace").strip() or "it printed nothing"
         raise RunnerError(

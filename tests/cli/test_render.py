@@ -16,7 +16,7 @@ from autotune.study.events import PhaseStarted, RunEnded
 from autotune.study.run_history import HistoryEntry
 from autotune.terminal.progress import Progress, ProgressState
 from autotune.terminal.render import WIDTH, console, error_console, hanging, table
-from autotune.wording import verdict
+from autotune.wording import verdict_words
 from tests.contract.store_samples import key, ok
 
 
@@ -97,7 +97,7 @@ def test_many_steps_of_one_kind_are_one_line(
     ],
 )
 def test_verdicts_are_words_for_people(outcome: str, why: str, said: str) -> None:
-    assert verdict(outcome, why) == said
+    assert verdict_words(outcome, why) == said
 
 
 def test_a_long_phase_says_how_long_it_may_take(capfd: pytest.CaptureFixture[str]) -> None:

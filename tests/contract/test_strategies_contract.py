@@ -8,7 +8,7 @@ import pytest
 
 from autotune.space import Space
 from autotune.strategies import Strategy, find, names, resolve_options
-from autotune.strategies.options import missing
+from autotune.strategies.options import missing_package
 from autotune.testing import StrategyContract
 
 
@@ -16,7 +16,7 @@ class TestStrategies(StrategyContract):
     @pytest.fixture(params=names())
     def kind(self, request: pytest.FixtureRequest) -> type[Strategy]:
         name = str(request.param)
-        if absent := missing(find(name).needs):
+        if absent := missing_package(find(name).needs):
             pytest.skip(f"strategy {name} needs {', '.join(absent)}, which is not installed")
         return find(name)
 

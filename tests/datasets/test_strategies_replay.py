@@ -10,7 +10,7 @@ import pytest
 from autotune.datasets import Landscape
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import Strategy, create, find, names
-from autotune.strategies.options import missing
+from autotune.strategies.options import missing_package
 from autotune.testing.landscapes import Measure, drive, keys
 from tests.datasets.conftest import make, planted
 
@@ -36,7 +36,7 @@ def answers(land: Landscape, seed: int = 0) -> Measure:
 @pytest.fixture(params=names())
 def name(request: pytest.FixtureRequest) -> str:
     found = str(request.param)
-    if absent := missing(find(found).needs):
+    if absent := missing_package(find(found).needs):
         pytest.skip(f"strategy {found} needs {', '.join(absent)}, which is not installed")
     return found
 

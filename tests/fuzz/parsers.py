@@ -40,7 +40,7 @@ from autotune.space.parameter import parse_levels, read_template
 from autotune.space.resolve import resolve
 from autotune.targets.launcher_line import parse_launcher_line as parse_line
 from autotune.targets.metric import figures
-from autotune.testing.format import text_of
+from autotune.testing.format import rendered_text
 from autotune.wording import parse_duration
 from runner.cpus import parse_cpus
 from runner.errors import RunnerError
@@ -193,7 +193,7 @@ PARSERS: dict[str, Parser] = {
     "model": Parser(_model, tuple(TEXTS.values()), damage=damaged_json),
     "published header": Parser(
         _header,
-        (text_of(UserConf(), Path("/x/params.conf")).whole,),
+        (rendered_text(UserConf(), Path("/x/params.conf")).whole,),
         damage=partial(damaged_within, "data: ", "\n"),
     ),
     "card": Parser(_file(lambda path: read_card(path.parent), "card.toml"), (CARD,)),

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from autotune.errors import UsageError
 from autotune.publish.content import (
-    check_groups,
     check_path,
-    check_value,
-    check_variable,
+    check_published_groups,
+    check_published_value,
+    check_published_variable,
     comment_text,
 )
 
@@ -21,7 +21,7 @@ from autotune.publish.content import (
 @given(st.text(max_size=60))
 def test_a_value_is_one_shell_word_or_refused(value: str) -> None:
     try:
-        check_value("name", value)
+        check_published_value("name", value)
     except UsageError:
         return
     assert shlex.split(value, comments=True) == [value]
@@ -42,7 +42,7 @@ def test_a_comment_is_one_harmless_line(text: str) -> None:
 )
 def test_values_that_could_mean_something_else_are_refused(value: str) -> None:
     with pytest.raises(UsageError, match="btl = "):
-        check_value("btl", value)
+        check_published_value("btl", value)
 
 
 @pytest.mark.parametrize(
@@ -50,15 +50,15 @@ def test_values_that_could_mean_something_else_are_refused(value: str) -> None:
 )
 def test_variables_that_decide_what_runs_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match=name):
-        check_variable(name)
+        check_published_variable(name)
 
 
 def test_each_group_has_its_names() -> None:
-    check_groups({"env": {"OMP_NUM_THREADS": "2"}, "mca": {"btl": "^ofi"}})
+    check_published_groups({"env": {"OMP_NUM_THREADS": "2"}, "mca": {"btl": "^ofi"}})
     with pytest.raises(UsageError):
-        check_groups({"mca": {"a=b": "1"}})
+        check_published_groups({"mca": {"a=b": "1"}})
     with pytest.raises(UsageError):
-        check_groups({"env": {"PATH": "/tmp"}})
+        check_published_groups({"env": {"PATH": "/tmp"}})
 
 
 def test_paths_are_absolute_and_plain() -> None:

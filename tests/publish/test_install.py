@@ -10,7 +10,7 @@ import pytest
 from autotune.errors import UsageError, WorkError
 from autotune.publish.formats import find
 from autotune.publish.header import seal
-from autotune.publish.install import Text, install, put, read_text
+from autotune.publish.install import Text, install, put, read_installed
 from autotune.publish.plan import plan_files
 from autotune.publish.publication import diff
 from autotune.publish.source import PublicationSource
@@ -40,7 +40,7 @@ def test_publishing_and_undoing_leaves_what_was_there(tmp_path: Path, before: st
         path.chmod(0o640)
     was = files(tmp_path)
     publish(path)
-    text = read_text(path)
+    text = read_installed(path)
     assert text is not None
     assert not text.edited
     assert text.main.startswith(before or "# >>>")
@@ -122,14 +122,14 @@ def test_lines_around_the_block_stay_byte_for_byte(
     if before is not None:
         path.write_text(before)
     publish(path)
-    text = read_text(path)
+    text = read_installed(path)
     assert text is not None
     put(path, Text(above + text.main + below))
-    edited = read_text(path)
+    edited = read_installed(path)
     assert edited is not None
     assert not edited.edited
     done = remove(path)
-    left = read_text(path)
+    left = read_installed(path)
     assert left is not None
     old = before or ""
     ended = old + "\n" if old == "no newline" else old

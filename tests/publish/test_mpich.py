@@ -25,7 +25,7 @@ from autotune.publish.formats import Format, find
 from autotune.publish.formats.base import Loading
 from autotune.publish.formats.mpich import FILE, changed
 from autotune.publish.probe import Prober
-from autotune.publish.publication import publish
+from autotune.publish.publication import publish_files
 from autotune.publish.tune_file import NotObeyed
 from autotune.publish.verify import look
 from autotune.store import MpiInfo
@@ -124,7 +124,7 @@ def test_an_incomplete_tree_is_not_written_even_unproven(tmp_path: Path) -> None
     one = planned(find("mpich-json"), made)
     assert one.unobeyed
     with pytest.raises(UsageError, match="is not written"):
-        publish([one], Prober(absent, load_cluster("local")), lambda _: None)
+        publish_files([one], Prober(absent, load_cluster("local")), lambda _: None)
     assert not made.exists()
 
 

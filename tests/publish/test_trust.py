@@ -30,7 +30,7 @@ from autotune.publish.content import TABLES, Content, Evidence
 from autotune.publish.formats import Format, find
 from autotune.publish.formats.scripts import Script
 from autotune.publish.header import CLOSE, Header, commented, seal
-from autotune.publish.install import Text, put, read_text
+from autotune.publish.install import Text, put, read_installed
 from autotune.publish.plan import compose, series
 from autotune.publish.probe import Prober
 from autotune.publish.programs import EvidenceProgram, NotRun, program_of
@@ -237,7 +237,7 @@ def test_a_name_that_starts_something_is_refused_in_a_file(
     group = "env" if name in VARIABLES else "mca"
     content = EAGER.with_value(group, name, str(canary.program))
     path = forged(tmp_path / "f.sh", find("sh"), content, trust.library)
-    text = read_text(path)
+    text = read_installed(path)
     assert text is not None
     assert text.header is not None
     with pytest.raises(UsageError) as refused:

@@ -16,7 +16,7 @@ from autotune.publish.install import put
 from autotune.publish.probe import Prober
 from autotune.publish.recheck import Recheck, Status
 from autotune.publish.verify import FileState, look, publications
-from autotune.testing.format import evidence, planned, text_of
+from autotune.testing.format import evidence, planned, rendered_text
 from tests.publish.test_install import publish
 from tests.space.libraries import NEW, OLD
 
@@ -96,7 +96,7 @@ def test_a_parameter_file_elsewhere_is_in_force_nowhere(tmp_path: Path, prober: 
 
 def test_an_unproven_file_stays_unknown(tmp_path: Path, prober: Prober) -> None:
     path = tmp_path / "f.json"
-    text = text_of(find("rules-v3"), path)
+    text = rendered_text(find("rules-v3"), path)
     put(path, text)
     header = read_header(text.whole)
     assert header is not None

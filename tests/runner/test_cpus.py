@@ -13,14 +13,14 @@ from runner import cpus
 
 @given(st.frozensets(st.integers(0, 300), min_size=1))
 def test_a_list_says_exactly_its_cpus(listed: frozenset[int]) -> None:
-    text = cpus.text_of(listed)
+    text = cpus.cpu_list(listed)
     assert cpus.parse_cpus(text) == listed
-    assert cpus.text_of(sorted(listed, reverse=True)) == text
+    assert cpus.cpu_list(sorted(listed, reverse=True)) == text
 
 
 def test_lists_are_short() -> None:
-    assert cpus.text_of([4, 0, 1, 2, 6, 7]) == "0-2,4,6-7"
-    assert cpus.text_of([]) == ""
+    assert cpus.cpu_list([4, 0, 1, 2, 6, 7]) == "0-2,4,6-7"
+    assert cpus.cpu_list([]) == ""
     assert cpus.parse_cpus(" 0 - 1, 4 ") == {0, 1, 4}
 
 
@@ -34,12 +34,12 @@ def machine(root: Path, cores: list[list[set[int]]]) -> None:
     """A /sys with sockets of cores of hardware threads."""
     folder = root / "cpu"
     for socket in cores:
-        package = cpus.text_of(set().union(*socket))
+        package = cpus.cpu_list(set().union(*socket))
         for core in socket:
             for cpu in core:
                 place = folder / f"cpu{cpu}" / "topology"
                 place.mkdir(parents=True)
-                (place / "thread_siblings_list").write_text(cpus.text_of(core) + "\n")
+                (place / "thread_siblings_list").write_text(cpus.cpu_list(core) + "\n")
                 (place / "package_cpus_list").write_text(package + "\n")
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.store import Store
-from autotune.store.location import locate, mask, network_filesystem
+from autotune.store.location import locate, mask_password, network_filesystem
 from tests.contract.store_samples import key, ok
 
 NOBODY = 65534
@@ -116,7 +116,7 @@ def test_urls_that_name_no_results_database(text: str) -> None:
 def test_passwords_are_masked() -> None:
     assert locate("postgresql://u:secret@h/d").shown == "postgresql+psycopg://u:***@h/d"
     assert "secret" not in locate("postgresql://h/d?user=u&password=secret").shown
-    assert mask("cannot reach postgres://u:sec:ret@h/d now") == (
+    assert mask_password("cannot reach postgres://u:sec:ret@h/d now") == (
         "cannot reach postgres://u:***@h/d now"
     )
 

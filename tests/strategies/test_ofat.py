@@ -7,7 +7,7 @@ import pytest
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import create, find
-from autotune.strategies.options import missing
+from autotune.strategies.options import missing_package
 from autotune.testing.landscapes import drive
 
 SPACE = Space("three", tuple(Parameter(f"p{i}", ("a", "b", "c")) for i in range(3)))
@@ -37,6 +37,6 @@ def test_what_failed_alone_is_not_tried_again_and_it_ends() -> None:
 def test_a_missing_package_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autotune.strategies.options.find_spec", lambda package: None)
     (package,) = find(name).needs
-    assert missing(find(name).needs) == [package]
+    assert missing_package(find(name).needs) == [package]
     with pytest.raises(UsageError, match=f"needs {package}, .*pip install {package}"):
         create(name, SPACE, seed=0)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runner import testbed as tb
-from runner.testbed.model import missing
+from runner.testbed.model import missing_needs
 
 _numbers = itertools.count()
 
@@ -36,7 +36,7 @@ def places(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture
 def rights() -> None:
     """Skip where no testbed can be brought up."""
-    lacking = missing()
+    lacking = missing_needs()
     if lacking:
         pytest.skip(f"a testbed needs {'; '.join(lacking)}")
 

@@ -17,7 +17,7 @@ from runner import testbed as tb
 from runner.errors import RunnerError
 from runner.testbed import state
 from runner.testbed.model import NodeProcess
-from runner.testbed.processes import TOKEN, alive, process, with_token
+from runner.testbed.processes import TOKEN, alive, node_process, with_token
 from tests.testbed import traces
 
 NewName = Callable[[], str]
@@ -65,7 +65,7 @@ def test_a_program_left_in_a_node_is_ended(bed: tb.Testbed) -> None:
 
 
 def test_another_process_with_a_recorded_number_is_left_alone(bed: tb.Testbed) -> None:
-    mine = process(os.getpid())
+    mine = node_process(os.getpid())
     assert mine is not None
     assert not alive(NodeProcess(mine.pid, mine.started_ticks + 1))
     other = {**os.environ, TOKEN: "0" * 32}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from autotune.publish.content import Content, check_groups
+from autotune.publish.content import Content, check_published_groups
 from runner.mpi.discover import adapter
 from runner.mpi.library import POLICIES, Library
 
@@ -101,7 +101,7 @@ class Format(ABC):
 
     def render(self, content: Content, library: Library) -> str:
         """:meth:`body` of checked content; UsageError for a name or value that cannot be said."""
-        check_groups(content.groups)
+        check_published_groups(content.groups)
         return self.body(content, library)
 
 

@@ -80,6 +80,6 @@ def masks_on_node(comm: Any) -> tuple[list[affinity.CpuSet], int]:
     from mpi4py import MPI
 
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
-    masks, number = node.allgather(affinity.mask()), node.rank
+    masks, number = node.allgather(affinity.cpu_mask()), node.rank
     node.Free()
     return masks, number
