@@ -1,8 +1,8 @@
 """Find out how an MPI program should be started on a machine, and prove it.
 
-Five names do the work, each the same as the command of its name: :func:`tune`, :func:`compare`,
-:func:`noise`, :func:`predict`, and :class:`Study` for what was stored.  Errors are those of the
-command line: :class:`UsageError` for wrong input, :class:`WorkError` for work that failed.
+The public names are :func:`tune`, :func:`compare`, :func:`noise` and :func:`predict`, each the same
+as the command of its name, and :class:`Study`, which reads a stored study. The errors are those of
+the command line: :class:`UsageError` for wrong input, :class:`WorkError` for work that failed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ _PLACES = {
     "target": "api.options",
     "tune": "api.tune",
 }
-"""Where each public name is: a command line that needs one of them does not load the others."""
+"""The module of each public name. A name is loaded when it is first used, so that a command does
+not load the others."""
 
 __all__ = [
     "AutotuneError",

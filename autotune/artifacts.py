@@ -1,7 +1,7 @@
-"""Results that are kept as JSON files, one each: class-wide settings, tables of collectives.
+"""The artifact store: results as JSON files, one each (class-wide settings, tables of collectives).
 
-They lie in ``$XDG_DATA_HOME/autotune/NAME``: they are small, made rarely, and carried to other
-machines by people, so each says what it is, and by its id whether anybody changed it.
+The files are in ``$XDG_DATA_HOME/autotune/NAME``. They are small, made rarely, and copied between
+machines by people. So each file says what it is, and its id shows whether anybody changed it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LARGEST = 64 * MIB
 
 
 class Artifact(Protocol):
-    """What can be kept; ``to_json`` holds the ``schema`` and the ``id``, too."""
+    """A result that the store can save; its ``to_json`` includes ``schema`` and ``id``."""
 
     @property
     def id(self) -> str: ...
@@ -38,7 +38,7 @@ R = TypeVar("R", bound=Artifact)
 
 
 def content_id(content: dict[str, Any]) -> str:
-    """12 hexadecimal digits over the whole content: the ID of ``classwide:ID``."""
+    """12 hexadecimal digits of a hash over the whole content: the ID of ``classwide:ID``."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -46,9 +46,10 @@ def content_id(content: dict[str, Any]) -> str:
 class ArtifactStore(Generic[R]):
     """The results of one kind.
 
-    ``name`` is that of the folder, of ``autotune NAME`` which makes them and of ``NAME:ID``;
-    ``what`` the words for one, ``parse`` makes one from JSON types without schema and id, and may
-    raise KeyError, TypeError, ValueError, AttributeError or RecursionError for damaged ones.
+    ``name`` is the name of the folder, of the command ``autotune NAME`` that makes these results,
+    and of ``NAME:ID``. ``what`` names one result in messages. ``parse`` makes a result from JSON
+    types without schema and id; for damaged data it may raise KeyError, TypeError, ValueError,
+    AttributeError or RecursionError.
     """
 
     name: str
@@ -58,11 +59,11 @@ class ArtifactStore(Generic[R]):
 
     @property
     def folder(self) -> Path:
-        """Where they are kept."""
+        """The folder of the files."""
         return files.data(self.name)
 
     def save(self, result: R, folder: Path | None = None) -> Path:
-        """Write the result, whole or not at all; raises UsageError where that cannot be."""
+        """Write the result, whole or not at all; raises UsageError if this is impossible."""
         path = (folder or self.folder) / f"{result.id}.json"
         try:
             write_atomically(path, json.dumps(result.to_json(), indent=2) + "\n", mode=0o600)
@@ -73,7 +74,7 @@ class ArtifactStore(Generic[R]):
     def from_json(self, data: Any, origin: str) -> R:
         """Inverse of ``to_json``; ``origin`` names the file in messages.
 
-        Raises UsageError for another schema, a missing or unknown key, or an altered content.
+        Raises UsageError for another schema, a missing or unknown key, or a changed content.
         """
         if not isinstance(data, dict) or data.get("schema") != self.schema:
             found = data.get("schema") if isinstance(data, dict) else None
@@ -98,7 +99,7 @@ class ArtifactStore(Generic[R]):
         return result
 
     def read(self, path: Path) -> R:
-        """A result from a file; raises UsageError for one that cannot be read or is damaged."""
+        """The result in a file; raises UsageError if the file cannot be read or is damaged."""
         try:
             data = json.loads(read_text(path, _LARGEST))
         except (OSError, ValueError, RecursionError) as problem:
@@ -106,9 +107,9 @@ class ArtifactStore(Generic[R]):
         return self.from_json(data, str(path))
 
     def find(self, wanted: str, folder: Path | None = None) -> R:
-        """The result whose id begins with ``wanted`` (4 hexadecimal digits at least).
+        """The result whose id begins with ``wanted`` (at least 4 hexadecimal digits).
 
-        Raises UsageError, listing what there is, where none or several fit.
+        Raises UsageError, with the known ids, if no result or more than one has such an id.
         """
         place = folder or self.folder
         if not _ID.fullmatch(wanted):
@@ -130,7 +131,7 @@ class ArtifactStore(Generic[R]):
         folder: Path | None = None,
         fits: Callable[[R], bool] = lambda result: True,
     ) -> R | None:
-        """The newest result for a cluster among those that fit; None for none."""
+        """The newest result for a cluster for which ``fits`` is true; None if there is none."""
         found = [self.read(path) for path in sorted((folder or self.folder).glob("*.json"))]
         fitting = [r for r in found if r.cluster == cluster and fits(r)]
         return max(fitting, key=lambda r: (r.date, r.id), default=None)

@@ -1,6 +1,7 @@
-"""Rules of collectives: which algorithm from which number of ranks and size of message on.
+"""Rules of collectives: the algorithm by number of ranks and message size.
 
-They come from a setting's ``coll_tuned_*`` values or from tables, and go into rules files.
+Rules come from a setting's ``coll_tuned_*`` values or from rules tables. They are written into
+rules files of Open MPI's coll/tuned.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from runner.mpi.library import Library
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule of a collective: from this communicator size and message size (bytes) on.
+    """One rule of a collective: it applies from this communicator size and message size (bytes) on.
 
-    ``algorithm`` is the library's number as text (Open MPI) or its name (MPICH).  ``fanout`` and
-    ``segment`` (bytes) 0: the library's own.
+    ``algorithm`` is the library's number as text (Open MPI) or its name (MPICH). ``fanout`` or
+    ``segment`` (bytes) 0 means that the library chooses.
     """
 
     collective: str
@@ -29,7 +30,8 @@ class Rule:
     segment: int = 0
 
 
-# Numbers of the collectives in a rules file (field.md G2).
+# Numbers of the collectives in a rules file: the order of COLLTYPE in Open MPI's
+# coll_base_functions.h.
 _COLLECTIVES = (
     *("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier"),
     *("bcast", "exscan", "gather", "gatherv", "reduce", "reduce_scatter"),
@@ -45,9 +47,9 @@ MOST = 2**31 - 1
 
 
 def rules_of(mca: Mapping[str, str]) -> tuple[Rule, ...]:
-    """Rules, valid for all sizes, that say what ``coll_tuned_*_algorithm`` parameters say.
+    """The rules, for all sizes, that have the effect of the ``coll_tuned_*_algorithm`` parameters.
 
-    Raises UsageError for a segment size or fanout without an algorithm, which no rule can say.
+    Raises UsageError for a segment size or fanout without an algorithm: no rule can express it.
     """
     found: dict[str, dict[str, str]] = {}
     for name, value in mca.items():
@@ -69,13 +71,13 @@ def rules_of(mca: Mapping[str, str]) -> tuple[Rule, ...]:
 
 
 def says_rule(name: str) -> bool:
-    """Whether a rules file takes the place of this MCA parameter."""
+    """Whether a rule of a rules file replaces this MCA parameter."""
     match = _PARAMETER.fullmatch(name)
     return name == ENABLE or (match is not None and match["collective"] in IDS)
 
 
 def check_rules(rules: tuple[Rule, ...], library: Library | None = None) -> None:
-    """Raise UsageError where a rule is none that ``library`` (if given) can follow."""
+    """Raise UsageError for a rule that is not valid, or not for ``library`` (if given)."""
     for rule in rules:
         where = f"the rule for {rule.collective} from {rule.comm_size} ranks, {rule.message} bytes"
         if rule.collective not in IDS:
@@ -99,8 +101,11 @@ def _check_algorithm(rule: Rule, library: Library, where: str) -> None:
 
 
 def grouped(rules: tuple[Rule, ...]) -> dict[str, dict[int, list[Rule]]]:
-    """collective -> communicator size -> rules by message size, all ascending; a set's first rule
-    is from message size 0 on, as the reader demands (0 then means: the library decides)."""
+    """The rules by collective and communicator size, ordered by message size; all ascending.
+
+    The first rule of each size is for message size 0, as Open MPI's reader demands. An added first
+    rule has algorithm 0: the library decides.
+    """
     found: dict[str, dict[int, list[Rule]]] = {}
     for rule in sorted(rules, key=lambda r: (IDS[r.collective], r.comm_size, r.message)):
         found.setdefault(rule.collective, {}).setdefault(rule.comm_size, []).append(rule)
@@ -112,10 +117,11 @@ def grouped(rules: tuple[Rule, ...]) -> dict[str, dict[int, list[Rule]]]:
 
 
 def canary_rules(rules: tuple[Rule, ...], library: Library) -> tuple[tuple[Rule, ...], str] | None:
-    """``rules`` with one, last in the file, that fails with three ranks; and its operation.
+    """The ``rules`` with a canary rule at the end that fails with three ranks, and its collective.
 
-    ``two_proc`` is refused by communicators of any other size.  Being last, it acts only if the
-    file was read to its end.  None where the library has no such algorithm.
+    The canary is the algorithm ``two_proc``, which refuses communicators of any size but 2. It is
+    the last rule, so it acts only if the library read the whole file. Returns None if the library
+    has no such algorithm.
     """
     used = {rule.collective for rule in rules}
     choices = [c for c in ("barrier", "alltoall") if c not in used] or ["alltoall"]
@@ -129,13 +135,14 @@ def canary_rules(rules: tuple[Rule, ...], library: Library) -> tuple[tuple[Rule,
 
 
 def rules_text(rules: tuple[Rule, ...], column: str = "") -> str:
-    """A rules file of coll/tuned, version 1, without a header; ``column`` ends every rule's line.
+    """The text of a rules file of coll/tuned, version 1, without a header.
 
-    Raises UsageError for a rule that no library can follow.
+    ``column`` is appended to the line of every rule. Raises UsageError for a rule that no library
+    can follow.
     """
     check_rules(rules)
     sets = grouped(rules)
-    # The canary's collective comes last, whatever its number: the reader takes any order.
+    # The canary's collective comes last, whatever its number: Open MPI's reader accepts any order.
     order = list(dict.fromkeys(rule.collective for rule in rules))
     lines = [f"{len(sets)} # collectives"]
     for collective in order:

@@ -1,10 +1,10 @@
-"""Errors that a user sees as one message: the command line prints them without a traceback."""
+"""Errors that a user sees as one message; the command line prints them without a traceback."""
 
 from __future__ import annotations
 
 
 class AutotuneError(Exception):
-    """Base of what is told to the user; ``exit_code`` is what the command returns."""
+    """Base of the errors that are shown to the user; ``exit_code`` is what the command returns."""
 
     exit_code = 1
 
@@ -16,6 +16,6 @@ class UsageError(AutotuneError):
 
 
 class WorkError(AutotuneError):
-    """The input was right, the work failed: exit code 1."""
+    """The input was right, but the work failed: exit code 1."""
 
     exit_code = 1

@@ -1,4 +1,4 @@
-"""Files that a user named: written whole or not at all."""
+"""Files that a user named; each is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runner.files import atomic_file
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file in one step; raises UsageError where that place cannot be written."""
+    """Replace a file in one step; raises UsageError if the file cannot be written."""
     try:
         with atomic_file(path) as part:
             part.write_text(text, encoding="utf-8")
@@ -19,7 +19,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse (UsageError) a place that cannot be written before hours of work go into it."""
+    """Raise UsageError, before a long measurement starts, if the file cannot be written later."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UsageError(
             f"cannot write {path}: its directory does not exist or may not be written; "

@@ -1,6 +1,6 @@
-"""Names that files, options and databases give, and that become files here: one rule for all.
+"""Rules for names from files, options and databases that become file names.
 
-A name from outside is joined to a folder only after it has passed :func:`is_plain`.
+A name from outside is joined to a folder only if :func:`is_plain` accepts it.
 """
 
 from __future__ import annotations
@@ -22,27 +22,29 @@ _SHOWN = 60
 
 
 def is_plain(name: object) -> bool:
-    """Whether this is a name that stays in the folder to which it is joined."""
+    """Whether a file of this name stays in the folder to which the name is joined."""
     return isinstance(name, str) and _PLAIN.fullmatch(name) is not None
 
 
 def plain_name(name: str, what: str) -> str:
-    """The name itself; raises UsageError, which begins with ``what``, where it is not plain."""
+    """The name itself; raises UsageError, which begins with ``what``, if the name is not plain."""
     if not is_plain(name):
         raise UsageError(f"{what}: {name[:_SHOWN]!r} cannot name a file; expected {EXPECTED}")
     return name
 
 
 def config_name(name: str, what: str) -> str:
-    """The name itself; raises UsageError, as :func:`plain_name`, where it is not that of a
-    configuration."""
+    """The name of a configuration, unchanged.
+
+    Raises UsageError, which begins with ``what``, if the name cannot be that of a configuration.
+    """
     if not is_config_name(name) or "+" in name:
         raise UsageError(f"{what}: {name[:_SHOWN]!r} cannot name a TOML file; expected {EXPECTED}")
     return name
 
 
 def is_file_name(name: object) -> bool:
-    """Whether this names one entry of a folder, whatever else its characters are."""
+    """Whether this names one entry of a folder; any characters but separators are allowed."""
     return (
         isinstance(name, str)
         and name not in ("", ".", "..")
@@ -53,19 +55,19 @@ def is_file_name(name: object) -> bool:
 
 
 def is_config_name(name: object) -> bool:
-    """Whether this names configurations (several joined by ``+``), and is not the path of one."""
+    """Whether this names configurations (several are joined by ``+``) and is not a path."""
     return isinstance(name, str) and all(
         is_plain(part.strip()) and not part.strip().endswith(".toml") for part in name.split("+")
     )
 
 
 def names_path(name: str) -> bool:
-    """Whether configurations would be looked up as the path of a file, not by this name."""
+    """Whether a configuration of this name is looked up as the path of a file."""
     return any("/" in part or part.strip().endswith(".toml") for part in name.split("+"))
 
 
 def slug(text: str) -> str:
-    """A plain name that resembles the text: for programs, which may be called anything."""
+    """A plain name that resembles the text; for programs, whose names may have any characters."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", text).lstrip("-_")[:80]
     return name or "program"
 
@@ -86,6 +88,6 @@ def _config(name: str) -> str:
 
 
 PlainName = Annotated[str, AfterValidator(_plain)]
-"""A name in a file that becomes the name of a file."""
+"""A name in a file that becomes a file name."""
 ConfigName = Annotated[str, AfterValidator(_config)]
-"""A name in a file under which a configuration is looked up."""
+"""A name in a file that refers to a configuration."""

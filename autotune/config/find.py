@@ -1,6 +1,7 @@
-"""Find a configuration file by its name: the user's own first, then the ones that are shipped.
+"""Configuration files by name: the user's files first, then the shipped ones.
 
-Order: ``./configs/KIND``, ``$XDG_CONFIG_HOME/autotune/KIND`` (or ``~/.config``), then the package.
+The order is ``./configs/KIND``, ``$XDG_CONFIG_HOME/autotune/KIND`` (or ``~/.config``), then the
+package.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from runner.files import MIB, read_text
 
 SUFFIX = ".toml"
 LARGEST = MIB
-"""Bytes of a configuration file."""
+"""Largest size of a configuration file, in bytes."""
 
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """One configuration: its short name, where it was found (for messages) and its text."""
+    """One configuration: its short name, where it was found (for messages), and its text."""
 
     name: str
     path: str
@@ -32,8 +33,8 @@ class ConfigFile:
 def find_config(kind: str, name: str) -> ConfigFile:
     """The configuration of a kind ("spaces", "apps", "clusters") by name, or by path.
 
-    A name that ends in ``.toml`` or contains a slash is a path.  Raises :class:`UsageError` saying
-    where it was searched and which names come near.
+    A name that ends in ``.toml`` or contains a slash is a path. Raises :class:`UsageError` with the
+    places that were searched and with similar names.
     """
     if name.endswith(SUFFIX) or "/" in name or os.sep in name:
         return read_file(Path(name).expanduser())
@@ -46,12 +47,13 @@ def find_config(kind: str, name: str) -> ConfigFile:
 
 
 def read_file(path: Path) -> ConfigFile:
-    """The configuration in one file; raises UsageError where it cannot be read."""
+    """The configuration in one file; raises UsageError if the file cannot be read."""
     return ConfigFile(path.name.removesuffix(SUFFIX), str(path), _read(path))
 
 
 def list_configs(kind: str) -> list[ConfigFile]:
-    """Every configuration of a kind, by name; of several namesakes the one :func:`find` takes."""
+    """Every configuration of a kind, ordered by name; the first place of :func:`find` has
+    precedence."""
     found: dict[str, ConfigFile] = {}
     for place in _places(kind):
         if not place.is_dir():
@@ -64,13 +66,13 @@ def list_configs(kind: str) -> list[ConfigFile]:
 
 
 def is_shipped(file: ConfigFile) -> bool:
-    """Whether a configuration is one that comes with autotune, from wherever it was found."""
+    """Whether a configuration comes with autotune, wherever it was found."""
     place = shipped("configs")
     return isinstance(place, Path) and Path(file.path).resolve().is_relative_to(place.resolve())
 
 
 def user_config() -> Path:
-    """``$XDG_CONFIG_HOME/autotune``, or below ``~/.config``."""
+    """The folder ``$XDG_CONFIG_HOME/autotune``, or the one below ``~/.config``."""
     config_home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return Path(config_home).expanduser() / "autotune"
 
@@ -84,8 +86,10 @@ def _places(kind: str) -> list[Path | Traversable]:
 
 
 def shipped(name: str) -> Traversable:
-    """Package data of that name ("configs", "datasets") of an installed wheel; in a source tree
-    the top-level folder."""
+    """Package data of that name ("configs", "datasets") of an installed wheel.
+
+    In a source tree it is the top-level folder.
+    """
     package = resources.files("autotune")
     data = package / "_data" / name
     if data.is_dir() or not isinstance(package, Path):

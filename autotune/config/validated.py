@@ -1,4 +1,4 @@
-"""TOML into a pydantic model, with errors that name the file, the key and what was expected."""
+"""TOML files as pydantic models, with errors that name the file, the key and what was expected."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def read_toml(text: str, origin: str, model: type[Model]) -> Model:
-    """Parse and validate; ``origin`` is the file's name for messages.
+    """Parse and validate; ``origin`` is the file's name in messages.
 
-    Raises :class:`UsageError`.  Models should forbid unknown keys: those get a suggestion here.
+    Raises :class:`UsageError`. Models should forbid unknown keys: the message suggests the right
+    key.
     """
     return validate(_parsed(text, origin), origin, model)
 
@@ -39,10 +40,11 @@ def validate(data: Any, origin: str, model: type[Model]) -> Model:
 def read_what_is_right(
     text: str, origin: str, model: type[Model]
 ) -> tuple[Model | None, list[str], set[str]]:
-    """What is left of a file without its mistakes, the mistakes, and the names of tables left out.
+    """Read the valid part of a file, so that a checker can report all mistakes at once.
 
-    None where nothing can be read.  A checker goes on with the rest and tells all at once; what is
-    wrong only because something was left out is not told.
+    Returns the model (None if nothing can be read), the mistakes, and the names of the tables that
+    were left out. A table with a mistake is left out. A mistake that only comes from such an
+    omission is not reported.
     """
     try:
         data = _parsed(text, origin)
@@ -55,7 +57,7 @@ def read_what_is_right(
             return model.model_validate(data), told, left_out
         except ValidationError as error:
             told += [] if told else _lines(error, origin, model)
-            # With a mistake goes the table in which it stands.
+            # A mistake takes out the table in which it is.
             places = sorted({problem["loc"][:2] for problem in error.errors()}, key=_backwards)
             if not sum(_drop(data, place) for place in places):
                 return None, told, left_out
@@ -63,7 +65,7 @@ def read_what_is_right(
 
 
 def _lines(error: ValidationError, origin: str, model: type[BaseModel]) -> list[str]:
-    """Every mistake; of a table with mistakes in it nothing is told as a whole."""
+    """Every mistake; a mistake of a whole table is left out if parts of it have mistakes."""
     problems = error.errors()
     inner = {p["loc"][:end] for p in problems for end in range(1, len(p["loc"]))}
     return [_tell(origin, dict(p), model) for p in problems if p["loc"] not in inner]
@@ -73,12 +75,12 @@ Place = tuple[str | int, ...]
 
 
 def _backwards(place: Place) -> tuple[str, ...]:
-    """Later elements of a list go first, so that the others keep their numbers."""
+    """Sort key that puts later elements of a list first, so that the others keep their numbers."""
     return tuple(f"{-part:06}" if isinstance(part, int) else part for part in place)
 
 
 def _drop(data: Any, place: Place) -> bool:
-    """Whether there was such a part to take out."""
+    """Take a part out of ``data``; returns whether there was such a part."""
     for part in place[:-1]:
         try:
             data = data[part]
@@ -102,7 +104,7 @@ def _tell(origin: str, problem: dict[str, Any], model: type[BaseModel]) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value for a message; Python refuses to write numbers of thousands of digits."""
+    """A value for a message; Python refuses to write numbers with thousands of digits."""
     try:
         return f"{value!r:.80}"
     except ValueError:
@@ -110,7 +112,7 @@ def _shown(value: object) -> str:
 
 
 def _hint(place: Place, model: type[BaseModel]) -> str:
-    """What may have been meant by an unknown key, or where it may stand and what may stand here."""
+    """A similar key for an unknown one, or where the key is allowed and which are allowed here."""
     name, here = str(place[-1]), _keys_at(place[:-1], model)
     near = difflib.get_close_matches(name, sorted(here), n=1)
     if near:
@@ -121,7 +123,7 @@ def _hint(place: Place, model: type[BaseModel]) -> str:
 
 
 def _keys_at(place: Place, model: type[BaseModel]) -> set[str]:
-    """The keys that may stand at a place of the file."""
+    """The keys that are allowed at a place of the file."""
     found, parts = [model], list(place)
     while parts:
         part = str(parts.pop(0))
@@ -130,13 +132,13 @@ def _keys_at(place: Place, model: type[BaseModel]) -> set[str]:
         if not inner:
             break
         if any(not isinstance(field.annotation, type) for field in fields):
-            parts = parts[1:]  # The name or number of one of several tables.
+            parts = parts[1:]  # Skip the name or number of one of several tables.
         found = inner
     return {key for m in found for key in m.model_fields}
 
 
 def _tables(model: type[BaseModel], where: str = "") -> list[tuple[str, set[str]]]:
-    """Every kind of table in a file and its keys, as it is written: ``[parameters.NAME]``."""
+    """Every kind of table in a file, as it is written (``[parameters.NAME]``), and its keys."""
     found = [(f"[{where}]" if where else "the top of the file", set(model.model_fields))]
     for name, field in model.model_fields.items():
         for inner in _models_in(field.annotation):

@@ -1,4 +1,4 @@
-"""Parameters, levels, conditions and constraints: what may vary and which settings are valid."""
+"""Spaces: parameters, levels, conditions and constraints, and which settings are valid."""
 
 from autotune.space.expression import ExpressionError
 from autotune.space.expression import parse_expression as parse_expression

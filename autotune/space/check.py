@@ -1,10 +1,12 @@
-"""Check a space file against the MPI that is here, before a search relies on it.
+"""Check a space file against the installed MPI library, before a search uses it.
 
-Whether the library accepts a value; it would not say so itself.
+The first part checks the whole file: names, levels, implied values and expressions.
 
-Open MPI reads a word where it wants a number as 0, and an unknown enumerated value as its default.
+The second part checks one value, because the library does not: Open MPI reads a word as 0 if it
+wants a number, and an unknown enumerated value as its default.
 
-What became of Open MPI parameters that a library does not have (any more, or yet).
+The third part says by which parameter or value an Open MPI parameter was replaced that the library
+does not have in its version.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from runner.mpi.library import Library, ParamInfo
 
 @dataclass(frozen=True)
 class SpaceFinding:
-    """One remark.  ``where`` is the key in the file; an ``error`` must be mended."""
+    """One remark; ``where`` is the key in the file. An ``error`` must be corrected."""
 
     kind: Literal["error", "note"]
     where: str
@@ -41,7 +43,7 @@ class SpaceFinding:
 
 @dataclass(frozen=True)
 class SpaceReport:
-    """What :func:`check_file` found.  ``space`` is the resolved space where there is no error."""
+    """What :func:`check_file` found; ``space`` is the resolved space if there is no error."""
 
     path: str
     library: str
@@ -60,7 +62,7 @@ class SpaceReport:
 def check_file(name: str, library: Library) -> SpaceReport:
     """Read one space (a name or the path of a ``.toml`` file) and compare it with the library.
 
-    Raises :class:`UsageError` only if there is no such file, or the library lists no parameters.
+    Raises :class:`UsageError` only if there is no such file, or if the library lists no parameters.
     """
     file = find_config(KIND, name)
     if not library.params:
@@ -150,7 +152,7 @@ def _implied(keys: Keys, where: str, library: Library) -> Iterator[SpaceFinding]
 
 
 def _words(definition: Definition, library: Library) -> Iterator[SpaceFinding]:
-    """Words in expressions that can never be the value they are compared with."""
+    """Find words in expressions that can never equal the value with which they are compared."""
     legal = {
         name: words
         for name, table in definition.parameters.items()
@@ -168,7 +170,7 @@ def _words(definition: Definition, library: Library) -> Iterator[SpaceFinding]:
 
 
 def _is_for(definition: Definition, where: str, library: Library) -> bool:
-    """Whether a constraint counts for this library; conditions are seen in whatever form."""
+    """Whether a constraint applies to this library; conditions count in every form."""
     kind, _, rest = where.partition(".")
     if kind != "constraints":
         return True
@@ -176,7 +178,7 @@ def _is_for(definition: Definition, where: str, library: Library) -> bool:
 
 
 def _legal_words(keys: Keys, name: str, library: Library) -> set[str] | None:
-    """The words a parameter's value may be, or None where anything may be."""
+    """The words that a parameter's value may be, or None if any value may be given."""
     native = keys.name or name
     if (keys.target or default_kind(native)) != "mca" or keys.absent is not None:
         return None
@@ -187,7 +189,7 @@ def _legal_words(keys: Keys, name: str, library: Library) -> set[str] | None:
 
 
 def _compared(expr: Expr) -> Iterator[tuple[str, str]]:
-    """Every (name, word) that stand on the two sides of a comparison."""
+    """Every (name, word) on the two sides of a comparison."""
     if isinstance(expr, Compare):
         for one, other in ((expr.left, expr.right), (expr.right, expr.left)):
             word = other.content if isinstance(other, Constant) else None
@@ -198,12 +200,12 @@ def _compared(expr: Expr) -> Iterator[tuple[str, str]]:
 
 
 def is_flags(info: ParamInfo) -> bool:
-    """Whether the enumerated values are bits that are added up."""
+    """Whether the enumerated values are bits that are added."""
     return bool(info.enum) and (info.name.endswith("_flags") or "," in info.default)
 
 
 def refused_value(value: Value, info: ParamInfo) -> str | None:
-    """Why ``value`` is not legal for the parameter, or None."""
+    """Why the library refuses ``value`` for the parameter, or None."""
     if isinstance(value, str):
         return _illegal_word(value, info)
     if info.type == "string":
@@ -240,7 +242,7 @@ _RENAMED: tuple[tuple[str, str], ...] = (
     (r"opal_leave_pinned", "mpi_leave_pinned"),
 )
 _GONE: tuple[tuple[str, str], ...] = (
-    # pattern of the old name, what does its work now
+    # pattern of the old name, what replaces it
     (r"btl_vader_single_copy_mechanism", 'in 5.0 smsc = "^cma" does what "none" did'),
     (r"smsc", "in 4.1 this is btl_vader_single_copy_mechanism (cma, emulated, none)"),
     (r"(?:mpi|opal)_paffinity_alone|hwloc_base_binding_policy", "use the parameter bind_to"),
@@ -273,7 +275,7 @@ def today(name: str, library: Library) -> str:
 
 
 def _nearest(spellings: list[str], library: Library) -> list[str]:
-    """Up to two current names that look like one of the spellings, the best first."""
+    """Up to two names of this library that are similar to one of the spellings, the best first."""
     current = [n for n, info in library.params.items() if info.synonym_of not in library.params]
     scores: dict[str, float] = {}
     for spelling in spellings:

@@ -1,8 +1,8 @@
-"""What a space file says, validated but not yet resolved against a library.
+"""Space files: their content, validated but not yet resolved against a library.
 
-Names that a space file mentions: each must be something that the file or the caller gives.
-
-Which libraries a piece of a definition is for: ``openmpi``, ``openmpi>=4.1,<5``.
+The file has the tables of a space file, then the check that every name in an expression is a
+parameter, a derived value or a fact, then the library specifications (``openmpi``,
+``openmpi>=4.1,<5``) that say for which libraries a part of a definition is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from autotune.space.setting import NAME, Setting
 from runner.mpi.library import Library
 
 ENUM = "enum"
-"""In place of levels: whatever the running library enumerates."""
+"""Used in place of levels: all values that the library enumerates."""
 
 
 class Keys(BaseModel):
@@ -78,7 +78,7 @@ class Keys(BaseModel):
 
 
 class ParameterTable(Keys):
-    """``[parameters.NAME]``; ``on`` holds what differs for some libraries."""
+    """A table ``[parameters.NAME]``; ``on`` has what differs for some libraries."""
 
     on: dict[str, Keys] = Field(default_factory=dict)
 
@@ -91,7 +91,7 @@ class ParameterTable(Keys):
 
 
 class ConstraintTable(BaseModel):
-    """One of ``[[constraints]]``; ``on`` restricts it to some libraries."""
+    """A table of ``[[constraints]]``; ``on`` restricts it to some libraries."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -114,7 +114,7 @@ class ConstraintTable(BaseModel):
 
 
 class ArgumentTable(BaseModel):
-    """One of ``[[arguments]]``: words for the program, with ``{name}`` for values."""
+    """A table of ``[[arguments]]``: words for the program, with ``{name}`` for values."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -136,7 +136,7 @@ class ArgumentTable(BaseModel):
 
 
 class StartTable(BaseModel):
-    """One of ``[[start]]``: a setting that is known to be worth trying, and from where."""
+    """A table of ``[[start]]``: a setting that a search tries first, and its source."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -151,11 +151,13 @@ class StartTable(BaseModel):
 
 
 class Definition(BaseModel):
-    """One space file.  ``library`` names the MPI it is for; without it any will do.
+    """One space file; ``library`` names the MPI it is for, and without it the file is for every
+    MPI.
 
-    ``requires`` is what an application must declare (its ``tunable``) to be tuned with it,
-    ``app_facts`` what the application may tell about its input.  ``derived`` are expressions of
-    parameters, facts and the derived values before them.  ``start`` are settings to try first.
+    ``requires`` is what an application must declare (its ``tunable``) to be tuned with this space.
+    ``app_facts`` are the facts of its input that the application may give. ``derived`` are
+    expressions of parameters, facts and earlier derived values. ``start`` are settings to try
+    first.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -196,7 +198,7 @@ class Definition(BaseModel):
 
 
 def read_definition(file: ConfigFile) -> Definition:
-    """Parse and validate one space file; raises :class:`UsageError` naming file and key."""
+    """Parse and validate one space file; raises :class:`UsageError` with file and key."""
     definition = read_toml(file.text, file.path, Definition)
     found = [f"{file.path}: {problem}" for problem in undefined_names(definition)]
     if found:
@@ -205,9 +207,10 @@ def read_definition(file: ConfigFile) -> Definition:
 
 
 def read_with_mistakes(file: ConfigFile) -> tuple[Definition | None, list[str]]:
-    """What is left of a space file without its mistakes, and all of them; None where nothing is.
+    """The valid part of a space file (None if there is none), and all mistakes.
 
-    What only follows from a mistake that is told (a rule about a table left out) is not told.
+    A mistake that only follows from a reported one (a rule about a table that was left out) is not
+    reported.
     """
     definition, told, left_out = read_what_is_right(file.text, file.path, Definition)
     if definition is not None:
@@ -227,7 +230,7 @@ def _has_levels(table: ParameterTable) -> bool:
 
 
 def _tell_pydantic(read: Any, value: Any) -> None:
-    """Run our own reader; pydantic collects ``ValueError`` and adds the key."""
+    """Run one of this package's readers; pydantic collects the ``ValueError`` and adds the key."""
     try:
         read(value)
     except UsageError as error:
@@ -235,12 +238,12 @@ def _tell_pydantic(read: Any, value: Any) -> None:
 
 
 FACTS = ("ranks", "cores", "nodes")
-"""What the caller may tell about the situation: cores that the ranks use in all (by default one
-each); cores and nodes available to the job."""
+"""Facts that the caller may give: ``ranks``; ``cores``, the number that all ranks use together
+(default: one each); ``nodes``, the number of nodes of the job."""
 
 
 def undefined_names(definition: Definition) -> Iterator[str]:
-    """What is wrong with names: where, and in which way."""
+    """The mistakes in names: each with its place and the reason."""
     facts = (*FACTS, *definition.app_facts)
     named = {*definition.parameters, *definition.derived}
     for name in definition.derived:
@@ -249,7 +252,7 @@ def undefined_names(definition: Definition) -> Iterator[str]:
     for where, text in expressions(definition):
         known, what = (named, "neither a parameter of this file nor a fact")
         if where.endswith(".levels"):
-            # Levels are fixed before there is a setting.
+            # Levels are fixed before there is a setting, so they may use facts only.
             known, what = set(), "no fact"
         for name in sorted(parse_expression(text).names - known - set(facts)):
             yield f"{where}: {name} is {what} ({', '.join(facts)})"
@@ -264,7 +267,7 @@ def undefined_names(definition: Definition) -> Iterator[str]:
 
 
 def expressions(definition: Definition) -> list[tuple[str, str]]:
-    """Every expression with the key it stands at."""
+    """Every expression, with its key in the file."""
     found = []
     for where, keys in _tables(definition):
         number = divided(keys.levels)
@@ -277,7 +280,7 @@ def expressions(definition: Definition) -> list[tuple[str, str]]:
 
 
 def templates(definition: Definition) -> list[tuple[str, str]]:
-    """Every template of program words with the key it stands at."""
+    """Every template of program words, with its key in the file."""
     found = [(f"{where}.option", k.option) for where, k in _tables(definition) if k.option]
     found += [(f"arguments.{i}.words", a.words) for i, a in enumerate(definition.arguments)]
     return found
@@ -317,7 +320,7 @@ def _always_known(name: str, table: ParameterTable) -> bool:
 
 
 def _workers(definition: Definition) -> Iterator[str]:
-    """The default is flat, one rank per core: unset workers mean one."""
+    """The default has one rank per core, so workers that are not set mean one worker."""
     table = definition.parameters.get("workers")
     if table is not None and is_workers("workers", table) and table.default not in (None, 1):
         yield "parameters.workers.default: must be 1, since the default is one rank per core"
@@ -344,8 +347,8 @@ _BOUND = re.compile(r"(<=|>=|==|!=|<|>)\s*([0-9.]+)")
 def matches(spec: str, library: Library) -> bool:
     """Whether the library is of the family and inside every bound.
 
-    A bound counts to its own precision: 4.1.8 satisfies ``==4.1`` and ``<=4.1``.
-    Raises :class:`UsageError` if ``spec`` cannot be read.
+    A bound is compared to its own precision: 4.1.8 satisfies ``==4.1`` and ``<=4.1``. Raises
+    :class:`UsageError` if ``spec`` cannot be read.
     """
     family, bounds = parse_version(spec)
     if library.family != family:
@@ -357,9 +360,9 @@ def matches(spec: str, library: Library) -> bool:
 
 
 def parse_version(spec: str) -> tuple[str, list[tuple[str, tuple[int, ...]]]]:
-    """Family and bounds.
+    """The family and the bounds of a library specification.
 
-    Raises :class:`UsageError` if ``spec`` cannot be read or names a family that nobody knows.
+    Raises :class:`UsageError` if ``spec`` cannot be read or names an unknown family.
     """
     match = _SPEC.fullmatch(spec)
     if match is None:

@@ -1,4 +1,4 @@
-"""Look through what a library offers, and start a space file from it."""
+"""Discovery: search the parameters of a library, and start a space file from them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ _INTEGERS = ("int", "unsigned", "size_t")
 
 
 def discover(library: Library, pattern: str | None = None, level: int = 9) -> list[ParamInfo]:
-    """The parameters whose name matches, by name.
+    """The parameters whose names match, ordered by name.
 
-    ``pattern`` is a part of the name, or a glob with ``*`` and ``?``; ``level`` (1-9) is Open MPI's
-    own grade of how special a parameter is, 9 = all.  Other names of a listed parameter, and those
-    that only make it talk, are left out.  Raises :class:`UsageError` if the library lists nothing.
+    ``pattern`` is a part of the name, or a glob with ``*`` and ``?``. ``level`` (1-9) is Open MPI's
+    own grade of how special a parameter is, 9 = all. Synonyms of a listed parameter are left out,
+    and so are parameters that only print more. Raises :class:`UsageError` if the library lists
+    nothing.
     """
     if not library.params:
         raise UsageError(f"{title(library)} does not list its parameters")
@@ -45,8 +46,8 @@ def _matches(name: str, pattern: str | None) -> bool:
 def as_toml(infos: Iterable[ParamInfo], library: Library) -> str:
     """A space file to start from: guessed levels around each default, to be edited by hand.
 
-    Where nothing can be guessed the parameter is there as a comment.  The text always loads if at
-    least one parameter could be guessed.
+    A parameter without a guess is a comment. The text is a valid space file if at least one
+    parameter could be guessed.
     """
     major = ".".join(str(part) for part in library.version_tuple[:2])
     lines = [
@@ -74,7 +75,7 @@ def _table(info: ParamInfo) -> list[str]:
 
 
 def guess_levels(info: ParamInfo) -> str | list[int] | list[float] | None:
-    """Levels to try: all values of an enumeration, else some around the default; None: no idea."""
+    """Levels to try: all values of an enumeration, else some around the default, or None."""
     if info.type == "bool":
         return "bool"
     if info.enum:
@@ -104,5 +105,5 @@ def _number(text: str) -> float | None:
 
 
 def _printable(line: str) -> str:
-    """TOML comments take no control characters."""
+    """The line without control characters, which TOML comments may not contain."""
     return "".join(char if char.isprintable() else " " for char in line)

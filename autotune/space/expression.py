@@ -1,11 +1,8 @@
-"""What an expression is made of: the nodes that the parser builds, and what each evaluates to.
+"""Expressions of constraints and conditions: the nodes, their evaluation, and the parser.
 
-Logic is three-valued (Kleene): ``None`` stands for "not known" and spreads, unless the other side
-of an ``and`` / ``or`` decides alone.
+The language is small; its text is parsed here and never given to ``eval``.
 
-Constraints and conditions: a small expression language, parsed here and never given to ``eval``.
-
-Grammar (loosest binding first)::
+The grammar (loosest binding first)::
 
     or:          and ("or" and)*
     and:         not ("and" not)*
@@ -18,10 +15,13 @@ Grammar (loosest binding first)::
     atom:        number[k|M|G] | 'text' | "text" | true | false | name
                  | "set" "(" name ")" | "(" or ")"
 
-A name stands for a parameter or a fact (ranks, cores, nodes).  A parameter that is not set has its
-default where that is known.  What is not known makes the result unknown (three-valued logic), and
-that never counts against a setting: only what is known to be false breaks a constraint, or makes a
-parameter with that condition do nothing.
+A name stands for a parameter or a fact (ranks, cores, nodes). A parameter that is not set has its
+default, if the default is known.
+
+Logic is three-valued (Kleene): ``None`` stands for "not known". It makes the result unknown, unless
+the other side of an ``and`` or ``or`` decides alone. An unknown result never counts against a
+setting: a constraint is broken, or a parameter inactive by its condition, only if the result is
+known to be false.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ Result = Value | bool | None
 
 
 class Scope(Protocol):
-    """Where names get their meaning."""
+    """Gives names their values."""
 
     def value(self, name: str) -> Value | None:
-        """The value in force, or None where it is not known."""
+        """The value in force, or None if it is not known."""
 
     def is_set(self, name: str) -> bool:
-        """Whether the setting gives this parameter a value of its own."""
+        """Whether the setting gives this parameter a value."""
 
 
 COMPARE: dict[str, Callable[[Value, Value], bool]] = {
@@ -81,11 +81,11 @@ class Expr:
 
     @property
     def names(self) -> frozenset[str]:
-        """Every parameter or fact that is mentioned."""
+        """Every parameter or fact in the expression."""
         return frozenset().union(*(child.names for child in self.children()))
 
     def truth(self, scope: Scope) -> bool | None:
-        """True, False, or None where something needed is not known."""
+        """True or False, or None if a value that decides is not known."""
         result = self.evaluate(scope)
         if result is None:
             return None
@@ -172,7 +172,7 @@ class Compare(Expr):
         if left is None or right is None:
             return None
         if isinstance(left, str) != isinstance(right, str):
-            # Text never equals a number; which of them is larger has no answer.
+            # Text never equals a number, and the two have no order.
             return {"==": False, "!=": True}.get(self.sign)
         return COMPARE[self.sign](left, right)
 
@@ -232,7 +232,7 @@ class Not(Expr):
 
 
 def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
-    """The same expression with names replaced, as when a library calls a parameter otherwise."""
+    """The same expression with names replaced, for a library that uses other parameter names."""
 
     def change(node: Expr) -> Expr:
         if isinstance(node, Name):
@@ -245,7 +245,7 @@ def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
 
 
 class ExpressionError(UsageError):
-    """The text is no expression; the message carries the column."""
+    """The text is no expression; the message has the column."""
 
 
 _TOKEN = re.compile(
@@ -258,7 +258,7 @@ _TOKEN = re.compile(
 _KEYWORDS = {"and", "or", "not", "in", "set"}
 _DEEPEST = 50
 _LONGEST = 400
-"""Nesting and words: what is parsed by recursion must not exhaust the stack."""
+"""Largest nesting and number of words: the parser is recursive and must not exhaust the stack."""
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ class _Token:
 
 
 def parse_expression(text: str) -> Expr:
-    """Read one expression; raises :class:`ExpressionError` naming the column."""
+    """Parse one expression; raises :class:`ExpressionError` with the column."""
     return _Parser(text).whole()
 
 
@@ -314,7 +314,7 @@ class _Parser:
         return self._tokens[self._next]
 
     def _take(self, *texts: str) -> str | None:
-        """The next token's text if it is a sign or keyword among ``texts``, consumed."""
+        """Consume the next token and return its text, if it is a sign or keyword in ``texts``."""
         token = self._peek
         if token.kind in ("sign", "name") and token.text in texts:
             self._next += 1

@@ -1,6 +1,7 @@
-"""Parameters that a setting names though its space has none of them: any may be named.
+"""Extra parameters: those that a setting names although its space does not have them.
 
-What the library lists is checked beforehand; anything else is tried, and read-back judges it.
+Any parameter may be named. If the library lists the parameter, its value is checked before the run.
+Any other parameter is tried, and read-back decides.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ PREFIXES: Mapping[str, ParameterKind] = {
     "PRTE_MCA_": "prte",
     "PMIX_MCA_": "pmix",
 }
-"""Of a parameter as an environment variable: what it is without."""
+"""Prefix of a parameter's environment variable; removed from names."""
 _HYDRA = {"HYDRA_BINDING": "bind_to", "HYDRA_MAPPING": "map_by"}
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _OWN = ("mpi_show_mca_params", "mpi_show_mca_params_file")
-"""What autotune itself gives to every launch."""
+"""Parameters that autotune itself sets in every launch."""
 _EDITS = 2
-"""A name so few letters away from a known one is a mistyped one."""
+"""A name that differs from a known one by at most so many letters is taken as mistyped."""
 
 
 def plain_names(values: Mapping[str, Value]) -> tuple[Setting, dict[str, ParameterKind]]:
-    """The values under the names that a space has, and what was said of their targets.
+    """The values under the names that a space uses, and the targets that the names imply.
 
-    Prefixes of environment variables go, and mapping, binding and ranking have one name each.
-    Raises UsageError where one parameter is given under two names with two values.
+    Prefixes of environment variables are removed, and mapping, binding and ranking get one name
+    each. Raises UsageError if one parameter is given under two names with two values.
     """
     found: dict[str, Value] = {}
     targets: dict[str, ParameterKind] = {}
@@ -60,7 +61,7 @@ def plain_names(values: Mapping[str, Value]) -> tuple[Setting, dict[str, Paramet
 
 
 def without_implied(setting: Setting, space: Space) -> Setting:
-    """The setting less what its other values imply in this space: a file holds both."""
+    """The setting without the values that its other values imply in this space; a file has both."""
     implied = {n: v for name in setting if name in space for n, v in space[name].implies.items()}
     same = [n for n, v in implied.items() if n not in space and str(setting.get(n)) == str(v)]
     return setting.without(*same)
@@ -72,11 +73,11 @@ def with_extra_parameters(
     library: Library,
     targets: Mapping[str, ParameterKind] | None = None,
 ) -> Space:
-    """``space`` with every parameter that these settings name and it does not have.
+    """The ``space`` with every parameter that these settings name and that it does not have.
 
-    ``targets``: what is known of some; they are taken as they are written.  Raises UsageError for
-    a name that is mistyped, or has another one here, for a value that the library would not take,
-    and for what decides which program, library or file is used.
+    ``targets`` gives the known targets of some parameters; they are not checked. Raises UsageError
+    for a mistyped name, for a name that is another one in this library, for a value that the
+    library refuses, and for a parameter that decides which program, library or file is used.
     """
     levels: dict[str, list[Value]] = {}
     for setting in settings:
@@ -125,7 +126,7 @@ def _refuse(name: str, values: list[Value]) -> None:
 
 
 def _target(name: str, library: Library) -> ParameterKind:
-    """What a parameter is that neither the space nor the library knows."""
+    """The target of a parameter that neither the space nor the library knows."""
     usual = default_kind(name)
     if usual == "resource":
         raise UsageError(
@@ -168,7 +169,7 @@ def _near(name: str, known: Sequence[str]) -> list[str]:
 
 
 def _edits(one: str, other: str) -> int:
-    """Letters to put in, take out or change to make ``other`` of ``one``."""
+    """Edit distance: letters to insert, delete or change to get ``other`` from ``one``."""
     row = list(range(len(other) + 1))
     for i, a in enumerate(one, 1):
         last, row = row, [i]

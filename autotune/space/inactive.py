@@ -1,8 +1,8 @@
-"""Parameters that do nothing, each under the conditions under which it was seen to do nothing.
+"""Inactive parameters, each with the conditions under which it was seen to do nothing.
 
-A component is opened or left closed by where the ranks lie, how many there are, what the program is
-told, and which components compete: what is idle under one of these says nothing of another.  With
-one rank a node no shared memory is opened; with two there is.
+Which components are opened depends on the placement of the ranks, their number, the program's
+options, and the competing components. A parameter that is inactive under one of these conditions
+may be active under another. With one rank per node no shared memory is opened; with two it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from autotune.space.setting import Setting
 from autotune.space.space import Space
 
 _CHOOSES = re.compile(
-    # Frameworks of Open MPI, whose values name components, and what ranks or limits components.
+    # Open MPI frameworks whose values name components, and parameters that rank or limit
+    # components.
     r"btl|pml|mtl|bml|coll|osc|smsc|io|fs|fbtl|fcoll|sharedfp|op|topo|rcache|mpool|accelerator"
     r"|.*_(priority|include|exclude|tls|devices|disqualify)"
     r"|.*_single_copy_mechanism"
@@ -23,14 +24,14 @@ _CHOOSES = re.compile(
 
 
 def decides(parameter: Parameter) -> bool:
-    """Whether a value of it can decide which components are opened."""
+    """Whether a value of this parameter can decide which components are opened."""
     return parameter.target != "mca" or _CHOOSES.fullmatch(parameter.name) is not None
 
 
 class InactiveParameters:
-    """What is known to do nothing in settings of one space.
+    """What is known about inactive parameters in the settings of one space.
 
-    Only parameters that may be left out are ever idle.
+    Only parameters that may be left out can be inactive.
     """
 
     def __init__(self, space: Space, everywhere: Iterable[str] = ()) -> None:
@@ -43,7 +44,7 @@ class InactiveParameters:
         self.learn_everywhere(everywhere)
 
     def learn(self, names: Iterable[str], setting: Setting) -> frozenset[str]:
-        """``names`` did nothing in a valid run of ``setting``; those of them that are news."""
+        """Record that ``names`` did nothing in a valid run of ``setting``; returns the new ones."""
         idle = self._optional(names)
         under = self._conditions(self.strip(setting).without(*idle))
         fresh = {n for n in idle - self._everywhere if under not in self._under.get(n, ())}
@@ -52,20 +53,21 @@ class InactiveParameters:
         return frozenset(fresh)
 
     def learn_everywhere(self, names: Iterable[str]) -> frozenset[str]:
-        """``names`` do nothing whatever the conditions; those of them that are news."""
+        """Record that ``names`` do nothing under any conditions; returns the new ones."""
         fresh = self._optional(names) - self._everywhere
         self._everywhere |= fresh
         return frozenset(fresh)
 
     def strip(self, setting: Setting) -> Setting:
-        """The one form of all settings that do the same: canonical, without what does nothing."""
+        """The canonical setting without its inactive parameters: equal for all settings that do the
+        same."""
         setting = self.space.canonical(setting)
         while idle := [name for name in setting if self.does_nothing(name, setting)]:
             setting = self.space.canonical(setting.without(*idle))
         return setting
 
     def does_nothing(self, name: str, setting: Setting) -> bool:
-        """Whether a parameter is known to do nothing beside the other values of ``setting``."""
+        """Whether a parameter is known to be inactive beside the other values of ``setting``."""
         if name in self._everywhere:
             return True
         known = self._under.get(name)
@@ -77,7 +79,7 @@ class InactiveParameters:
 
     @property
     def under(self) -> dict[str, tuple[str, ...]]:
-        """Conditions, as keys of settings, to the names that are idle under them; sorted."""
+        """Names of inactive parameters by their conditions (keys of settings); sorted."""
         found: dict[str, set[str]] = {}
         for name, conditions in self._under.items():
             for one in conditions:
@@ -85,7 +87,7 @@ class InactiveParameters:
         return {key: tuple(sorted(found[key])) for key in sorted(found)}
 
     def __len__(self) -> int:
-        """Grows with everything that is learned."""
+        """Number of recorded facts; it grows with every new one."""
         return len(self._everywhere) + sum(map(len, self._under.values()))
 
     def _optional(self, names: Iterable[str]) -> set[str]:

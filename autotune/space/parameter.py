@@ -1,10 +1,8 @@
-"""A parameter: its levels, where it is put on the launch, and when it means anything.
+"""Parameters: levels, target in the launch, condition; and the words of a program's command line.
 
-Levels as people write them in a TOML file: lists, ranges, sizes, booleans.
-
-What a setting puts behind the program: words with places for values.
-
-Which collective operation a parameter is about, by its name.
+The file has four parts: :class:`Parameter`; the levels as people write them in a TOML file (lists,
+ranges, sizes, booleans); :class:`Argument`, which is words for the program with placeholders for
+values; and the collective operation that a parameter is about, by its name.
 """
 
 from __future__ import annotations
@@ -21,10 +19,10 @@ from autotune.space.setting import Value, normalise_value, read_value
 from runner.trace.schema import COLLECTIVES
 
 ParameterKind = Literal["mca", "prte", "pmix", "placement", "env", "arg", "resource"]
-"""Where a value goes.
+"""Where a value is put in the launch.
 
-``mca`` / ``prte`` / ``pmix``: run-time parameters of Open MPI, PRRTE, OpenPMIx.  ``placement``:
-map_by, bind_to, rank_by.  ``env``: an environment variable.  ``arg``: an option of the program.
+``mca`` / ``prte`` / ``pmix``: run-time parameters of Open MPI, PRRTE, OpenPMIx. ``placement``:
+map_by, bind_to, rank_by. ``env``: an environment variable. ``arg``: an option of the program.
 ``resource``: ranks, processes or workers.
 """
 
@@ -34,7 +32,7 @@ RESOURCES = ("ranks", "processes", "workers")
 
 
 def default_kind(name: str) -> ParameterKind:
-    """The target a parameter of this name has when nothing else is said."""
+    """The target of a parameter of this name, if nothing else is said."""
     if name in PLACEMENT:
         return "placement"
     return "resource" if name in RESOURCES else "mca"
@@ -42,15 +40,15 @@ def default_kind(name: str) -> ParameterKind:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One thing that may be varied.
+    """One parameter of a space.
 
-    ``name`` is the running library's own name, or ``map_by`` and the like, or an option's name.
-    ``levels`` is the grid; "unset" is never among them.  ``default`` is what unset means, if that
-    is known and fixed; it need not be on the grid.  ``unset`` tells whether the parameter may be
-    left out.  ``when`` is a condition on the others; where it is false a value does nothing.
-    ``implies`` are further values launched along with any value of this one.  ``option`` is what
-    target ``arg`` puts behind the program (None: ``--name VALUE``).  ``enum`` maps the library's
-    numbers to its names for them.
+    ``name`` is the library's own name, or ``map_by`` and the like, or the name of an option.
+    ``levels`` is the grid; "unset" is never among them. ``default`` is the value that unset has, if
+    it is known and fixed; it need not be on the grid. ``unset`` says whether the parameter may be
+    left out. ``when`` is a condition on other parameters; if it is false, a value does nothing.
+    ``implies`` are values of other parameters that are launched with any value of this one.
+    ``option`` is what target ``arg`` appends to the program's command line (None: ``--name
+    VALUE``). ``enum`` maps the library's numbers to its names for them.
     """
 
     name: str
@@ -66,9 +64,9 @@ class Parameter:
 
     @property
     def choices(self) -> tuple[Value | None, ...]:
-        """What a search may choose from: None (= unset) first where allowed, then the levels.
+        """The choices of a search: None (= unset) first, if allowed, then the levels.
 
-        Where unset is allowed, a level equal to the default is left out: it is the same choice.
+        If unset is allowed, a level equal to the default is left out: it is the same choice.
         """
         if not self.unset:
             return self.levels
@@ -76,11 +74,11 @@ class Parameter:
 
     @property
     def is_text(self) -> bool:
-        """Whether values are words rather than numbers."""
+        """Whether values are words and not numbers."""
         return any(isinstance(level, str) for level in self.levels)
 
     def normalise(self, value: Value) -> Value:
-        """The number for an enumerated name (``"ring"`` -> 4), anything else unchanged."""
+        """The number of an enumerated name (``"ring"`` -> 4); any other value unchanged."""
         if isinstance(value, str) and not self.is_text:
             for number, name in self.enum.items():
                 if name == value:
@@ -90,7 +88,8 @@ class Parameter:
     def problem(self, value: Value, *, grid: bool = True) -> str | None:
         """What is wrong with this (normalised) value, or None.
 
-        With ``grid`` false any value of the right kind passes; enumerated ones must be legal.
+        With ``grid`` false any value of the right kind is accepted; an enumerated one must be in
+        the enumeration.
         """
         if value in self.levels or (value == self.default and self.default is not None):
             return None
@@ -104,7 +103,7 @@ class Parameter:
         return None
 
     def describe_levels(self) -> str:
-        """The levels as text; of many, the first and last few."""
+        """The levels as text; of many levels, only the first and last few."""
         words = [str(level) for level in self.levels]
         if len(words) > 12:
             words = [*words[:5], "...", *words[-2:]]
@@ -123,10 +122,10 @@ _DIVISORS = "divisors:"
 
 
 def parse_levels(spec: object) -> tuple[Value, ...]:
-    """The levels in the order given, each once.
+    """The levels in the given order, each once.
 
-    A string is one range or ``"bool"``; a list holds values and ranges.  ``"64k"`` is 65536 and
-    ``true`` is 1.  Raises :class:`UsageError` without the place, which the caller adds.
+    A string is one range or ``"bool"``; a list has values and ranges. ``"64k"`` is 65536 and
+    ``true`` is 1. Raises :class:`UsageError` without file and key; the caller adds them.
     """
     if spec == "bool":
         return (0, 1)
@@ -146,7 +145,7 @@ def parse_levels(spec: object) -> tuple[Value, ...]:
 
 
 def divided(spec: object) -> str | None:
-    """The expression of levels ``"divisors: EXPRESSION"``, None for any other levels."""
+    """The expression of levels ``"divisors: EXPRESSION"``; None for any other levels."""
     if isinstance(spec, str) and spec.startswith(_DIVISORS):
         return spec.removeprefix(_DIVISORS).strip()
     return None
@@ -155,7 +154,7 @@ def divided(spec: object) -> str | None:
 def divisors(number: object, most: int = MOST_LEVELS) -> tuple[int, ...]:
     """Every whole number up to ``most`` that divides ``number``.
 
-    Of a number that is not known, or not a whole one from 1 on, only 1 is known to.
+    The result is (1,) if the number is not known, or is not a whole number from 1 on.
     """
     if isinstance(number, float) and number.is_integer():
         number = int(number)
@@ -171,7 +170,7 @@ def _item(item: object) -> tuple[Value, ...]:
 
 
 def _range(text: str) -> tuple[int, ...] | None:
-    """The integers of a range, both ends included where they are hit; None if it is no range."""
+    """The integers of a range, both ends included if the step reaches them; None for no range."""
     match = _RANGE.fullmatch(text.strip())
     if match is None:
         return None
@@ -207,8 +206,9 @@ _PLACE = re.compile(r"\{([A-Za-z_][\w.\-]*)\}", re.ASCII)
 class Argument:
     """Words of the program's command line, such as ``--local-grid {x}x{y}x{z}``.
 
-    A place holds the name of a parameter, a derived value or a fact.  Given where ``when`` is known
-    to be true (None: whenever a parameter in a place, or behind a derived value in one, is set).
+    A placeholder has the name of a parameter, a derived value or a fact. The words are given if
+    ``when`` is known to be true. If ``when`` is None, they are given if a parameter is set that is
+    in a placeholder, or from which a derived value in a placeholder follows.
     """
 
     template: str
@@ -216,18 +216,18 @@ class Argument:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The names in the places, in order."""
+        """The names in the placeholders, in order."""
         return tuple(_PLACE.findall(self.template))
 
     def renamed(self, names: Mapping[str, str], when: Expr | None = None) -> Argument:
-        """The same words with other names in the places, and this condition."""
+        """The same words with other names in the placeholders, and this condition."""
         template = _PLACE.sub(lambda m: f"{{{names.get(m[1], m[1])}}}", self.template)
         return Argument(template, when)
 
     def text(self, value: Callable[[str], Value | None]) -> str:
-        """The words with values in the places, quoted as a shell would want them.
+        """The words with values for the placeholders, quoted for a shell.
 
-        Raises :class:`UsageError` where a value is not known.
+        Raises :class:`UsageError` if a value is not known.
         """
 
         def fill(match: re.Match[str]) -> str:
@@ -239,12 +239,17 @@ class Argument:
                 )
             return str(found)
 
-        # Split before the values are put in: a value with a blank stays one word.
+        # The text is split before the values are inserted, so that a value with a blank stays one
+        # word.
         return shlex.join(_PLACE.sub(fill, word) for word in shlex.split(self.template))
 
 
 def read_template(text: str) -> Argument:
-    """Check the words of a space file; raises :class:`UsageError` without the place."""
+    """Read the words of a space file.
+
+    Raises :class:`UsageError` without file and key for words that cannot be read; the caller adds
+    them.
+    """
     try:
         words = shlex.split(text)
     except ValueError as problem:
@@ -260,16 +265,16 @@ def read_template(text: str) -> Argument:
 
 
 def usual_option(name: str) -> str:
-    """The option of a program for a parameter of this name: ``--block-size {block_size}``."""
+    """The usual option of a program for a parameter of this name: ``--block-size {block_size}``."""
     return f"--{name.replace('_', '-')} {{{name}}}"
 
 
 _NAMES = "|".join([*sorted(COLLECTIVES, key=len, reverse=True), "barrier"])
 _OPERATION = re.compile(rf"^(?:coll_[a-z0-9]+|mpir_cvar)_({_NAMES})", re.IGNORECASE)
-"""Open MPI's and MPICH's."""
+"""The collective operations of Open MPI's and MPICH's parameters."""
 
 
 def operation_of(parameter: str) -> str:
-    """The collective that it is about, or ""."""
+    """The collective operation that a parameter is about, or ""."""
     found = _OPERATION.match(parameter)
     return found[1].lower() if found else ""

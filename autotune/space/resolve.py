@@ -1,10 +1,8 @@
-"""A definition as it applies to one library: its names, its enumerated values, its defaults.
+"""Resolve a space file against one library: its names, enumerated values and defaults.
 
-Levels and default of one parameter under one library and the facts of the situation.
-
-Derived values: what follows from parameters and facts, and is never set itself.
-
-Spaces by name: find the file, validate it, resolve it against the running library.
+The parts of the file are: the definition as a space of one library; levels and default of one
+parameter, under the library and the facts; derived values, which follow from parameters and facts
+and are never set themselves; and spaces by name (find the file, validate it, resolve it).
 """
 
 from __future__ import annotations
@@ -42,12 +40,12 @@ from runner.mpi.discover import family
 from runner.mpi.library import Library, ParamInfo, normalise
 
 _LISTED = "mca"
-"""The only target whose names a library's own listing can confirm."""
+"""The only target for which the library's list can confirm names."""
 
 
 @dataclass
 class _Found:
-    """One parameter of the definition: what it is here, or why it is not."""
+    """One parameter of the definition: its name in this library, or why it is absent."""
 
     keys: Keys
     name: str
@@ -63,11 +61,11 @@ def resolve(
     library: Library | None = None,
     facts: Mapping[str, Value] | None = None,
 ) -> Space:
-    """The space of a definition under a library (None: names as they stand in the file).
+    """The space of a definition under a library (None: names as in the file).
 
-    Parameters that the library does not have, or whose condition cannot hold under the facts, are
-    in ``Space.absent`` with the reason.  ``origin`` is the file's name for messages.
-    Raises :class:`UsageError`.
+    Parameters that the library does not have, or whose condition cannot be true under the facts,
+    are in ``Space.absent`` with the reason. ``origin`` is the file's name in messages. Raises
+    :class:`UsageError` if the definition is for another library, or if levels are missing.
     """
     facts = dict(facts or {})
     if library and definition.library and not matches(definition.library, library):
@@ -131,7 +129,7 @@ def _assemble(
 
 
 def _starts(definition: Definition, space: Space, names: Mapping[str, str]) -> tuple[Setting, ...]:
-    """The settings to try first that this library and these facts allow."""
+    """The settings to try first, as far as this library and these facts allow them."""
     found = []
     for table in definition.start:
         setting = Setting({names[n]: v for n, v in Setting.parse(table.setting).items()})
@@ -141,13 +139,13 @@ def _starts(definition: Definition, space: Space, names: Mapping[str, str]) -> t
 
 
 def _names(canonical: str, table: ParameterTable) -> set[str]:
-    """Everything a parameter is called in one library or another."""
+    """Every name of a parameter in any library."""
     given = {table.name, *(keys.name for keys in table.on.values())}
     return {canonical, *(name for name in given if name)}
 
 
 def applies(table: ConstraintTable, library: Library | None) -> bool:
-    """Whether a constraint is meant for this library."""
+    """Whether a constraint applies to this library."""
     return table.on is None or (library is not None and matches(table.on, library))
 
 
@@ -176,7 +174,7 @@ def _find(
 
 
 def merged(table: ParameterTable, library: Library | None) -> Keys:
-    """The table with what it says for this library laid over it, in the order of the file."""
+    """The table, with its values for this library in place of the general ones, in file order."""
     values = {key: getattr(table, key) for key in Keys.model_fields}
     for spec, override in table.on.items():
         if library is not None and matches(spec, library):
@@ -205,7 +203,7 @@ def _parameter(
 def _translated(
     text: str, names: Mapping[str, str], enums: Mapping[str, Mapping[int, str]]
 ) -> Expr:
-    """Parse, take the library's names, and turn enumerated names into its numbers."""
+    """Parse the text, replace names by the library's, and enumerated names by their numbers."""
 
     def change(node: Expr) -> Expr:
         if not isinstance(node, Compare):
@@ -225,7 +223,7 @@ def _as_number(node: Expr, other: Expr, enums: Mapping[str, Mapping[int, str]]) 
 
 
 def _without_hopeless(space: Space, names: Mapping[str, str]) -> Space:
-    """Move parameters to ``absent`` whose condition no setting can make true, given the facts."""
+    """Move parameters to ``absent`` whose condition no setting can make true under the facts."""
     hopeless = {}
     for parameter in space:
         when = parameter.when
@@ -243,16 +241,16 @@ def _without_hopeless(space: Space, names: Mapping[str, str]) -> Space:
 
 
 def title(library: Library) -> str:
-    """Name and version for messages."""
+    """Name and version of the library, for messages."""
     return f"{family(library.family).title} {library.version}".strip()
 
 
 def levels_of(
     keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value], where: str, library: str
 ) -> tuple[Value, ...]:
-    """The grid; ``where`` and ``library`` (its title, or "") are for messages.
+    """The levels of a parameter; ``where`` and ``library`` (its title, or "") are for messages.
 
-    Raises :class:`UsageError`.
+    Raises :class:`UsageError` if there is no level.
     """
     if keys.levels is None:
         known = f"for {library}" if library else "without a library"
@@ -277,12 +275,12 @@ def _enumerated(info: ParamInfo | None, where: str) -> tuple[Value, ...]:
             f'{where}: levels = "enum" takes the values from a library that enumerates them, and '
             "there is none here; give a list of levels"
         )
-    # "ignore" is how coll/tuned spells "unset".
+    # "ignore" is the word of coll/tuned for "unset".
     return tuple(number for number, name in sorted(info.enum.items()) if name != "ignore")
 
 
 def _number(value: Value, info: ParamInfo | None) -> Value:
-    """An enumerated name as its number, a size as its bytes; other values as they are."""
+    """The number of an enumerated name, the bytes of a size; other values unchanged."""
     if info is None or info.type == "string" or not isinstance(value, str):
         return value
     return read_value(normalise(value, info))
@@ -290,7 +288,7 @@ def _number(value: Value, info: ParamInfo | None) -> Value:
 
 @dataclass(frozen=True)
 class _Facts:
-    """The scope of a rule that mentions facts only."""
+    """The scope of a rule that uses facts only."""
 
     facts: Mapping[str, Value]
 
@@ -302,7 +300,7 @@ class _Facts:
 
 
 def default_of(keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value]) -> Value | None:
-    """What unset means: the file's word if it gives one, else the library's; None: not known."""
+    """The value that unset has: from the file, else from the library, or None."""
     if keys.default_rule is not None:
         result = parse_expression(keys.default_rule).evaluate(_Facts(facts))
         return None if result is None else normalise_value(result)
@@ -315,7 +313,9 @@ def default_of(keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value]) -
 
 
 def derive(definitions: Mapping[str, Expr]) -> dict[str, Expr]:
-    """The expressions in terms of parameters and facts alone; each may use those before it."""
+    """The expressions of derived values, in parameters and facts alone.
+
+    Each expression may use earlier derived values."""
     known: dict[str, Expr] = {}
     for name, expr in definitions.items():
         known[name] = spelled_out(expr, known)
@@ -323,10 +323,10 @@ def derive(definitions: Mapping[str, Expr]) -> dict[str, Expr]:
 
 
 def spelled_out(expr: Expr, derived: Mapping[str, Expr]) -> Expr:
-    """``expr`` with what derived values stand for in their place.
+    """The ``expr`` with every derived value replaced by its expression.
 
-    Rules then name the parameters that they depend on, which is what repairs and walks go by.  A
-    derived value counts as set where any name in it is.
+    So rules name the parameters on which they depend; the repair of settings and the enumeration
+    use these names. A derived value counts as set if any name in it is set.
     """
 
     def change(node: Expr) -> Expr:
@@ -351,11 +351,11 @@ def load_space(
 ) -> Space:
     """The space ``name``, or several joined by ``+``; a part may be the path of a ``.toml`` file.
 
-    ``facts`` (any of ranks, cores, nodes) are what expressions in the files may mention; one that
-    is not given is unknown, and rules that need it do not bite.  ``app_facts`` are what the
-    application tells about its input; a file sees those that it names.  With ``library=None``
-    names stay as in the file and nothing is looked up, which needs levels that are written out.
-    Raises :class:`UsageError`.
+    ``facts`` (any of ranks, cores, nodes) are what expressions in the files may use. A fact that is
+    not given is unknown, and rules that need it never reject a setting. ``app_facts`` are the facts
+    that the application gives about its input; a file gets those that it names. With
+    ``library=None`` names stay as in the file and no library is asked, so all levels must be
+    written out. Raises :class:`UsageError`.
     """
     files = [find_config(KIND, word.strip()) for word in name.split("+")]
     return join([_space(file, library, facts or {}, app_facts or {}) for file in files])
@@ -366,7 +366,7 @@ def load_space_file(
     facts: Mapping[str, Value] | None = None,
     app_facts: Mapping[str, Value] | None = None,
 ) -> Space:
-    """The space of one file without a library, as :func:`load_space`, whatever its path holds."""
+    """The space of one file without a library, as :func:`load_space`; any path is accepted."""
     return _space(read_file(path), None, facts or {}, app_facts or {})
 
 
@@ -387,7 +387,7 @@ def _space(
 
 
 def join(parts: list[Space]) -> Space:
-    """One space of all parts; raises :class:`UsageError` where two have the same parameter."""
+    """One space of all parts; raises :class:`UsageError` if two have the same parameter."""
     seen: dict[str, str] = {}
     for part in parts:
         for name in [*part.names, *part.derived]:
@@ -415,5 +415,5 @@ def join(parts: list[Space]) -> Space:
 
 
 def space_names() -> list[str]:
-    """The names of every space file that can be found."""
+    """The names of all space files that can be found."""
     return [file.name for file in list_configs(KIND)]

@@ -1,4 +1,4 @@
-"""A setting: values for some parameters; one that is not named stays the library's default."""
+"""Settings: values for some parameters; a parameter without a value keeps the library's default."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from autotune.errors import UsageError
 
 Value = int | float | str
-"""What a parameter can be set to; booleans are the integers 0 and 1."""
+"""The value of a parameter; booleans are the integers 0 and 1."""
 
 DEFAULT_KEY = "default"
 
@@ -25,7 +25,7 @@ _LARGEST_EXACT = 2**53
 
 
 def read_value(text: str) -> Value:
-    """The value a person wrote: ``64k`` = 65536 (K = 1024), ``true`` = 1, a number, or the text."""
+    """A value from text: ``64k`` = 65536 (K = 1024), ``true`` = 1, a number, or the text."""
     lowered = text.lower()
     if lowered in _WORDS:
         return _WORDS[lowered]
@@ -39,9 +39,9 @@ def read_value(text: str) -> Value:
 
 
 def normalise_value(value: object) -> Value:
-    """One spelling per value: ``True`` is 1, a whole float is an integer, so that 1 == 1.0 == True.
+    """One form per value: ``True`` is 1, a whole float is an integer, so that 1 == 1.0 == True.
 
-    Raises :class:`UsageError` for anything that is not a finite number or text.
+    Raises :class:`UsageError` for anything but a finite number or text.
     """
     if isinstance(value, bool):
         return int(value)
@@ -55,7 +55,8 @@ def normalise_value(value: object) -> Value:
 
 
 def write_value(value: Value) -> str:
-    """Text that :func:`read_value`, or the quoting of :meth:`Setting.parse`, reads back."""
+    """Text from which :func:`read_value`, or :meth:`Setting.parse` for quoted text, reads the
+    value."""
     if not isinstance(value, str):
         return repr(value)
     if _PLAIN.fullmatch(value) and read_value(value) == value:
@@ -65,7 +66,11 @@ def write_value(value: Value) -> str:
 
 
 class Setting(Mapping[str, Value]):
-    """Immutable and hashable; two settings with the same values are equal in whatever order."""
+    """A setting, immutable and hashable; two with the same values are equal, whatever their order.
+
+    Raises :class:`UsageError` for a name that no parameter can have, or for a value that is neither
+    a finite number nor text.
+    """
 
     __slots__ = ("_hash", "_items", "_key")
 
@@ -83,8 +88,8 @@ class Setting(Mapping[str, Value]):
     def parse(cls, text: str) -> Setting:
         """Read ``default`` or ``name=value,name=value``.
 
-        A value that contains a comma is written in double quotes.
-        Raises :class:`UsageError` with the place of the mistake.
+        A value with a comma is written in double quotes. Raises :class:`UsageError` with the place
+        of the mistake.
         """
         text = text.strip()
         if text == DEFAULT_KEY:
@@ -109,7 +114,7 @@ class Setting(Mapping[str, Value]):
         return self._key
 
     def without(self, *names: str) -> Setting:
-        """The same setting with these parameters left at the library's default."""
+        """The same setting with these parameters unset."""
         return Setting({n: v for n, v in self._items.items() if n not in names})
 
     def updated(self, values: Mapping[str, Value]) -> Setting:
@@ -117,7 +122,7 @@ class Setting(Mapping[str, Value]):
         return Setting({**self._items, **values})
 
     def to_json(self) -> dict[str, Value]:
-        """A plain dictionary; ``Setting(that)`` is the inverse."""
+        """A plain dictionary; :class:`Setting` of it gives the setting back."""
         return dict(self._items)
 
     def __getitem__(self, name: str) -> Value:

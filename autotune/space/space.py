@@ -1,10 +1,8 @@
-"""A space: parameters, constraints between them, and what a search asks about settings.
+"""Spaces: parameters with their constraints, and what a search asks about settings.
 
-Walk through every distinct valid setting of a space without keeping those already seen.
-
-What makes two spaces the same: part of a study's key.
-
-What a setting puts on the launch: library parameters, placement, program words, processes.
+The parts of the file are: :class:`Space`; the enumeration of all distinct valid settings, which
+does not store those already seen; the fingerprint of a space, which is part of a study's key; and
+the launch of a setting: library parameters, placement, program words, processes.
 """
 
 from __future__ import annotations
@@ -26,17 +24,17 @@ from autotune.space.parameter import PLACEMENT, RESOURCES, Argument, Parameter, 
 from autotune.space.setting import Setting, Value, normalise_value
 
 _TRIES = 200
-"""Independent draws before :meth:`Space.sample` starts repairing one."""
+"""Independent random draws before :meth:`Space.sample` starts to repair one."""
 _RARE = 20
-"""Combinations for each valid setting beyond which listing these takes long."""
+"""Combinations per valid setting above which listing the settings takes too long."""
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """A rule every setting must keep; it is broken only where it is known to be false.
+    """A rule for settings; it is broken only if it is known to be false.
 
-    A rule of which no parameter is set does not apply: the library's own default is never invalid.
-    ``written`` is the rule with derived values by name, for messages.
+    A rule does not apply if none of its parameters is set: the library's own default is never
+    invalid. ``written`` is the rule with the names of derived values, for messages.
     """
 
     expr: Expr
@@ -70,16 +68,17 @@ class _Values:
 
 @dataclass(frozen=True)
 class Space:
-    """What may vary.
+    """Parameters and levels with conditions and constraints, for one library.
 
     ``absent`` maps parameters of the definition that this library does not have to the reason.
-    ``facts`` are values of the situation (ranks, cores, nodes) that expressions may mention.
-    ``aliases`` maps what a parameter is called elsewhere to its name here, for messages.
-    ``derived`` are values that follow from parameters and facts.  ``arguments`` are words of the
-    program beside those that parameters give by themselves.  ``requires`` names what an
-    application must understand (its ``tunable``).  ``starts`` are settings that are known to be
-    worth trying: what a search proposes first.
-    Raises :class:`UsageError` where names collide.
+    ``facts`` are values of the situation (ranks, cores, nodes) that expressions may use.
+    ``aliases`` maps other names of a parameter to its name here, for messages. ``derived`` are
+    values that follow from parameters and facts. ``arguments`` are words of the program in addition
+    to the parameters' own options. ``requires`` names what an application must understand (its
+    ``tunable``). ``starts`` are settings that a search proposes first.
+
+    Raises :class:`UsageError` for a parameter given twice, for repeated levels, and for a parameter
+    with a condition that may not be unset.
     """
 
     name: str
@@ -126,7 +125,7 @@ class Space:
         return len(self.parameters)
 
     def without(self, reasons: Mapping[str, str]) -> Space:
-        """The space less some parameters, each with the reason; names it has not mean nothing."""
+        """The space without some parameters, each with the reason; unknown names are ignored."""
         gone = {name: reason for name, reason in reasons.items() if name in self}
         kept = tuple(parameter for parameter in self if parameter.name not in gone)
         starts = tuple(start for start in self.starts if gone.keys().isdisjoint(start))
@@ -135,9 +134,12 @@ class Space:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 (hex) over names, targets, levels, defaults, conditions, implications, options,
-        constraints, derived values, arguments and the facts these mention; not over names of the
-        space or help texts."""
+        """SHA-256 (hex) of all that decides which settings exist and what they launch.
+
+        It covers names, targets, levels, defaults, conditions, implications, options, constraints,
+        derived values, arguments and the facts in expressions; not the name of the space or help
+        texts.
+        """
         return fingerprint(self)
 
     @property
@@ -147,28 +149,29 @@ class Space:
         return tuple(name for name in RESOURCES if name in names)
 
     def value(self, name: str, setting: Mapping[str, Value]) -> Value | None:
-        """What a parameter, a derived value or a fact is under a setting; None: not known."""
+        """The value of a parameter, derived value or fact under a setting; None if not known."""
         return _Values(self, setting).value(name)
 
     def follows(self, name: str, setting: Mapping[str, Value]) -> bool:
-        """Whether a parameter is set, or a parameter that a derived value follows from."""
+        """Whether a parameter is set, or any parameter from which a derived value follows."""
         behind = self.derived[name].names if name in self.derived else {name}
         return not setting.keys().isdisjoint(behind)
 
     def truth(self, expr: Expr, setting: Mapping[str, Value]) -> bool | None:
-        """Whether an expression holds under a setting; None: not known."""
+        """Whether an expression is true under a setting; None if not known."""
         return expr.truth(_Values(self, setting))
 
     def active(self, name: str, setting: Mapping[str, Value]) -> bool:
-        """Whether a value of this parameter can do anything: its condition is not known false."""
+        """Whether a value of this parameter can have an effect: its condition is not known to be
+        false."""
         when = self[name].when
         return when is None or self.truth(when, setting) is not False
 
     def canonical(self, setting: Mapping[str, Value]) -> Setting:
-        """The one form of all settings that mean the same.
+        """The one form of all settings with the same effect.
 
-        Enumerated names become numbers; values equal to a known default, and values whose condition
-        is false, are left out.  Parameters that this space does not know stay.
+        Enumerated names become numbers. Values equal to a known default, and values whose condition
+        is false, are left out. Parameters that this space does not know stay.
         """
         values: dict[str, Value] = {}
         for name, value in setting.items():
@@ -185,7 +188,7 @@ class Space:
         return Setting(values)
 
     def broken(self, setting: Mapping[str, Value]) -> list[Constraint]:
-        """The constraints that this setting (taken as it is) does not keep."""
+        """The constraints that this setting, as it is given, breaks."""
         values = _Values(self, setting)
         return [
             constraint
@@ -195,9 +198,10 @@ class Space:
         ]
 
     def violations(self, setting: Mapping[str, Value], *, grid: bool = True) -> list[str]:
-        """What is wrong, in plain words; empty where nothing is.
+        """What is wrong with a setting, in plain words; empty if nothing is.
 
-        With ``grid`` false, values between the levels are allowed (a comparison a user asks for).
+        With ``grid`` false, values between the levels are allowed (for a comparison that a user
+        requests).
         """
         found = []
         for name, value in setting.items():
@@ -210,7 +214,7 @@ class Space:
         return found + [f"violates the constraint {constraint}" for constraint in broken]
 
     def is_valid(self, setting: Mapping[str, Value]) -> bool:
-        """Whether a setting keeps to all conditions and constraints."""
+        """Whether a setting satisfies all conditions and constraints."""
         return not self.violations(setting)
 
     def combinations(self) -> int:
@@ -222,19 +226,22 @@ class Space:
         return valid_settings(self)
 
     def listed(self, most: int) -> list[Setting] | None:
-        """All of :meth:`enumerate`, or None where they are more than ``most``, or so rare among the
-        combinations that to look for them takes long."""
+        """All settings of :meth:`enumerate`, or None if listing them takes too long.
+
+        That is so for more than ``most`` settings, or if valid settings are rare among the
+        combinations.
+        """
         if self.combinations() > _RARE * most:
             return None
         found = list(islice(self.enumerate(), most + 1))
         return None if len(found) > most else found
 
     def sample(self, rng: np.random.Generator) -> Setting:
-        """A random valid canonical setting: each parameter uniformly over its choices.
+        """A random valid canonical setting: each parameter uniform over its choices.
 
-        What breaks a rule is drawn again as a whole; where that does not succeed in a bounded
-        number of tries, only the parameters of the broken rules are (no longer exactly uniform).
-        Raises :class:`UsageError` where even that finds nothing.
+        A draw that breaks a rule is repeated as a whole. After a bounded number of tries, only the
+        parameters of the broken rules are drawn again, so the result is no longer exactly uniform.
+        Raises :class:`UsageError` if this finds no valid setting either.
         """
         values: dict[str, Value | None] = {}
         again: set[str] = set(self.names)
@@ -256,7 +263,7 @@ class Space:
         return choices[int(rng.integers(len(choices)))]
 
     def launched(self, setting: Mapping[str, Value]) -> dict[str, dict[str, str]]:
-        """What goes on the launch: see :func:`autotune.space.space.launched`.
+        """The launch of a setting: see :func:`autotune.space.space.launched`.
 
         Raises :class:`UsageError` for a parameter that the space does not have.
         """
@@ -279,11 +286,11 @@ class Space:
 
 
 def valid_settings(space: Space) -> Iterator[Setting]:
-    """Depth first over the parameters, the last one varying fastest.
+    """Every distinct valid setting, depth first over the parameters; the last varies fastest.
 
-    A raw combination is a setting of its own exactly if every value in it is active and it breaks
-    no rule; each test is made as soon as the parameters it mentions are decided, so that a
-    condition that does not hold costs one step and not a whole sub-tree.
+    A combination is a distinct setting exactly if every value in it is active and it breaks no
+    rule. Each test is made as soon as its parameters are decided. So a false condition costs one
+    step and not a whole sub-tree.
     """
     order = _parents_first(space)
     rules = _due(order, space)
@@ -311,7 +318,7 @@ def valid_settings(space: Space) -> Iterator[Setting]:
 
 
 def _parents_first(space: Space) -> list[Parameter]:
-    """The parameters in their order, but each after those its condition mentions (cycles stay)."""
+    """The parameters in their order, each after those in its condition; cycles are kept."""
     done: dict[str, Parameter] = {}
     on_the_way: set[str] = set()
 
@@ -330,7 +337,7 @@ def _parents_first(space: Space) -> list[Parameter]:
 
 
 def _due(order: list[Parameter], space: Space) -> list[tuple[list[str], list[Constraint]]]:
-    """For each depth: the conditions and the constraints whose last parameter is decided there."""
+    """For each depth: the conditions and constraints whose last parameter is decided there."""
     place = {parameter.name: depth for depth, parameter in enumerate(order)}
 
     def last(names: frozenset[str] | set[str]) -> int | None:
@@ -340,7 +347,7 @@ def _due(order: list[Parameter], space: Space) -> list[tuple[list[str], list[Con
     for parameter in order:
         if parameter.when is not None:
             depth = last(parameter.when.names | {parameter.name})
-            assert depth is not None  # it contains the parameter itself
+            assert depth is not None  # it includes the parameter itself
             rules[depth][0].append(parameter.name)
     for constraint in space.constraints:
         depth = last(constraint.expr.names)
@@ -350,7 +357,7 @@ def _due(order: list[Parameter], space: Space) -> list[tuple[list[str], list[Con
 
 
 def fingerprint(space: Space) -> str:
-    """SHA-256 (hex) over all that decides which settings there are and what they launch."""
+    """SHA-256 (hex) of all that decides which settings exist and what they launch."""
     content: dict[str, object] = {
         "parameters": [
             _content(parameter) for parameter in sorted(space.parameters, key=lambda p: p.name)
@@ -360,7 +367,7 @@ def fingerprint(space: Space) -> str:
             k: v for k, v in sorted(space.facts.items()) if k in _names_in_expressions(space)
         },
     }
-    # Only where there are any: spaces without them keep the hash they always had.
+    # Added only if there are any, so that the hash of other spaces did not change.
     if space.derived:
         content["derived"] = {name: str(expr) for name, expr in sorted(space.derived.items())}
     if space.arguments:
@@ -396,10 +403,11 @@ Groups = dict[str, dict[str, str]]
 
 
 def launched(space: Space, setting: Mapping[str, Value]) -> Groups:
-    """Target -> {native name: text}, with everything implied and derived.
+    """The launch of a setting: target -> {native name: text}, with all implied and derived values.
 
-    Under ``arg`` the names are templates and the texts words as a shell reads them, in the order in
-    which they are given.  Raises :class:`UsageError` for a parameter that the space does not have.
+    Under ``arg`` the names are templates and the texts are words as a shell reads them, in their
+    order on the command line. Raises :class:`UsageError` for a parameter that the space does not
+    have.
     """
     launch: Groups = {}
     for name, value in setting.items():
@@ -410,7 +418,7 @@ def launched(space: Space, setting: Mapping[str, Value]) -> Groups:
             launch.setdefault(parameter.target, {})[name] = str(parameter.normalise(value))
     for name in setting:
         for other, value in space[name].implies.items():
-            # A value the setting itself gives is stronger than an implied one.
+            # A value of the setting itself has precedence over an implied one.
             launch.setdefault(_target_of(other, space), {}).setdefault(other, str(value))
     _derive(space, setting, launch)
     words = _words(space, setting)
@@ -418,7 +426,7 @@ def launched(space: Space, setting: Mapping[str, Value]) -> Groups:
 
 
 def _derive(space: Space, setting: Mapping[str, Value], launch: Groups) -> None:
-    """Resources that follow from what is set; one that follows from defaults is no news."""
+    """Add resources that follow from set parameters; leave out those that follow from defaults."""
     for name in space.derived:
         if name in space.resources and space.follows(name, setting):
             value = space.value(name, setting)
@@ -438,7 +446,8 @@ def _words(space: Space, setting: Mapping[str, Value]) -> dict[str, str]:
 
 
 def _own_option(space: Space, parameter: Parameter, value: Value) -> str | None:
-    """The parameter's own words, if any: a template without a place is given where it is true."""
+    """The parameter's own words, if any; a template without a placeholder is given if the value is
+    true."""
     if parameter.target != "arg":
         return None
     if parameter.option is not None:
@@ -448,7 +457,7 @@ def _own_option(space: Space, parameter: Parameter, value: Value) -> str | None:
 
 
 def _mentioned(space: Space) -> set[str]:
-    """Parameters in places of the space's arguments, themselves or in a derived value."""
+    """Parameters in placeholders of the space's arguments, themselves or in a derived value."""
     places = {name for argument in space.arguments for name in argument.places}
     behind = [expr.names for name, expr in space.derived.items() if name in places]
     return places.union(*behind)

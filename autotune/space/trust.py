@@ -1,9 +1,9 @@
-"""Which names and values are taken from outside: from a file, a database, a dataset, a model.
+"""Trust: which names and values are accepted from a file, a database, a dataset or a model.
 
-A parameter that names a program, a library, a path or a file decides what is run: to put it on a
-launch is to run it.  Such a parameter is accepted from this command line or from a local cluster
-file only.  Of the others, what comes from outside may use those that stand in a space that is
-shipped or the user's own.
+A parameter that names a program, a library, a path or a file decides what is run. To put it on a
+launch is to run it. Such a parameter is accepted only from this command line or from a local
+cluster file. Other parameters are accepted from outside if they are in a space that is shipped or
+the user's own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WORDS = re.compile(
     # What is handed to every process.
     r"|env|envars?|environ|environment|envlist"
 )
-"""A parameter with one of these among the words of its name decides what is run or where."""
+"""A parameter with one of these words in its name decides what is run, loaded, read or written."""
 _FAMILIES = re.compile(
     r"(LD|DYLD|BASH|PYTHON|PERL|RUBY|LUA|TCL|JAVA|NODE|GIT|OPENSSL|SSL|GLIBC|GCONV|MALLOC|XDG|NUMBA"
     r"|MPI4PY|LTDL|AUTOTUNE|SLURM|SSH|SUDO|HYDRA|HYDI|MPIEXEC|PMI|PMIX|PRTE|I_MPI_HYDRA"
@@ -50,7 +50,7 @@ _SINGLE = re.compile(
     r"|RUBY[A-Z]+|CDPATH|MAIL|DISPLAY)"
 )
 _SELECTIONS = frozenset({"mca_verbose", "mca_base_verbose", "plm", "odls", "schizo", "ras"})
-"""The text of the first two may send output to a file; the others choose what starts programs."""
+"""A value of the first two may send output to a file; the others choose what starts programs."""
 _VALUE = re.compile(r"[A-Za-z0-9_.,:^+=@%-]{1,500}")
 _FILE_VALUE = re.compile(r"(^|[:,])file(=|:|$)", re.IGNORECASE)
 
@@ -58,7 +58,7 @@ _FILE_VALUE = re.compile(r"(^|[:,])file(=|:|$)", re.IGNORECASE)
 def runs_programs(name: str) -> bool:
     """Whether a parameter or variable of this name decides what is run, loaded, read or written.
 
-    Prefixes such as ``OMPI_MCA_`` and ``PRTE_MCA_`` change nothing.
+    Prefixes such as ``OMPI_MCA_`` and ``PRTE_MCA_`` make no difference.
     """
     plain = name
     while (found := _PREFIX.match(plain)) is not None:
@@ -70,7 +70,7 @@ def runs_programs(name: str) -> bool:
 
 
 def check_name(name: str, origin: str) -> None:
-    """Raise UsageError for a name that is never taken from outside; ``origin`` says from where."""
+    """Raise UsageError for a name never accepted from outside; ``origin`` names the source."""
     if runs_programs(name):
         raise UsageError(
             f"{origin}: the parameter {name} is refused: it decides which program, library or file "
@@ -80,7 +80,7 @@ def check_name(name: str, origin: str) -> None:
 
 
 def check_value(name: str, value: object, origin: str) -> None:
-    """Raise UsageError for a value that could name a file, or leave the word that it is put in."""
+    """Raise UsageError for a value that could name a file, or be read as more than one word."""
     text = str(value)
     if not _VALUE.fullmatch(text) or _FILE_VALUE.search(text):
         raise UsageError(
@@ -94,7 +94,7 @@ def check_value(name: str, value: object, origin: str) -> None:
 def check_values(values: Mapping[str, Value], origin: str, space: Space | None = None) -> None:
     """Raise UsageError unless these names and values may come from outside.
 
-    ``space`` is one that this command line has named: its own levels are taken, whatever they are.
+    ``space`` is a space that this command line has named: all of its levels are accepted.
     """
     for name, value in values.items():
         if space is not None and name in space and _is_level(space, name, value):
@@ -109,10 +109,10 @@ def _is_level(space: Space, name: str, value: Value) -> bool:
 
 
 def check_space(space: Space, origin: str) -> None:
-    """Raise UsageError for a space from outside that varies, or implies, what it must not.
+    """Raise UsageError for a space from outside that varies or implies what it must not.
 
-    Words and numbers of the program itself (``arg``, ``resource``) are put on a launch by a space
-    of this command line alone.
+    Words and numbers of the program itself (targets ``arg`` and ``resource``) are accepted only in
+    a space that this command line names.
     """
     for parameter in space:
         if parameter.target not in ("arg", "resource"):
@@ -121,9 +121,11 @@ def check_space(space: Space, origin: str) -> None:
 
 
 def check_config_name(kind: str, name: str, origin: str) -> str:
-    """``name`` if a configuration of that kind ("spaces", "clusters", "apps") is called so here.
+    """The same ``name``, if a configuration of that kind ("spaces", "clusters", "apps") has it
+    here.
 
-    From outside a path is none, whatever lies there.  Raises UsageError.
+    A path is never accepted from outside, even if a file is there. Raises UsageError for an unknown
+    name.
     """
     known = cluster_names() if kind == "clusters" else [file.name for file in list_configs(kind)]
     for part in name.split("+") if kind == "spaces" else [name]:
@@ -138,11 +140,11 @@ def check_config_name(kind: str, name: str, origin: str) -> str:
 
 
 def known_names(library: Library | None = None, spaces: Iterable[str] = ()) -> Names:
-    """Every name of every space that is shipped or the user's own, with what it may be.
+    """Every name in the spaces that are shipped or the user's own, with its targets.
 
-    ``spaces`` are further names or files, as the command line gives them.  ``library``: what it
-    calls those names besides.  A file of the user that is broken adds nothing; one of ``spaces``
-    raises UsageError.
+    ``spaces`` are further names or files from the command line. ``library``: its own names for
+    these parameters are added. A user's file with mistakes adds nothing; one of ``spaces`` with
+    mistakes raises UsageError.
     """
     found: dict[str, set[str]] = {}
     files = [(file, False) for file in list_configs("spaces")]
@@ -180,7 +182,7 @@ def check_groups(
 ) -> None:
     """Raise UsageError unless a launch's values (group -> name -> text) may come from outside.
 
-    ``files``: parameters that may name these files after all, since autotune wrote them itself.
+    ``files``: parameters that may name these files, because autotune wrote the files itself.
     """
     for group, values in groups.items():
         for name, value in values.items():

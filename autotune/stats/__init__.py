@@ -1,7 +1,7 @@
-"""Statistics of runs: estimates, comparisons with the default, looks, racing, blocks, resolution.
+"""Statistics of runs: estimates, comparisons, looks, racing, blocks, power and resolution.
 
-Pure functions: no input or output, no clock, random numbers only from a generator that is passed.
-What is computed and why, with measured figures: docs/statistics.md.
+All functions are pure: no input or output, no clock, and random numbers only from a generator that
+the caller passes. docs/statistics.md says what is computed and why, with measured figures.
 """
 
 from autotune.stats.blocks import DefaultLevel, design, drifted

@@ -1,4 +1,4 @@
-"""Order of runs, drift of the machine, and search runs seen relative to the default near them."""
+"""Blocks: their run order, drift of the machine over them, and the default's time near a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autotune.stats.exact import Values
 from autotune.stats.warnings import mad_spread
 
 NEAREST = 3
-"""How many runs of the default on either side a run is seen against."""
+"""Number of runs of the default on either side with which a run is compared."""
 
 _DRIFT_SIGMAS = 4.0
 
@@ -22,8 +22,8 @@ def design(settings: int, blocks: int, rng: np.random.Generator) -> list[list[in
     """Run order of ``blocks`` blocks, each a random order of 0 (the default) .. settings - 1.
 
     Positions are balanced: in every group of ``settings`` blocks each setting runs once at each
-    position (a random Latin square), so that neither going first nor a trend within the blocks
-    favours one.  Raises ``ValueError`` for fewer than two settings.
+    position (a random Latin square). So neither the first position nor a trend within the blocks
+    favours a setting. Raises ``ValueError`` for fewer than two settings.
     """
     if settings < 2:
         raise ValueError("a block needs the default and at least one candidate")
@@ -36,13 +36,13 @@ def design(settings: int, blocks: int, rng: np.random.Generator) -> list[list[in
 
 
 def drifted(times: Values, window: int = 5, *, tolerance: float = 0.10) -> list[int]:
-    """Blocks at which the machine was not at its usual speed; indices in rising order.
+    """Indices, in rising order, of the blocks at which the machine was not at its usual speed.
 
-    ``times``: seconds of the default in the order of the blocks (or of each block's median over
-    its settings).  A block is named when the median of the ``window`` blocks around it is away from
-    the median of all by more than ``tolerance`` and by more than chance explains.  Single slow
-    runs are not drift; slow trends below the tolerance do not matter, for blocks compare locally.
-    Fewer than ``window`` + 2 blocks cannot tell: empty.
+    ``times``: seconds of the default in the order of the blocks, or of each block's median over its
+    settings. A block is named if the median of the ``window`` blocks around it differs from the
+    median of all blocks by more than ``tolerance`` and by more than chance explains. Single slow
+    runs are not drift. Slow trends below the tolerance do not matter, because blocks compare
+    locally. The result is empty for fewer than ``window`` + 2 blocks, which are too few.
     """
     logs = np.log(np.asarray(times, dtype=np.float64))
     n = logs.size
@@ -50,7 +50,8 @@ def drifted(times: Values, window: int = 5, *, tolerance: float = 0.10) -> list[
         return []
     half = window // 2
     local = np.array([np.median(logs[_around(i, half, n)]) for i in range(n)])
-    # Differences of neighbours do not see a shift of level, so they measure the noise alone.
+    # A shift of level hardly changes the differences of neighbours, so they measure the noise
+    # alone.
     noise = mad_spread(np.diff(logs)) / np.sqrt(2)
     chance = _DRIFT_SIGMAS * 1.2533 * noise / np.sqrt(window)
     away = np.abs(local - np.median(logs)) > max(float(np.log1p(tolerance)), float(chance))
@@ -58,11 +59,11 @@ def drifted(times: Values, window: int = 5, *, tolerance: float = 0.10) -> list[
 
 
 class DefaultLevel:
-    """What the default takes at any place of the run order.
+    """The default's time at any place of the run order.
 
-    ``times``: seconds of its runs at the rising ``places``.  The level before and after a place is
-    the median of up to ``nearest`` runs on that side, interpolated in run order (in logarithms);
-    on one side only, it is taken as it is.
+    ``times``: seconds of its runs at the rising ``places``. The level before and after a place is
+    the median of up to ``nearest`` runs on that side. It is interpolated in run order (in
+    logarithms). If there are runs on one side only, their median is taken.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class DefaultLevel:
         self._after = [_side(places, logs, i, i + nearest) for i in range(len(logs) + 1)]
 
     def at(self, place: int) -> float:
-        """Seconds at ``place``; a run of the default there is not compared with itself.
+        """Seconds at ``place``; a run of the default at this place is left out.
 
         Raises ``ValueError`` if no other run of the default exists.
         """
@@ -91,7 +92,7 @@ class DefaultLevel:
 
 
 def _around(i: int, half: int, n: int) -> slice:
-    """The window around block i, moved inwards at the ends so that its size stays."""
+    """The window around block i; at the ends it is moved inwards and keeps its size."""
     start = min(max(i - half, 0), n - 2 * half - 1)
     return slice(start, start + 2 * half + 1)
 
@@ -99,7 +100,7 @@ def _around(i: int, half: int, n: int) -> slice:
 def _side(
     places: Sequence[int], logs: Sequence[float], first: int, until: int
 ) -> tuple[float, float] | None:
-    """Mean place and median log of some runs of the default; None for no run."""
+    """Mean place and median log time of some runs of the default; None if there are none."""
     if not places[first:until]:
         return None
     return fmean(places[first:until]), median(logs[first:until])

@@ -1,9 +1,9 @@
-"""Is a candidate faster than the default?  Paired blocks, an exact interval, one of four verdicts.
+"""Comparison of a candidate with the default: paired blocks, an exact interval, a verdict.
 
-Estimand: the median over blocks of log(T_default / T_candidate), printed as gain = ratio - 1
-(docs/design.md, "Measurement" 5).  ``method="sign"`` (the default) is exact for every distribution
-of run times; ``method="wilcoxon"`` (Hodges-Lehmann) is narrower, but its interval holds only where
-the log ratios are symmetric, which a candidate that changes the shape of the noise breaks.
+The estimand is the median over blocks of log(T_default / T_candidate), printed as gain = ratio - 1
+(docs/design.md, "Measurement" 5). ``method="sign"`` (the default) is exact for every distribution
+of run times. ``method="wilcoxon"`` (Hodges-Lehmann) is narrower, but its interval holds only if the
+log ratios are symmetric; a candidate that changes the shape of the noise breaks this.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Method = Literal["sign", "wilcoxon"]
 Bound = Literal["exact", "at most", "at least", "unknown"]
 
 MIN_GAIN = 0.02
-"""The smallest gain worth naming (``--min-gain``)."""
+"""The smallest gain that is reported as faster (``--min-gain``)."""
 
 
 class NoBlocks(ValueError):
-    """There is nothing to compare: not one block was measured."""
+    """No block was measured, so there is nothing to compare."""
 
 
 @dataclass(frozen=True)
@@ -47,22 +47,22 @@ class Comparison:
     """A candidate against the default; gains are T_default / T - 1, so 0.08 is "8 % faster"."""
 
     gain: float
-    """From the median log ratio; ``nan`` where ``bound`` is "unknown"."""
+    """Gain from the median log ratio; ``nan`` if ``bound`` is "unknown"."""
     lo: float
     hi: float
-    """Ends of the interval, -1 and ``inf`` where open; without an interval, the observed range."""
+    """Ends of the interval (-1 and ``inf`` if open); without an interval, the observed range."""
     n: int
-    """Blocks that were used."""
+    """Number of blocks that were used."""
     level: float
     """Exact coverage of [lo, hi] for this candidate; below 1 - alpha only without an interval."""
     nominal: float
-    """Promised level, over all looks and finalists (0.95)."""
+    """Promised coverage, over all looks and finalists (0.95)."""
     interval: bool
     verdict: Verdict
     significant: bool
-    """The interval excludes 0."""
+    """Whether the interval excludes 0."""
     bound: Bound
-    """What ``gain`` is when more than half of the blocks were cut off by the time limit."""
+    """What ``gain`` is if more than half of the blocks are censored."""
     ties: int
     """Blocks whose two figures differ by no more than the resolution of the metric."""
     min_gain: float
@@ -71,7 +71,7 @@ class Comparison:
 
 
 def known_gain(value: float) -> float | None:
-    """A gain or an end of its interval for JSON; None where it is open (-1, infinity) or NaN."""
+    """A gain or an end of its interval for JSON; None if it is open (-1, infinity) or NaN."""
     return finite(value) if value > -1 else None
 
 
@@ -86,13 +86,13 @@ def compare(
     resolution: float | None = None,
     method: Method = "sign",
 ) -> Comparison:
-    """Compare once, at a number of blocks fixed beforehand (for repeated looks:
-    ``LookPlan.decide``).
+    """Compare once, at a number of blocks that was fixed before.
 
-    One run of each per block, in seconds, in the order of the blocks.  A censored run's time is the
-    limit that ended it.  ``resolution``: step of the metric in seconds, 0 for a clock, None to
-    detect it.  Verdicts: see :func:`verdict`.  Raises as
-    :func:`autotune.stats.log_ratios.log_ratios`, and :class:`NoBlocks`.
+    Use ``LookPlan.decide`` for repeated looks. The times are one run of each setting per block, in
+    seconds, in the order of the blocks. The time of a censored run is the limit that ended it.
+    ``resolution``: step of the metric in seconds, 0 for a clock, None to detect it. Verdicts: see
+    :func:`verdict`. Raises what :func:`autotune.stats.log_ratios.log_ratios` raises, and
+    :class:`NoBlocks`.
     """
     ratios = log_ratios(
         default,
@@ -109,10 +109,11 @@ def compare(
 def judge(
     ratios: LogRatios, rank: int, *, level: float, alpha: float, min_gain: float, method: Method
 ) -> Comparison:
-    """The comparison whose interval ends at the ``rank``-th value from either side (0: none).
+    """The comparison whose interval ends at the ``rank``-th value from either side (0: no
+    interval).
 
-    ``level`` is the exact coverage that this rank has; without an interval the coverage of the
-    range, 1 - 2^(1-n), is stored instead.  Raises :class:`NoBlocks`.
+    ``level`` is the exact coverage of this rank. Without an interval, the coverage of the range, 1
+    - 2^(1-n), is stored instead. Raises :class:`NoBlocks`.
     """
     if ratios.n == 0:
         raise NoBlocks("a comparison needs at least one block")
@@ -140,11 +141,11 @@ def judge(
 
 
 def verdict(gain: float, lo: float, hi: float, min_gain: float) -> Verdict:
-    """The rule, in this order:
+    """The verdict, by the first of these rules that holds.
 
-    better: lo > 0 and gain >= min_gain.  worse: hi < 0.  equivalent: -min_gain < lo and
-    hi < min_gain.  Else undecided.  ``gain`` is the lower bound of the point estimate where
-    censoring leaves it open.
+    better: lo > 0 and gain >= min_gain. worse: hi < 0. equivalent: -min_gain < lo and hi <
+    min_gain. Else undecided. If censoring leaves the point estimate open, ``gain`` is its lower
+    bound.
     """
     if lo > 0 and gain >= min_gain:
         return "better"
@@ -156,7 +157,7 @@ def verdict(gain: float, lo: float, hi: float, min_gain: float) -> Verdict:
 
 
 def _values(logs: Floats, method: Method) -> Floats:
-    """The values whose order statistics end the interval: the blocks, or all their averages."""
+    """The values whose order statistics end the interval: the blocks, or all Walsh averages."""
     if method == "sign":
         return logs
     rows, columns = _pairs(logs.size)
@@ -170,7 +171,7 @@ def _pairs(n: int) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
 
 
 def _point(ratios: LogRatios, method: Method) -> tuple[float, float, Bound]:
-    """Point estimate, its lower bound, and what the estimate is; all as gains."""
+    """Point estimate, its lower bound, and the kind of estimate; the first two as gains."""
     low = middle(_values(ratios.value_low, method))
     high = middle(_values(ratios.value_high, method))
     if low == high:

@@ -1,4 +1,4 @@
-"""The run time of one setting: median, distribution-free interval, and what is wrong with it."""
+"""Estimate of one setting's run time: median, distribution-free interval, warnings."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from autotune.stats.log_ratios import checked, detect_resolution, flags
 from autotune.stats.warnings import mad_spread, run_warnings
 
 MIN_RUNS = 6
-"""Fewest runs that give a 95 % order-statistic interval: 1 - 2 * 2^-6 = 96.9 %."""
+"""Smallest number of runs with a 95 % order-statistic interval: 1 - 2 * 2^-6 = 96.9 %."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds.  ``interval`` False: too few runs, [lo, hi] is the observed range."""
+    """A run time in seconds; ``interval`` False: too few runs, [lo, hi] is the observed range."""
 
     median: float
     lo: float
     hi: float
-    """Ends; ``hi`` is ``inf`` where time limits leave it open."""
+    """Ends of the interval; ``hi`` is ``inf`` if time limits leave it open."""
     level: float
     """Exact coverage of [lo, hi] by order statistics, also of the range."""
     n: int
@@ -31,7 +31,7 @@ class Estimate:
     spread: float
     """1.4826 * median absolute deviation / median, of the complete runs."""
     bound: Literal["exact", "at least"]
-    """"at least": half of the runs or more were ended by the time limit."""
+    """"at least" if half of the runs or more are censored."""
     censored: int
     warnings: tuple[str, ...]
 
@@ -46,9 +46,10 @@ def estimate(
 ) -> Estimate:
     """Median and its exact order-statistic interval of run times in seconds.
 
-    A censored value is the time limit that ended the run: the true time is larger.  ``resolution``:
-    step of the metric, 0 for a clock, None to detect it.  ``min_time``: runs shorter than this are
-    warned of.  Raises ``WorkError`` on values that are no times, ``ValueError`` on none at all.
+    A censored value is the time limit that ended the run: the true time is longer. ``resolution``:
+    step of the metric, 0 for a clock, None to detect it. ``min_time``: a warning is given for runs
+    shorter than this. Raises ``WorkError`` for values that are no times, ``ValueError`` for no
+    values.
     """
     low = checked(values, "run time")
     if low.size == 0:

@@ -1,11 +1,11 @@
-"""Exact null distributions: binomial, signed rank sum, and a sign walk looked at repeatedly.
+"""Exact null distributions: binomial, signed rank sum, and a sign walk with repeated looks.
 
 A *rank* ``k`` means: the k-th smallest value (of the blocks, or of their Walsh averages) is the
-lower end of an interval and the k-th largest the upper end; ``k = 0`` means that no value is far
-enough out, so the end is infinite.  ``tail`` is always the probability of ONE side.
+lower end of an interval, and the k-th largest is the upper end. ``k = 0`` means that no value is
+far enough out, so the end is infinite. ``tail`` is always the probability of ONE side.
 
 Sources: the order-statistic interval of the median and the Walsh-average interval are in Hollander,
-Wolfe and Chicken, *Nonparametric Statistical Methods*, 3.2 and 3.6; spending of alpha over looks in
+Wolfe and Chicken, *Nonparametric Statistical Methods*, 3.2 and 3.6; alpha spending over looks is in
 Lan and DeMets, *Biometrika* 70 (1983).
 """
 
@@ -25,11 +25,11 @@ Values = Sequence[float] | NDArray[np.float64]
 Flags = Sequence[bool] | NDArray[np.bool_]
 Spending = Literal["linear", "pocock", "obrien-fleming"]
 
-_SLACK = 1e-12  # sums of floats may exceed a tail that they meet exactly
+_SLACK = 1e-12  # tolerance for sums of floats that should equal a tail exactly
 
 
 def middle(values: Floats) -> float:
-    """Median of at least one value, infinities included (much faster than numpy's on few)."""
+    """Median of at least one value, also infinite; much faster than numpy's for few values."""
     ordered = np.sort(values)
     n = ordered.size
     return float(ordered[(n - 1) // 2] + ordered[n // 2]) / 2
@@ -49,7 +49,7 @@ def sign_tail(n: int, k: int) -> float:
 
 @lru_cache(maxsize=256)
 def _signed_rank_cdf(n: int) -> Floats:
-    """P(W <= w) for w = 0 .. n(n+1)/2, W the sum of the ranks of the positive signs."""
+    """P(W <= w) for w = 0 .. n(n+1)/2; W is the sum of the ranks of the positive signs."""
     pmf = np.ones(1)
     for rank in range(1, n + 1):
         wider = np.zeros(pmf.size + rank)
@@ -61,7 +61,7 @@ def _signed_rank_cdf(n: int) -> Floats:
 
 @lru_cache(maxsize=4096)
 def wilcoxon_rank(n: int, tail: float) -> int:
-    """As :func:`sign_rank` for the n(n+1)/2 Walsh averages of n symmetric values."""
+    """The rank of :func:`sign_rank` for the n(n+1)/2 Walsh averages of n symmetric values."""
     return int(np.searchsorted(_signed_rank_cdf(n), tail + _SLACK, side="right"))
 
 
@@ -71,7 +71,7 @@ def wilcoxon_tail(n: int, k: int) -> float:
 
 
 def spent(function: Spending, share: float, tail: float) -> float:
-    """How much of ``tail`` may be spent when ``share`` (0..1) of the planned blocks are in."""
+    """How much of ``tail`` may be spent after a ``share`` (0..1) of the planned blocks."""
     if share >= 1:
         return tail
     if function == "linear":
@@ -84,9 +84,9 @@ def spent(function: Spending, share: float, tail: float) -> float:
 def crossing(looks: Sequence[int], ranks: Sequence[int], chance: float = 0.5) -> Floats:
     """P(first crossing at look j), shape (looks,), of a walk that counts blocks below a value.
 
-    A look j is crossed when fewer than ``ranks[j]`` of the first ``looks[j]`` blocks lie below;
-    each lies below with probability ``chance``, independently.  Exact, by dynamic programming over
-    the count of the walks that have not crossed yet.
+    A look j is crossed if fewer than ``ranks[j]`` of the first ``looks[j]`` blocks lie below the
+    value. Each block lies below with probability ``chance``, independently. Exact, by dynamic
+    programming over the counts of the walks that have not crossed yet.
     """
     alive = np.ones(1)
     done = 0
@@ -103,8 +103,9 @@ def crossing(looks: Sequence[int], ranks: Sequence[int], chance: float = 0.5) ->
 def sign_walk_ranks(looks: tuple[int, ...], tail: float, function: Spending) -> tuple[int, ...]:
     """The largest ranks whose exact probability of ever crossing stays within the spending.
 
-    What one look cannot spend (the counts are whole numbers) is left to the next one.  Ties with
-    the true median only make a crossing rarer, so the bound holds for discrete run times too.
+    The counts are whole numbers, so a look may not spend all of its error; the rest goes to the
+    next look. Ties with the true median only make a crossing rarer, so the bound holds for discrete
+    run times too.
     """
     ranks: list[int] = []
     for look in looks:
@@ -120,10 +121,12 @@ def sign_walk_ranks(looks: tuple[int, ...], tail: float, function: Spending) -> 
 
 @lru_cache(maxsize=256)
 def wilcoxon_walk_ranks(looks: tuple[int, ...], tail: float, function: Spending) -> tuple[int, ...]:
-    """As :func:`sign_walk_ranks` for Walsh averages, by the sum of the looks' own exact tails.
+    """The ranks of :func:`sign_walk_ranks` for Walsh averages, by the sum of the looks' exact
+    tails.
 
-    Signed rank sums of growing samples do not form a walk with independent steps, so this adds the
-    looks' probabilities (Bonferroni): valid, a little wider than need be.
+    Signed rank sums of growing samples do not form a walk with independent steps. So this function
+    adds the probabilities of the looks (Bonferroni), which is valid but a little wider than
+    necessary.
     """
     ranks: list[int] = []
     used = 0.0

@@ -1,9 +1,9 @@
-"""What is known about the log ratio of each block, as an interval [low, high].
+"""Log ratios of blocks, each as an interval [low, high].
 
-A censored run is only known to be slower than its limit; a rounded metric is only known to half its
-resolution.  Both make the log ratio of a block an interval.  Every statistic of this package is
-monotone in the blocks, so computing its lower end from the ``low`` values and its upper end from
-the ``high`` values keeps the promised coverage exactly.
+A censored run is only known to be slower than its limit. A rounded metric is only known to half its
+resolution. Both make the log ratio of a block an interval. Every statistic of this package is
+monotone in the blocks. So its lower end is computed from the ``low`` values and its upper end from
+the ``high`` values, and this keeps the promised coverage exactly.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy as np
 from autotune.errors import WorkError
 from autotune.stats.exact import Flags, Floats, Values, middle
 
-_DIGITS = 12  # significant digits kept when a value is read as a decimal number
-_GCD_RUNS = 8  # runs, of three different values, that make a common divisor no coincidence
+_DIGITS = 12  # significant digits with which a value is read as a decimal number
+_GCD_RUNS = 8  # runs, of three different values, from which a common divisor is no coincidence
 
 
 @dataclass(frozen=True)
 class LogRatios:
-    """Per block log(T_default / T_candidate); all arrays of shape (blocks,), positive = faster.
+    """log(T_default / T_candidate) per block; arrays of shape (blocks,), positive means faster.
 
-    ``low``/``high`` hold censoring and resolution; ``value_low``/``value_high`` only censoring (the
-    recorded figures are taken at their word there), for the point estimate.
+    ``low`` and ``high`` include censoring and resolution. ``value_low`` and ``value_high`` include
+    only censoring and take the recorded figures as exact; the point estimate uses them.
     """
 
     low: Floats
@@ -33,9 +33,9 @@ class LogRatios:
     value_low: Floats
     value_high: Floats
     resolution: float
-    """Step of the metric in seconds; 0 where there is none."""
+    """Step of the metric in seconds; 0 if it has none."""
     coarseness: float
-    """The step as a share of the median run time: the smallest gain that can be seen at all."""
+    """The step as a share of the median run time: the smallest gain that can be seen."""
     ties: int
     """Complete blocks whose two figures differ by no more than the resolution."""
 
@@ -44,18 +44,18 @@ class LogRatios:
         return int(self.low.size)
 
     def first(self, n: int) -> LogRatios:
-        """The first ``n`` blocks."""
+        """The log ratios of the first ``n`` blocks."""
         cut = (self.low[:n], self.high[:n], self.value_low[:n], self.value_high[:n])
         ties = _ties(self.low[:n], self.high[:n])
         return LogRatios(*cut, self.resolution, self.coarseness, ties)
 
 
 def detect_resolution(values: Values) -> float | None:
-    """The step that all values are multiples of (NPB prints 0.01 s), in their own unit.
+    """The step of which all values are multiples (NPB prints 0.01 s), in the unit of the values.
 
-    Read from the decimals of the values; with 8 runs of 3 different values or more also from their
-    greatest common divisor (clock ticks of 4 ms).  None if the step is below 1e-7 of the largest
-    value, or if no value is finite and positive.
+    The step is read from the decimals of the values. With 8 runs or more, of at least 3 different
+    values, their greatest common divisor counts too (clock ticks of 4 ms). Returns None if the step
+    is below 1e-7 of the largest value, or if no value is finite and positive.
     """
     usable = [float(v) for v in values if np.isfinite(v) and v > 0]
     found = set(usable)
@@ -76,7 +76,7 @@ def detect_resolution(values: Values) -> float | None:
 
 
 def checked(values: Values, what: str) -> Floats:
-    """The values as an array; raises ``WorkError`` naming the first that is no time."""
+    """The values as an array; raises ``WorkError`` with the first value that is no time."""
     array = np.asarray(values, dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(array) | (array < 0))
     if wrong.size:
@@ -88,7 +88,7 @@ def checked(values: Values, what: str) -> Floats:
 
 
 def flags(censored: Flags | None, n: int) -> np.typing.NDArray[np.bool_]:
-    """``censored`` as an array of shape (n,); raises ``ValueError`` on another length."""
+    """The ``censored`` flags, shape (n,); raises ``ValueError`` for another length."""
     array = np.zeros(n, dtype=bool) if censored is None else np.asarray(censored, dtype=bool)
     if array.shape != (n,):
         raise ValueError(f"censored has {array.size} entries for {n} runs")
@@ -105,9 +105,9 @@ def log_ratios(
 ) -> LogRatios:
     """Bounds of log(default / candidate) per block; times in seconds, one of each per block.
 
-    ``resolution``: step of the metric in seconds; 0 for a clock, None to detect it.  A censored
-    run's time is the limit that ended it.  Raises ``WorkError`` on times that are no times or all
-    0, ``ValueError`` on sequences of different length.
+    ``resolution``: step of the metric in seconds; 0 for a clock, None to detect it. The time of a
+    censored run is the limit that ended it. Raises ``WorkError`` for values that are no times and
+    for a time of 0 s of a metric without a step, ``ValueError`` for sequences of different length.
     """
     slow, fast = checked(default, "default"), checked(candidate, "candidate")
     if slow.shape != fast.shape:
@@ -127,7 +127,7 @@ def log_ratios(
         low = np.log(np.maximum(slow - floor, 0)) - np.log(fast + floor)
         high = np.log(slow + floor) - np.log(np.maximum(fast - floor, 0))
     touching = np.abs(slow - fast) <= resolution * (1 + 1e-9)
-    low = np.where(touching, np.minimum(low, 0.0), low)  # exact, where floats miss 0 by rounding
+    low = np.where(touching, np.minimum(low, 0.0), low)  # exact zeros: floats miss 0 by rounding
     high = np.where(touching, np.maximum(high, 0.0), high)
     low, high = np.where(cut_c, -np.inf, low), np.where(cut_d, np.inf, high)
     return LogRatios(
@@ -158,7 +158,7 @@ def _resolution(
     censored_default: Flags | None,
     censored_candidate: Flags | None,
 ) -> float:
-    """Step of the complete runs: a time limit is a round number that says nothing of the metric."""
+    """Step of the complete runs; time limits are round numbers and do not show the step."""
     whole_d = slow[~flags(censored_default, slow.size)]
     whole_c = fast[~flags(censored_candidate, fast.size)]
     return detect_resolution([*whole_d, *whole_c]) or 0.0

@@ -1,6 +1,7 @@
-"""What gain can be resolved on this machine, in which time (``autotune noise``).
+"""Resolution and power: which gain so many blocks can show, and what further blocks would decide.
 
-What more blocks would decide, if they were like those that were measured.
+The first part is for ``autotune noise``: the gain that can be resolved on this machine, and in
+which time. The second part estimates what more blocks decide if they are like the measured ones.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from autotune.stats.warnings import mad_spread
 
 @dataclass(frozen=True)
 class Resolvable:
-    """By this look a gain of ``gain`` is found with the asked power."""
+    """A gain of ``gain`` is found by this look with the requested power."""
 
     blocks: int
     runs: int
@@ -39,16 +40,18 @@ def resolution_table(
     """Smallest gain found with probability ``power`` at each look of ``plan`` that can find one.
 
     ``ratios``: runs of the default against itself, T / T_default, in run order
-    (:class:`autotune.stats.blocks.DefaultLevel`), 3 or more; ``run_seconds``: wall time of one
-    run; ``coarseness``: step of the metric as a share of the run time.  Computed for the sign
-    interval: a gain is found when a block shows it with a certain chance p (exact, by the walk of
-    the plan), so it must be as large as the p-quantile of the noise of a block.  Assumes that the
-    setting leaves the noise as it is.  Raises ``ValueError`` on fewer than 3 ratios.
+    (:class:`autotune.stats.blocks.DefaultLevel`), 3 or more. ``run_seconds``: wall time of one run.
+    ``coarseness``: step of the metric as a share of the run time.
+
+    The table is computed for the sign interval. A gain is found if a block shows it with a certain
+    chance p (exact, by the walk of the plan), so it must be as large as the p-quantile of the noise
+    of a block. The computation assumes that the setting does not change the noise. Raises
+    ``ValueError`` for fewer than 3 ratios.
     """
     if len(ratios) < 3:
         raise ValueError("the noise of the default needs at least 3 of its runs")
     logs = np.log(np.asarray(ratios, dtype=np.float64))
-    # A block holds two neighbouring runs; either order is as likely, hence both signs.
+    # A block holds two neighbouring runs; both orders are equally likely, hence both signs.
     steps = np.diff(logs)
     noise = np.concatenate([steps, -steps])
     ranks = sign_walk_ranks(plan.looks, plan.tail, plan.spending)
@@ -57,7 +60,8 @@ def resolution_table(
         chance = _chance_needed(plan, ranks, i, power)
         if chance is None:
             continue
-        # A few runs say little of the tails: the wider of the empirical and the normal quantile.
+        # A few runs say little about the tails, so the wider of the empirical and normal quantile
+        # counts.
         empirical = float(np.quantile(noise, chance))
         normal = float(stats.norm.ppf(chance)) * mad_spread(noise)
         gain = float(np.expm1(max(empirical, normal) + np.log1p(coarseness)))
@@ -67,7 +71,7 @@ def resolution_table(
 
 
 def _chance_needed(plan: LookPlan, ranks: tuple[int, ...], upto: int, power: float) -> float | None:
-    """Chance per block with which the looks up to ``upto`` find a gain; None: they never do."""
+    """Chance per block with which the looks up to ``upto`` find a gain; None if they never do."""
     looks = plan.looks[: upto + 1]
     used = [r if n >= plan.win_from else 0 for n, r in zip(looks, ranks, strict=False)]
     if used[-1] == 0:
@@ -82,13 +86,15 @@ def _chance_needed(plan: LookPlan, ranks: tuple[int, ...], upto: int, power: flo
 POWER = 0.8
 _DRAWS = 200
 _MOST = 1000
-"""More pairs than this are not proposed."""
+"""Largest number of pairs that is proposed."""
 
 
 @dataclass(frozen=True)
 class PowerEstimate:
-    """``chance`` (0 to 1) that a plan comes to a decision, and by how many ``blocks`` it has in
-    four of five of these cases."""
+    """The chance that a plan comes to a decision, and the number of blocks for it.
+
+    ``chance`` is 0 to 1. In four of five of the simulations that decide, ``blocks`` are enough.
+    """
 
     chance: float
     blocks: int
@@ -97,11 +103,11 @@ class PowerEstimate:
 def decision_power(
     plan: LookPlan, logs: Sequence[float], *, kept: bool = False, seed: int = 0
 ) -> PowerEstimate:
-    """Carry out ``plan`` many times on blocks drawn from the measured ones, with replacement.
+    """Simulate ``plan`` many times on blocks drawn from the measured ones, with replacement.
 
-    ``logs``: log(T_default / T) of each measured block, one at least.  ``kept``: these are the
-    plan's own first blocks, and the others are drawn.  An estimate: it knows nothing of noise that
-    was not met yet.
+    ``logs``: log(T_default / T) of each measured block, at least one. ``kept``: the measured blocks
+    are the plan's own first blocks, and only the others are drawn. The result is an estimate: it
+    cannot include noise that was not measured yet.
     """
     rng = np.random.default_rng(seed)
     seen = np.asarray(logs, dtype=np.float64)
@@ -120,7 +126,7 @@ def decision_power(
 
 
 def pairs_needed(logs: Sequence[float], min_gain: float, seed: int = 0) -> int | None:
-    """Pairs of a new comparison with one look that decides with 80 % chance; None: beyond 1000."""
+    """Pairs of a new comparison with one look that decides with 80 % chance; None for over 1000."""
     for pairs in itertools.takewhile(lambda n: n <= _MOST, _numbers()):
         fixed = LookPlan.fixed(pairs, min_gain=min_gain)
         if decision_power(fixed, logs, seed=seed).chance >= POWER:
@@ -129,7 +135,7 @@ def pairs_needed(logs: Sequence[float], min_gain: float, seed: int = 0) -> int |
 
 
 def scatter(logs: Sequence[float]) -> float:
-    """From block to block, as a fraction: half of the blocks lie within 0.67 of it."""
+    """Scatter of the log ratios between blocks: half of the blocks lie within 0.67 of it."""
     middle = statistics.median(logs)
     return float(np.expm1(1.4826 * statistics.median(abs(value - middle) for value in logs)))
 

@@ -1,9 +1,11 @@
-"""The search phase: one run for every setting, further runs only where they can change the choice.
+"""The race: one run for every setting, further runs only where they can change the choice.
 
-Data are ratios T / T_default of the same neighbourhood (``blocks.DefaultLevel``), below 1 is
-faster.  A run that failed, or was ended by the time limit, is ``math.inf``: such a setting is out.
-The best of many noisy figures is lucky; what is believed of a setting is therefore its figure
-shrunk towards the default, by a prior that the measured settings themselves determine.
+The data are ratios T / T_default of the same neighbourhood (``blocks.DefaultLevel``); below 1 is
+faster. A run that failed, or that the time limit ended, is ``math.inf``: its setting is excluded.
+
+The best of many noisy figures is too good by chance. So the estimate of a setting is its figure
+shrunk towards the default (empirical Bayes); the prior is fitted to the measured settings
+themselves.
 """
 
 from __future__ import annotations
@@ -21,28 +23,31 @@ from autotune.stats.exact import Floats, Values
 from autotune.stats.warnings import mad_spread
 
 MAX_RUNS = 6
-"""Runs after which more are the business of the confirmation."""
+"""Largest number of runs of a setting in the race; more runs are left to the confirmation."""
 
 _FIT_STEPS = 15
-_CLIFF = math.log(1.35)  # slower than this is no evidence on how large gains are
+_CLIFF = math.log(1.35)  # settings slower than this are left out of the fit of the size of gains
 _LEAST_NOISE = 1e-3
-_HEAVY = 2.0  # on the variance: run times have heavier tails than their robust sd tells
+_HEAVY = 2.0  # factor on the variance: run times have heavier tails than their robust sd shows
 _WIDE = (0.01, 0.30)  # bounds of the spread of real effects, in log ratios
 
 
 @dataclass(frozen=True)
 class Beliefs:
-    """Per setting, in log ratios to the default, negative = faster; arrays of shape (settings,)."""
+    """Posterior of each setting, in log ratios to the default; arrays of shape (settings,).
+
+    Negative means faster.
+    """
 
     mean: Floats
-    """Expected log ratio after shrinkage; ``inf`` for a setting that is out."""
+    """Expected log ratio after shrinkage; ``inf`` for an excluded setting."""
     sd: Floats
     gain_chance: Floats
     """Probability (0..1) of a gain of at least ``min_gain``."""
 
     @property
     def gain(self) -> Floats:
-        """Expected gain T_default / T - 1; -1 for a setting that is out."""
+        """Expected gain T_default / T - 1; -1 for an excluded setting."""
         return np.asarray(np.expm1(-self.mean), dtype=np.float64)
 
 
@@ -55,10 +60,11 @@ def noise_of(default_ratios: Values) -> float:
 def beliefs(
     candidates: Sequence[Sequence[float]], noise: float, *, min_gain: float = MIN_GAIN
 ) -> Beliefs:
-    """What the ratios of each setting (one list per setting, may be empty) make believable.
+    """The posterior of each setting, given its ratios (one list per setting, may be empty).
 
-    ``noise``: standard deviation of one run's log ratio (:func:`noise_of`).  Model: a setting
-    does nothing, or has an effect of some typical size; share and size are fitted to all.
+    ``noise``: standard deviation of one run's log ratio (:func:`noise_of`). Model: a setting does
+    nothing, or has an effect of a typical size. The share of settings with an effect and the size
+    are fitted to all settings.
     """
     centre, runs = _summary(candidates)
     variance = _HEAVY * noise**2 / np.maximum(runs, 1) * np.where(runs >= 3, 1.35, 1.0)
@@ -87,11 +93,12 @@ def next_run(
     max_runs: int = MAX_RUNS,
     doubt: float = 0.02,
 ) -> int | None:
-    """The setting whose next run decides most; None when none would change the choice.
+    """Index of the setting whose next run decides most; None if no run would change the choice.
 
-    First every setting without a run.  Then the leader (the default, if nothing is believed to beat
-    it) and the setting most likely to beat it by half of ``min_gain``: the one known less well.
-    Done when that chance is below ``doubt``, or both have ``max_runs`` runs.
+    Settings without a run come first. Then the run goes to the leader (the default, if no setting
+    is expected to be faster) or to its rival, the setting most likely to be faster than the leader
+    by half of ``min_gain``: to the one that is known less well. The race ends if that chance is
+    below ``doubt``, or if both have ``max_runs`` runs.
     """
     counts = np.array([len(c) for c in candidates])
     if counts.size == 0:
@@ -120,11 +127,11 @@ def finalists(
     min_gain: float = MIN_GAIN,
     doubt: float = 0.05,
 ) -> list[int]:
-    """The settings worth confirming, most promising first, at most ``most``.
+    """Indices of the settings to confirm, most promising first, at most ``most``.
 
-    A setting needs a chance of at least ``doubt`` of a gain worth naming; a second or third one
-    also a chance of 15 % of beating the first, since each costs runs and a share of alpha.  Empty:
-    nothing seen makes a gain believable, keep the default.
+    A setting needs a chance of at least ``doubt`` of a gain of ``min_gain``. A second or third
+    setting also needs a chance of 15 % of being faster than the first, because each costs runs and
+    a share of alpha. The list is empty if no gain is likely enough: keep the default.
     """
     if not candidates:
         return []
@@ -142,17 +149,18 @@ def finalists(
 def time_limit(
     default_s: float, best_ratio: float = 1.0, *, factor: float = 3.0, overhead_s: float = 0.0
 ) -> float:
-    """Seconds of wall time after which a search run is ended as clearly bad.
+    """Seconds of wall time after which a search run is ended as clearly slower.
 
-    ``factor`` times the incumbent, whose ratio to the default is ``best_ratio`` (no more than 1:
-    the default itself is always there).  ``default_s``: the default's figure; ``overhead_s``: wall
-    time of the default outside it (start-up), which a setting need not shorten.
+    The limit is ``factor`` times the incumbent, whose ratio to the default is ``best_ratio`` (at
+    most 1, since the default is always a choice). ``default_s``: the default's figure;
+    ``overhead_s``: wall time of the default outside it (start-up), which a setting need not
+    shorten.
     """
     return overhead_s + factor * min(best_ratio, 1.0) * default_s
 
 
 def _summary(candidates: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
-    """Median log ratio (``inf`` if any run is) and number of runs; shape (settings,) each."""
+    """Median log ratio (``inf`` if any run is) and number of runs, each of shape (settings,)."""
     centre = np.zeros(len(candidates))
     for i, ratios in enumerate(candidates):
         if ratios:
@@ -161,7 +169,7 @@ def _summary(candidates: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
 
 
 def _fit(x: Floats, variance: Floats) -> tuple[float, float]:
-    """Share of settings that do something and size (sd) of their effects, by EM."""
+    """Share of settings with an effect, and size (sd) of their effects, by EM."""
     share, size = 0.2, 0.05
     if x.size < 2:
         return share, size
@@ -169,7 +177,7 @@ def _fit(x: Floats, variance: Floats) -> tuple[float, float]:
         odds = _effect_chance(x, variance, share, size)
         shrink = size**2 / (size**2 + variance)
         second = shrink * variance + (shrink * x) ** 2
-        # One pseudo-setting of each kind keeps a handful of settings from settling the matter.
+        # One pseudo-setting of each kind keeps a few settings from deciding the fit alone.
         share = float((odds.sum() + 0.2) / (x.size + 1))
         size = math.sqrt(float(((odds * second).sum() + 0.2 * 0.05**2) / (odds.sum() + 0.2)))
         size = min(max(size, _WIDE[0]), _WIDE[1])
@@ -177,7 +185,7 @@ def _fit(x: Floats, variance: Floats) -> tuple[float, float]:
 
 
 def _effect_chance(x: Floats, variance: Floats, share: float, size: float) -> Floats:
-    """Posterior probability that a setting with the figure ``x`` does something."""
+    """Posterior probability that a setting with the figure ``x`` has an effect."""
     wide = size**2 + variance
     log_odds = (
         math.log(share / (1 - share))

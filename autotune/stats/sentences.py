@@ -1,4 +1,4 @@
-"""One plain sentence for a comparison or an estimate, for people who read no statistics."""
+"""Sentences for a comparison or an estimate, for people who read no statistics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from autotune.stats.estimate import Estimate
 
 
 def comparison_words(c: Comparison) -> str:
-    """Such as "8.3 % faster, 95 % interval 6.1 to 10.4 %, 12 blocks".
+    """A comparison as text, such as "8.3 % faster, 95 % interval 6.1 to 10.4 %, 12 blocks".
 
     "Slower" is the extra time T / T_default - 1; "gain" is T_default / T - 1.
     """
@@ -35,7 +35,7 @@ def comparison_words(c: Comparison) -> str:
 
 
 def estimate_words(e: Estimate) -> str:
-    """Such as "1.64 s, 97 % interval 1.62 to 1.66 s, 6 runs"."""
+    """An estimate as text, such as "1.64 s, 97 % interval 1.62 to 1.66 s, 6 runs"."""
     least = "at least " if e.bound == "at least" else ""
     runs = "1 run" if e.n == 1 else f"{e.n} runs"
     high = f"to {e.hi:.4g} s" if math.isfinite(e.hi) else "s or more"
@@ -46,7 +46,7 @@ def estimate_words(e: Estimate) -> str:
 
 
 def _extra(gain: float) -> str:
-    """A loss as extra time, from twice the time on as a factor."""
+    """A loss as extra time; from twice the time on, as a factor."""
     times = 1 / (1 + gain)
     return f"{(times - 1) * 100:.1f} % slower" if times < 2 else f"{times:.1f}x the time"
 

@@ -1,16 +1,15 @@
-"""Looks at the blocks at numbers fixed in advance, with alpha split over looks and finalists.
+"""Sequential tests: looks at fixed numbers of blocks, and the error budget of a study.
 
-The interval shown at a look is a repeated confidence interval: all of them together cover the true
-gain with the promised probability, so stopping early, continuing a study later, or being cut off by
-a budget costs no validity.  A decision depends on the blocks up to the last look that is complete,
-never on the blocks after it.
+Alpha is split over looks and finalists. The interval shown at a look is a repeated confidence
+interval: all of them together cover the true gain with the promised probability. So a study may
+stop early, continue later or be cut off by a budget and loses no validity. A decision depends on
+the blocks up to the last complete look, never on later blocks.
 
-The error budget of a study: one alpha for its whole life, spent over rounds.
-
-A study that is extended proves again.  Each proof is a round; round k may spend three quarters of
-what the rounds before it left, so all rounds together never spend more than alpha, however many
-there are.  Most studies have one round, which is why the first gets most: with 3.4 % of 5 % it has
-the order statistics that the whole 5 % would give to one finalist or two.
+The error budget of a study is one alpha for its whole life, split over rounds. A study that is
+extended proves again; each proof is a round. Round k may spend three quarters of what the earlier
+rounds left, so all rounds together never spend more than alpha, whatever their number. Most studies
+have one round, so the first gets most: with 3.4 % of 5 % it has the order statistics that the whole
+5 % would give to one finalist or two.
 """
 
 from __future__ import annotations
@@ -47,10 +46,10 @@ _DESIGN_POWER = 0.8
 
 @dataclass(frozen=True)
 class Decision:
-    """``outcome`` "continue": run on to ``next_look`` blocks.  Everything else is final.
+    """The decision at a look; "continue" means to run on to ``next_look`` blocks.
 
-    "futile": no win is to be expected any more.  "undecided": the last look is past.
-    "not slower": not slower than the margin of the plan, and faster perhaps (plans with a margin).
+    Every other outcome is final. "futile": a win is no longer likely. "undecided": the last look is
+    done. "not slower" (plans with a margin): not slower by more than the margin, perhaps faster.
     """
 
     outcome: Outcome
@@ -67,19 +66,19 @@ class Decision:
 class LookPlan:
     """How finalists are compared with the default; fixed before the first block is run.
 
-    ``alpha`` is for the whole study, both sides, all looks, all ``finalists`` (Bonferroni).  A win
-    is declared from ``win_from`` blocks on.  ``futility``: stop when the chance of a win, were the
-    gain one that this plan finds with 80 % probability, falls below this (0: never); it can only
-    lose wins, not make them.
+    ``alpha`` is for the whole study: both sides, all looks, all ``finalists`` (Bonferroni). A win
+    is declared from ``win_from`` blocks on. ``futility``: stop when the chance of a win, under a
+    gain that this plan finds with 80 % probability, is below this number (0: never). This stop can
+    only lose wins, not make them.
 
-    With a ``margin`` (0.02: 2 %) the question is another one, non-inferiority: the looks go on
-    until the lower end of the interval of T_default / T - 1 lies above -margin ("not slower"), its
-    upper end below -margin ("worse"), or the last look is past.  Each of the two is false with a
-    probability of ``tail`` at most.  ``decide_at``: nothing is decided before this look, and there
-    the blocks end in any case, for a caller that decides over several comparisons together; a later
+    With a ``margin`` (0.02: 2 %) the plan tests non-inferiority. The looks go on until the lower
+    end of the interval of T_default / T - 1 lies above -margin ("not slower"), its upper end lies
+    below -margin ("worse"), or the last look is done. Each of the two is false with a probability
+    of ``tail`` at most. ``decide_at``: nothing is decided before this look, and the blocks end
+    there in any case. It is for a caller that decides over several comparisons together; a later
     look is as valid as the first.
 
-    Raises ``UsageError`` on values that make no plan.
+    Raises ``UsageError`` for values that make no valid plan.
     """
 
     looks: tuple[int, ...] = LOOKS
@@ -109,7 +108,7 @@ class LookPlan:
 
     @classmethod
     def fixed(cls, blocks: int = 12, *, finalists: int = 1, min_gain: float = MIN_GAIN) -> LookPlan:
-        """One look after a fixed number of blocks."""
+        """A plan with one look after a fixed number of blocks."""
         return cls(looks=(blocks,), finalists=finalists, min_gain=min_gain, win_from=blocks)
 
     @property
@@ -119,13 +118,13 @@ class LookPlan:
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """Per look, the order statistic that ends the interval (0: no interval yet)."""
+        """The order statistic that ends the interval at each look (0: no interval yet)."""
         walk = sign_walk_ranks if self.method == "sign" else wilcoxon_walk_ranks
         return walk(self.looks, self.tail, self.spending)
 
     @property
     def first_interval(self) -> int:
-        """Blocks of the first look that has an interval; the last look's where none has."""
+        """Blocks of the first look that has an interval; of the last look, if none has one."""
         ranked = zip(self.looks, self.ranks, strict=True)
         return next((look for look, rank in ranked if rank > 0), self.looks[-1])
 
@@ -143,10 +142,11 @@ class LookPlan:
         censored_candidate: Flags | None = None,
         resolution: float | None = None,
     ) -> Decision:
-        """What the blocks so far say of one finalist: seconds, one of each per block, in order.
+        """The decision on one finalist after the blocks so far.
 
-        The first look that ended the matter stands, whatever came after it.  Raises as
-        :func:`autotune.stats.comparison.compare`.
+        The times are in seconds, one of each setting per block, in order. The first look with a
+        final outcome counts, whatever came later. Raises what
+        :func:`autotune.stats.comparison.compare` raises.
         """
         ratios = log_ratios(
             default,
@@ -215,9 +215,10 @@ class LookPlan:
     def win_chance(self, ratios: LogRatios) -> float:
         """Chance (0..1, an upper bound) that the last look will show a win.
 
-        A win needs few blocks at or below 0 and half of the blocks at ``min_gain``.  The blocks to
-        come are taken to be as good as a gain that the plan finds with 80 % probability, and to
-        reach ``min_gain`` in half of the cases; with no block left to hope for it is exactly 0.
+        A win needs few blocks at or below 0 and half of the blocks at ``min_gain``. The blocks to
+        come are assumed to have a gain that the plan finds with 80 % probability, and to reach
+        ``min_gain`` in half of the cases. If the blocks left cannot make a win, the chance is
+        exactly 0.
         """
         last = self.looks[-1]
         left = last - ratios.n
@@ -231,14 +232,14 @@ class LookPlan:
 
 
 def looks_up_to(pairs: int) -> tuple[int, ...]:
-    """The study's looks, each half as many again, below ``pairs``, and ``pairs``."""
+    """The study's looks below ``pairs`` (each 1.5 times the one before), and ``pairs``."""
     more = (round(LOOKS[-1] * 1.5**n) for n in itertools.count(1))
     steps = itertools.takewhile(lambda look: look < pairs, itertools.chain(LOOKS, more))
     return (*steps, pairs)
 
 
 def settle(decisions: Sequence[Decision]) -> list[Decision]:
-    """The finalists' decisions, where those still running that trail a winner are stopped too."""
+    """The finalists' decisions, in which open finalists that trail a winner are stopped too."""
     won = winner(decisions)
     if won is None:
         return list(decisions)
@@ -266,7 +267,8 @@ def _level(looks: tuple[int, ...], ranks: tuple[int, ...], method: Method) -> fl
 
 @lru_cache(maxsize=256)
 def _design_chance(last: int, allowed: int) -> float:
-    """Chance of a block at or below 0 under the gain that the last look finds with 80 %."""
+    """Chance of a block at or below 0 under the gain that the last look finds with 80 %
+    probability."""
     if allowed == 0:
         return 0.0
 
@@ -277,14 +279,18 @@ def _design_chance(last: int, allowed: int) -> float:
 
 
 PROOF_SHARE = 0.9
-"""Of a round's alpha for its finalists; the rest is for the rates of slow launches."""
+"""Share of a round's alpha for its finalists; the rest is for the rates of slow launches."""
 ROUND_SHARE = 0.75
-"""Of what is left, for the next round: 75 %, 18.8 %, 4.7 %, ... of alpha."""
+"""Share of the remaining alpha for the next round: 75 %, 18.8 %, 4.7 %, ... of alpha."""
 
 
 @dataclass(frozen=True)
 class ErrorBudget:
-    """``alpha``: chance (0..1) of a false statement, both sides, over the life of one study."""
+    """The error budget; ``alpha`` is the chance (0..1) of a false statement over the life of a
+    study.
+
+    Both sides count. Raises UsageError for an alpha that is not between 0 and 1.
+    """
 
     alpha: float = 0.05
 
@@ -293,15 +299,16 @@ class ErrorBudget:
             raise UsageError(f"alpha {self.alpha}: expected a number between 0 and 1, such as 0.05")
 
     def round(self, number: int) -> float:
-        """What round ``number`` (1, 2, ...) may spend.  ValueError for a number below 1."""
+        """The alpha that round ``number`` (1, 2, ...) may spend; raises ValueError for a number
+        below 1."""
         if number < 1:
             raise ValueError(f"round {number}: rounds are counted from 1")
         return float(self.alpha * ROUND_SHARE * (1 - ROUND_SHARE) ** (number - 1))
 
     def proof(self, number: int) -> float:
-        """Of it, for the finalists against the default."""
+        """The part of the round's alpha for the finalists against the default."""
         return PROOF_SHARE * self.round(number)
 
     def slow_launches(self, number: int) -> float:
-        """Of it, for the rates of slow launches."""
+        """The part of the round's alpha for the rates of slow launches."""
         return (1 - PROOF_SHARE) * self.round(number)

@@ -1,7 +1,7 @@
 """Simulated run times with a known truth, for tests and benchmarks of the statistics.
 
-Each model gives one comparison: a run of the default and of a candidate per block, in random order
-within the block.  ``gain`` is the true gain; ``cv`` the typical relative noise of one run.
+Each model gives one comparison: per block one run of the default and one of a candidate, in random
+order within the block. ``gain`` is the true gain; ``cv`` is the typical relative noise of one run.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from autotune.stats.exact import Floats
 
 BASE_S = 1.0
-STEP_S = 0.05  # of the quantised metric: 5 % of the run
+STEP_S = 0.05  # step of the quantised metric: 5 % of the run
 _Noise = Callable[[np.random.Generator, float, int], Floats]
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """Seconds and time-limit flags, shape (blocks,); ``truth``: median log ratio, 0 = no effect."""
+    """Run times in seconds and flags of censored runs, each of shape (blocks,).
+
+    ``truth`` is the true median log ratio; 0 means no effect.
+    """
 
     default: Floats
     candidate: Floats
@@ -39,17 +42,17 @@ def heavy_tail(rng: np.random.Generator, cv: float, n: int) -> Floats:
 
 
 def skewed(rng: np.random.Generator, cv: float, n: int) -> Floats:
-    """Never faster than the floor, often a little slower."""
+    """Noise that is never faster than the floor and often a little slower."""
     return np.asarray(rng.exponential(cv, n))
 
 
 def bimodal(rng: np.random.Generator, cv: float, n: int) -> Floats:
-    """Three runs of ten fall into a slow state."""
+    """Noise in which three runs of ten are in a slow state."""
     return np.asarray(rng.normal(0, cv, n) + np.log(1.3) * (rng.random(n) < 0.3))
 
 
 def outliers(rng: np.random.Generator, cv: float, n: int) -> Floats:
-    """One run of ten takes up to three times as long."""
+    """Noise in which one run of ten takes up to three times as long."""
     late = rng.random(n) < 0.1
     return np.asarray(rng.normal(0, cv, n) + np.log(rng.uniform(1.5, 3, n)) * late)
 
@@ -70,9 +73,9 @@ def simulate(
     """One comparison under ``model`` (one of ``MODELS``).
 
     drift: the machine becomes 1.5 times slower over the study and 2 times slower in its middle.
-    quantised: rounded to ``STEP_S``.  censored: the candidate is ended at 1.05 times its typical
-    time.  asymmetric: the default is normal, the candidate has a slow tail; the medians differ by
-    ``gain`` only.
+    quantised: rounded to ``STEP_S``. censored: the candidate is ended at 1.05 times its typical
+    time. asymmetric: the default is normal, the candidate has a slow tail, and the medians differ
+    by ``gain`` only.
     """
     noise = NOISES.get(model, normal)
     effect = float(np.log1p(gain))
@@ -103,12 +106,12 @@ def _moments(blocks: int) -> tuple[Floats, Floats]:
     return speed[0::2], speed[1::2]
 
 
-# Median of S - (N1 - N2), N standard normal, S = 0 in 7 of 10 cases, else exponential of mean 8;
-# by numerical integration.
+# Median of S - (N1 - N2), by numerical integration; N is standard normal, S is 0 in 7 of 10 cases,
+# else exponential of mean 8.
 _TAIL_SHIFT = 0.623228
 
 
 def _slow_tail(rng: np.random.Generator, cv: float, n: int) -> Floats:
-    """Noise of the candidate such that the log ratio to a normal default keeps its median."""
+    """Noise of the candidate with which the log ratio to a normal default keeps its median."""
     tail = rng.exponential(8, n) * (rng.random(n) < 0.3)
     return cv * (rng.normal(0, 1, n) + tail - _TAIL_SHIFT)

@@ -1,8 +1,8 @@
-"""Slow launches: what a median does not see.
+"""Slow launches: a test for a difference that the median does not show.
 
-A launch is slow that takes more than twice what the default takes at that moment.  Where slow
-launches are a fifth of all, the median of either setting says nothing about them.  Fisher's exact
-test compares how often they come, one-sided each way.
+A launch is slow if it takes more than twice the default's time at that moment. If a fifth of the
+launches are slow, the medians do not show them. Fisher's exact test compares how often slow
+launches come, one-sided in each direction.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 from scipy import optimize, special, stats
 
 SLOW = 2.0
-"""Times what the default takes: from here on a launch is slow."""
+"""A launch is slow from this multiple of the default's time on."""
 _POWER = 0.8
 
 SlowVerdict = Literal["rarer", "more frequent", "no difference shown"]
@@ -23,8 +23,8 @@ SlowVerdict = Literal["rarer", "more frequent", "no difference shown"]
 class SlowLaunches:
     """Slow launches of a candidate beside the default's.
 
-    ``rarer_from`` and ``more_from``: the rates (0..1) of the candidate that these numbers of
-    launches would show with 80 % probability; None where not even 0 or 1 would be shown.
+    ``rarer_from`` and ``more_from`` are rates (0..1) of the candidate that so many launches would
+    show with 80 % probability; None if not even a rate of 0 or 1 would be shown.
     """
 
     slow: int
@@ -38,19 +38,19 @@ class SlowLaunches:
 
     @property
     def rate(self) -> float:
-        """Share of the candidate's launches; 0 without any."""
+        """Share of slow launches among the candidate's; 0 if it has no launches."""
         return self.slow / self.launches if self.launches else 0.0
 
     @property
     def default_rate(self) -> float:
-        """Share of the default's launches; 0 without any."""
+        """Share of slow launches among the default's; 0 if it has no launches."""
         return self.default_slow / self.default_launches if self.default_launches else 0.0
 
 
 def slow_launches(
     slow: int, launches: int, default_slow: int, default_launches: int, *, alpha: float
 ) -> SlowLaunches:
-    """Compare the rates; ``alpha`` (0..1) is the chance of naming a difference where none is.
+    """Compare the rates; ``alpha`` (0..1) is the chance of naming a difference if there is none.
 
     Raises ValueError for more slow launches than launches.
     """
@@ -77,7 +77,8 @@ def slow_launches(
 def _critical(
     launches: int, default_slow: int, default_launches: int, tail: float
 ) -> tuple[int | None, int | None]:
-    """Of so many launches the most that are "rarer", and the fewest that are "more frequent"."""
+    """The largest number of slow launches that is "rarer", and the smallest that is "more
+    frequent"."""
     total = launches + default_launches
     few = many = None
     for count in range(launches + 1):
@@ -90,7 +91,7 @@ def _critical(
 
 
 def _rate_at_most(count: int, launches: int) -> float:
-    """The rate at which ``count`` or fewer of ``launches`` come with 80 % probability."""
+    """The rate at which ``count`` or fewer of ``launches`` are slow with 80 % probability."""
     if count >= launches:
         return 1.0
 

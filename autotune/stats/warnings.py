@@ -1,10 +1,10 @@
-"""Plain-words warnings on figures that are less sure than they look (in the manner of pyperf).
+"""Warnings in plain words on figures that are less certain than they look (as in pyperf).
 
-Does the guard reject the runs of one setting more often than those of the default?
-
-Rejected runs are repeated, so a setting that makes other processes busy (helpers outside its own
-tree, a daemon it wakes) would be judged by its undisturbed runs only.  The exact one-sided test of
-Fisher; a setting that is rejected *less* often merely runs for a shorter time.
+The first part is about the times of runs and of comparisons. The last part asks whether the guard
+rejects the runs of one setting more often than those of the default. Rejected runs are repeated. So
+a setting that makes other processes busy (helpers outside its own tree, a daemon that it wakes)
+would be judged by its undisturbed runs only. The test is Fisher's exact test, one-sided, because a
+setting that is rejected *less* often merely runs for a shorter time.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from scipy import stats
 from autotune.stats.exact import Floats, middle
 from autotune.stats.log_ratios import LogRatios
 
-SPREAD = 0.10  # robust cv above which a median of runs is called unstable
-COARSE = 0.01  # step of the metric, as a share of the median, above which it is called coarse
-_OUTLIER = 5.0  # robust standard deviations
-_MODES_MIN = 8  # runs below which two groups cannot be told from chance
+SPREAD = 0.10  # robust cv from which a median of runs is called unstable
+COARSE = 0.01  # step of the metric, as a share of the median, from which it is called coarse
+_OUTLIER = 5.0  # in robust standard deviations
+_MODES_MIN = 8  # with fewer runs two groups cannot be told from chance
 _MODES_APART = 6.0  # distance of the groups in their own standard deviations
-_MODES_SHIFT = 0.03  # and as a share of the median: smaller steps matter to nobody
+_MODES_SHIFT = 0.03  # and as a share of the median: smaller steps do not matter
 
 
 def mad_spread(values: Floats) -> float:
@@ -123,10 +123,10 @@ ALPHA = 0.01
 def depends_on_setting(
     rejected: int, runs: int, default_rejected: int, default_runs: int, *, alpha: float = ALPHA
 ) -> bool:
-    """Whether ``rejected`` of ``runs`` attempts is more than chance beside the default's.
+    """Whether ``rejected`` of ``runs`` attempts are more than chance beside the default's.
 
-    Attempts of both must be interleaved in time.  ``alpha``: chance of saying so where the
-    setting has nothing to do with it.  Raises ``ValueError`` on more rejections than runs.
+    The attempts of both must be interleaved in time. ``alpha``: chance of True although the
+    setting makes no difference. Raises ``ValueError`` for more rejections than runs.
     """
     if not (0 <= rejected <= runs and 0 <= default_rejected <= default_runs):
         raise ValueError("rejections must lie between 0 and the number of runs")

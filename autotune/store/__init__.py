@@ -1,4 +1,4 @@
-"""The results database: every run that was ever made, and the studies they belong to.
+"""The store (results database): all runs, and the studies to which they belong.
 
 >>> with Store.open("results.db") as store:
 ...     study = store.study(key)

@@ -1,12 +1,12 @@
-"""One opened database: transactions, and the driver's errors as messages to the user.
+"""An opened database: transactions, the driver's errors as messages, dialects, and writers.
 
-The only place where SQLite and PostgreSQL differ.
+:class:`Database` is one opened database. :class:`Sqlite` and :class:`Postgresql` have all that
+differs between the two.
 
-Who may write the studies of a database: what a server knows of it, and nobody else does.
-
-A column that names who wrote a row would not do: whoever may write the row may write that column
-(a trigger could fill it in, but the table's owner may remove the trigger).  What a server can tell
-for sure is which roles have the right to write at all.
+The last part names who may write the studies of a database; only a server knows this. A column with
+the writer of a row is no proof, because whoever may write the row may write that column. A trigger
+could fill it in, but the table's owner may remove the trigger. What a server can tell for certain
+is which roles have the right to write.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ BUSY_TIMEOUT_S = 30.0
 
 
 class Database:
-    """``read`` and ``write`` are one transaction each; ``shown`` names it without a password."""
+    """An opened database; ``shown`` names it in messages, without a password.
+
+    ``read`` and ``write`` are one transaction each. Raises UsageError for inconsistent data, and
+    the dialect's error or WorkError if the database fails.
+    """
 
     def __init__(self, location: Location, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self.location = location
@@ -46,13 +50,13 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the database throughout."""
+        """A transaction that sees one state of the database from beginning to end."""
         with self._explained(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that is kept whole or not at all; durable when the block has ended."""
+        """A transaction that is stored whole or not at all; durable when the block has ended."""
         with self._explained(), self._writer.begin() as connection:
             yield connection
 
@@ -81,50 +85,52 @@ class Database:
 
 
 def _words(error: Exception) -> str:
-    """The driver's own words in one line, without SQLAlchemy's decoration and without passwords."""
+    """The driver's message on one line, without SQLAlchemy's additions and without passwords."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     return mask_password(" ".join(str(cause).split()))
 
 
 WRITES = "autotune_writes"
-"""Execution option of a connection that is going to write."""
+"""Execution option of a connection that will write."""
 
 _LOCK_NUMBER = 0x6175746F74756E65  # "autotune" in ASCII
 _RETRY_S = 0.02
 
 
 class Dialect(Protocol):
-    """What a kind of database does in its own way."""
+    """The operations that SQLite and PostgreSQL do in different ways."""
 
     shares_database: bool
-    """Whether tables of other programs may live beside ours."""
+    """Whether tables of other programs may be in the same database."""
 
     def engine(self, url: URL) -> Engine: ...
 
     def lock(self, connection: Connection) -> None:
-        """Let no other process create or migrate until the transaction ends."""
+        """Prevent other processes from creating or migrating tables until the transaction ends."""
 
     def ready(self, engine: Engine) -> None:
-        """Settings that belong to the database, made once it is known to be ours."""
+        """Make the settings of the database; called when it is known to be a store."""
 
     def now(self) -> str:
-        """SQL for the seconds of the epoch by the database's own clock: workers' may differ."""
+        """SQL for the seconds since the epoch by the database's own clock; workers' clocks may
+        differ."""
         ...
 
     def iso_time(self, seconds: str) -> str:
-        """SQL that writes seconds of the epoch as ISO 8601 in UTC."""
+        """SQL that writes seconds since the epoch as ISO 8601 in UTC."""
         ...
 
     def explain(self, message: str) -> AutotuneError | None:
-        """The error for a driver's message in words, or None where it is not a known one."""
+        """The error for a driver's message, in plain words, or None for an unknown message."""
         ...
 
 
 class Sqlite:
-    """A file, in write-ahead mode: readers never wait, one writer at a time, kill -9 loses nothing.
+    """A SQLite file in write-ahead mode: readers never wait, and one writer works at a time.
 
-    ``synchronous=NORMAL`` leaves the flush to the disk to the operating system: what is committed
-    outlives the process, not a power cut (the file stays whole; the last commits may be missing).
+    Nothing committed is lost when the process is killed (kill -9). ``synchronous=NORMAL`` leaves
+    the flush to the disk to the operating system. So what is committed survives the process, but
+    not always a power cut: the file stays valid, but the last commits may be missing.
     """
 
     shares_database = False
@@ -140,10 +146,10 @@ class Sqlite:
         return engine
 
     def lock(self, connection: Connection) -> None:
-        """BEGIN IMMEDIATE has locked already."""
+        """Do nothing: BEGIN IMMEDIATE has taken the lock already."""
 
     def ready(self, engine: Engine) -> None:
-        """Switching the journal does not wait for locks by itself, so that is done here."""
+        """Switch the journal mode; SQLite does not wait for locks here, so this method does."""
         deadline = time.monotonic() + self.busy_timeout_s
         raw = engine.raw_connection()
         try:
@@ -198,7 +204,7 @@ class Sqlite:
 
 
 def _configure(connection: Any, _record: Any) -> None:
-    """Transactions are begun by :func:`_begin` alone; the driver must not begin its own."""
+    """Leave transactions to :func:`_begin` alone; the driver must not begin its own."""
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute("PRAGMA foreign_keys=ON")
@@ -207,13 +213,13 @@ def _configure(connection: Any, _record: Any) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """A writer takes the lock at once: upgrading later fails when somebody else wrote meanwhile."""
+    """Take a writer's lock at once: a later upgrade fails if another process wrote meanwhile."""
     writes = connection.get_execution_options().get(WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 class Postgresql:
-    """A server, for several nodes that write."""
+    """A PostgreSQL server, for writers on several nodes."""
 
     shares_database = True
 
@@ -230,7 +236,7 @@ class Postgresql:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK_NUMBER})")
 
     def ready(self, engine: Engine) -> None:
-        """Nothing to set."""
+        """Do nothing: a server needs no settings."""
 
     def now(self) -> str:
         return "extract(epoch FROM clock_timestamp())"
@@ -278,6 +284,9 @@ _WRITERS = text(
 
 
 def writers(connection: Connection) -> frozenset[str]:
-    """Every role that can log in and write studies: by a grant, as owner, as superuser, through a
-    role that it is a member of, or because it may make itself one (CREATEROLE)."""
+    """Every role that can log in and write studies.
+
+    A role may write by a grant, as owner, as superuser, through a role of which it is a member, or
+    because it may make itself a member (CREATEROLE).
+    """
     return frozenset(str(name) for name in connection.scalars(_WRITERS))

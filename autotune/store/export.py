@@ -1,6 +1,6 @@
-"""A study as a file for other tools.  The file appears whole or not at all.
+"""Export of a study: a table of its runs (CSV or Parquet), or an Optuna storage.
 
-The runs of a study as a table: one row per run, nothing summarised.
+The file appears whole or not at all. The table has one row per run, and nothing is summarised.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ def export_study(
 ) -> Path:
     """Write a study to a file: ``to`` is "csv" or "parquet" (one row per run) or "optuna".
 
-    ``output``: with what the programs printed, which is most of a large study's bytes.
-    An Optuna file is a storage that optuna-dashboard opens.  The file appears whole or not at
-    all.  Raises UsageError for an unknown format, or a file that exists without ``force``.
+    ``output``: include what the programs printed, which is most of a large study's bytes. An Optuna
+    file is a storage that optuna-dashboard opens. The file appears whole or not at all; returns its
+    path. Raises UsageError for an unknown format, for a file that exists without ``force``, and for
+    a directory that does not exist; WorkError if writing fails.
     """
     path = Path(path)
     writer = WRITERS.get(to)
@@ -58,13 +59,13 @@ def export_study(
     return path
 
 
-# pandas and optuna take long to import, and only an export needs them here.
+# The imports of pandas and optuna take long and are needed only for an export, so they are here.
 
 
 def _csv(store: Store, study_id: int, path: Path, output: bool) -> None:
     from pyarrow import Table, csv
 
-    # Ten times as fast as pandas' own writer: a hundred thousand runs are 400 MB of text.
+    # Arrow's writer is ten times as fast as pandas': a hundred thousand runs are 400 MB of text.
     table = Table.from_pandas(runs_frame(store, study_id, output), preserve_index=False)
     csv.write_csv(table, path)
 
@@ -83,16 +84,15 @@ WRITERS: dict[str, Writer] = {"csv": _csv, "parquet": _parquet, "optuna": _optun
 
 
 PARAMETER = "param."
-"""Prefix of the columns that hold the values of the trial's setting."""
+"""Prefix of the columns with the values of the trial's setting."""
 
 
 def runs_frame(store: Store, study_id: int, output: bool = False) -> pd.DataFrame:
     """One row per run in order, with the study's description and its trial's values as columns.
 
-    A parameter that is not set is empty; lists and dictionaries are JSON text.  ``setting`` is what
-    was launched, which may leave out parameters of the trial that proved inactive.  ``output``:
-    with what the programs printed.
-    Raises UsageError for an unknown study and one without runs.
+    A parameter that is not set is empty; lists and dictionaries are JSON text. ``setting`` is what
+    was launched; it may lack parameters of the trial that were found inactive. ``output``: include
+    what the programs printed. Raises UsageError for an unknown study and for a study without runs.
     """
     import pandas as pd
 
@@ -131,7 +131,7 @@ def _described(study: StudyRecord) -> dict[str, Any]:
 
 
 def _column(values: Sequence[Value | None]) -> pd.Series[Any]:
-    """Whole numbers, numbers, or text where any value is text: a column has one type."""
+    """Whole numbers, numbers, or text if any value is text: a column has one type."""
     import pandas as pd
 
     given = [value for value in values if value is not None]

@@ -1,9 +1,9 @@
-"""What makes two studies the same study, and two runs comparable.
+"""The study key: what makes two studies the same, and two runs comparable.
 
-The *hash* of a :class:`StudyKey` names the study; its *context* leaves out how the search was made
-(space, strategy, options, seed), so that runs are found again by any study of the same program on
-the same machine.  Fields that only describe (names, paths, host names) are stored and are in
-neither: on a cluster several nodes of one kind work on one study.
+The *hash* of a :class:`StudyKey` identifies the study. Its *context* leaves out how the search was
+made (space, strategy, options, seed), so that any study of the same program on the same machine
+finds the runs. Fields that only describe (names, paths, host names) are stored but are in neither,
+so that several nodes of one kind can work on one study of a cluster.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from autotune.store.text import canonical, load
 _SEED_LIMIT = 2**63
 _GIB = 2**30
 GUARD = "guard"
-"""The condition that is False where runs were measured without the guard."""
+"""The condition that is False if runs were measured without the guard."""
 
 
 def digest(value: Any) -> str:
@@ -30,7 +30,7 @@ def digest(value: Any) -> str:
 
 @dataclass(frozen=True)
 class MachineInfo:
-    """One kind of machine.  ``kernel`` is its release; ``hostname`` only describes."""
+    """One kind of machine; ``kernel`` is the kernel's release, and ``hostname`` only describes."""
 
     cores: int
     cpu_model: str
@@ -40,14 +40,15 @@ class MachineInfo:
 
     @property
     def hash(self) -> str:
-        """Memory counts in whole GiB: what the kernel reports differs a little at every boot."""
+        """Hash of the machine; memory counts in whole GiB, since the kernel's figure varies with
+        each boot."""
         gib = round(self.memory_bytes / _GIB)
         return digest([self.cores, self.cpu_model, gib, self.kernel])
 
 
 @dataclass(frozen=True)
 class MpiInfo:
-    """An MPI library.  ``library_hash`` is over its content; ``path`` only describes."""
+    """An MPI library; ``library_hash`` is over its content, and ``path`` only describes."""
 
     family: str
     version: str
@@ -61,10 +62,11 @@ class MpiInfo:
 
 @dataclass(frozen=True)
 class AppInfo:
-    """A program as it is run.  ``name`` and ``program`` only describe; ``argv`` is without them.
+    """A program as it is run.
 
-    ``program_hash`` is over the program's content, ``input`` names what it works on, ``metric`` and
-    ``verify`` are the patterns of :class:`runner.types.LaunchSpec`.
+    ``name`` and ``program`` only describe; ``argv`` does not contain them. ``program_hash`` is over
+    the program's content, ``input`` names its input, and ``metric`` and ``verify`` are the patterns
+    of :class:`runner.types.LaunchSpec`.
     """
 
     name: str
@@ -82,13 +84,13 @@ class AppInfo:
 
 @dataclass(frozen=True)
 class StudyKey:
-    """Everything that, when changed, makes another study (docs/design.md, "Names").
+    """All fields whose change makes another study (docs/design.md, "Names").
 
-    ``ranks`` are the ranks or, where the space contains them, the cores given.  ``cluster_hash`` is
-    over the cluster definition, whose launch options are part of the default.  ``inherited`` are
-    MCA values in force from outside.  ``conditions`` holds whatever else changes what a run means
-    (such as a flat default, a cleaned environment, or no guard), in JSON types.
-    Raises UsageError for a seed outside 64 bits.
+    ``ranks`` is the number of ranks or, if the space contains ranks, the number of cores.
+    ``cluster_hash`` is over the cluster definition, whose launch options are part of the default.
+    ``inherited`` are MCA values that are in force from outside. ``conditions`` holds everything
+    else that changes the meaning of a run (such as a flat default, a cleaned environment, or no
+    guard), in JSON types. Raises UsageError for a seed outside 64 bits.
     """
 
     app: AppInfo
@@ -105,7 +107,7 @@ class StudyKey:
     inherited: Mapping[str, str] = field(default_factory=dict)
     conditions: Mapping[str, Any] = field(default_factory=dict)
     stdin: str = ""
-    """Path of rank 0's standard input: only describes, its content is among the conditions."""
+    """Path of rank 0's standard input; it only describes, its content is among the conditions."""
 
     def __post_init__(self) -> None:
         if not -_SEED_LIMIT <= self.seed < _SEED_LIMIT:
@@ -118,17 +120,18 @@ class StudyKey:
 
     @property
     def guarded(self) -> bool:
-        """Whether runs are rejected for foreign load; without that nothing is proven by them."""
+        """Whether runs are rejected for foreign load; without the guard, runs prove nothing."""
         return self.conditions.get(GUARD) is not False
 
     @property
     def context(self) -> str:
-        """Hash of what a run was made under; equal contexts make runs of one setting comparable."""
+        """Hash of the conditions of a run; runs of one setting are comparable if contexts are
+        equal."""
         return digest(self._context_parts())
 
     @property
     def hash(self) -> str:
-        """Hash of the whole key."""
+        """Hash of the whole key, in hexadecimal."""
         how = [self.space_hash, self.strategy, dict(self.strategy_options), self.seed]
         return digest([self._context_parts(), how])
 

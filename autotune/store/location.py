@@ -1,9 +1,8 @@
-"""Where the results database is, and whether that place can hold one.
+"""Location of the results database, and whether it can be there.
 
-A copy of a results database that can be read and not written: a backup, a read-only disk.
-
-SQLite keeps its log beside the file, so that a database in write-ahead mode cannot even be read
-where nothing can be written.
+The last part reads a database that can be read but not written, such as a backup or a read-only
+disk. SQLite keeps its log beside the file, so a database in write-ahead mode cannot be read if
+nothing can be written there. Therefore a copy is read.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _NETWORK = re.compile(
 
 @dataclass(frozen=True)
 class Location:
-    """``path`` is None for a server.  ``shown`` is fit for messages: it holds no password."""
+    """Where a database is; ``path`` is None for a server, and ``shown`` has no password."""
 
     url: URL
     path: Path | None
@@ -47,7 +46,7 @@ class Location:
 
 
 def locate(text: str | None) -> Location:
-    """The place that ``text`` (a path or URL), else the environment, names.
+    """The location that ``text`` (a path or URL) names, else the environment, else the default.
 
     Raises UsageError for a URL that is not understood.
     """
@@ -56,7 +55,7 @@ def locate(text: str | None) -> Location:
         return _file(Path(text))
     try:
         url = make_url(text)
-        url.render_as_string()  # What is no UTF-8 cannot be said to a server.
+        url.render_as_string()  # A server cannot be given text that is not UTF-8.
     except (ArgumentError, ValueError):
         raise UsageError(_bad_url(clean(text))) from None
     kind = url.drivername.partition("+")[0]
@@ -70,7 +69,7 @@ def locate(text: str | None) -> Location:
 
 
 def mask_password(text: str) -> str:
-    """``text`` without the passwords of the URLs in it."""
+    """The ``text`` without the passwords of the URLs in it."""
     text = _PASSWORD.sub(r"\1:***", text)
     return re.sub(r"(?i)(password=)[^&\s]+", r"\1***", text)
 
@@ -101,10 +100,10 @@ def _file(path: Path) -> Location:
 
 
 def prepare_file(path: Path) -> None:
-    """Make sure that ``path`` is, or can become, a SQLite file that this process writes.
+    """Make sure that ``path`` is, or can become, a SQLite file that this process can write.
 
-    Creates missing directories and the file itself, readable by the owner alone.
-    Raises UsageError that says what is in the way.
+    Creates missing directories and the file itself, readable by the owner only. Raises UsageError
+    with the obstacle.
     """
     where = f"the results database {path}"
     try:
@@ -134,17 +133,17 @@ def prepare_file(path: Path) -> None:
 
 
 def _create(path: Path) -> None:
-    """A new file is private from its first moment; SQLite gives its log the same mode."""
+    """Create the file, private from its first moment; SQLite gives its log the same mode."""
     if path.exists():
         return
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
-        return  # another process was faster
+        return  # another process created it first
 
 
 def _mounts() -> list[tuple[str, str]]:
-    """What is mounted; nothing where the system does not tell, which is no reason to refuse."""
+    """The mounted file systems; empty, which refuses nothing, if the system does not list them."""
     try:
         return [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
     except OSError:
@@ -152,7 +151,7 @@ def _mounts() -> list[tuple[str, str]]:
 
 
 def network_filesystem(path: Path, mounts: Iterable[tuple[str, str]]) -> str | None:
-    """The type of the network file system that holds ``path``, or None where it is local.
+    """The type of the network file system that holds ``path``, or None if it is local.
 
     ``mounts`` are (mount point, type) in the order of mounting.
     """
@@ -165,7 +164,10 @@ def network_filesystem(path: Path, mounts: Iterable[tuple[str, str]]) -> str | N
 
 
 def refuse_network(path: Path, kind: str | None) -> None:
-    """SQLite's locks and its shared memory do not work there: databases were lost that way."""
+    """Raise UsageError for a file on a network file system (``kind``), None for a local one.
+
+    SQLite's locks and its shared memory do not work there, and databases were lost.
+    """
     if kind is not None:
         raise UsageError(
             f"the results database {path} would be on a network file system ({kind}), "
@@ -176,7 +178,7 @@ def refuse_network(path: Path, kind: str | None) -> None:
 
 
 def only_readable(path: Path) -> bool:
-    """Whether the file is there and can be read, but it or its directory cannot be written."""
+    """Whether the file exists and can be read, but it or its directory cannot be written."""
     if not path.is_file() or not os.access(path, os.R_OK, effective_ids=True):
         return False
     places = (path, path.parent)
@@ -184,16 +186,18 @@ def only_readable(path: Path) -> bool:
 
 
 def snapshot(path: Path) -> Path:
-    """A copy of the database in a private temporary directory, which is the caller's to remove.
+    """A copy of the database in a private temporary directory, which the caller must remove.
 
-    Raises UsageError for a file that is no such database, WorkError where there is no room.
+    Raises UsageError for a file that is no such database, WorkError if there is no space for the
+    copy.
     """
     folder = Path(tempfile.mkdtemp(prefix="autotune-store-"))
     copy = folder / path.name
     log = path.with_name(f"{path.name}-wal")
     try:
         if log.exists() and log.stat().st_size:
-            # What was committed last is in the log; nobody can write here, so both fit together.
+            # The last commits are in the log; nobody can write here, so the two copies fit
+            # together.
             shutil.copyfile(path, copy)
             shutil.copyfile(log, folder / log.name)
         else:

@@ -1,7 +1,8 @@
-"""The schema version: creating, checking and moving forward.
+"""The schema version: creation, check and migration to a newer version.
 
-A version never goes back.  Each step leads from one version to the next inside the one transaction
-of the opening, after a copy of the file was made; a step that fails leaves the database as it was.
+A version never goes back. Each step leads from one version to the next. All steps run in the one
+transaction that opens the database, after a copy of the file was made. If a step fails, the
+database stays as it was.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _create_current(connection: Connection, dialect: Dialect) -> None:
 
 
 def _to_2(connection: Connection, dialect: Dialect) -> None:
-    """Leases of workers, where a run was measured, and the words a worker begins with."""
+    """Add leases of workers, the place of a run, and the JSON with which a worker begins."""
     double = Double().compile(dialect=connection.dialect)
     connection.exec_driver_sql(f"ALTER TABLE trial ADD COLUMN heartbeat_at {double}")
     connection.exec_driver_sql("ALTER TABLE run ADD COLUMN place TEXT NOT NULL DEFAULT ''")
@@ -53,7 +54,7 @@ def _to_2(connection: Connection, dialect: Dialect) -> None:
 
 
 def _to_3(connection: Connection, dialect: Dialect) -> None:
-    """Equal outcomes of reading back are kept once: ``run_read_back`` becomes a view."""
+    """Store equal read-back outcomes once: ``run_read_back`` becomes a view."""
     for view in READABLE:
         connection.exec_driver_sql(f"DROP VIEW {view}")
     for table in (read_back, read_back_value):
@@ -80,18 +81,18 @@ def _to_3(connection: Connection, dialect: Dialect) -> None:
 
 
 def _to_4(connection: Connection, dialect: Dialect) -> None:
-    """Plans of proofs, frozen before their first block."""
+    """Add the plans of proofs, which are stored before their first block."""
     frozen_plan.create(connection)
 
 
 def _to_5(connection: Connection, dialect: Dialect) -> None:
-    """How often a program printed its figure in one run."""
+    """Add how often a program printed its figure in one run."""
     connection.exec_driver_sql("ALTER TABLE run ADD COLUMN metric_count INTEGER")
 
 
 @dataclass(frozen=True)
 class Schema:
-    """``create`` makes ``version`` from nothing; ``steps[n]`` makes n from n - 1."""
+    """A schema version; ``create`` makes it from nothing, and ``steps[n]`` makes n from n - 1."""
 
     version: int
     create: Step
@@ -102,9 +103,9 @@ CURRENT = Schema(SCHEMA_VERSION, _create_current, {2: _to_2, 3: _to_3, 4: _to_4,
 
 
 def prepare_schema(database: Database, schema: Schema = CURRENT) -> Path | None:
-    """Bring the database to ``schema``; returns the backup copy where one was made.
+    """Bring the database to ``schema``; returns the path of the backup copy, if one was made.
 
-    Raises UsageError for a database that is not ours or is newer than this program.
+    Raises UsageError for a database of another program, or one newer than this program.
     """
     with database.read() as connection:
         found = _version(connection, database, schema)
@@ -113,7 +114,7 @@ def prepare_schema(database: Database, schema: Schema = CURRENT) -> Path | None:
         return None
     with database.write() as connection:
         database.dialect.lock(connection)
-        found = _version(connection, database, schema)  # another process may have been faster
+        found = _version(connection, database, schema)  # another process may have done it meanwhile
         if found == schema.version:
             return None
         backup = None
@@ -136,7 +137,7 @@ def prepare_schema(database: Database, schema: Schema = CURRENT) -> Path | None:
 
 
 def _version(connection: Connection, database: Database, schema: Schema) -> int | None:
-    """The version found; None for an empty database.  Raises UsageError as :func:`prepare`."""
+    """The version found; None for an empty database. Raises UsageError as :func:`prepare`."""
     inspector = inspect(connection)
     tables = set(inspector.get_table_names())
     known: dict[str, str] = {}
@@ -172,7 +173,7 @@ def _checked(version: int, database: Database, schema: Schema) -> int:
 
 
 def _back_up(database: Database, version: int) -> Path | None:
-    """Copy the file beside itself.  Servers have backups of their own."""
+    """Copy the file to its own directory; None for a server, which has backups of its own."""
     path = database.location.path
     if path is None:
         return None

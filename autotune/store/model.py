@@ -1,6 +1,6 @@
-"""What the store hands out: plain, immutable, independent of the database.
+"""Records that the store returns: plain, immutable, independent of the database.
 
-Which process holds a trial, and whether it still lives.
+The last part identifies the process that owns a trial and says whether it still lives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from runner.types import RunRecord
 Value = int | float | str
 DEFAULT_KEY = "default"
 RUNNING = "running"
-"""State of a trial that is being measured; every other state means that it ended."""
+"""State of a trial that is being measured; in every other state the trial has ended."""
 WARMUP = "warmup"
 NEW = "new"
 """Status of a study without a result."""
@@ -26,7 +26,7 @@ NEW = "new"
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """``status`` is "new" until a result was stored; ``result`` is the JSON that was given."""
+    """A study; ``status`` is "new" until a result was stored, and ``result`` is the stored JSON."""
 
     id: int
     hash: str
@@ -37,12 +37,12 @@ class StudyRecord:
     created_at: str
     tool_version: str
     request: dict[str, Any] | None = None
-    """What a worker begins with (``autotune worker``)."""
+    """The JSON with which a worker begins (``autotune worker``)."""
 
 
 @dataclass(frozen=True)
 class StudySummary:
-    """One line of a list.  ``trials`` and ``runs`` count everything stored."""
+    """One line of a list of studies; ``trials`` and ``runs`` count everything that is stored."""
 
     id: int
     hash: str
@@ -62,7 +62,7 @@ class StudySummary:
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """A setting in a study.  ``number`` counts from 0 without gaps; ``owner`` measures it."""
+    """A setting in a study; ``number`` counts from 0 without gaps, and ``owner`` measures it."""
 
     id: int
     study_id: int
@@ -78,23 +78,25 @@ class TrialRecord:
     finished_at: str | None
     owner: OwnerProcess
     heartbeat_at: float | None = None
-    """When its worker was last seen, by the database's clock; None: no lease is kept."""
+    """When its worker was last seen, by the database's clock; None without a lease."""
 
 
 @dataclass(frozen=True)
 class WorkerRecord:
-    """A process that takes part in a study; ``lost``: it ended without a word, or was not seen for
-    as long as a lease lasts."""
+    """A process that takes part in a study.
+
+    ``lost``: the process ended without leaving, or was not seen for the length of a lease.
+    """
 
     owner: OwnerProcess
     seen_s: float
-    """Seconds since it was last seen, by the database's clock."""
+    """Seconds since the process was last seen, by the database's clock."""
     lost: bool
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """One run and its place.  ``order`` rises over the runs of a study; ``trial`` is a number."""
+    """One run and its place; ``order`` rises over a study's runs, and ``trial`` is a number."""
 
     id: int
     study_id: int
@@ -111,7 +113,7 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class BestRuns:
-    """A setting by its valid runs: the median of the figure that counts and how many there are."""
+    """The valid runs of a setting: the median of the figure that counts, and their number."""
 
     key: str
     median_s: float
@@ -119,15 +121,15 @@ class BestRuns:
 
 
 _DEAD = frozenset("ZX")
-"""A zombie runs no more; where nobody waits for it, it stays in the table for ever."""
+"""States of a process that has ended; a zombie for which nobody waits stays in the table."""
 
 
 @dataclass(frozen=True)
 class OwnerProcess:
-    """A process, named so that no later one is taken for it.
+    """A process, identified so that no later process is taken for it.
 
-    ``scope`` is the boot and the namespace that ``pid`` counts in, ``start`` the clock tick since
-    that boot at which the process began.
+    ``scope`` is the boot and the namespace in which ``pid`` counts. ``start`` is the clock tick
+    since that boot at which the process began.
     """
 
     host: str
@@ -137,12 +139,12 @@ class OwnerProcess:
 
     @classmethod
     def here(cls) -> OwnerProcess:
-        """The calling process (asked anew each time: a fork changes the answer)."""
+        """The calling process; asked anew each time, because a fork changes the answer."""
         pid = os.getpid()
         return cls(_host(), _scope(), pid, _start(pid) or 0)
 
     def surely_dead(self) -> bool:
-        """True where this machine can tell that it ended; False too where nobody can tell."""
+        """True if this machine can tell that the process ended; False also if nobody can tell."""
         if self.scope == _scope():
             return _start(self.pid) != self.start
         boot, here = self.scope.partition("/")[0], _scope().partition("/")[0]
@@ -151,7 +153,8 @@ class OwnerProcess:
 
 @cache
 def _host() -> str:
-    """The name that this process began with: what it holds stays its own where that is changed."""
+    """The host name at the start of this process, so that a change of the name changes no
+    ownership."""
     return socket.gethostname()
 
 
@@ -161,10 +164,10 @@ def _scope() -> str:
 
 
 def _start(pid: int) -> int | None:
-    """Start of a living process; None where there is none.  Field 22 of proc(5) stat."""
+    """Start of a living process (field 22 of proc(5) stat); None if there is none."""
     try:
         line = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    fields = line.rpartition(")")[2].split()  # the name before it may hold blanks and parentheses
+    fields = line.rpartition(")")[2].split()  # the name may hold blanks and ()
     return None if fields[0] in _DEAD else int(fields[19])

@@ -1,4 +1,4 @@
-"""A study as an Optuna storage, so that optuna-dashboard and Optuna's plots show it."""
+"""A study as an Optuna storage, for optuna-dashboard and Optuna's plots."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def write_optuna(store: Store, study_id: int, path: Path) -> None:
-    """Write ``path``, a new file: one study, minimised, the value of a trial its median in seconds.
+    """Write ``path``, a new file: one study, minimised; a trial's value is its median in seconds.
 
-    Every parameter is categorical over the values that the study saw, None meaning unset.  A trial
-    without a valid run is FAIL, or PRUNED where it was stopped early.
+    Every parameter is categorical over the values that the study tried; None means unset. A trial
+    without a valid run is FAIL, or PRUNED if it was stopped early. Raises OSError if writing fails.
     """
     study = store.get_study(study_id)
     trials = store.trials(study_id)
@@ -53,7 +53,7 @@ def write_optuna(store: Store, study_id: int, path: Path) -> None:
 
 
 def _storage(path: Path) -> optuna.storages.RDBStorage:
-    """Optuna commits for every row; the file is flushed once, by the caller, when it is whole."""
+    """The new storage; Optuna commits every row, so the caller flushes the complete file once."""
     storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
     event.listen(storage.engine, "connect", _do_not_flush)
     storage.engine.dispose()
@@ -66,7 +66,10 @@ def _do_not_flush(connection: Any, _record: Any) -> None:
 
 
 def _distributions(trials: list[TrialRecord]) -> dict[str, CategoricalDistribution]:
-    """Optuna wants the same choices in every trial: all values seen, numbers before text."""
+    """The choices of each parameter, the same in every trial, as Optuna demands.
+
+    They are all values tried, numbers before text.
+    """
     names = sorted({name for trial in trials for name in trial.setting})
     found = {}
     for name in names:
@@ -116,5 +119,5 @@ def _state(trial: TrialRecord, runs: list[StoredRun], measured: bool) -> TrialSt
 
 
 def _time(text: str) -> datetime:
-    """Optuna keeps local times without a zone."""
+    """The time without a zone: Optuna stores local times."""
     return datetime.fromisoformat(text).astimezone().replace(tzinfo=None)

@@ -1,14 +1,14 @@
 """Statements about runs, each inside a transaction of the caller.
 
-What was read back of runs.
+The first part adds, lists and counts runs.
 
-Most runs of a study read back the same few things again and again, and a study of 100,000 runs
-would have a million rows of it: each different outcome is kept once, and a run points to its own.
+The second part stores what was read back. Most runs of a study read back the same few outcomes, and
+a study of 100,000 runs would have a million rows of them. So each different outcome is stored once,
+and a run refers to its outcome.
 
-A :class:`runner.types.RunRecord` as columns and back.
-
-Times that are not a number are kept as NULL and come back as NaN.  A valid run whose own figure is
-not finite would otherwise be valued at its wall time: it becomes ``no_metric``.
+The third part writes a :class:`runner.types.RunRecord` as columns and reads it back. Times that are
+not a number are stored as NULL and come back as NaN. A valid run whose own figure is not finite
+would be valued at its wall time, so its state becomes ``no_metric``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from runner.types import ReadBack, RunRecord
 
 Launched = Mapping[str, Mapping[str, str]]
 _KEYS_AT_ONCE = 500
-# An append is on the way of every measurement: its statements are built once.
+# Every measurement appends a run, so its statements are built once.
 _OF_STUDY = s.run.c.study_id == bindparam("of_study")
 _NEXT = select(func.coalesce(func.max(s.run.c.number) + 1, 0)).where(_OF_STUDY).scalar_subquery()
 _WANTED = bindparam("wanted", type_=Integer)
@@ -64,7 +64,7 @@ _PLACE = (
     *("id", "study_id", "trial_id", "trial", "number"),
     *("setting_key", "launched", "phase", "block", "position"),
 )
-"""Of a stored run, in the order of its fields."""
+"""Columns of a stored run, in the order of its fields."""
 _KEY_OF_TRIAL = select(s.trial.c.setting_key).where(s.trial.c.id == bindparam("trial"))
 
 
@@ -104,7 +104,7 @@ def add(
 
 
 def _setting_key(connection: Connection, trial_id: int | None, given: str | None) -> str:
-    """What was launched: as said, else the trial's setting, else the default."""
+    """The key of the launched setting: the given one, else the trial's, else the default's."""
     if given is not None:
         return clean(given)
     if trial_id is None:
@@ -144,7 +144,7 @@ def listing(
 
 
 def counts(connection: Connection, study_id: int, by: str) -> dict[str, int]:
-    """How many runs of a study there are by "state" or "place", the most first."""
+    """Number of runs of a study by "state" or "place", the largest number first."""
     column: ColumnElement[str] = s.run.c.state
     if by == "place":
         column = func.coalesce(func.nullif(s.run.c.place, ""), s.run.c.host)
@@ -154,10 +154,10 @@ def counts(connection: Connection, study_id: int, by: str) -> dict[str, int]:
 
 
 def table(connection: Connection, study_id: int, output: bool) -> dict[str, list[Any]]:
-    """All runs of a study in order, column by column, ``read_back`` as JSON text.
+    """All runs of a study in order, column by column, with ``read_back`` as JSON text.
 
-    ``output``: with what the programs printed, by far the most of it.  No records are made on the
-    way: a study may have a hundred thousand runs.
+    ``output``: include what the programs printed, which is by far the largest part. No records are
+    made, because a study may have a hundred thousand runs.
     """
     of_study = s.run.c.study_id == study_id
     kept = [name for name in COLUMNS if output or name not in OUTPUT]
@@ -202,7 +202,7 @@ def known(
 
 
 def _of_phase(phases: Collection[str]) -> ColumnElement[bool]:
-    """A phase may carry a round behind a colon: "confirm" means "confirm:60" too."""
+    """The condition for these phases; "confirm" includes rounds such as "confirm:60"."""
     column = s.run.c.phase
     rounds = [column.startswith(f"{phase}:", autoescape=True) for phase in phases]
     return or_(column.in_(phases), *rounds)
@@ -220,10 +220,11 @@ def _load(
     order = itemgetter(names.index("study_id"), names.index("number"))
     records = Rows(names)
     with _all_kept():
-        # All at once: row by row takes a driver's call each.  Sorted here: asked to sort, SQLite
-        # walks a whole study in order to find one setting.
+        # All rows are fetched at once, since row by row costs a call of the driver each. They are
+        # sorted here: if SQLite sorts, it reads a whole study in order to find one setting.
         rows = sorted(done.all(), key=order)
-        # Asked last: a run that another worker stores meanwhile has its outcome then, too.
+        # This is asked last: a run that another worker stores meanwhile has its outcome by then,
+        # too.
         outcomes = {} if brief else read_back_of(connection, conditions)
         return [_to_run(place(row), records(row, outcomes.get(row[back], {}))) for row in rows]
 
@@ -237,7 +238,8 @@ def _to_run(place: Sequence[Any], record: RunRecord) -> StoredRun:
 
 @contextmanager
 def _all_kept() -> Iterator[None]:
-    """Very many objects are made here, and none is garbage: looking for some takes a third."""
+    """Switch garbage collection off: very many objects are made, and a search among them takes a
+    third."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -250,7 +252,7 @@ def _all_kept() -> Iterator[None]:
 def best(
     connection: Connection, study_id: int, limit: int, phases: Collection[str] | None
 ) -> list[BestRuns]:
-    """Settings by the median of their valid runs; of equal ones that with more runs comes first."""
+    """Settings by the median of their valid runs; if equal, the one with more runs comes first."""
     figures = select(s.run.c.setting_hash, s.run.c.value_s).where(
         s.run.c.study_id == study_id,
         s.run.c.state == "ok",
@@ -268,7 +270,7 @@ def best(
 
 
 def _keys(connection: Connection, study_id: int, hashes: list[str]) -> dict[str, str]:
-    """The keys behind hashes, a few at a time: the number of bound values has a limit."""
+    """The keys of these hashes, a few at a time: the number of bound values is limited."""
     keys: dict[str, str] = {}
     for start in range(0, len(hashes), _KEYS_AT_ONCE):
         query = (
@@ -283,14 +285,15 @@ def _keys(connection: Connection, study_id: int, hashes: list[str]) -> dict[str,
 
 Backs = dict[str, ReadBack]
 _ID = select(s.read_back.c.id).where(s.read_back.c.hash == bindparam("hash"))
-# Understood by SQLite and PostgreSQL; of two processes that meet, the second waits and gets none.
+# SQLite and PostgreSQL understand this. If two processes add the same hash, the second waits and
+# gets no row.
 _ADD = text(
     "INSERT INTO read_back (hash) VALUES (:hash) ON CONFLICT (hash) DO NOTHING RETURNING id"
 )
 
 
 def keep_read_back(connection: Connection, read_backs: Mapping[str, ReadBack]) -> int | None:
-    """The id of an outcome, which is stored where it is new; None where nothing was read back."""
+    """The id of a read-back outcome, stored if it is new; None if nothing was read back."""
     if not read_backs:
         return None
     rows = [(name, *dataclasses.astuple(back)) for name, back in read_backs.items()]
@@ -308,11 +311,11 @@ def keep_read_back(connection: Connection, read_backs: Mapping[str, ReadBack]) -
 def read_back_of(
     connection: Connection, conditions: Sequence[ColumnElement[bool]]
 ) -> dict[int, Backs]:
-    """The outcomes of the runs that meet the conditions, by ``run.read_back_id``."""
+    """The read-back outcomes of the runs that meet the conditions, by ``run.read_back_id``."""
     wanted = select(s.run.c.read_back_id).where(*conditions)
     query = select(s.read_back_value).where(s.read_back_value.c.read_back_id.in_(wanted))
     found: dict[int, Backs] = {}
-    # Sorted here: a set in the order of its positions is a dictionary in the order it was told.
+    # The rows are sorted here by position, so that the dictionary has the order of the read-back.
     rows = sorted(connection.execute(query).all(), key=itemgetter(0, 2))
     for number, name, _, *back in rows:
         found.setdefault(number, {})[name] = ReadBack(*back)
@@ -322,7 +325,7 @@ def read_back_of(
 def read_back_texts(
     connection: Connection, conditions: Sequence[ColumnElement[bool]]
 ) -> dict[int, str]:
-    """As :func:`of_runs`, each as the text of a JSON object."""
+    """The outcomes of :func:`read_back_of`, each as the text of a JSON object."""
     found = read_back_of(connection, conditions)
     return {
         number: dump({name: dataclasses.asdict(back) for name, back in read_backs.items()})
@@ -354,15 +357,15 @@ _AS_THEY_ARE = (
 _PLAIN = (*_TEXT, *_AS_THEY_ARE)
 INTEGERS = ("metric_count", "exit_code", "signal", "world_size", "output_bytes")
 COLUMNS = (*_TEXT, *_TIMES, *_AS_THEY_ARE, *_JSON, "value_s")
-"""Names of the columns that a record becomes."""
+"""Names of the columns of a record."""
 OUTPUT = ("stdout_tail", "stderr_tail")
-"""What the program printed, 2 kB a run and more."""
+"""Columns with what the program printed, 2 kB per run and more."""
 WIDE = (*OUTPUT, *_JSON)
-"""Those that are long, and say nothing of how fast a run was."""
+"""Columns that are long and say nothing about the speed of a run."""
 
 
 def storable(record: RunRecord) -> RunRecord:
-    """``record`` as it will come back: clean text, and no valid run without a finite figure."""
+    """The ``record`` as it will come back: clean text, and no valid run without a finite figure."""
     changes: dict[str, Any] = {name: clean(getattr(record, name)) for name in _TEXT}
     changes["read_back"] = {
         clean(name): ReadBack(
@@ -373,7 +376,7 @@ def storable(record: RunRecord) -> RunRecord:
         )
         for name, back in record.read_back.items()
     }
-    # A database file keeps no negative zero.
+    # A database file does not store a negative zero.
     changes |= {name: 0.0 for name in (*_TIMES, "metric_s") if getattr(record, name) == 0}
     if record.metric_s is not None and not math.isfinite(record.metric_s):
         changes["metric_s"] = None
@@ -384,7 +387,7 @@ def storable(record: RunRecord) -> RunRecord:
 
 
 def to_columns(record: RunRecord) -> dict[str, Any]:
-    """Column values of a storable record; ``value_s`` among them."""
+    """Column values of a storable record, including ``value_s``."""
     columns = {name: getattr(record, name) for name in (*_TEXT, *_TIMES, *_AS_THEY_ARE)}
     columns.update((name, dump(getattr(record, name))) for name in _JSON)
     columns["value_s"] = record.value_s
@@ -395,10 +398,10 @@ def to_columns(record: RunRecord) -> dict[str, Any]:
 
 
 class Rows:
-    """Inverse of :func:`to_columns` for rows with the columns of these names, in their order.
+    """Inverse of :func:`to_columns`, for rows with the columns of these names in their order.
 
-    Nothing of what it gives is shared with another record.  Without the columns in ``WIDE`` it
-    gives records in which they are empty.
+    Records share no mutable value with each other. Without the columns in ``WIDE`` their fields are
+    empty. Raises WorkError for a row that autotune did not write.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -415,7 +418,7 @@ class Rows:
         parsed = self._parsed
         for name in self._json:
             text = values[name]
-            if name == "extra":  # The program's own figures: another text in each run, and nested.
+            if name == "extra":  # The program's own figures: nested, and different in each run.
                 values[name] = {} if text == "{}" else load_object(text)
                 continue
             known = parsed.get(text)

@@ -1,11 +1,11 @@
-"""The tables, version 3.  docs/database.md explains them to people.
+"""The tables and views of the database; docs/database.md explains them.
 
-Only types and constraints that SQLite and PostgreSQL share.  Lists and dictionaries are JSON in
-text columns.  Long text is never indexed (PostgreSQL limits an index entry to 2.7 kB): settings are
-found by the hash of their key.  Times are ISO 8601 in UTC, except ``started_at`` (seconds of the
-epoch).
+The schema uses only types and constraints that SQLite and PostgreSQL share. Lists and dictionaries
+are JSON in text columns. Long text is never indexed (PostgreSQL limits an index entry to 2.7 kB),
+so settings are found by the hash of their key. Times are ISO 8601 in UTC, except ``started_at``
+(seconds since the epoch).
 
-Views for people who look at the database with plain SQL.
+The views are for people who read the database with plain SQL.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ study = Table(
     Column("key", Text, nullable=False),  # JSON: the whole key
     Column("status", String(64), nullable=False),
     Column("result", Text),  # JSON
-    Column("request", Text),  # JSON: the words that a worker begins with
+    Column("request", Text),  # JSON with which a worker begins
     Column("created_at", String(32), nullable=False),
     Column("tool_version", String(64), nullable=False),
     Index("study_context", "context_hash"),
@@ -128,7 +128,7 @@ trial = Table(
     Column("owner_start", BigInteger, nullable=False),
     Column("heartbeat_at", Double),  # seconds by the database's own clock; NULL: no lease
     UniqueConstraint("study_id", "number"),
-    UniqueConstraint("id", "study_id"),  # what a run's (trial, study) points to
+    UniqueConstraint("id", "study_id"),  # target of a run's (trial, study)
 )
 
 role = Table(
@@ -142,7 +142,7 @@ role = Table(
     Column("owner_start", BigInteger, nullable=False),
     Column("heartbeat_at", Double, nullable=False),
 )
-"""What one worker of a study does for all: proving its finalists."""
+"""Tasks that one worker does for all workers of a study, such as proving the finalists."""
 
 frozen_plan = Table(
     "frozen_plan",
@@ -152,7 +152,7 @@ frozen_plan = Table(
     Column("document", Text, nullable=False),  # JSON
     Column("created_at", String(32), nullable=False),
 )
-"""What a study fixed before it measured: the finalists, looks and alpha of each round."""
+"""Plans that a study stored before it measured: the finalists, looks and alpha of each round."""
 
 trial_value = Table(
     "trial_value",
@@ -160,7 +160,7 @@ trial_value = Table(
     Column("trial_id", Integer, ForeignKey("trial.id"), primary_key=True),
     Column("name", String(255), primary_key=True),
     Column("value", Text, nullable=False),
-    Column("number", Double),  # the value where it is a number
+    Column("number", Double),  # the value if it is a number
     Index("trial_value_name", "name", "number"),
     sqlite_with_rowid=False,  # the key is the row: half the size
 )
@@ -171,7 +171,7 @@ read_back = Table(
     Column("id", Integer, primary_key=True),
     Column("hash", String(64), nullable=False, unique=True),
 )
-"""What was read back of a run, all of it; equal outcomes are one row."""
+"""The complete read-back of a run; equal outcomes are one row."""
 
 read_back_value = Table(
     "read_back_value",
@@ -228,10 +228,11 @@ run = Table(
     Column("stderr_tail", Text, nullable=False),
     Column("read_back_id", Integer, ForeignKey("read_back.id")),
     UniqueConstraint("study_id", "number"),
-    # A run of a trial belongs to the study of that trial; a run of the default has no trial.
+    # A run of a trial belongs to the study of this trial; a run of the default has no trial.
     ForeignKeyConstraint(["trial_id", "study_id"], ["trial.id", "trial.study_id"]),
     Index("run_trial", "trial_id"),
-    # Everything that "the best settings of a study" reads: the wide rows are not touched.
+    # The index has all columns that the query for a study's best settings needs, so that the wide
+    # rows are not read.
     Index("run_figures", "study_id", "setting_hash", "state", "phase", "value_s"),
 )
 

@@ -1,4 +1,4 @@
-"""The results database as the rest of autotune sees it."""
+"""The store: studies, trials and runs, as the rest of autotune uses them."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ from runner.types import RunRecord
 
 
 class Store(WorkerClaims):
-    """Every method is one transaction: what it returned is durable, what it refused left no trace.
+    """The results database; every method is one transaction.
 
-    Methods raise UsageError for an unknown study or trial and WorkError where the database fails
-    (locked for too long, disk full, server gone).  One store may be used by several threads and one
-    database by several processes; a store must not be carried over a fork.
+    What a method returned is durable; a method that raises changes nothing. Methods raise
+    UsageError for an unknown study or trial, and WorkError if the database fails (locked for too
+    long, disk full, server not reachable). Several threads may use one store, and several processes
+    one database. A store must not be used after a fork.
     """
 
     def __init__(self, database: Database, backup: Path | None = None) -> None:
         super().__init__(database)
         self._copy: Path | None = None
         self.backup = backup
-        """Copy of the file made because opening moved it to a newer schema, else None."""
+        """Copy of the file, made because opening migrated it to a newer schema, else None."""
 
     @classmethod
     def open(cls, place: str | Path | None = None, busy_timeout_s: float = BUSY_TIMEOUT_S) -> Store:
-        """Open a results database, creating it where there is none.
+        """Open a results database; it is created if it does not exist.
 
         ``place`` is a path, ``sqlite:///PATH`` or ``postgresql://...``; None means $AUTOTUNE_STORE,
-        else ``$XDG_DATA_HOME/autotune/results.db``.  ``busy_timeout_s`` is how long to wait for
-        another process that writes.  Raises UsageError for a place that cannot hold one.
+        else ``$XDG_DATA_HOME/autotune/results.db``. ``busy_timeout_s`` is how many seconds to wait
+        for another process that writes. Raises UsageError for a place that cannot hold a database.
         """
         location = locate(None if place is None else str(place))
         database = Database(location, busy_timeout_s)
@@ -53,8 +54,10 @@ class Store(WorkerClaims):
 
     @classmethod
     def open_existing(cls, place: str | Path | None = None) -> Store:
-        """As :meth:`open`, for those who only read: a database that was named and is not there is
-        a UsageError, not a new one."""
+        """Open a results database as :meth:`open`, for callers that only read.
+
+        Raises UsageError if the named database does not exist; it is not created.
+        """
         named = place is not None or VARIABLE in os.environ
         path = locate(None if place is None else str(place)).path
         if named and path is not None and not path.exists():
@@ -66,9 +69,11 @@ class Store(WorkerClaims):
 
     @classmethod
     def open_to_read(cls, place: str | Path | None = None) -> Store:
-        """As :meth:`open_existing`; of a file that cannot be written a copy is read, as it is now.
+        """Open an existing database as :meth:`open_existing`; a file that cannot be written is
+        copied.
 
-        What is written to such a store is lost.
+        The store then reads the copy, which has the present content. What is written to such a
+        store is lost.
         """
         path = locate(None if place is None else str(place)).path
         if path is None or not only_readable(path):
@@ -90,11 +95,11 @@ class Store(WorkerClaims):
 
     @property
     def url(self) -> URL:
-        """Where the database is, password included: not for messages."""
+        """Where the database is, including the password; not for messages."""
         return self._database.url
 
     def close(self) -> None:
-        """Close the database; using the store again raises."""
+        """Close the database; a later use of the store raises."""
         self._database.close()
         if self._copy is not None:
             shutil.rmtree(self._copy, ignore_errors=True)
@@ -113,25 +118,25 @@ class Store(WorkerClaims):
     # studies
 
     def study(self, key: StudyKey) -> StudyRecord:
-        """The study of ``key``, made where it is new."""
+        """The study of ``key``; it is created if it is new."""
         with self._database.write() as connection:
             self._database.dialect.lock(connection)
             return studies.get_or_create(connection, key)
 
     def get_study(self, study_id: int) -> StudyRecord:
-        """The study of this number; raises UsageError where there is none."""
+        """The study of this number; raises UsageError if there is none."""
         with self._database.read() as connection:
             return studies.get(connection, study_id)
 
     def studies(self) -> list[StudySummary]:
-        """Every study, the newest first."""
+        """Summaries of all studies, the newest first."""
         with self._database.read() as connection:
             return studies.summaries(connection)
 
     def find_study(self, text: str) -> StudyRecord:
-        """The study with this id or whose hash begins so (4 characters at least).
+        """The study with this id, or whose hash begins with ``text`` (at least 4 characters).
 
-        Raises UsageError, listing the candidates, where none or several fit.
+        Raises UsageError, with the candidates, if no study or more than one fits.
         """
         with self._database.read() as connection:
             return studies.find(connection, text)
@@ -142,20 +147,23 @@ class Store(WorkerClaims):
             return studies.has(connection, key)
 
     def set_result(self, study_id: int, status: str, result: Mapping[str, Any] | None) -> None:
-        """Store what a study came to; a later result replaces it."""
+        """Store the status and result of a study; a later result replaces it."""
         with self._database.write() as connection:
             studies.set_result(connection, study_id, status, result)
 
     def change_request(
         self, study_id: int, change: Callable[[dict[str, Any] | None], Mapping[str, Any]]
     ) -> None:
-        """Replace what a worker of this study begins with (JSON) by what ``change`` makes of it."""
+        """Replace the JSON with which a worker of this study begins by the return value of
+        ``change``."""
         with self._database.write() as connection:
             studies.change_request(connection, study_id, change)
 
     def writers(self) -> frozenset[str]:
-        """The roles of a PostgreSQL server that may write studies; none for a file, whose writers
-        are those of the file."""
+        """The roles of a PostgreSQL server that may write studies.
+
+        Empty for a file: its writers are the users who may write the file.
+        """
         if not isinstance(self._database.dialect, Postgresql):
             return frozenset()
         with self._database.read() as connection:
@@ -164,16 +172,16 @@ class Store(WorkerClaims):
     def store_document(
         self, study_id: int, name: str, document: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Keep a JSON document of a study that never changes; gives the one that is kept.
+        """Store a JSON document of a study that never changes; returns the stored document.
 
-        Of two processes that freeze the same name the first one's document is kept.
+        If two processes store a document under the same name, the first one's stays.
         """
         with self._database.write() as connection:
             studies.lock(connection, study_id)
             return studies.store_document(connection, study_id, name, document)
 
     def stored_document(self, study_id: int, name: str) -> dict[str, Any] | None:
-        """The frozen document of this name; None where there is none."""
+        """The unchangeable document of this name; None if there is none."""
         with self._database.read() as connection:
             return studies.stored_document(connection, study_id, name)
 
@@ -204,13 +212,13 @@ class Store(WorkerClaims):
     ) -> TrialRecord:
         """Give a trial its state and estimate; ``attrs`` are added to those it has.
 
-        May be repeated: a setting that earned more runs gets a new estimate.
+        This may be repeated: a setting that gets more runs gets a new estimate.
         """
         with self._database.write() as connection:
             return trials.finish(connection, trial_id, state, estimate, attrs, reason)
 
     def trials(self, study_id: int, since: int = 0) -> list[TrialRecord]:
-        """Trials from the number ``since`` on, in their order, running ones included."""
+        """Trials from the number ``since`` on, in order, including running ones."""
         with self._database.read() as connection:
             return trials.listing(connection, study_id, since)
 
@@ -228,12 +236,12 @@ class Store(WorkerClaims):
         order: int | None = None,
         launched: Mapping[str, Mapping[str, str]] | None = None,
     ) -> int:
-        """Store one run, whatever became of it; returns its id once it is durable.
+        """Store one run, whatever its state; returns its id when the run is durable.
 
-        ``setting_key`` is what was launched: the trial's setting where left out, the default where
-        there is no trial either.  ``order`` is the place that the caller counts; a place that is
-        taken or passed becomes the next free one, because no run is ever lost to a number.
-        ``launched`` is the setting as native parameters (target -> name -> text).
+        ``setting_key`` is the launched setting; without it, the trial's setting, or the default if
+        there is no trial either. ``order`` is the caller's count of runs. A number that is taken or
+        too low becomes the next free one, so that no run is lost. ``launched`` is the setting as
+        native parameters (target -> name -> text).
         """
         with self._database.write() as connection:
             return runs.add(
@@ -250,9 +258,10 @@ class Store(WorkerClaims):
             )
 
     def run_columns(self, study_id: int, output: bool = False) -> dict[str, list[Any]]:
-        """All runs of a study in order as columns, for tables; lists and dictionaries as JSON.
+        """All runs of a study in order as columns, for tables; lists and dictionaries are JSON
+        text.
 
-        ``output``: with what the programs printed (``stdout_tail``, ``stderr_tail``).
+        ``output``: include what the programs printed (``stdout_tail``, ``stderr_tail``).
         """
         with self._database.read() as connection:
             return runs.table(connection, study_id, output)
@@ -268,11 +277,11 @@ class Store(WorkerClaims):
         after: int | None = None,
         brief: bool = False,
     ) -> list[StoredRun]:
-        """Runs in the order they were made; phase "confirm" selects "confirm:60" too.
+        """Runs in the order in which they were made; phase "confirm" selects "confirm:60" too.
 
-        ``after``: only those whose ``order`` is greater.  ``brief``: with the figures, but without
-        output, command, bindings, read-back and what was inherited, which are empty in them: a
-        large study is read many times faster so.
+        ``after``: only runs with a larger ``order``. ``brief``: the figures without output,
+        command, bindings, read-back and inherited values, which are empty; this reads a large study
+        many times faster.
         """
         with self._database.read() as connection:
             return runs.listing(
@@ -280,7 +289,7 @@ class Store(WorkerClaims):
             )
 
     def run_counts(self, study_id: int, by: Literal["state", "place"]) -> dict[str, int]:
-        """How many runs ended in each state, or were made in each place; the most first."""
+        """Number of runs by state or by place, the largest number first."""
         with self._database.read() as connection:
             return runs.counts(connection, study_id, by)
 
@@ -304,8 +313,8 @@ class Store(WorkerClaims):
     ) -> list[StoredRun]:
         """Runs of a setting under the same conditions in any study but ``other_than``.
 
-        ``context`` is :attr:`StudyKey.context`.  Two spaces may launch one setting differently (by
-        what it implies): ``launched`` keeps to runs that were launched exactly so.
+        ``context`` is :attr:`StudyKey.context`. Two spaces may launch one setting differently (by
+        implied values): ``launched`` selects the runs that were launched exactly so.
         """
         with self._database.read() as connection:
             return runs.known(connection, context, setting_key, other_than, launched)

@@ -35,7 +35,7 @@ def _tool_version() -> str:
 
 
 def get_or_create(connection: Connection, key: StudyKey) -> StudyRecord:
-    """The study of ``key``; the caller holds the lock that makes this one step."""
+    """The study of ``key``, created if it is new; the caller must hold the lock."""
     found = connection.execute(select(s.study).where(s.study.c.hash == key.hash)).first()
     if found is not None:
         return to_study(found)
@@ -70,7 +70,7 @@ def get_or_create(connection: Connection, key: StudyKey) -> StudyRecord:
 
 
 def _part(connection: Connection, table: Table, part: AppInfo | MachineInfo | MpiInfo) -> int:
-    """Id of the row that describes an app, machine or MPI, made where it is new."""
+    """Id of the row that describes an app, machine or MPI; the row is created if it is new."""
     found = connection.scalar(select(table.c.id).where(table.c.hash == part.hash))
     if found is not None:
         return int(found)
@@ -85,10 +85,10 @@ def _part(connection: Connection, table: Table, part: AppInfo | MachineInfo | Mp
 
 
 def to_study(row: Row[Any]) -> StudyRecord:
-    """A study from its row; raises WorkError for one that autotune did not write."""
+    """A study from its row; raises WorkError for a row that autotune did not write."""
     try:
         if not (isinstance(row.hash, str) and _HASH.fullmatch(row.hash)):
-            raise ValueError(f"its hash is {row.hash!r:.80}")  # Files are named by it.
+            raise ValueError(f"its hash is {row.hash!r:.80}")  # Files are named by the hash.
         result, request = load(row.result), load(row.request)
         if not (isinstance(result, dict | None) and isinstance(request, dict | None)):
             raise TypeError("its result or its request is no object")
@@ -117,7 +117,7 @@ def change_request(
     try:
         before = load(text)
     except WorkError:
-        before = None  # Nobody could read it.
+        before = None  # The request cannot be read.
     request = change(before if isinstance(before, dict) else None)
     connection.execute(
         update(s.study).where(s.study.c.id == study_id).values(request=dump(dict(request)))
@@ -127,7 +127,7 @@ def change_request(
 def store_document(
     connection: Connection, study_id: int, name: str, document: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Keep a plan where its name is new; the caller holds the study's lock.  What is kept."""
+    """Store a plan if its name is new; returns the stored plan. The caller holds the lock."""
     kept = stored_document(connection, study_id, name)
     if kept is not None:
         return kept
@@ -137,7 +137,7 @@ def store_document(
 
 
 def stored_document(connection: Connection, study_id: int, name: str) -> dict[str, Any] | None:
-    """The plan of a study by its name; None where there is none."""
+    """The plan of a study by its name; None if there is none."""
     table = s.frozen_plan
     query = select(table.c.document).where(table.c.study_id == study_id, table.c.name == name)
     found = connection.scalar(query)
@@ -145,7 +145,7 @@ def stored_document(connection: Connection, study_id: int, name: str) -> dict[st
 
 
 def summaries(connection: Connection) -> list[StudySummary]:
-    """Every study, the newest first."""
+    """Summaries of all studies, the newest first."""
     counts = [
         select(func.count()).where(t.c.study_id == s.study.c.id).scalar_subquery().label(name)
         for name, t in (("trials", s.trial), ("runs", s.run))
@@ -185,9 +185,9 @@ def summaries(connection: Connection) -> list[StudySummary]:
 
 
 def find(connection: Connection, text: str) -> StudyRecord:
-    """The study with this id, or whose hash begins so (at least 4 characters).
+    """The study with this id, or whose hash begins with ``text`` (at least 4 characters).
 
-    Raises UsageError where none or several fit; the message lists what there is.
+    Raises UsageError, with the candidates, if no study or more than one fits.
     """
     wanted = clean(text).strip().lower()
     conditions = []
@@ -236,7 +236,10 @@ def unknown_study(study_id: int) -> UsageError:
 
 
 def lock(connection: Connection, study_id: int) -> None:
-    """One writer at a time numbers the trials and runs of a study.  UsageError if unknown."""
+    """Lock a study, so that one writer at a time numbers its trials and runs.
+
+    Raises UsageError for an unknown study.
+    """
     if connection.scalar(_LOCK, {"wanted": study_id}) is None:
         raise unknown_study(study_id)
 

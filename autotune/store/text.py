@@ -1,8 +1,8 @@
-"""Text and JSON in the form that every database takes.
+"""Text and JSON in a form that every database accepts.
 
-A program may print anything, PostgreSQL refuses NUL and no database takes a lone surrogate (what
-``surrogateescape`` makes of a byte that is not UTF-8).  Such characters are written as their escape
-rather than dropped, so that a person can still read what was there and nothing ever fails to store.
+A program may print anything. PostgreSQL refuses NUL, and no database accepts a lone surrogate (the
+result of ``surrogateescape`` for a byte that is not UTF-8). Such characters are written as escapes
+and not dropped. So a person can still read what was there, and text can always be stored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from autotune.errors import WorkError
 
 
 def clean(text: str) -> str:
-    """``text`` with NUL as ``\\x00`` and surrogates as ``\\udc80``; itself if it is clean."""
+    """The ``text`` with NUL as ``\\x00`` and surrogates as ``\\udc80``; unchanged if clean."""
     if text.isascii() or not _has_surrogate(text):
         return text.replace("\0", "\\x00") if "\0" in text else text
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
@@ -33,21 +33,21 @@ def _has_surrogate(text: str) -> bool:
 
 
 def dump(value: Any) -> str:
-    """JSON text: pure ASCII (surrogates and NUL travel as escapes), keys in the order given.
+    """JSON text: pure ASCII (surrogates and NUL as escapes), keys in the given order.
 
-    Infinity and NaN are kept as Python writes them: a strategy's attributes must come back exactly.
-    Raises ``TypeError`` for what is not JSON.
+    Infinity and NaN are written as Python writes them, because a strategy's attributes must come
+    back exactly. Raises ``TypeError`` for what is not JSON.
     """
     return json.dumps(value, separators=(",", ":"))
 
 
 def canonical(value: Any) -> str:
-    """JSON text with sorted keys: equal values have equal text, which is what gets hashed."""
+    """JSON text with sorted keys: equal values have equal text, so it can be hashed."""
     return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
 def load(text: str | None) -> Any:
-    """Inverse of :func:`dump`; None stays None.  Raises WorkError for what is not JSON."""
+    """Inverse of :func:`dump`; None stays None. Raises WorkError for text that is not JSON."""
     try:
         return None if text is None else json.loads(text)
     except (ValueError, TypeError, RecursionError) as problem:
@@ -55,7 +55,7 @@ def load(text: str | None) -> Any:
 
 
 def load_object(text: str | None) -> dict[str, Any]:
-    """The same for a column that holds an object; raises WorkError for anything else."""
+    """The object in a column of JSON text; raises WorkError for anything else."""
     found = load(text)
     if not isinstance(found, dict):
         raise damaged_row(f"expected an object, found {found!r:.80}")
@@ -63,7 +63,7 @@ def load_object(text: str | None) -> dict[str, Any]:
 
 
 def damaged_row(why: str) -> WorkError:
-    """The error of a row that autotune did not write."""
+    """The error for a row that autotune did not write."""
     return WorkError(
         f"a row of this results database is damaged ({why}); somebody else wrote to "
         "it, or its disk is faulty.  Restore a copy from before, or use another "

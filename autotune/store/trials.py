@@ -22,7 +22,7 @@ _INSERT_VALUES = insert(s.trial_value)
 
 
 def hash_of(setting_key: str) -> str:
-    """What a setting is found by: its key may be longer than an index takes."""
+    """The hash by which a setting is found; its key may be longer than an index entry may be."""
     return hashlib.sha256(setting_key.encode()).hexdigest()
 
 
@@ -70,7 +70,8 @@ def owner_columns(owner: OwnerProcess) -> dict[str, Any]:
 
 
 def _value_columns(name: str, value: Value) -> dict[str, Any]:
-    """Text for reading; the number beside it, so that SQL compares 8192 with 65536 as numbers."""
+    """The value as text for reading, and as a number, so that SQL compares 8192 and 65536 as
+    numbers."""
     number: float | None = None
     if not isinstance(value, str):
         try:
@@ -123,8 +124,10 @@ def listing(
 
 
 def may_open(connection: Connection, study_id: int, key: str, most: int | None) -> bool:
-    """Whether a setting has no trial yet and there are less than ``most``; locks the study, so
-    that this is true until the caller is done."""
+    """Whether a setting has no trial yet and there are less than ``most`` trials.
+
+    Locks the study, so that this stays true until the caller is done.
+    """
     studies.lock(connection, study_id)
     if most is not None and connection.scalar(_NEXT, {"of_study": study_id}) >= most:
         return False
@@ -140,11 +143,13 @@ def left_over(
     expired_before: float,
     restarted: bool,
 ) -> list[TrialRecord]:
-    """Running trials whose process is gone or whose lease was not renewed since; where this process
-    has ``restarted`` the study, its own too."""
+    """Running trials whose process has ended or whose lease has expired.
+
+    If this process has ``restarted`` the study, its own running trials are included.
+    """
     me = OwnerProcess.here()
     running = listing(connection, study_id, state=RUNNING)
-    # Every worker asks at every trial: each owner is looked up once.
+    # Every worker asks at every trial, so each owner is looked up once.
     dead = {owner for owner in {trial.owner for trial in running} if owner.surely_dead()}
 
     def left(trial: TrialRecord) -> bool:
@@ -157,7 +162,7 @@ def left_over(
 
 
 def take_over(connection: Connection, trials: list[TrialRecord], now: float) -> list[TrialRecord]:
-    """Make running trials this process's own; a lease begins anew with its new owner."""
+    """Make running trials this process's own; a new lease begins with the new owner."""
     taken = []
     for trial in trials:
         values = owner_columns(OwnerProcess.here())
@@ -181,7 +186,7 @@ def to_trial(row: Row[Any]) -> TrialRecord:
         setting=load_object(row.setting),
         origin=row.origin,
         state=row.state,
-        # SQLite's RETURNING gives a whole number where the column holds a real one.
+        # SQLite's RETURNING gives a whole number even for a column of real numbers.
         estimate=None if row.estimate is None else float(row.estimate),
         reason=row.reason,
         attrs=load_object(row.attrs),

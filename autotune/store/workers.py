@@ -1,9 +1,10 @@
-"""What several workers of one study ask of the store: claims, leases, roles.
+"""Workers of a study in the store: claims of trials, leases, roles.
 
-Statements about leases: what a worker holds for as long as it is seen.
+The first part is what the store offers to workers; the second part has the statements about leases.
 
-A worker that measures for long is not a dead one: it is seen every :data:`BEAT_S`, whatever it
-does.  Times are the database's own, so that clocks of workers do not matter.
+A worker holds a lease as long as it is seen. It is seen every :data:`BEAT_S` seconds, also during a
+long measurement, so a long measurement does not look like a dead worker. Times are the database's
+own, so that the clocks of workers do not matter.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ class WorkerClaims:
         most: int | None = None,
         origin: str = "search",
     ) -> TrialRecord | None:
-        """As :meth:`add_trial`, with a lease, where no trial of the study has this setting yet.
+        """Add a trial as :meth:`add_trial`, with a lease, if the study has no trial of this setting
+        yet.
 
-        None where another worker was faster, or the study has ``most`` trials.  Leases are renewed
-        by :meth:`renew_lease`.
+        Returns None if another worker was faster, or if the study has ``most`` trials. :meth:`beat`
+        renews leases.
         """
         with self._database.write() as connection:
             if not trials.may_open(connection, study_id, key, most):
@@ -48,50 +50,51 @@ class WorkerClaims:
             return trials.add(connection, study_id, setting, key, attrs or {}, origin, at)
 
     def beat(self, study_id: int) -> int:
-        """Say that this process lives: renews its leases in a study; gives their number."""
+        """Renew the leases of this process in a study, as a sign of life; returns their number."""
         with self._database.write() as connection:
             return renew_lease(connection, self._database.dialect, study_id)
 
     def take_role(self, study_id: int, name: str) -> bool:
-        """Whether this process holds a role of the study from now on; one worker at a time does."""
+        """Whether this process now holds a role of the study; only one worker can hold it."""
         with self._database.write() as connection:
             return take_role(connection, self._database.dialect, study_id, name)
 
     def role_holder(self, study_id: int, name: str) -> str | None:
-        """``host:pid`` of who holds a role, None where nobody does or its lease has run out."""
+        """The holder of a role as ``host:pid``; None if there is none or its lease has expired."""
         with self._database.read() as connection:
             return role_holder(connection, self._database.dialect, study_id, name)
 
     def enroll(self, study_id: int) -> None:
-        """Say that this process takes part in a study, until :meth:`release`."""
+        """Record that this process takes part in a study, until :meth:`release`."""
         with self._database.write() as connection:
             enroll(connection, self._database.dialect, study_id)
 
     def workers(self, study_id: int) -> list[WorkerRecord]:
-        """Who takes part in a study, the one that was seen last first, lost ones too."""
+        """The workers of a study, also lost ones; the one seen last comes first."""
         with self._database.read() as connection:
             return workers(connection, self._database.dialect, study_id)
 
     def clock(self) -> float:
-        """Seconds of the epoch by the database's own clock."""
+        """Seconds since the epoch by the database's own clock."""
         with self._database.read() as connection:
             return database_now(connection, self._database.dialect)
 
     def release(self, study_id: int) -> None:
-        """Give up the roles and the leases that this process holds: others go on at once."""
+        """Give up the roles and leases of this process, so that other workers continue at once."""
         with self._database.write() as connection:
             release(connection, self._database.dialect, study_id)
 
     def recover(
         self, study_id: int, gone_hosts: Collection[str] = (), restarted: bool = True
     ) -> list[TrialRecord]:
-        """Take over the trials that a dead process left running, and return them to be repeated.
+        """Take over the trials that a dead process left running; returns them to be repeated.
 
-        They stay "running", with their number, attributes and runs, and belong to this process now;
-        of two processes that recover at once only one gets each.  Trials of this very process count
-        as left over, so call this before the first trial is added.  A process on another host
-        cannot be seen: its trials are left alone unless the host is in ``gone_hosts``, or their
-        lease has run out.  ``restarted`` False: this process's own are not left over.
+        The trials stay "running", with their number, attributes and runs, and belong to this
+        process now. Of two processes that recover at once, only one gets each trial. Running trials
+        of this process itself count as left over, unless ``restarted`` is False; so call this
+        before the first trial is added. A process on another host cannot be seen: its trials are
+        taken only if the host is in ``gone_hosts`` or if their lease has expired. Raises UsageError
+        for an unknown study.
         """
 
         def left(connection: Connection) -> tuple[float, list[TrialRecord]]:
@@ -102,7 +105,7 @@ class WorkerClaims:
         with self._database.read() as connection:
             studies.get(connection, study_id)
             if not left(connection)[1]:
-                return []  # By far the most looks of a worker: they hold up nobody.
+                return []  # The most frequent case by far; it must not block other workers.
         with self._database.write() as connection:
             studies.lock(connection, study_id)
             now, found = left(connection)
@@ -111,20 +114,20 @@ class WorkerClaims:
 
 BEAT_S = 10.0
 LEASE_S = 60.0
-"""A lease that was not renewed for so long is free."""
+"""Seconds after which a lease that was not renewed expires."""
 _WORKER = "worker:"
-"""How the names of the roles begin that say who takes part."""
+"""Prefix of the roles that record which processes take part."""
 
 
 def database_now(connection: Connection, dialect: Dialect) -> float:
-    """Seconds of the epoch by the database's clock."""
+    """Seconds since the epoch by the database's clock."""
     found = connection.scalar(text(f"SELECT {dialect.now()}"))
     assert found is not None
     return float(found)
 
 
 def renew_lease(connection: Connection, dialect: Dialect, study_id: int) -> int:
-    """Renew everything that this process holds in a study; how much that is."""
+    """Renew the leases that this process holds in a study; returns their number."""
     me, at = OwnerProcess.here(), database_now(connection, dialect)
     done = 0
     for table, held in ((s.trial, [s.trial.c.state == RUNNING]), (s.role, [])):
@@ -139,7 +142,7 @@ def renew_lease(connection: Connection, dialect: Dialect, study_id: int) -> int:
 
 
 def take_role(connection: Connection, dialect: Dialect, study_id: int, name: str) -> bool:
-    """Whether this process holds the role from now on: nobody did, or who did is gone."""
+    """Whether this process now holds the role: it was free, or its holder is gone."""
     studies.lock(connection, study_id)
     me, at = OwnerProcess.here(), database_now(connection, dialect)
     where = (s.role.c.study_id == study_id, s.role.c.name == name)
@@ -156,14 +159,14 @@ def take_role(connection: Connection, dialect: Dialect, study_id: int, name: str
 
 
 def enroll(connection: Connection, dialect: Dialect, study_id: int) -> None:
-    """This process takes part in a study until it says that it leaves, or is not seen any more."""
+    """Record that this process takes part in a study, until it leaves or is not seen any more."""
     me = OwnerProcess.here()
     where = hashlib.sha256(repr(owner_columns(me)).encode()).hexdigest()[:32]
     take_role(connection, dialect, study_id, f"{_WORKER}{where}")
 
 
 def workers(connection: Connection, dialect: Dialect, study_id: int) -> list[WorkerRecord]:
-    """Who takes part in a study, the one that was seen last first, lost ones too."""
+    """The workers of a study, also lost ones; the one seen last comes first."""
     at = database_now(connection, dialect)
     query = select(s.role).where(s.role.c.study_id == study_id, s.role.c.name.startswith(_WORKER))
     found = []
@@ -175,8 +178,8 @@ def workers(connection: Connection, dialect: Dialect, study_id: int) -> list[Wor
 
 
 def role_holder(connection: Connection, dialect: Dialect, study_id: int, name: str) -> str | None:
-    """``host:pid`` of who holds a role; None where nobody does, who did is gone, or its lease has
-    run out."""
+    """The holder of a role as ``host:pid``; None if there is none, or it is gone or its lease
+    expired."""
     row = connection.execute(
         select(s.role).where(s.role.c.study_id == study_id, s.role.c.name == name)
     ).first()
@@ -189,7 +192,7 @@ def role_holder(connection: Connection, dialect: Dialect, study_id: int, name: s
 
 
 def release(connection: Connection, dialect: Dialect, study_id: int) -> None:
-    """Give up every role that this process holds, and let the leases of its trials run out."""
+    """Give up every role of this process, and let the leases of its trials expire."""
     me = owner_columns(OwnerProcess.here())
     connection.execute(
         s.role.delete()

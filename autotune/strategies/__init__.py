@@ -1,4 +1,7 @@
-"""How a search chooses what to try next; nothing here launches, times or stores anything."""
+"""Strategies: the search algorithms that choose the next setting.
+
+Nothing in this package launches, times or stores anything.
+"""
 
 from autotune.strategies.base import (
     INACTIVE,

@@ -1,10 +1,10 @@
-"""What was measured, as effects of levels: additive, with pairs, each parameter shrunk by itself.
+"""Surrogate with additive effects of levels and of pairs, each parameter shrunk separately.
 
-The log ratio of a setting is the sum of one effect per parameter that it changes and one per pair
-of those, anchored at the default, which has the effect 0.  How large the effects of a parameter may
-be is learned from the data (empirical Bayes), so that levels of a parameter that was seen to matter
-are believed to matter, and those of one that does nothing are left alone.  The mean effect of a
-change, usually a loss, is learned too.
+The log ratio of a setting is the sum of one effect per parameter that it changes, and of one per
+pair of these parameters. The default has the effect 0. The size of a parameter's effects is learned
+from the data (empirical Bayes). So further levels of a parameter that was seen to matter are
+expected to have effects too, and those of a parameter that does nothing are not. The mean effect of
+a change, usually a loss, is learned too.
 """
 
 from __future__ import annotations
@@ -28,38 +28,41 @@ _BLAS = ThreadpoolController()
 
 @dataclass(frozen=True)
 class Belief:
-    """What is believed before anything is measured; all in log ratios."""
+    """The prior, before anything is measured; all in log ratios."""
 
     total: float = 0.5
-    """Standard deviation of the effects of all parameters together: the more there are, the fewer
-    of them matter."""
+    """Standard deviation of the effects of all parameters together, so with more parameters fewer
+    matter."""
     stiffness: float = 2.0
-    """How many levels' worth of data the belief about ``total`` weighs, per parameter."""
+    """Weight of the prior of ``total``, in levels of data per parameter."""
     pairs: float = 0.6
-    """Standard deviation of a pair's effect, in those of its two parameters."""
+    """Standard deviation of a pair's effect, in multiples of that of its two parameters."""
     drift: float = 0.01
     drift_sd: float = 0.03
-    """Mean effect of changing one parameter, and how sure that is."""
+    """Mean effect of changing one parameter, and its standard deviation."""
     noise: float = 0.03
     noise_weight: float = 6.0
-    """Standard deviation of one measured log ratio; how many runs that belief weighs."""
+    """Standard deviation of one measured log ratio, and the weight of this prior in runs."""
     noises: tuple[float, ...] = (0.01, 0.02, 0.04, 0.08, 0.16, 0.3)
-    """Standard deviations that are compared."""
+    """Standard deviations of the noise that the fit compares."""
     tail: float = 4.0
-    """Degrees of freedom of Student's t for runs slower than believed (0: normal): one launch in
-    five may be three times as slow, and must not speak against all the levels it was run with."""
+    """Degrees of freedom of Student's t for runs slower than predicted (0: normal).
+
+    One launch in five may be three times as slow and must not count against all levels of its
+    setting.
+    """
     shared: float = 0.2
     """Correlation of the effects of any two levels of a parameter."""
     rounds: int = 4
 
 
 def one_thread() -> Any:
-    """A context without BLAS threads: they would go on spinning while the next run is measured."""
+    """A context without BLAS threads, which would still spin while the next run is measured."""
     return _BLAS.limit(limits=1, user_api="blas")
 
 
 class Kernel:
-    """How alike settings are, parameter by parameter, for one codec."""
+    """The similarity of settings, parameter by parameter, for one codec."""
 
     def __init__(self, codec: Codec, shared: float) -> None:
         self.starts: Matrix = np.concatenate(([0], np.cumsum(codec.sizes)[:-1])).astype(np.intp)
@@ -75,17 +78,18 @@ class Kernel:
         self.ranks = np.maximum(codec.sizes - codec.optional, 1).astype(np.float64)
 
     def one_hot(self, codes: Matrix) -> Floats:
-        """Shape (settings, choices of all parameters)."""
+        """The settings as one-hot vectors, shape (settings, choices of all parameters)."""
         chosen = np.zeros((len(codes), self.total))
         chosen[np.arange(len(codes))[:, None], codes + self.starts] = 1.0
         return chosen
 
     def changed(self, codes: Matrix) -> Floats:
-        """How many parameters each setting names that could be left out."""
+        """Number of parameters that each setting names although they may be left out, shape
+        (settings,)."""
         return np.asarray(((codes > 0) & self.optional).sum(axis=1), dtype=np.float64)
 
     def each(self, hot: Floats) -> Floats:
-        """Shape (parameters, settings, settings): how alike two settings are in each."""
+        """Similarity of two settings in each parameter, shape (parameters, settings, settings)."""
         parts = []
         for start, size in zip(self.starts.tolist(), np.bincount(self.owner).tolist(), strict=True):
             own = hot[:, start : start + size]
@@ -96,7 +100,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class _Fit:
-    """At one noise (a variance, like ``sizes``): ``evidence`` is its log probability."""
+    """The fit at one noise (a variance, like ``sizes``); ``evidence`` is its log probability."""
 
     evidence: float
     noise: float
@@ -106,10 +110,10 @@ class _Fit:
 
 
 class Additive:
-    """Fitted to ``codes`` (settings, parameters) and ``logs``, their measured log ratios.
+    """The surrogate, fitted to ``codes`` (settings, parameters) and ``logs``, their log ratios.
 
-    ``scatter`` is what repeated runs of one setting tell of the noise: a variance and its degrees
-    of freedom.
+    ``scatter`` is the noise as repeated runs of one setting show it: a variance and its degrees of
+    freedom.
     """
 
     def __init__(
@@ -132,19 +136,20 @@ class Additive:
             return
         self._logs = logs - belief.drift * self._changed
         each = kernel.each(self._hot)
-        # Levels that were never tried say nothing about how large the effects are.
+        # Levels that were never tried say nothing about the size of the effects.
         tried = np.bincount(kernel.owner, self._hot.any(axis=0), len(kernel.starts))
         ranks = np.clip(tried - kernel.optional, 0, kernel.ranks)
         with one_thread():
-            # With few runs, noise passes for pairs that go together and the other way round: from
-            # one start the fit stays where it began, so several levels of noise are compared.
+            # With few runs, the fit can confuse noise with effects of pairs. From one start it
+            # stays near that start, so several levels of noise are compared.
             fits = [self._fitted(each, ranks, noise, scatter) for noise in belief.noises]
             best = max(fits, key=lambda fit: fit.evidence)
             self.noise, self.sizes = best.noise, best.sizes
             self._factor, self._weights = best.factor, best.weights
 
     def predict(self, codes: Matrix) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of the true log ratio of each setting."""
+        """Mean and standard deviation of the true log ratio of each setting, each of shape
+        (settings,)."""
         hot, changed = self._kernel.one_hot(codes), self._kernel.changed(codes)
         mean = self._belief.drift * changed
         variance = self._own_variance(hot, changed)
@@ -156,7 +161,7 @@ class Additive:
         return mean, np.sqrt(np.maximum(variance, 1e-12))
 
     def mean(self, codes: Matrix) -> Floats:
-        """Mean of the true log ratio of each setting."""
+        """Mean of the true log ratio of each setting, shape (settings,)."""
         hot, changed = self._kernel.one_hot(codes), self._kernel.changed(codes)
         mean = self._belief.drift * changed
         if not len(self._hot):
@@ -167,9 +172,9 @@ class Additive:
     def _fitted(
         self, each: Floats, ranks: NDArray[Any], noise: float, scatter: tuple[float, float]
     ) -> _Fit:
-        """Expectation and maximisation at one noise: how large each parameter's effects are.
+        """The size of each parameter's effects at one noise, by expectation maximisation.
 
-        ``ranks``: how many of its levels, the default's apart, were tried.
+        ``ranks``: how many levels of each parameter, other than the default's, were tried.
         """
         belief = self._belief
         sizes, own, trust = self.sizes, noise**2, np.ones(len(self._logs))
@@ -195,7 +200,8 @@ class Additive:
     def _solved(
         self, each: Floats, sizes: Floats, own: Floats
     ) -> tuple[tuple[Floats, bool], Floats, Floats]:
-        """The factor, the weights of the runs and the inverse; ``own``: each run's variance."""
+        """The Cholesky factor, the weights of the runs and the inverse; ``own``: each run's
+        variance."""
         root = np.sqrt(sizes)
         single = np.einsum("p,pij->ij", sizes, each)
         pair = np.einsum("p,pij->ij", root, each) ** 2 - np.einsum("p,pij->ij", sizes, each**2)
@@ -207,7 +213,7 @@ class Additive:
         return factor, np.asarray(inverse @ self._logs), np.asarray(inverse)
 
     def _covariance(self, hot: Floats, changed: Floats) -> Floats:
-        """Between new settings (rows) and those measured (columns)."""
+        """Covariance between new settings (rows) and measured ones (columns)."""
         scale = self.sizes[self._kernel.owner]
         blocks = self._kernel.blocks
         single = hot @ (scale[:, None] * blocks) @ self._hot.T
@@ -226,10 +232,10 @@ class Additive:
 
 
 def _alike(size: int, axis: tuple[int, ...], optional: bool, shared: float) -> Floats:
-    """Prior covariance of the effects of one parameter's choices, largest variance 1.
+    """Prior covariance of the effects of one parameter's choices; the largest variance is 1.
 
-    Levels of an ordered parameter are the more alike the closer they are.  Where unset (code 0) is
-    allowed, all are seen from there: its own effect is 0, and where its place on the axis is known
+    Levels of an ordered parameter are more similar the closer they are. If unset (code 0) is
+    allowed, effects are relative to it: its own effect is 0, and if its place on the axis is known,
     its neighbours differ little from it.
     """
     place = np.arange(size, dtype=np.float64)

@@ -1,6 +1,7 @@
-"""Which settings are worth asking a model about: all of a small space, a climb in a large one.
+"""Candidates for a surrogate: all settings of a small space, a climb in a large one.
 
-Every setting of a space in a seeded order, without keeping them where they are many.
+The second part gives every setting of a space in a seeded order, without storing them if there are
+many.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from autotune.strategies._codec import Codec, Codes
 
 Matrix = NDArray[np.intp]
 Score = Callable[[Matrix], NDArray[np.float64]]
-"""How promising each row of codes is, larger is better."""
+"""The acquisition value of each row of codes; larger is better."""
 
 LISTED = 1500
-"""Settings up to which all are listed and scored."""
+"""Largest number of settings for which all are listed and scored."""
 _STEPS = 12
 _SETTLED = 32
-"""The best raw candidates that are brought into their one form."""
+"""Number of the best raw candidates that are brought into canonical form."""
 
 
 class Pool:
-    """Candidates of one space, in their canonical form."""
+    """Candidates of one space, in canonical form."""
 
     def __init__(self, space: Space, codec: Codec) -> None:
         self._codec = codec
@@ -42,10 +43,10 @@ class Pool:
     def candidates(self, seeds: Sequence[Codes], expected: Score, score: Score) -> list[Codes]:
         """Canonical codes without repetition.
 
-        All of a small space.  Of a large one, what ``score`` likes best one change away from the
-        ``seeds`` and from the top of a climb on what is ``expected``: levels that were seen to help
-        are put together at once, but unknown ones are tried one at a time, since most of them cost
-        something and many at once hide what helps.
+        In a small space these are all settings. In a large one they are the neighbours (one change
+        away) with the best ``score``: those of the ``seeds``, and those of the top of a climb on
+        the ``expected`` value. So levels that were seen to help are combined at once, but unknown
+        levels are tried one at a time: most of them cost time, and many at once hide what helps.
         """
         if self._listed is not None:
             return self._all()
@@ -57,7 +58,8 @@ class Pool:
         return self._settle([top, *best_first[:_SETTLED]])
 
     def _all(self) -> list[Codes]:
-        # What is known to do nothing only grows, and what is listed is settled anew when it does.
+        # The set of inactive parameters only grows; the list is brought into canonical form again
+        # when it does.
         if self._settled_for != len(self._codec.idle):
             self._settled_for = len(self._codec.idle)
             assert self._listed is not None
@@ -65,7 +67,7 @@ class Pool:
         return self._known
 
     def _climb(self, top: Codes, expected: Score) -> Codes:
-        """Change one parameter after the other as long as that is expected to help."""
+        """Change one parameter after the other as long as an improvement is expected."""
         met: dict[Codes, float] = {}
         self._rate([top], met, expected)
         for _ in range(_STEPS):
@@ -99,7 +101,7 @@ class Pool:
 
 
 def _list_all(space: Space, codec: Codec) -> list[Codes] | None:
-    """Every setting, or None where they are many (or rare among the raw combinations)."""
+    """Every setting, or None if there are many (or if they are rare among the raw combinations)."""
     found = space.listed(LISTED)
     if found is None:
         return None
@@ -107,17 +109,17 @@ def _list_all(space: Space, codec: Codec) -> list[Codes] | None:
 
 
 _LISTED = 20_000
-"""Raw combinations up to which the settings are listed and shuffled."""
+"""Largest number of raw combinations for which the settings are listed and shuffled."""
 _MISSES = 20_000
-"""Raw combinations in a row without a valid setting after which walking at random is given up."""
+"""Number of raw combinations in a row without a valid setting after which random order ends."""
 _ROUNDS = 4
 
 
 class Permutation:
     """A pseudo-random bijection of ``range(size)`` that needs no memory.
 
-    A balanced Feistel network over the next even number of bits; what falls outside the range is
-    mapped again until it falls inside ("cycle walking"), which keeps it a bijection.
+    It is a balanced Feistel network over the next even number of bits. A result outside the range
+    is mapped again until it is inside ("cycle walking"), so the map stays a bijection.
     """
 
     def __init__(self, size: int, seed: int) -> None:
@@ -142,10 +144,10 @@ class Permutation:
 
 
 def seeded_order(space: Space, codec: Codec, seed: int) -> Iterator[Setting]:
-    """Every distinct valid setting once, in an order given by the seed, lazily.
+    """Every distinct valid setting, lazily, in an order given by the seed.
 
-    Where valid settings are so rare that walking the combinations at random finds none for long,
-    the rest follows in grid order (then some settings come twice).
+    If valid settings are so rare that a random order of the combinations finds none for long, the
+    rest follows in grid order; some settings then come twice.
     """
     if space.combinations() <= _LISTED:
         settings = list(space.enumerate())
@@ -168,8 +170,8 @@ def seeded_order(space: Space, codec: Codec, seed: int) -> Iterator[Setting]:
 class Unvisited:
     """Finds the first setting of an order that is still new.
 
-    What was not new once never becomes new, so the cursor only moves on; an object that starts
-    afresh with the same knowledge finds the same setting.
+    A setting that is not new never becomes new, so the cursor only moves forward. A new object with
+    the same knowledge finds the same setting.
     """
 
     def __init__(self, space: Space, codec: Codec, seed: int, *, grid: bool = False) -> None:
@@ -177,7 +179,7 @@ class Unvisited:
         self._order = space.enumerate() if grid else seeded_order(space, codec, seed)
 
     def first(self, is_new: Callable[[Setting], bool]) -> Setting | None:
-        """The next new setting in its one form; None where there is none left."""
+        """The next new setting in canonical form; None if there is none left."""
         for setting in self._order:
             if is_new(setting):
                 return self._codec.settle(setting)
@@ -185,7 +187,7 @@ class Unvisited:
 
 
 def _digits(index: int, codec: Codec) -> Codes:
-    """The combination with this number, the last parameter varying fastest."""
+    """The combination with this number; the last parameter varies fastest."""
     codes = []
     for size in reversed(codec.sizes.tolist()):
         index, code = divmod(index, size)

@@ -1,4 +1,4 @@
-"""Settings as vectors of small integers, and the one form of all settings that mean the same."""
+"""Settings as vectors of small integers (codes), and their canonical form."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from autotune.space.setting import write_value
 
 UNSET = "unset"
 INACTIVE = "inactive"
-"""Key in a trial's attributes: parameters that did nothing under the conditions of its setting."""
+"""Key in a trial's attributes: parameters inactive under the conditions of its setting."""
 UNUSED = "unused"
-"""Key in a trial's attributes: parameters that do nothing in any setting of the study."""
+"""Key in a trial's attributes: parameters that are inactive in every setting of the study."""
 _REMEMBERED = 1000
 
 Codes = tuple[int, ...]
-"""One index per parameter into :attr:`Codec.choices`; 0 is unset where unset is allowed."""
+"""One index per parameter into :attr:`Codec.choices`; 0 is unset if unset is allowed."""
 
 
 class Codec:
-    """Translates between settings, codes and the texts that Optuna's distributions hold.
+    """Translates between settings, codes and the texts in Optuna's distributions.
 
-    ``sizes`` (number of choices), ``optional`` (unset allowed) have one entry per parameter.
-    ``axis`` holds for each parameter with ordered levels its codes in that order (unset stands in
-    the default's place where the default is known), else an empty tuple.
+    ``sizes`` (number of choices) and ``optional`` (unset allowed) have one entry per parameter.
+    ``axis`` has for each parameter with ordered levels its codes in that order, else an empty
+    tuple. Unset has the default's place on the axis if the default is known.
     """
 
     def __init__(self, space: Space) -> None:
@@ -46,8 +46,10 @@ class Codec:
         self._free = not space.constraints and all(p.when is None for p in space.parameters)
 
     def leave_out(self, attrs: Mapping[str, object], setting: Setting) -> bool:
-        """What the trial of ``setting`` showed to do nothing, as its ``attrs`` have it; tells
-        whether any of it is new."""
+        """Record the inactive parameters in the ``attrs`` of the trial of ``setting``.
+
+        Returns whether any of them is new.
+        """
         unused, idle = attrs.get(UNUSED), attrs.get(INACTIVE)
         fresh = self.idle.learn_everywhere(unused) if isinstance(unused, list | tuple) else set()
         if isinstance(idle, list | tuple):
@@ -57,7 +59,7 @@ class Codec:
         return bool(fresh)
 
     def encode(self, setting: Setting) -> Codes | None:
-        """The codes of a canonical setting; None where a value is not on the grid."""
+        """The codes of a canonical setting; None if a value is not on the grid."""
         codes = [
             index.get(setting.get(name))
             for name, index in zip(self.names, self._codes, strict=True)
@@ -67,14 +69,14 @@ class Codec:
         return tuple(c for c in codes if c is not None) if None not in codes else None
 
     def decode(self, codes: Sequence[int]) -> Setting:
-        """The setting exactly as the codes say, canonical or not."""
+        """The setting of exactly these codes, canonical or not."""
         return Setting(self._values(codes))
 
     def settle(self, setting: Setting) -> Setting | None:
-        """The canonical setting without idle parameters, repaired where it breaks a rule.
+        """The canonical setting without inactive parameters, repaired if it breaks a rule.
 
-        A broken rule is mended by leaving out the last optional parameter that it mentions: a rule
-        of which nothing is set does not apply.  None where that does not mend it.
+        A broken rule is repaired by leaving out the last optional parameter in it, because a rule
+        does not apply if none of its parameters is set. Returns None if this does not repair it.
         """
         if setting not in self._settled:
             if len(self._settled) >= _REMEMBERED:
@@ -96,14 +98,14 @@ class Codec:
         return settled
 
     def settle_codes(self, codes: Codes) -> Codes | None:
-        """:meth:`settle` on codes."""
+        """Apply :meth:`settle` to codes."""
         if self._free and not self.idle:
             return codes
         settled = self.settle(self.decode(codes))
         return None if settled is None else self.encode(settled)
 
     def is_canonical(self, codes: Codes) -> bool:
-        """Whether these codes are a valid setting in its one form."""
+        """Whether these codes are a valid setting in canonical form."""
         if self._free:
             return True
         setting = self.decode(codes)

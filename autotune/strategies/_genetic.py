@@ -1,11 +1,12 @@
-"""The genetic search itself: generations as a pure function of the ordered trials and the seed.
+"""The genetic search (Pellegrini 1.8): generations, operators and options.
 
-Individuals of variable length and the operators on them (Pellegrini 1.8).
+The first part has the generations, as a pure function of the ordered trials and the seed.
 
-An individual is a vector of codes; a parameter that may be left out and is, is an absent gene.  The
-operators make many children at once: arrays have one row per child and one column per parameter.
+The second part has the individuals, which have variable length, and the operators on them. An
+individual is a vector of codes; a parameter that is left out is an absent gene. The operators make
+many children at once: arrays have one row per child and one column per parameter.
 
-The options of the genetic search, and the thesis's values for them.
+The third part has the options and the values of the thesis for them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from autotune.strategies._surrogate import Surrogate
 from autotune.strategies.options import Option, OptionValue, table
 
 _IDLE = 20
-"""Generations in a row that bring nothing new before a newcomer is let in."""
+"""Generations in a row without a new individual after which a newcomer is added."""
 _TRIES = 50
 
 # Streams of random numbers, so that no two uses share one.
@@ -44,17 +45,20 @@ class GeneticOptions:
     max_generations: int
     start_default: bool
     thesis: bool = False
-    """Nothing beside the text: the default is no individual and no progress, the first population
-    is whole, and children stay as they were bred."""
+    """Whether the search follows the text of the thesis only.
+
+    The default is then no individual and no progress, the first population is whole, and children
+    stay as they were bred.
+    """
 
 
 class Population:
-    """Told the ratio of one setting after the other; knows which one is to be run next.
+    """The population; it is told the ratios of settings and chooses the next individual to run.
 
-    One tournament is one generation.  The ratio of a setting is remembered for good, so a child
-    that equals something known costs no run.  ``seeds`` are individuals for the first population
-    (the priors).  A setting that was told without having been asked for takes the place of the
-    worst individual if it is better.
+    One tournament is one generation. The ratio of a setting is stored for the whole search, so a
+    child that equals a known setting costs no run. ``seeds`` are individuals for the first
+    population (the warm start). A setting that the population did not ask for replaces the worst
+    individual if it is better.
     """
 
     def __init__(
@@ -73,7 +77,7 @@ class Population:
         self._idle = 0
         self.generation = 0
         self.known_children = 0
-        """Children that equalled something known or pending, so that they cost no run."""
+        """Children that equalled a known or pending setting and so cost no run."""
         self.exhausted = False
         self.members = self._first(seeds)
         self._initial = set(self.members)
@@ -88,7 +92,8 @@ class Population:
         return bool(plan.patience) and self._unimproved >= plan.patience
 
     def tell(self, codes: Codes, ratio: float) -> None:
-        """Take in one trial, in the order of the trials, and go on as far as that allows."""
+        """Record one trial, in the order of the trials, and complete the generations that now can
+        be."""
         if codes not in self._ratios and self._model is not None:
             self._model.add(codes, ratio)
         self._ratios[codes] = ratio
@@ -98,7 +103,8 @@ class Population:
         self._advance()
 
     def relabel(self) -> None:
-        """The codec has learned that some parameters do nothing: merge what is now the same."""
+        """Merge individuals that have become equal because the codec learned of inactive
+        parameters."""
         for codes, ratio in list(self._ratios.items()):
             self._ratios.setdefault(self._settle(codes) or codes, ratio)
         self.members = [self._settle(m) or m for m in self.members]
@@ -106,10 +112,10 @@ class Population:
         self._advance()
 
     def next(self, running: Collection[Codes], ordinal: int) -> Codes | None:
-        """What to run next, ``running`` being under way; None if there is no idea left.
+        """The next individual to run, or None if there is none; those in ``running`` are being run.
 
-        Where everything the tournament waits for is under way, that is another individual not yet
-        run, else a child of the best two out of turn.
+        If the tournament waits only for running individuals, the result is another individual that
+        has not run yet, else an extra child of the best two.
         """
         if self.exhausted:
             return None
@@ -139,8 +145,10 @@ class Population:
         return self._fill(members, rng) if plan.thesis else members
 
     def _fill(self, members: list[Codes], rng: np.random.Generator) -> list[Codes]:
-        """The first population with as many individuals as planned, all different, none the
-        default, and every parameter in one of them, as far as the space has such."""
+        """The first population: as many individuals as planned, all different, without the default.
+
+        Every parameter is in at least one of them, as far as the space allows this.
+        """
         found = [m for m in members if m != self._default]
         for _ in range(_TRIES):
             missing = self._plan.population - len(found)
@@ -156,7 +164,7 @@ class Population:
         return found or members
 
     def _plant(self, members: list[Codes], name: int, rng: np.random.Generator) -> None:
-        """Give an absent parameter to an individual that loses no other's only place by it."""
+        """Add an absent parameter to an individual; no other loses its only occurrence."""
         for _ in range(_TRIES):
             place = int(rng.integers(len(members)))
             codes = list(members[place])
@@ -180,7 +188,7 @@ class Population:
             self._tournament = self._draw()
 
     def _reproduce(self) -> None:
-        """The two best of the tournament have offspring, which replace the worst."""
+        """Let the two best of the tournament have offspring, which replace the worst."""
         plan = self._plan
         ranked = sorted(self._tournament, key=self._fitness)
         rng = np.random.default_rng([self._seed, _BREED, self.generation])
@@ -214,13 +222,15 @@ class Population:
                 self._replace_worst(newcomer)
 
     def _population_best(self) -> float:
-        """The best fitness in the population; an individual that was repaired to the default has
-        the default's, which is none."""
+        """The best fitness in the population.
+
+        An individual that was repaired to the default does not count.
+        """
         known = [self._fitness(i) for i in self._evaluated() if self.members[i] != self._default]
         return min(known, default=math.inf)
 
     def _draw(self) -> list[int]:
-        """A tournament: those not yet run are forced in, the rest is drawn from all others."""
+        """A tournament: all that have not run yet, and a random draw from the others."""
         rng = np.random.default_rng([self._seed, _DRAW, self.generation])
         order: list[int] = rng.permutation(len(self.members)).tolist()
         order.sort(key=lambda i: self.members[i] in self._ratios)
@@ -229,14 +239,14 @@ class Population:
     def _breed(
         self, a: Codes, b: Codes, count: int, taken: Collection[Codes], rng: np.random.Generator
     ) -> list[Codes]:
-        """The most promising of many children; those never run (nor taken) before others."""
+        """The most promising of many children; those that were never run (nor taken) come first."""
         children = self._genes.cross(a, b, self._plan.breed * count, rng)
         children = self._genes.mutate(children, self._plan.rates, rng)
         if self._model is not None:
             order = np.argsort(-self._model.improvement(children), kind="stable")
             children = children[order]
         if self._plan.thesis:
-            # Two equal children, or one that equals its parent, stay what they are.
+            # Two equal children, or a child equal to its parent, are not changed.
             return [self._settle(tuple(row)) or a for row in children[:count].tolist()]
         fresh: dict[Codes, None] = {}
         known: list[Codes] = []
@@ -250,7 +260,7 @@ class Population:
                 fresh[codes] = None
             if len(fresh) == count:
                 break
-        # What is known costs no run; a parent stands in where no child keeps the rules.
+        # A known child costs no run; a parent is used if no child satisfies the rules.
         return [*fresh, *known, *[a] * count][:count]
 
     def _newcomer(self, rng: np.random.Generator, taken: Collection[Codes]) -> Codes | None:
@@ -283,7 +293,7 @@ Matrix = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Rates:
-    """How offspring are mutated: probabilities, and the expected number of genes inserted."""
+    """Mutation rates of offspring: probabilities, and the expected number of inserted genes."""
 
     individual: float
     gene: float
@@ -293,7 +303,7 @@ class Rates:
 
 
 class Genes:
-    """The operators for one space."""
+    """The genetic operators for one space."""
 
     def __init__(self, codec: Codec) -> None:
         self._sizes = codec.sizes
@@ -305,8 +315,8 @@ class Genes:
     def deal(self, count: int, lengths: tuple[int, int], rng: np.random.Generator) -> list[Codes]:
         """Random individuals with a length drawn from the range, both ends included.
 
-        Parameters are dealt out like cards, from a new shuffled pack when one is used up, so that
-        all of them occur as soon as there are as many genes as parameters.
+        Parameters are dealt like cards, with a newly shuffled pack when one is used up. So all of
+        them occur as soon as there are as many genes as parameters.
         """
         optional = np.flatnonzero(self._optional)
         low, high = (min(length or len(optional), len(optional)) for length in lengths)
@@ -315,7 +325,8 @@ class Genes:
         for _ in range(count):
             length = int(rng.integers(low, max(low, high) + 1))
             if len(pack) < length:
-                # What is left is dealt first, the rest from a pack without those: none comes twice.
+                # The rest of the pack is dealt first, then cards of a pack without these, so that
+                # none comes twice.
                 rest = [int(p) for p in rng.permutation(optional) if int(p) not in pack]
                 hand, pack = pack + rest[: length - len(pack)], rest[length - len(pack) :]
             else:
@@ -324,10 +335,10 @@ class Genes:
         return dealt
 
     def cross(self, a: Codes, b: Codes, count: int, rng: np.random.Generator) -> Matrix:
-        """Children of two parents, of a length between theirs.
+        """Children of two parents, with lengths between those of the parents.
 
-        Genes that both have are inherited with the value of either; the remaining places are filled
-        with genes that one of them has.
+        A gene of both parents is inherited with the value of either. The remaining places get genes
+        that one of the parents has.
         """
         first, second = np.array(a), np.array(b)
         children = np.where(rng.random((count, len(a))) < 0.5, first, second)
@@ -341,7 +352,7 @@ class Genes:
         return np.asarray(np.where(single, inherited, children), dtype=np.intp)
 
     def mutate(self, children: Matrix, rates: Rates, rng: np.random.Generator) -> Matrix:
-        """Change, remove and insert genes of those children that are chosen to be mutated."""
+        """Change, remove and insert genes of the children that are chosen for mutation."""
         shape = children.shape
         chosen = rng.random((shape[0], 1)) < rates.individual
         present = (children > 0) | ~self._optional
@@ -363,7 +374,7 @@ class Genes:
         return tuple(codes.tolist())
 
     def _levels(self, shape: tuple[int, ...], rng: np.random.Generator) -> Matrix:
-        """Uniform over the levels, unset not among them."""
+        """Codes drawn uniformly from the levels, without unset."""
         span = np.maximum(self._sizes - self._lowest, 1)
         drawn = (rng.random(shape) * span).astype(np.intp) + self._lowest
         return np.asarray(np.minimum(drawn, self._sizes - 1), dtype=np.intp)
@@ -375,7 +386,8 @@ class Genes:
 
 
 def _neighbours(codec: Codec) -> tuple[Matrix, Matrix]:
-    """The code above and below each code on its axis; at the ends, and off the axis, itself."""
+    """The codes above and below each code on its axis; the code itself at the ends and off the
+    axis."""
     widest = int(codec.sizes.max(initial=1))
     up = np.tile(np.arange(widest), (len(codec.sizes), 1))
     down = up.copy()
@@ -499,11 +511,11 @@ THESIS: dict[str, OptionValue] = {
     "max_generations": 0,
     "rules": "thesis",
 }
-"""Pellegrini 1.8.1, to the letter; docs/strategies.md goes through it line by line."""
+"""The options exactly as in Pellegrini 1.8.1; docs/strategies.md compares them line by line."""
 
 
 def genetic_options(values: Mapping[str, OptionValue]) -> GeneticOptions:
-    """The options as the population wants them."""
+    """The options in the form that the population needs."""
     return GeneticOptions(
         population=int(values["population"]),
         tournament=int(values["tournament"]),

@@ -1,9 +1,9 @@
-"""A cheap model of what was measured: it ranks offspring before any of them is run.
+"""Surrogate of the genetic search: it ranks offspring before any of them is run.
 
-A Gaussian process on the log ratio.  Its kernel is ``exp(c (k - 1))``, where k is the mean over the
-parameters of how alike two settings are in that parameter (1 = same level; levels of an ordered
-parameter are the more alike the closer they are).  Expanded, that is a sum of main effects plus
-interactions of every order with falling weight.
+It is a Gaussian process on the log ratio. Its kernel is ``exp(c (k - 1))``, where k is the mean
+over the parameters of the similarity of two settings in each (1 = same level; levels of an ordered
+parameter are more similar the closer they are). Expanded, this is a sum of main effects and of
+interactions of every order with decreasing weight.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ Single = np.float32  # Enough to rank offspring, at half the time.
 Vector = NDArray[np.float32]
 
 COUPLING = 1.5
-"""c above: near 0 the model has main effects only."""
+"""The c of the kernel: near 0 the surrogate has main effects only."""
 SCALE = 0.3
-"""Standard deviation of log ratios over the space, before anything is known."""
+"""Prior standard deviation of log ratios over the space."""
 NOISE = 0.03
 """Standard deviation of one measured log ratio."""
 WORST = 0.5
-"""Log ratio that stands for everything slower, failures included: how bad is of no interest."""
+"""Loss clipping: the log ratio used for everything slower, failures included."""
 REACH = 1.5
-"""Distance, in levels of an ordered parameter, over which likeness falls to 1/e."""
+"""Distance, in levels of an ordered parameter, over which the similarity falls to 1/e."""
 _KEEP = 200
 _FULL = 400
 
@@ -38,16 +38,20 @@ _BLAS = ThreadpoolController()
 
 
 def _one_thread() -> Any:
-    """A context without BLAS threads: for matrices this small waking them costs ten times more
-    than the arithmetic, and they go on spinning while the next run is measured."""
+    """A context without BLAS threads.
+
+    For such small matrices, waking the threads costs ten times more than the arithmetic, and they
+    still spin while the next run is measured.
+    """
     return _BLAS.limit(limits=1, user_api="blas")
 
 
 class Surrogate:
-    """Told (codes, ratio) one after the other; gives the expected improvement of new codes.
+    """The surrogate; it is told (codes, ratio) one by one and gives the expected improvement of
+    codes.
 
-    The cost of a prediction grows with the number of settings kept; when that reaches 400, the
-    better half stays.
+    The cost of a prediction grows with the number of settings in the model. When it reaches 400,
+    only the better half stays.
     """
 
     def __init__(self, codec: Codec) -> None:
@@ -59,7 +63,7 @@ class Surrogate:
         self._logs: list[float] = []
 
     def add(self, codes: Codes, ratio: float) -> None:
-        """Take in one setting; ``ratio`` is T / T_default, infinite where it failed."""
+        """Add one setting; ``ratio`` is T / T_default, infinite if the setting failed."""
         if len(self._codes) == _FULL:
             self._forget()
         n = len(self._codes)
@@ -74,7 +78,7 @@ class Surrogate:
         self._logs.append(min(math.log(ratio), WORST))
 
     def improvement(self, candidates: NDArray[np.intp]) -> Vector:
-        """Expected improvement of the log ratio for each row of codes."""
+        """Expected improvement of the log ratio for each row of codes, shape (rows,)."""
         n = len(self._codes)
         if not n:
             return np.zeros(len(candidates), Single)
@@ -109,7 +113,7 @@ class Surrogate:
 
 
 def _alike(codec: Codec) -> Vector:
-    """How alike two levels of a parameter are, in blocks; over the number of parameters."""
+    """Similarity of two levels of a parameter, in blocks, divided by the number of parameters."""
     total = int(codec.sizes.sum())
     blocks = np.zeros((total, total))
     start = 0

@@ -1,4 +1,4 @@
-"""The default strategy: a model of effects that is asked which setting to run next."""
+"""The default strategy: a surrogate of effects; the acquisition is expected improvement."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from autotune.strategies.base import SCATTER, Observation, Proposal, Strategy
 from autotune.strategies.options import Option, OptionValue, table
 
 _KEPT = 150
-"""Observations the model is fitted to: the best of them and the latest."""
+"""Largest number of observations in the fit: the best of them and the latest."""
 
 _HAND = 2
 """Parameters changed together while screening: two find what matters sooner than one."""
 
 
 class Auto(Strategy):
-    """Proposes the setting from which most is to be expected, beginning near the default.
+    """Proposes the setting with the largest expected improvement, beginning near the default.
 
-    None from :meth:`ask` means that for ``patience`` proposals in a row less than
-    ``ei_threshold`` was to be expected from the best of them, or that the space is exhausted.
+    :meth:`ask` returns None if the space is exhausted, or if the best expected improvement was
+    below ``ei_threshold`` for ``patience`` proposals in a row.
     """
 
     name = "auto"
-    # The model weighs a lucky run against all others that share a level with it, and a run of
-    # another promising setting tells it more than the same one again.  The race repeats later.
+    # The surrogate compares a lucky run with all other runs that share a level with it. A run of
+    # another promising setting tells it more than a second run of the same one. The race repeats
+    # later.
     repeats = False
     summary = "learns which parameters matter and stops when more search is not worth its cost"
     options = table(
@@ -106,7 +107,7 @@ class Auto(Strategy):
         if not fresh:
             return self.anything_new()
         scores = score(np.array(fresh, dtype=np.intp))
-        # Ties (many before anything is known) are broken by chance, that seeds differ.
+        # Ties (many before anything is known) are broken at random, so that seeds differ.
         jitter = self.rng(self.ordinal).random(len(fresh))
         top = int(np.lexsort((jitter, -scores))[0])
         dull = self._dull(ordered) + 1 if scores[top] < float(self.values["ei_threshold"]) else 0
@@ -116,7 +117,10 @@ class Auto(Strategy):
         return Proposal(self.codec.decode(fresh[top]), {"dull": dull})
 
     def favourite(self) -> Setting | None:
-        """By the model: what every run of a level tells counts, not the setting's own run alone."""
+        """The setting with the best estimate of the surrogate, not the one with the best own run.
+
+        So every run of a level counts. None if nothing is estimated to be faster than the default.
+        """
         ordered = [self._seen[number] for number in sorted(self._seen)]
         codes, logs = self._data(ordered)
         good = np.flatnonzero(logs < float(self.values["loss_clip"]))
@@ -129,7 +133,8 @@ class Auto(Strategy):
         return self.codec.decode(tuple(codes[good[best]].tolist()))
 
     def _screen(self) -> Setting | None:
-        """Of many parameters, first two at a time at a random level, until each had its turn."""
+        """Screening of many parameters: two at a time at a random level, until each was changed
+        once."""
         order = self.rng(0).permutation(np.flatnonzero(self.codec.sizes > 1))
         hands = [order[i : i + _HAND] for i in range(0, len(order), _HAND)]
         for number in range(self.ordinal, len(hands)):
@@ -142,18 +147,18 @@ class Auto(Strategy):
         return None
 
     def _key(self, codes: Codes) -> str:
-        """The key of canonical codes; remembered, since all of a small space are asked for it."""
+        """The key of canonical codes; cached, since a small space asks for all of its keys."""
         if codes not in self._keys:
             self._keys[codes] = self.codec.decode(codes).key
         return self._keys[codes]
 
     def _dull(self, ordered: Sequence[Observation]) -> int:
-        """Proposals in a row, up to the last one that ended, that were not worth their cost."""
+        """Number of proposals in a row below ``ei_threshold``, up to the last ended one."""
         kept = ordered[-1].attrs.get("dull", 0) if ordered else 0
         return kept if isinstance(kept, int) else 0
 
     def _data(self, ordered: Sequence[Observation]) -> tuple[Matrix, Floats]:
-        """Codes and log ratios of what was measured; the default is known by definition."""
+        """Codes and log ratios of what was measured; the default's ratio is 1 by definition."""
         ratios: dict[Codes, float] = {}
         for observation in ordered:
             settled = self.codec.settle(observation.setting)
@@ -170,7 +175,8 @@ class Auto(Strategy):
         return np.array(list(ratios), dtype=np.intp).reshape(shape), np.array(logs)
 
     def _model(self, ordered: Sequence[Observation], codes: Matrix, logs: Floats) -> Additive:
-        """The default's own runs tell how noisy the program is before any setting is repeated."""
+        """The fitted surrogate; the default's own runs give the noise before any setting is
+        repeated."""
         told = ordered[-1].attrs.get(SCATTER) if ordered else None
         scatter = (0.0, 0.0)
         if isinstance(told, list | tuple) and len(told) == 2:
@@ -178,14 +184,14 @@ class Auto(Strategy):
         return Additive(self._kernel, self._belief, codes, logs, scatter)
 
     def _best(self, model: Additive, codes: Matrix) -> float:
-        """The smallest log ratio believed of anything measured, the default's 0 included."""
+        """The smallest estimated log ratio of what was measured, at most the default's 0."""
         if not len(codes):
             return 0.0
         smallest = float(model.mean(codes).min())
         return min(smallest, 0.0) if self.space.is_valid(DEFAULT) else smallest
 
     def _seeds(self, model: Additive, codes: Matrix) -> list[Codes]:
-        """Where to climb from: the default and what is believed to be fastest."""
+        """Starts of the climb: the default and the settings with the best estimates."""
         start = tuple([0] * len(self.codec.sizes))
         if not len(codes):
             return [start]
@@ -194,7 +200,10 @@ class Auto(Strategy):
 
 
 def expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
-    """Of the log ratio below ``best``, for normal beliefs."""
+    """Expected improvement of the log ratio below ``best``, for normal posteriors.
+
+    ``mean`` and ``deviation`` are arrays of one shape, and so is the result.
+    """
     gap = best - mean
     z = gap / deviation
     density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)

@@ -1,4 +1,4 @@
-"""What every strategy is: it proposes settings, is told what became of them, and nothing else."""
+"""The interface of strategies: a strategy proposes settings and is told what became of them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from autotune.strategies.options import Option, OptionValue, complete
 
 STATES = ("ok", "failed", "censored", "running", "pruned")
 SCATTER = "scatter"
-"""Key in an observation's attributes: how the default's own runs scattered so far, as the variance
-of one log time and its degrees of freedom."""
+"""Key in an observation's attributes for the scatter of the default's own runs so far.
+
+The value is the variance of one log time and its degrees of freedom.
+"""
 
 _SEEDS = 2**64
 
@@ -29,8 +31,9 @@ _SEEDS = 2**64
 class Observation:
     """A trial as a strategy sees it.
 
-    ``estimate`` is T / T_default, lower is better, 1.0 is the default.  ``censored`` means stopped
-    by the time limit: the estimate is then a lower bound of the ratio.
+    ``estimate`` is T / T_default: lower is better, 1.0 is the default. ``censored`` means that the
+    time limit stopped the trial, so the estimate is a lower bound of the ratio. Raises ValueError
+    for an unknown state.
     """
 
     number: int
@@ -45,7 +48,7 @@ class Observation:
 
     @property
     def fitness(self) -> float:
-        """The ratio to minimise; infinite, the worst there is, for what failed."""
+        """The ratio to minimise; infinite, which is the worst, for a failed trial."""
         known = self.estimate is not None and math.isfinite(self.estimate) and self.estimate > 0
         if self.estimate is None or not known or self.state in ("failed", "running"):
             return math.inf
@@ -54,24 +57,24 @@ class Observation:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A setting to try, and what is to be stored (as JSON) with its trial."""
+    """A setting to try, and the attributes (JSON) that are stored with its trial."""
 
     setting: Setting
     attrs: dict[str, object] = field(default_factory=dict)
 
 
 class Strategy(ABC):
-    """Proposes valid canonical settings, each once, and never the default.
+    """A search algorithm; it proposes valid canonical settings, each once, and never the default.
 
-    The default is what a study measures anyway: it counts as known with the ratio 1.
+    A study measures the default in any case, so the default counts as known with the ratio 1.
 
-    ``space`` is what may vary, ``seed`` any integer, ``priors`` settings to try first,
-    ``options`` values by name for some of the options in the class's table.  ``rejected`` lists the
-    priors that this space does not allow, each with the reason.  Raises
-    :class:`~autotune.errors.UsageError` for a wrong option.
+    ``space`` is what may vary, ``seed`` is any integer, ``priors`` are the settings to try first
+    (the warm start), and ``options`` are values by name for some of the options in the class's
+    table. ``rejected`` lists the priors that this space does not allow, each with the reason.
+    Raises :class:`~autotune.errors.UsageError` for a wrong option.
 
-    The next proposal depends on the observations in the order of their numbers and on the seed
-    only: a new object that is given the stored observations by :meth:`restore` goes on exactly
+    The next proposal depends only on the seed and on the observations in the order of their
+    numbers. So a new object that gets the stored observations by :meth:`restore` continues exactly
     as the old one would have.
     """
 
@@ -80,10 +83,9 @@ class Strategy(ABC):
     options: ClassVar[dict[str, Option]] = {}
     presets: ClassVar[dict[str, dict[str, OptionValue]]] = {}
     needs: ClassVar[tuple[str, ...]] = ()
-    """Packages beyond those that autotune installs."""
+    """Packages that the strategy needs and that are not installed with autotune."""
     repeats: bool = True
-    """Whether a setting that looks best is run again at once, before the next is asked for: the
-    strategy says so, the study does it."""
+    """Whether the study runs a setting that looks best again at once, before the next proposal."""
 
     def __init__(
         self,
@@ -105,10 +107,10 @@ class Strategy(ABC):
 
     @classmethod  # noqa: B027 - a hook
     def check_options(cls, values: Mapping[str, OptionValue]) -> None:
-        """Refuse values that do not go together; raises :class:`~autotune.errors.UsageError`."""
+        """Raise :class:`~autotune.errors.UsageError` for values that do not fit together."""
 
     def ask(self) -> Proposal | None:
-        """The next setting to try; None where there is nothing left that is worth trying."""
+        """The next setting to try; None if no promising setting is left."""
         fresh_prior = next((p for p in self.priors if self.is_new(p)), None)
         if fresh_prior is not None:
             proposal: Proposal | None = self.admit(fresh_prior)
@@ -119,7 +121,7 @@ class Strategy(ABC):
         return proposal
 
     def tell(self, observation: Observation) -> None:
-        """Take note of what became of a trial, whoever proposed it."""
+        """Record the result of a trial, whoever proposed it."""
         if observation.state == "running":
             self.add_running(observation)
             return
@@ -128,32 +130,34 @@ class Strategy(ABC):
         self.learn(observation)
 
     def restore(self, observations: Iterable[Observation]) -> None:
-        """Rebuild the state from stored observations, whatever their order."""
+        """Rebuild the state from stored observations, given in any order."""
         for observation in sorted(observations, key=lambda o: o.number):
             self.tell(observation)
 
     def add_running(self, observation: Observation) -> None:
-        """Take note of a trial that is under way, so that it is not proposed again."""
+        """Record a trial that is being run, so that it is not proposed again."""
         self._note(observation.setting)
         self.learn_running(observation)
 
     def favourite(self) -> Setting | None:
-        """Of the settings that were told, the one that the strategy believes to be fastest; None
-        where it believes that of the default, or has no belief of its own."""
+        """The measured setting with the best estimate of the strategy.
+
+        None if the default has the best estimate, or if the strategy has no estimates of its own.
+        """
         return None
 
     def is_new(self, setting: Setting) -> bool:
-        """Whether nothing that means the same was proposed or told before."""
+        """Whether no setting with the same canonical form was proposed or told before."""
         settled = self.codec.settle(setting)
         return settled is not None and settled.key not in self._taken
 
     @property
     def ordinal(self) -> int:
-        """How many distinct settings were proposed or told: the place in the random stream."""
+        """Number of distinct settings proposed or told: the position in the random stream."""
         return len(self._known)
 
     def rng(self, *place: int) -> np.random.Generator:
-        """A generator that depends on the seed and the place only."""
+        """A random generator that depends only on the seed and on ``place``."""
         return np.random.default_rng([self.seed, *place])
 
     @abstractmethod
@@ -161,17 +165,17 @@ class Strategy(ABC):
         """A new setting, or None."""
 
     def learn(self, observation: Observation) -> None:  # noqa: B027 - a hook
-        """Take an ended trial into account; strategies that do not learn need nothing here."""
+        """Learn from an ended trial; a strategy that does not learn need not override this."""
 
     def learn_running(self, observation: Observation) -> None:  # noqa: B027 - a hook
-        """Take a trial under way into account beyond not proposing it again."""
+        """Learn from a running trial; that it is not proposed again is done already."""
 
     def admit(self, prior: Setting) -> Proposal:
-        """What is stored with a prior; strategies that keep attributes add theirs."""
+        """The proposal for a prior; a strategy that stores attributes adds them."""
         return Proposal(prior)
 
     def anything_new(self) -> Proposal | None:
-        """The first setting of a seeded order that is new; None where the space is exhausted."""
+        """The first new setting of a seeded order; None if the space is exhausted."""
         setting = self._unvisited.first(self.is_new)
         return None if setting is None else Proposal(setting)
 

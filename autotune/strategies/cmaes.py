@@ -1,4 +1,4 @@
-"""CMA-ES on the places of the levels."""
+"""CMA-ES on the positions of the levels."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from autotune.strategies.base import Observation, Proposal, Strategy
 from autotune.strategies.options import Option, OptionValue, need, table
 
 _POINT = "point"
-"""Attribute of a proposal: where it was drawn, in units of all levels of each parameter."""
+"""Attribute of a proposal: the drawn point, in units of all levels of each parameter."""
 _TRIES = 20
 _WORST = 10.0
 
 
 class CMAES(Strategy):
-    """The evolution strategy with covariance adaptation of the package ``cmaes``, Optuna's own.
+    """The covariance matrix adaptation evolution strategy (package ``cmaes``, as in Optuna).
 
-    A parameter is a number from 0 to 1; the level that it falls upon is run, words in the order in
-    which the space lists them.  The state is told again from the stored points before every draw:
-    what Optuna stores of it is a pickle.  Raises UsageError where the package is not installed.
+    A parameter is a number from 0 to 1, and the level at this position is run; words are in the
+    order of the space. The state is rebuilt from the stored points before every draw, because
+    Optuna would store it as a pickle. Raises UsageError if the package is not installed.
     """
 
     name = "cmaes"
@@ -44,7 +44,7 @@ class CMAES(Strategy):
         options: Mapping[str, OptionValue] | None = None,
     ) -> None:
         super().__init__(space, seed=seed, priors=priors, options=options)
-        # Unset stands below all levels where its place among them is not known.
+        # Unset is below all levels if its place among them is not known.
         self._axes = [
             (*(code for code in range(int(size)) if code not in axis), *axis)
             for axis, size in zip(self.codec.axis, self.codec.sizes, strict=True)
@@ -53,7 +53,7 @@ class CMAES(Strategy):
 
     @classmethod
     def check_options(cls, values: Mapping[str, OptionValue]) -> None:
-        """Nothing goes without the package."""
+        """Raise UsageError if the package is not installed."""
         need(cls.name, cls.needs)
 
     def learn(self, observation: Observation) -> None:
@@ -72,10 +72,10 @@ class CMAES(Strategy):
         return self.anything_new()
 
     def _drawer(self) -> Any:
-        """The optimiser after all whole generations so far, seeded for this draw."""
+        """The optimiser after all complete generations so far, seeded for this draw."""
         count, size = len(self._axes), int(self.values["population"])
         centre = [(axis.index(0) + 0.5) / len(axis) for axis in self._axes]
-        # One number alone has no covariance to adapt; the package wants two.
+        # One number alone has no covariance to adapt; the package needs two.
         extra = 2 - count if count < 2 else 0
         optimiser = import_module("cmaes").CMA(
             mean=np.array(centre + [0.5] * extra),

@@ -1,4 +1,4 @@
-"""Every setting of the space, once."""
+"""Exhaustive search: every setting of the space, once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from autotune.strategies.options import Option, OptionValue, table
 
 
 class Exhaustive(Strategy):
-    """All settings but the default, which the study measures anyway.
+    """All settings but the default, which the study measures in any case.
 
-    A shuffled order is the default because a budget that ends early has then seen all of the space
-    thinly, where grid order has only varied the last parameters.
+    The order is shuffled by default: a budget that ends early has then covered the whole space
+    thinly, while grid order would only have varied the last parameters.
     """
 
     name = "exhaustive"

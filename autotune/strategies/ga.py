@@ -1,4 +1,4 @@
-"""The genetic search as a sampler of Optuna's and as a strategy."""
+"""The genetic search as an Optuna sampler and as a strategy."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from autotune.strategies.optuna_samplers import NUMBER, OptunaStrategy, distribu
 class GASampler(BaseSampler):
     """Genetic search over a space; its state is a function of the study's finished trials.
 
-    Trials are taken in the order of their user attribute ``number`` (else of Optuna's own); one
-    that comes late makes the population be rebuilt.  ``seeds`` are individuals to start from.
+    Trials are ordered by their user attribute ``number``, else by Optuna's own number. A trial that
+    comes late makes the sampler rebuild the population. ``seeds`` are individuals of the first
+    population.
     """
 
     def __init__(
@@ -46,15 +47,15 @@ class GASampler(BaseSampler):
 
     @property
     def finished(self) -> bool:
-        """Whether the search has ended by itself, as of the trials seen last."""
+        """Whether the search has ended by its own rules, after the trials seen so far."""
         return self._population.finished
 
     def reseed(self, seed: int) -> None:
-        """Seed what is drawn outside the population."""
+        """Set the seed of what is drawn outside the population."""
         self._rng = np.random.default_rng([seed])
 
     def follow(self, study: Study) -> None:
-        """Take in the trials that have finished since."""
+        """Record the trials that have finished since the last call."""
         trials = study.get_trials(deepcopy=False)
         fresh = sorted(
             (t for t in trials[self._read :] if _done(t) and t.number not in self._seen), key=_order
@@ -70,13 +71,13 @@ class GASampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """All parameters are drawn together."""
+        """All parameters of the space, since they are drawn together."""
         return self._distributions
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The next individual to run; empty where the population has no idea left."""
+        """The next individual to run; empty if the population has none."""
         self.follow(study)
         running = {
             self._codes(t)
@@ -96,7 +97,10 @@ class GASampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """A uniform choice, for parameters outside the population's space."""
+        """A uniform choice, for parameters outside the population's space.
+
+        Raises UsageError for a parameter that is not categorical.
+        """
         if not isinstance(param_distribution, CategoricalDistribution):
             raise UsageError(
                 f"parameter {param_name}: the genetic algorithm handles categorical parameters only"
@@ -105,12 +109,13 @@ class GASampler(BaseSampler):
         return choices[int(self._rng.integers(len(choices)))]
 
     def _start(self) -> None:
-        # A codec of its own: what it knows to do nothing must follow the order of the trials.
+        # The sampler has its own codec, whose inactive parameters must follow the order of the
+        # trials.
         self._codec = Codec(self._space)
         seeds = [codes for s in self._seeds if (codes := self._codec.encode(s)) is not None]
         self._population = Population(self._codec, self._plan, self._seed, seeds)
         self._seen: set[int] = set()
-        self._read = 0  # Trials before this one have ended and were taken in.
+        self._read = 0  # Trials before this index have ended and were recorded.
         self._last = (-1, -1)
 
     def _take(self, trial: FrozenTrial) -> None:
@@ -136,10 +141,11 @@ def _order(trial: FrozenTrial) -> tuple[int, int]:
 
 
 class Genetic(OptunaStrategy):
-    """The genetic search of Pellegrini 1.8, by default sparse and with a model choosing offspring.
+    """The genetic search of Pellegrini 1.8; by default sparse, with a surrogate that ranks
+    offspring.
 
-    None from :meth:`ask` means that the patience or the number of generations is used up, or that
-    the space is exhausted.
+    :meth:`ask` returns None if the patience or the number of generations is used up, or if the
+    space is exhausted.
     """
 
     name = "ga"
@@ -161,7 +167,7 @@ class Genetic(OptunaStrategy):
 
     @classmethod
     def check_options(cls, values: Mapping[str, OptionValue]) -> None:
-        """A tournament must hold the parents and those that their offspring replace."""
+        """Raise UsageError for a tournament that is too large or small, or init_min > init_max."""
         tournament, offspring = int(values["tournament"]), int(values["offspring"])
         if int(values["population"]) < tournament:
             raise UsageError(

@@ -1,4 +1,5 @@
-"""One factor at a time from the default, then the best levels together, then around the best."""
+"""One factor at a time from the default, then the best levels together, then neighbours of the
+best."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from autotune.strategies.options import Option, OptionValue, table
 
 
 class OneFactor(Strategy):
-    """What a careful person does by hand.
+    """The search that a careful person does by hand.
 
-    Every level of every parameter alone, in an order given by the seed; the best level of each that
-    was faster than the default, together; then single changes to whatever is best, until none
-    helps.  Levels that failed or were stopped alone are not tried again.
+    First every level of every parameter alone, in an order given by the seed. Then the best level
+    of each parameter that was faster than the default, all together. Then single changes of the
+    best setting, until none helps. Levels that failed or were stopped alone are not tried again.
     """
 
     name = "ofat"
@@ -54,7 +55,7 @@ class OneFactor(Strategy):
     def learn(self, observation: Observation) -> None:
         codes = self.codec.encode(self.space.canonical(observation.setting))
         if codes is None:
-            return  # Off the grid: nothing that could be combined.
+            return  # Off the grid: it cannot be combined with others.
         self._fitness[codes] = observation.fitness
         moved = [(p, c) for p, c in enumerate(codes) if c != self._start[p]]
         if len(moved) == 1 and (
@@ -70,7 +71,7 @@ class OneFactor(Strategy):
         return None if self.values["patience"] else self.anything_new()
 
     def _wanted(self) -> Iterator[Codes]:
-        """What is still to be tried, most urgent first."""
+        """The settings that are still to be tried, most urgent first."""
         yield self._start
         for place, level in self._changes:
             yield _with(self._start, place, level)
@@ -82,7 +83,7 @@ class OneFactor(Strategy):
                 yield _with(best, place, level)
 
     def _together(self) -> Codes:
-        """The best level of each parameter, as far as it was faster alone than the start."""
+        """The best level of each parameter, if it was faster alone than the start."""
         best = list(self._start)
         for place in range(len(best)):
             alone = [c for c in range(int(self.codec.sizes[place])) if self._alone(place, c) < 1.0]

@@ -1,6 +1,7 @@
-"""Options of strategies: one table per strategy feeds its documentation and its validation.
+"""Options of strategies: one table per strategy is used for its documentation and its validation.
 
-Packages that single strategies need and that are not installed with autotune.
+The last part checks the packages that single strategies need and that are not installed with
+autotune.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ OptionValue = int | float | str
 
 @dataclass(frozen=True)
 class Option:
-    """One option.  ``bounds`` are the smallest and largest number, or the words to choose from.
+    """One option; ``bounds`` are the smallest and largest number, or the words to choose from.
 
-    ``later``: it was added when studies were stored already; at its default it is no part of their
-    identity, so that they go on.  ``stored`` is its name in that identity, where it was renamed
-    since; the old name is still read.
+    ``later``: the option was added when studies were stored already. At its default it is no part
+    of their identity, so that they can be continued. ``stored`` is its name in that identity if the
+    option was renamed; the old name is still read.
     """
 
     name: str
@@ -35,13 +36,14 @@ class Option:
 
     @property
     def range(self) -> str:
-        """The legal values in words."""
+        """The valid values in words."""
         if self.type == "choice":
             return " | ".join(str(word) for word in self.bounds)
         return f"{self.bounds[0]} to {self.bounds[1]}"
 
     def read(self, given: OptionValue) -> OptionValue:
-        """The value for what a user or a caller gave; raises :class:`UsageError`."""
+        """The value for the input of a user or a caller; raises :class:`UsageError` if it is not
+        valid."""
         if self.type == "choice":
             if given in self.bounds:
                 return given
@@ -65,7 +67,7 @@ class Option:
 
 
 def table(*options: Option) -> dict[str, Option]:
-    """The options by name, in the order in which they are documented."""
+    """The options by name, in the order of the documentation."""
     return {option.name: option for option in options}
 
 
@@ -88,7 +90,7 @@ def complete(
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """``; did you mean x?`` where something similar exists, then everything there is."""
+    """The text ``; did you mean x?`` if there is a similar name, then all known names."""
     names = list(known)
     near = difflib.get_close_matches(word, names, n=2, cutoff=0.5)
     guess = f"; did you mean {' or '.join(near)}?" if near else ""
@@ -100,12 +102,12 @@ def _unknown_option(owner: str, name: str, options: Mapping[str, Option]) -> str
 
 
 def missing_package(packages: Sequence[str]) -> list[str]:
-    """Those that are not installed."""
+    """The packages that are not installed."""
     return [package for package in packages if find_spec(package) is None]
 
 
 def need(strategy: str, packages: Sequence[str]) -> None:
-    """Raise :class:`UsageError` where a package is not installed."""
+    """Raise :class:`UsageError` if a package is not installed."""
     absent = missing_package(packages)
     if absent:
         raise UsageError(

@@ -1,6 +1,6 @@
-"""Optuna's samplers as strategies: ask and tell on a study in memory, rebuilt from observations.
+"""Optuna's samplers as strategies: ask and tell on a study in memory.
 
-Samplers that come with Optuna.
+The study is rebuilt from observations. The last part has the samplers that come with Optuna.
 """
 
 from __future__ import annotations
@@ -22,17 +22,20 @@ from autotune.strategies.base import INACTIVE, UNUSED, Observation, Proposal, St
 from autotune.strategies.options import Option, OptionValue, need, table
 
 NUMBER = "number"
-"""User attribute of an Optuna trial: the number of the observation, which gives the order."""
+"""User attribute of an Optuna trial: the number of its observation, which gives the order."""
 _SYSTEM = "optuna"
-"""Attribute of a proposal that keeps what the sampler wrote beside the trial."""
+"""Attribute of a proposal with what the sampler stored with the trial."""
 _TRIES = 5
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
 class _Shared(CategoricalDistribution):
-    """Optuna copies a trial deeply, its distributions included, whenever one is added; these never
-    change, and copying 25 of them takes longer than everything else."""
+    """A categorical distribution that is not copied.
+
+    Optuna makes a deep copy of a trial, with its distributions, whenever one is added. These
+    distributions never change, and copying 25 of them takes longer than everything else.
+    """
 
     def __deepcopy__(self, memo: dict[int, object]) -> _Shared:
         return self
@@ -47,12 +50,12 @@ def distributions(
 
 
 class OptunaStrategy(Strategy):
-    """Wraps a sampler.
+    """A strategy that wraps an Optuna sampler.
 
-    A sampler is seeded anew before each draw from the seed and the place in the stream, so that a
-    rebuilt study goes on as the old one would have.  It draws on a scratch trial, which is given up
-    at once: what is kept is the repaired setting.  What ends is added as a finished trial; failures
-    have the value infinity and not Optuna's state FAIL, which samplers ignore.
+    The sampler gets a new seed before each draw, from the seed and the position in the stream. So a
+    rebuilt study continues as the old one would have. The sampler draws on a scratch trial, which
+    is then dropped; only the repaired setting is used. An ended trial is added as a finished one. A
+    failure has the value infinity and not Optuna's state FAIL, which samplers ignore.
     """
 
     def __init__(
@@ -107,7 +110,7 @@ class OptunaStrategy(Strategy):
         return proposal
 
     def _show_pending(self) -> None:
-        """Add what is under way as running trials; with one worker there is nothing."""
+        """Add running settings as running trials; with one worker there are none."""
         for key, proposal in self._pending.items():
             trial = self._trial(proposal.setting, TrialState.RUNNING, None, proposal.attrs, {})
             if trial is not None:
@@ -116,7 +119,7 @@ class OptunaStrategy(Strategy):
         self._pending.clear()
 
     def _draw(self, attempt: int) -> tuple[Setting, dict[str, object]]:
-        """What the sampler wants to try, and what it wants to be kept with it."""
+        """The setting that the sampler draws, and what the sampler stores with it."""
         seed = int(self.rng(self.ordinal, attempt).integers(2**32))
         study = self._study
         study.sampler = sampler = self._sampler(seed)
@@ -197,8 +200,10 @@ class TPE(OptunaStrategy):
 
 
 class _Recomputed(NSGAIISampler):
-    """Optuna keeps the parents of a generation in the order in which they were first chosen, and
-    in another one when it reads them back; chosen anew each time, they depend on the trials only.
+    """NSGA-II whose parents depend on the trials only.
+
+    Optuna stores the parents of a generation in the order of their first choice and reads them back
+    in another. Here they are chosen anew each time.
     """
 
     def get_parent_population(self, study: Study, generation: int) -> list[FrozenTrial]:
@@ -206,7 +211,7 @@ class _Recomputed(NSGAIISampler):
 
 
 class NSGA2(OptunaStrategy):
-    """Optuna's NSGA-II with the ratio as its one objective."""
+    """Optuna's NSGA-II with the ratio as its only objective."""
 
     name = "nsga2"
     summary = "Optuna's NSGA-II with one objective"
@@ -217,7 +222,7 @@ class NSGA2(OptunaStrategy):
 
 
 class GaussianProcess(OptunaStrategy):
-    """Optuna's Gaussian process.  Raises UsageError where PyTorch is not installed."""
+    """Optuna's Gaussian process; raises UsageError if PyTorch is not installed."""
 
     name = "gp"
     summary = "Optuna's Gaussian process; needs PyTorch"
@@ -228,7 +233,7 @@ class GaussianProcess(OptunaStrategy):
 
     @classmethod
     def check_options(cls, values: Mapping[str, OptionValue]) -> None:
-        """Nothing goes without the package."""
+        """Raise UsageError if the package is not installed."""
         need(cls.name, cls.needs)
 
     def _sampler(self, seed: int) -> BaseSampler:

@@ -9,7 +9,7 @@ _TRIES = 100
 
 
 class RandomSearch(Strategy):
-    """Each proposal is drawn anew: every parameter uniformly over its choices."""
+    """Each proposal is a new draw: every parameter is uniform over its choices."""
 
     name = "random"
     summary = "valid settings drawn uniformly, none twice; the reference for all others"
@@ -20,7 +20,7 @@ class RandomSearch(Strategy):
             try:
                 setting = self.codec.settle(self.space.sample(rng))
             except UsageError:
-                break  # The rules leave so little that only walking the space finds it.
+                break  # Settings are so rare that only an enumeration finds one.
             if setting is not None and self.is_new(setting):
                 return Proposal(setting)
         return self.anything_new()

@@ -1,6 +1,6 @@
-"""The strategies by name: those that are here, and those of installed packages.
+"""Registry of strategies by name: autotune's own and those of installed packages.
 
-A package names its own in the entry point group ``autotune.strategies`` (docs/extending.md).
+A package names its strategies in the entry point group ``autotune.strategies`` (docs/extending.md).
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ GROUP = "autotune.strategies"
 
 @functools.cache
 def _installed() -> tuple[str, ...]:
-    """Names of the strategies of installed packages; one of ours is never replaced."""
+    """Names of the strategies of installed packages; autotune's own are never replaced."""
     return added(GROUP, _STRATEGIES)
 
 
 def names() -> tuple[str, ...]:
-    """Every strategy there is."""
+    """Names of all strategies."""
     return (*_STRATEGIES, *_installed())
 
 
 def find(name: str) -> type[Strategy]:
     """The class of a strategy.
 
-    Raises :class:`UsageError` with near names for an unknown one, and RunnerError for one of an
-    installed package that cannot be loaded or is no strategy.
+    Raises :class:`UsageError`, with similar names, for an unknown one, and RunnerError if the
+    strategy of an installed package cannot be loaded or is no strategy.
     """
     if name in _STRATEGIES:
         return _STRATEGIES[name]
@@ -69,8 +69,11 @@ def find(name: str) -> type[Strategy]:
 
 
 def code_of(strategy: type[Strategy]) -> str:
-    """What tells a strategy that was passed as an object from others of its name: a digest of its
-    source (of its name where there is no source); empty for one that is known by its name."""
+    """What distinguishes a strategy that was passed as an object from others of its name.
+
+    It is a digest of its source (of its name if there is no source); empty for a strategy that is
+    known by its name.
+    """
     if strategy.name in names() and find(strategy.name) is strategy:
         return ""
     try:
@@ -97,11 +100,11 @@ def resolve_options(
     given: Mapping[str, OptionValue],
     preset: str | None = None,
 ) -> dict[str, OptionValue]:
-    """All options with their values: the defaults, then the preset's, then those given.
+    """All options with their values: the defaults, then the preset's, then the given ones.
 
-    ``given`` may hold texts as a user writes them.  The result belongs to the identity of a study;
-    options that were added later are left out at their defaults.
-    Raises :class:`UsageError` for a wrong name, value or preset.
+    ``given`` may have texts as a user writes them. The result belongs to the identity of a study;
+    options that were added later are left out at their defaults. Raises :class:`UsageError` for a
+    wrong name, value or preset.
     """
     found = find(strategy) if isinstance(strategy, str) else strategy
     if preset is not None and preset not in found.presets:
@@ -118,12 +121,12 @@ def resolve_options(
 def stored_options(
     strategy: type[Strategy], values: Mapping[str, OptionValue]
 ) -> dict[str, OptionValue]:
-    """Resolved options under the names by which they belong to a study's identity."""
+    """Resolved options under the names that they have in a study's identity."""
     return {strategy.options[name].stored or name: value for name, value in values.items()}
 
 
 def describe() -> str:
-    """Every strategy with its options as Markdown: what the command line and the manual show."""
+    """Every strategy with its options as Markdown, for the command line and the manual."""
     return "\n".join(_describe(strategy) for strategy in _STRATEGIES.values())
 
 

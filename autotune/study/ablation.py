@@ -1,13 +1,13 @@
-"""Taking parameters out of a setting until each that is left matters (ablation).
+"""Ablation: taking parameters out of a setting until each that is left matters.
 
-Two steps.  Group elimination on interleaved blocks finds the smallest setting that is not seen to
-be slower.  A setting that is to be named is then measured beside the whole one on fresh blocks:
-it replaces it where its own gain is proven, and the blocks say by how much it may be slower.
+The first part is the ablation of one study. Group elimination on interleaved blocks finds the
+smallest setting that is not seen to be slower. Before this slim setting is recommended, it is
+measured beside the whole one on fresh blocks. It replaces the whole setting if its own gain is
+proven, and the blocks say by how much it may be slower.
 
-Taking parameters out of a setting: which smaller settings there are, and which one it becomes.
-
-Whether a parameter is missed is measured elsewhere: by a study on one program (``ablation``), by a
-class-wide proof on several.
+The second part says which smaller settings there are, and which one the setting becomes. It does
+not measure whether a parameter matters: a study does this on one program, a class-wide proof on
+several.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from autotune.study.events import PhaseStarted
 from autotune.study.search import SearchPhase
 
 SINGLES = 4
-"""Up to this many parameters are taken out one by one; more are taken out in groups first."""
+"""Up to so many parameters are taken out one by one; more are first taken out in groups."""
 MAX_ROUNDS = 4
 LEAST_BLOCKS = 4
 MISSED_SHARE = 0.85
-"""7 of 8 blocks: by chance in 3.5 % of the cases."""
+"""Share of slower blocks from which a parameter matters: 7 of 8, by chance in 3.5 % of cases."""
 
 SPENT = "the budget does not hold the runs of the ablation (taking parameters out)"
 ROUNDS_USED = f"{MAX_ROUNDS} rounds of the ablation (taking parameters out) were not enough"
@@ -35,8 +35,10 @@ ROUNDS_USED = f"{MAX_ROUNDS} rounds of the ablation (taking parameters out) were
 
 @dataclass(frozen=True)
 class AblationResult:
-    """The smallest setting found.  ``why``: why parameters may be left that do nothing; "" where
-    each was seen to matter."""
+    """The smallest setting found.
+
+    ``why`` says why parameters without effect may be left; "" if each was seen to matter.
+    """
 
     setting: Setting
     why: str = ""
@@ -47,7 +49,7 @@ class AblationResult:
 
 
 class Ablation:
-    """Takes parameters out of settings of one search."""
+    """Takes parameters out of the settings of one search."""
 
     def __init__(self, search: SearchPhase, seed: int) -> None:
         self.evaluator = search.evaluator
@@ -57,16 +59,17 @@ class Ablation:
         self.seed = seed
 
     def blocks_for(self, noise: float) -> int:
-        """Blocks that tell ``min_gain`` from nothing at this noise: few where it is small."""
+        """Number of blocks that distinguish ``min_gain`` from nothing at this noise."""
         step = math.log1p(max(self.plan.min_gain, 0.005)) / 2
-        # The median ratio of n blocks has about the standard deviation 1.25 * sqrt(2 / n) * noise.
+        # The median ratio of n blocks has a standard deviation of about 1.25 * sqrt(2 / n) * noise.
         needed = math.ceil((2 * 1.25 * math.sqrt(2) * noise / step) ** 2)
         return min(max(needed, LEAST_BLOCKS), self.plan.prune_blocks)
 
     def slim(self, setting: Setting, phase: str, count: int, reserve: int) -> AblationResult:
-        """The smallest setting that is as fast, by group elimination on ``count`` blocks a round.
+        """The smallest setting that is as fast, by group elimination with ``count`` blocks per
+        round.
 
-        ``reserve``: runs that the budget must hold beyond these.
+        ``reserve``: number of runs that the budget must hold in addition to these.
         """
         pieces = 1
         for number in range(MAX_ROUNDS):
@@ -103,14 +106,16 @@ class Ablation:
         return AblationResult(setting, "" if len(setting) == 1 else ROUNDS_USED)
 
     def _begun(self, phase: str) -> bool:
-        """Whether a phase is stored already: it is gone through again, whatever it left over."""
+        """Whether a phase has stored runs; it is then repeated, whatever budget is left."""
         return bool(self.evaluator.history.blocks(phase))
 
 
 def is_missed(without: Pairs, min_gain: float) -> bool:
-    """Whether a setting is worse than the one it is paired with: by something, and nearly always.
+    """Whether a setting is slower than the one it is paired with, by enough and in nearly all
+    blocks.
 
-    The burden of proof lies on what the smaller setting leaves out: it stays only if it acts.
+    The burden of proof is on the parameters that the smaller setting leaves out: they stay only if
+    they have an effect.
     """
     worse = without.median_ratio() > 1 + min_gain / 2
     return worse and without.slower_share() >= MISSED_SHARE
@@ -121,18 +126,18 @@ Group = tuple[str, ...]
 
 
 class Elimination:
-    """``setting`` is what is left; ``spaces`` are those of the programs that it is used with."""
+    """``setting`` is what is left of it; ``spaces`` are those of the programs that use it."""
 
     def __init__(self, setting: Setting, spaces: Sequence[Space]) -> None:
         self.setting = setting
         self.spaces = tuple(spaces)
 
     def without(self, group: Group) -> Setting | None:
-        """What is left without a group; None where that is not to be measured.
+        """The setting without a group of parameters; None if that must not be measured.
 
-        What means nothing without the group in any of the spaces goes with it.  A setting of which
-        nothing is left is the default, against which the proof compares; one that breaks a rule of
-        a space is not launched.
+        Parameters that mean nothing without the group in any of the spaces are taken out too. The
+        empty setting is the default, with which the proof compares in any case; a setting that
+        breaks a rule of a space is not launched.
         """
         smaller = self.setting.without(*group)
         acting = {name for space in self.spaces for name in space.canonical(smaller)}
@@ -143,7 +148,8 @@ class Elimination:
         return None if broken else smaller
 
     def take_out(self, idle: Mapping[Group, float]) -> None:
-        """Take idle groups out together, but never everything: the worst to miss stays.
+        """Take groups without effect out together; at least the group whose absence costs most
+        stays.
 
         ``idle`` has T / T_whole of the setting without each group.
         """
@@ -152,7 +158,7 @@ class Elimination:
 
 
 def groups(names: Group, pieces: int, singles: int) -> list[Group]:
-    """Single parameters where they are few, else about ``singles * pieces`` groups."""
+    """Single parameters if they are few, else about ``singles * pieces`` groups."""
     if len(names) <= singles * pieces:
         return [(name,) for name in names]
     size = -(-len(names) // (singles * pieces))

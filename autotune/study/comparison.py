@@ -1,4 +1,4 @@
-"""Two settings against each other: the confirmation procedure as a tool of its own."""
+"""Comparison of two settings: the confirmation procedure as a tool of its own."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from autotune.targets.target import Target
 from autotune.wording import UNGUARDED, asked_time, seconds
 
 COMPARE = "compare"
-"""The strategy of such a study."""
+"""The strategy of a study that is a comparison."""
 LIMIT_FACTOR = 30.0
 LIMIT_SLACK_S = 10.0
-"""B is stopped after this multiple of A's first run and so many seconds more: it hangs."""
+"""B hangs after this multiple of A's first run and so many seconds more; it is then stopped."""
 LEAST_FACTOR = 3.0
 LEAST_SLACK_S = 1.0
-"""A budget does not stop it before this, as in a search: it may be slow."""
+"""A budget does not stop B before this limit, as in a search: B may be slow."""
 FAST_FAILURE_S = 1.0
-"""A launch that fails within this did not get to the program's work."""
+"""A launch that fails within this time did not reach the program's work."""
 
 
 @dataclass
 class ComparisonRequest:
-    """B (``second``) against A (``first``), looked at as ``plan`` says."""
+    """A comparison of B (``second``) with A (``first``), with looks as in ``plan``."""
 
     target: Target
     space: Space
@@ -52,19 +52,21 @@ class ComparisonRequest:
     purpose: str = ""
     """Comparisons with different purposes share no runs."""
     ends_if_same: bool = False
-    """Stop after one block where read-back shows that B differs from A in nothing that acts."""
+    """Stop after one block if read-back shows that B differs from A in no parameter that acts."""
 
     @property
     def options(self) -> dict[str, Any]:
-        """What makes the comparison this one, beside target, space and seed."""
+        """The part of the comparison's identity that is not target, space or seed."""
         words = {"a": self.first.key, "b": self.second.key, "looks": list(self.plan.looks)}
         return words | ({"purpose": self.purpose} if self.purpose else {})
 
 
 @dataclass
 class ComparisonOutcome:
-    """What came of it.  ``failed`` is what to tell the user where B never ran, or does what A does;
-    empty otherwise."""
+    """The result of a comparison.
+
+    ``failed`` is the message for the user if B never ran, or is the same as A; else it is empty.
+    """
 
     study: str
     decision: Decision
@@ -77,16 +79,18 @@ class ComparisonOutcome:
     drift_repeats: int = 0
     cut_short: bool = False
     next_step: NextStep | None = None
-    """What would decide it, where it is open."""
+    """What would decide the comparison if it is open."""
     failed: str = ""
     guarded: bool = True
     round: int = 1
-    """Which measurement of this comparison it is; each further one (``remeasure``) is a question of
-    its own, with an alpha of its own."""
+    """Number of this measurement of the comparison.
+
+    Each further one (``remeasure``) is a separate question with its own alpha.
+    """
 
     @property
     def verdict(self) -> str:
-        """The decision's outcome; "failed" where B never ran, "unguarded" without the guard."""
+        """The decision's outcome; "failed" if B never ran, "unguarded" without the guard."""
         if self.failed:
             return "failed"
         return self.decision.outcome if self.guarded else "unguarded"
@@ -98,12 +102,12 @@ class ComparisonOutcome:
 
     @property
     def gain(self) -> float | None:
-        """B's gain over A as a fraction; None where there is none."""
+        """B's gain over A as a fraction; None if there is none."""
         return known_gain(self.decision.comparison.gain)
 
     @property
     def pairs(self) -> int:
-        """Pairs that the decision rests on."""
+        """Number of pairs on which the decision is based."""
         return self.decision.comparison.n
 
     @property
@@ -111,7 +115,7 @@ class ComparisonOutcome:
         return [*self.decision.comparison.warnings, *self.proof_warnings]
 
     def to_json(self) -> dict[str, Any]:
-        """The figures in JSON types; with the two settings it is ``autotune-comparison-1``."""
+        """The figures in JSON types; with the two settings they are ``autotune-comparison-1``."""
         seen = self.decision.comparison
         return {
             "study": self.study,
@@ -145,8 +149,8 @@ def _median(values: list[float]) -> float | None:
 def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutcome:
     """Run interleaved pairs until the plan decides or the budget is spent.
 
-    The same comparison given again goes on where it was.  Raises WorkError where A does not run,
-    BudgetTooSmall where the budget held not one pair.
+    The same request given again continues the stored comparison. Raises WorkError if A does not
+    run, BudgetTooSmall if the budget held not one pair.
     """
 
     def key_of(target: Target) -> StudyKey:
@@ -170,7 +174,7 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
 
 
 def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> ComparisonOutcome:
-    """As :func:`compare_settings` on any evaluator; ``study`` is the name in the outcome."""
+    """Compare on any evaluator, as :func:`compare_settings`; ``study`` is the outcome's name."""
     again = _round(evaluator.history, request.remeasure)
     budget = Budget(evaluator.history, request.budget_s, request.max_runs).from_here()
     evaluator.budget = budget
@@ -187,7 +191,7 @@ def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> 
             blocks, 1, [request.second], budget, reach=False
         )
         if begun and (alike := _same(blocks, request.second)):
-            # Two settings that are one here: more blocks of them would only show chance.
+            # The two settings are the same here; more blocks would only show chance.
             decisions = {request.second: decide(request.plan, blocks, request.second, 1)}
             proof = Confirmation(blocks, [request.second], decisions)
             return replace(outcome_of(request, evaluator, blocks, proof, study), failed=alike)
@@ -198,8 +202,11 @@ def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> 
 
 
 def hang_limit(run_s: float, budget: Budget) -> float:
-    """Seconds after which B hangs: half of the budget at most, so that A has its run, unless that
-    is little more than A takes."""
+    """Seconds after which B hangs.
+
+    This is at most half of the budget, so that A has its run, unless that is little more than A
+    takes.
+    """
     hangs = LIMIT_FACTOR * run_s + LIMIT_SLACK_S
     if budget.left_s is None:
         return hangs
@@ -219,7 +226,7 @@ def _no_pair(request: ComparisonRequest, warm: HistoryEntry | None) -> str:
 
 
 def _round(history: RunHistory, remeasure: bool) -> int:
-    """The round that goes on, or a new one."""
+    """The round that continues, or a new one."""
     rounds = [int(e.phase.split(":")[1]) for e in history.entries if e.kind == COMPARE]
     last = max(rounds, default=0)
     return last + 1 if remeasure and rounds else last
@@ -232,13 +239,13 @@ def outcome_of(
     proof: Confirmation,
     study: str,
 ) -> ComparisonOutcome:
-    """What the proof came to, in figures."""
+    """The figures of a proof."""
     decision = proof.decisions[request.second]
-    # Blocks behind the look that decided are of no figure: all that is told has one yardstick.
+    # Blocks after the look that decided are left out, so that all figures are from the same blocks.
     pairs = blocks.pairs(request.second).head(decision.comparison.n)
     phases = (blocks.phase, blocks.again.phase)
     entries = [e for e in evaluator.history.entries if e.phase in phases]
-    # Kept runs of an earlier round say nothing about this one.
+    # Runs of an earlier round say nothing about this one.
     rejections = rejection_rows(RunHistory.of(entries))
     seen = any(e.record.world_size is not None for e in entries if e.record.valid)
     failed = _failure([e for e in entries if e.key == request.second.key and e.counts], seen)
@@ -263,7 +270,7 @@ def outcome_of(
 
 
 def _same(blocks: Blocks, second: Setting) -> str:
-    """Why A and B are one setting here; "" where they may differ."""
+    """Why A and B are the same setting here; "" if they may differ."""
     block = blocks.block(0)
     one, other = block.get(blocks.reference.key), block.get(second.key)
     if one is None or other is None:
@@ -273,8 +280,11 @@ def _same(blocks: Blocks, second: Setting) -> str:
 
 
 def _failure(tried: list[HistoryEntry], ranks_seen: bool) -> str:
-    """Why B does not run, in the words of its first failure; "" where it ran once or was only ever
-    stopped at a time limit.  ``ranks_seen``: those of A were, so B's are where it starts."""
+    """Why B does not run, in the words of its first failure.
+
+    "" if B ran once or was only ever stopped at a time limit. ``ranks_seen``: the ranks of A were
+    seen, so B's are seen once it starts.
+    """
     failures = [e.record for e in tried if not e.record.valid and not e.censored]
     if not failures or any(e.record.valid for e in tried):
         return ""

@@ -1,8 +1,9 @@
-"""Randomised interleaved blocks: each holds the reference and every setting compared, once, in
-random order.  Blocks already measured are read from the run history: an interrupted comparison
-goes on.
+"""Confirmation: randomised interleaved blocks, pairs, and the proof of finalists.
 
-The proof: finalists against the default on fresh interleaved blocks, looked at as planned.
+A block has the reference and every compared setting, once, in random order. Blocks that are
+measured already are read from the run history, so an interrupted comparison continues.
+
+The proof compares finalists with the default on fresh interleaved blocks, with looks as planned.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from autotune.study.run_history import Figure, HistoryEntry
 from autotune.targets.metric import failure_words
 
 _REPEATS = 3
-"""How often a block whose default run failed is measured anew before the study gives up."""
+"""Number of attempts at a block in which the default failed, before the study gives up."""
 
 
 class Blocks:
@@ -51,7 +52,7 @@ class Blocks:
 
     @property
     def again(self) -> Blocks:
-        """Where blocks that met a machine at another speed are measured a second time."""
+        """The blocks that repeat those in which the machine had an unusual speed."""
         if self._again is None:
             phase = f"{self.phase}:again"
             self._again = Blocks(
@@ -67,18 +68,20 @@ class Blocks:
         return statistics.fmean(walls) if walls else None
 
     def ensure(self, count: int) -> None:
-        """Measure until ``count`` blocks hold the default and every setting."""
+        """Measure until ``count`` blocks have the reference and every setting."""
         for number in range(count):
             self.ensure_block(number, self.settings)
 
     def ensure_block(self, number: int, live: Sequence[Setting]) -> None:
-        """Measure block ``number`` unless it already holds the default and all of ``live``."""
+        """Measure block ``number``, unless it already has the reference and all of ``live``."""
         if not self.complete(number, live):
             self._measure(number, live)
 
     def complete(self, number: int, wanted: Sequence[Setting]) -> bool:
-        """Whether the run history holds the reference, valid, and all of ``wanted`` in this
-        block."""
+        """Whether the run history has a valid run of the reference and runs of all ``wanted``.
+
+        Only runs in block ``number`` count.
+        """
         block = self.evaluator.history.blocks(self.phase).get(number, {})
         default = block.get(self.reference.key)
         return (
@@ -88,10 +91,11 @@ class Blocks:
         )
 
     def _measure(self, number: int, wanted: Sequence[Setting]) -> None:
-        """Make the runs that block ``number`` lacks, in its order.
+        """Make the missing runs of block ``number``, in its order.
 
-        A run that is there stays, whatever interrupted its block: a block that were measured anew
-        after an interruption would let whoever interrupts choose.
+        A run that exists stays, whatever interrupted its block. If a block were measured again
+        after an interruption, the person who interrupts could choose among results. Raises
+        WorkError if the reference fails in every attempt.
         """
         for _attempt in range(_REPEATS):
             for position, setting in enumerate(self._order(number, wanted)):
@@ -113,12 +117,13 @@ class Blocks:
         )
 
     def _lacks(self, number: int, setting: Setting) -> bool:
-        """Whether the run history holds no run of it in this block that counts."""
+        """Whether the run history has no run of the setting in this block that counts."""
         entry = self.evaluator.history.blocks(self.phase).get(number, {}).get(setting.key)
         return entry is None or (setting == self.reference and not entry.record.valid)
 
     def _order(self, number: int, wanted: Sequence[Setting]) -> list[Setting]:
-        """Block ``number`` of the design for all settings, those that are decided left out."""
+        """The order of block ``number``: the design for all settings without those that are
+        decided."""
         members = (self.reference, *self.settings)
         if number >= len(self._orders):
             rng = np.random.default_rng([self.seed, _number(self.phase)])
@@ -131,7 +136,7 @@ class Blocks:
         return [blocks[n][self.reference.key].record.value_s for n in range(until)]
 
     def block(self, number: int) -> dict[str, HistoryEntry]:
-        """The runs of one block that count: of its repetition, where it was repeated whole."""
+        """The runs of one block that count; those of its repetition, if that is complete."""
         block = self.evaluator.history.blocks(self.phase).get(number, {})
         again = self.evaluator.history.blocks(self.again.phase).get(number, {})
         return again if block.keys() <= again.keys() else block
@@ -143,13 +148,11 @@ class Blocks:
         first: int | None = None,
         figure: Figure | None = None,
     ) -> Pairs:
-        """The runs of both in every block that holds both, in block order.
+        """The runs of both settings in every block that has both, in block order.
 
-        ``first`` keeps to that many blocks: one that was interrupted may lie behind them.
-        ``figure``: of another than the runs' own.
-
-        A candidate that failed counts as slower than anything; one stopped at its limit is slower
-        than it says.
+        ``first`` restricts the pairs to that many blocks, since an interrupted block may follow.
+        ``figure``: use another figure than the runs' own. A candidate that failed counts as slower
+        than anything; a candidate that was stopped at its limit is slower than its recorded time.
         """
         found = Pairs()
         versus = self.reference if against is None else against
@@ -176,33 +179,33 @@ class Blocks:
 
 @dataclass
 class Pairs:
-    """Seconds of two settings block by block; all lists of one length.
+    """Seconds of two settings block by block; all lists have the same length.
 
-    ``censored`` marks candidates of which only a lower bound is known.
+    ``censored`` marks candidates for which only a lower bound is known.
     """
 
     reference: list[float] = field(default_factory=list)
     candidate: list[float] = field(default_factory=list)
     censored: list[bool] = field(default_factory=list)
     clock: bool = False
-    """The figures are wall times, not a program's own figure."""
+    """Whether the figures are wall times and not the program's own figure."""
 
     def head(self, count: int) -> Pairs:
-        """The first so many."""
+        """The first ``count`` pairs."""
         return Pairs(
             self.reference[:count], self.candidate[:count], self.censored[:count], self.clock
         )
 
     @property
     def ratios(self) -> list[float]:
-        """candidate / reference of each block, a censored one infinite."""
+        """The ratio candidate / reference of each block; infinite for a censored candidate."""
         return [
             math.inf if cut else c / r
             for r, c, cut in zip(self.reference, self.candidate, self.censored, strict=True)
         ]
 
     def median_ratio(self) -> float:
-        """Median over the blocks; infinite without any."""
+        """Median over the blocks; infinite if there are none."""
         return statistics.median(self.ratios) if self.ratios else math.inf
 
     def slower_share(self) -> float:
@@ -211,7 +214,7 @@ class Pairs:
 
 
 def _seconds(candidate: HistoryEntry, reference: HistoryEntry) -> float:
-    """The candidate's seconds, or what is certain of them."""
+    """The candidate's seconds, or a certain lower bound of them."""
     if candidate.record.valid:
         return candidate.record.value_s
     if candidate.censored:
@@ -225,31 +228,33 @@ def _number(text: str) -> int:
 
 
 DRIFT_SHARE = 0.5
-"""With more than this share of new blocks at another speed there is no usual speed to repeat at."""
+"""If more than this share of the new blocks had another speed, there is no usual speed for a
+repetition."""
 
 
 @dataclass
 class Confirmation:
-    """Decisions per finalist, in the order given; ``cut_short`` where a budget ended the looks."""
+    """Decisions per finalist, in the given order; ``cut_short`` if a budget ended the looks."""
 
     blocks: Blocks
     settings: list[Setting]
     decisions: dict[Setting, Decision] = field(default_factory=dict)
     cut_short: bool = False
     repeated: int = 0
-    """Blocks measured again because the machine had another speed than usual."""
+    """Number of blocks that were repeated because the machine had an unusual speed."""
     unsteady: int = 0
-    """Blocks at another speed that were not: it moved all the time."""
+    """Number of blocks at another speed that were not repeated, because the speed changed all the
+    time."""
 
     @property
     def winners(self) -> list[Setting]:
-        """Proven finalists, the greatest gain first."""
+        """Proven finalists, the largest gain first."""
         won = [s for s in self.settings if self.decisions[s].outcome == "better"]
         return sorted(won, key=lambda s: -self.decisions[s].comparison.gain)
 
     @property
     def open(self) -> list[Setting]:
-        """Finalists about which nothing is proven either way."""
+        """Finalists that are neither proven nor refuted."""
         outcomes = ("continue", "undecided")
         return [s for s in self.settings if self.decisions[s].outcome in outcomes]
 
@@ -257,10 +262,10 @@ class Confirmation:
 def confirm_blocks(
     blocks: Blocks, plan: LookPlan, budget: Budget, watch: Watcher = silent
 ) -> Confirmation:
-    """Run blocks until every setting is decided, the last look is past, or ``budget`` is spent.
+    """Run blocks until every setting is decided, the last look is done, or ``budget`` is spent.
 
-    A decided setting is not run again; the others go on against the reference.  Runs that the
-    run history already holds are not made again.
+    A decided setting is not run again; the others continue against the reference. Runs that are in
+    the run history already are not made again.
     """
     result = Confirmation(blocks, list(blocks.settings))
 
@@ -278,7 +283,7 @@ def confirm_blocks(
 class FigureProof:
     """One setting against the reference by several figures of its runs, each with its decision.
 
-    ``proof`` says how it was measured; it holds no decision of its own.
+    ``proof`` says how the blocks were measured; it has no decision of its own.
     """
 
     proof: Confirmation
@@ -293,11 +298,11 @@ def confirm_figures(
     budget: Budget,
     watch: Watcher = silent,
 ) -> FigureProof:
-    """As :func:`confirm_blocks`, for figures of one setting instead of settings.
+    """Prove as :func:`confirm_blocks`, but several figures of one setting.
 
-    ``plan`` shares its alpha out over as many finalists as there are figures.  The blocks end as
-    soon as all ``decisive`` figures are decided.  Raises ValueError for a plan of another number,
-    and for blocks of several settings.
+    ``plan`` shares its alpha among as many finalists as there are figures. The blocks end as soon
+    as all ``decisive`` figures are decided. Raises ValueError if the plan has another number of
+    finalists, or if the blocks have several settings.
     """
     if plan.finalists != len(figures) or len(blocks.settings) != 1:
         raise ValueError(f"{len(figures)} figures of {len(blocks.settings)} settings in {plan}")
@@ -319,8 +324,7 @@ def _look(
     watch: Watcher,
     judge: Callable[[list[Setting], int], list[Setting]],
 ) -> None:
-    """Measure up to each look in turn; ``judge`` decides on so many blocks and returns what goes
-    on."""
+    """Measure up to each look; ``judge`` decides on the blocks and returns the open settings."""
     blocks, live = result.blocks, list(result.settings)
     most = plan.looks[-1] * (len(live) + 1)
     watch(PhaseStarted("confirm", f"proving against {blocks.reference.key}", most))
@@ -330,7 +334,7 @@ def _look(
         whole = done == look and _repeat_drifted(result, seen, done, live, budget)
         result.cut_short = not whole
         if not whole and seen:
-            return  # What the look before said stands.
+            return  # The decision of the look before stands.
         live = judge(live, look if whole else min(done, look - 1))
         if not live or result.cut_short:
             return
@@ -340,10 +344,10 @@ def _look(
 def measure_blocks(
     blocks: Blocks, look: int, live: list[Setting], budget: Budget, reach: bool
 ) -> int:
-    """Measure up to ``look`` blocks and return how many there are.
+    """Measure up to ``look`` blocks; returns how many blocks there are.
 
-    With ``reach`` nothing is begun that the budget will not see to the end: blocks between two
-    looks decide nothing.
+    With ``reach``, nothing is started if the budget does not hold all blocks of the look, because
+    blocks between two looks decide nothing.
     """
     there = 0
     while there < look and blocks.complete(there, live):
@@ -364,10 +368,11 @@ def measure_blocks(
 def _repeat_drifted(
     result: Confirmation, first: int, until: int, live: list[Setting], budget: Budget
 ) -> bool:
-    """Measure the new blocks once more in which the machine had another speed than usual.
+    """Repeat the new blocks in which the machine had an unusual speed.
 
-    Judged once, when a look is complete, by the reference's runs alone: a block is never repeated
-    for what a candidate took.  False where the budget does not hold the repetitions.
+    Drift is judged once, when a look is complete, and only from the reference's runs: a block is
+    never repeated because of a candidate's time. Returns False if the budget does not hold the
+    repetitions.
     """
     blocks = result.blocks
     away = [n for n in drifted(blocks.speeds(until)) if n >= first]
@@ -387,7 +392,7 @@ def _repeat_drifted(
 
 
 def _settle(result: Confirmation) -> None:
-    """Stop finalists that trail a winner: more blocks could not make them the answer."""
+    """Stop finalists that trail a winner: more blocks could not make them the recommendation."""
     settled = settle([result.decisions[s] for s in result.settings])
     result.decisions = dict(zip(result.settings, settled, strict=True))
 
@@ -395,12 +400,12 @@ def _settle(result: Confirmation) -> None:
 def decide(
     plan: LookPlan, blocks: Blocks, setting: Setting, count: int, figure: Figure | None = None
 ) -> Decision:
-    """What the first ``count`` blocks say of one setting against their reference."""
+    """The decision on one setting against its reference after the first ``count`` blocks."""
     return decide_pairs(plan, blocks.pairs(setting, first=count, figure=figure))
 
 
 def decide_pairs(plan: LookPlan, pairs: Pairs) -> Decision:
-    """What pairs of runs say of the second setting against the first."""
+    """The decision on the second setting of the pairs against the first."""
     return plan.decide(
         pairs.reference,
         pairs.candidate,

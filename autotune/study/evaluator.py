@@ -1,9 +1,9 @@
-"""Where runs come from: the one interface between the study's decisions and the machine.
+"""Evaluators: the interface between the decisions of a study and the machine.
 
-:class:`MachineEvaluator` launches and stores; tests and simulations put another evaluator in its
-place, and the decisions cannot tell.
+:class:`MachineEvaluator` launches and stores runs. Tests and simulations use other evaluators; the
+decisions do not depend on which one it is.
 
-The default's runs of a search: what every other run is compared with.
+The last part makes the default's runs of a search, with which every other run is compared.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ from runner.trace.run import run_counted
 from runner.types import LaunchSpec, RunRecord
 
 QUIET_S = (1.0, 0.25, 0.75, 0.5)
-"""How long the machine must be quiet before a rejected run is repeated, in turn.
+"""Seconds for which the machine must be quiet before a rejected run is repeated, used in turn.
 
-Of different lengths: after bursts that come at regular times a fixed one would start every run just
+They differ in length: if bursts come at regular times, one fixed length would start every run just
 before the next burst.
 """
 
 
 class QuietMachine(Protocol):
-    """Waits for a quiet machine, as :func:`runner.guard.wait_quiet`."""
+    """A function that waits for a quiet machine, as :func:`runner.guard.wait_quiet`."""
 
     def __call__(self, timeout_s: float, *, quiet_s: float) -> QuietWait: ...
 
 
 class MachineBusy(WorkError):
-    """Foreign load did not end: the study stops, nothing is lost, the same command continues."""
+    """Foreign load did not end: the study stops, and the same command continues it."""
 
 
 class Evaluator(Protocol):
-    """Runs a setting and keeps what was seen in ``history``.
+    """Runs a setting and records the run in ``history``.
 
     Nothing is started that ``budget`` does not hold.
     """
@@ -77,8 +77,10 @@ class Evaluator(Protocol):
         position: int = 0,
         timeout_s: float | None = None,
     ) -> HistoryEntry:
-        """One run that counts (rejected attempts are repeated inside); raises MachineBusy, and
-        BudgetSpent where an attempt may not be started."""
+        """Make one run that counts; rejected attempts are repeated inside.
+
+        Raises MachineBusy, and BudgetSpent if an attempt may not be started.
+        """
         ...
 
 
@@ -86,11 +88,12 @@ class Evaluator(Protocol):
 class MachineEvaluator:
     """Launches on this machine and stores each run before it is used.
 
-    ``trial_ids`` maps trial numbers to the store's ids.  A run that the guard rejects is repeated
-    after waiting at most ``patience_s`` for a quiet machine: up to ``max_rejects`` times in a row
-    where others work in bursts, but only until ``max_waits`` waits in a row were in vain.
-    Then the default is run: where it is disturbed too, the machine is too busy; where it is not,
-    the setting itself makes others busy and fails.
+    ``trial_ids`` maps trial numbers to the store's ids. A run that the guard rejects is repeated
+    after a wait of at most ``patience_s`` seconds for a quiet machine. There are up to
+    ``max_rejects`` attempts in a row if the foreign load comes in bursts, but only ``max_waits``
+    waits in a row without a quiet machine. Then the default is run. If it is disturbed too, the
+    machine is too busy (MachineBusy). If not, the setting itself makes other programs busy, and it
+    fails.
     """
 
     runner: Runner
@@ -108,10 +111,11 @@ class MachineEvaluator:
     waiting_s: float = 0.0
     quiet: QuietMachine = wait_quiet
     shared: bool = False
-    """Other workers measure for the same study: all runs are read from the store, in one order."""
+    """Whether other workers measure for the same study; runs are then read from the store, in one
+    order."""
     counts_calls: bool = False
-    """Count the program's calls while warming up: for a search that is to leave out what is about
-    none of them."""
+    """Whether the warm-up counts the program's calls, so that a search can leave out parameters of
+    collectives that the program never calls."""
     _waited_in_vain: int = field(default=0, init=False)
     _told_of_several: bool = field(default=False, init=False)
     _told_of_length: bool = field(default=False, init=False)
@@ -134,7 +138,7 @@ class MachineEvaluator:
                 self._waited_in_vain = 0
                 return entry
             if self.budget is not None:
-                self.budget.require()  # Else it would wait for nothing.
+                self.budget.require()  # Without this the evaluator would wait for nothing.
             self._wait(entry.record, quiet_s)
             if self._waited_in_vain >= self.max_waits:
                 break
@@ -144,14 +148,15 @@ class MachineEvaluator:
                 f"last: {entry.record.reason}.\nNothing is lost. Stop the other work, or wait; "
                 "then the same command continues."
             )
-        # Is it the machine or the setting?  The default tells; it raises where it is the machine.
+        # The default's run shows whether the machine or the setting is the cause; it raises
+        # MachineBusy if it is the machine.
         self.run(DEFAULT, DEFAULT_PHASE)
         return self._launch(spec, *place, given_up=True)
 
     def _within_budget(self, spec: LaunchSpec) -> LaunchSpec:
-        """The launch, ended with the budget while it is not known how long a run takes.
+        """The launch, ended with the budget as long as the length of a run is not known.
 
-        Later a run under way may end: one that were cut would look like a slow one.
+        Later, the current run may end, because a run that is cut would look slow.
         """
         if self.budget is None:
             return spec
@@ -163,7 +168,7 @@ class MachineEvaluator:
         return dataclasses.replace(spec, timeout_s=min(limits))
 
     def _disturbed(self) -> int:
-        """Rejected runs since the last one that was not."""
+        """Number of rejected runs since the last run that was not rejected."""
         newest = reversed(self.history.entries)
         return sum(1 for _ in itertools.takewhile(lambda e: e.rejected, newest))
 
@@ -177,10 +182,11 @@ class MachineEvaluator:
         position: int,
         given_up: bool = False,
     ) -> HistoryEntry:
-        """One launch, stored.  ``given_up``: one more rejection is held against the setting."""
+        """Make one launch and store it; ``given_up``: one more rejection counts against the
+        setting."""
         self.watch(RunStarted(setting, phase))
         with DeferredInterrupts() as held:
-            # A finished run is stored before anything may stop us.
+            # A finished run is stored before anything may stop this process.
             record = self._run(spec, setting, phase)
             if self.target.objective is not None:
                 judge_objective(self.target.objective, record)
@@ -197,7 +203,7 @@ class MachineEvaluator:
         return entry
 
     def _run(self, spec: LaunchSpec, setting: Setting, phase: str) -> RunRecord:
-        """One launch; that which warms up, and is of no figure, counts what the program calls."""
+        """Make one launch; a warm-up, whose time is not used, counts the program's calls."""
         warming_up = phase == WARMUP and setting == DEFAULT
         if not (self.counts_calls and warming_up and worth_counting(self.space)):
             return self.runner.run(spec)
@@ -207,8 +213,11 @@ class MachineEvaluator:
         return record
 
     def _tell_of_figure(self, record: RunRecord) -> None:
-        """Once each: that the program prints its figure several times, and which of them counts;
-        that it cannot be a time in seconds."""
+        """Report, once each, unusual figures of a program.
+
+        They are: several figures in one run, with the one that counts; and a figure that cannot be
+        a time in seconds.
+        """
         if record.metric_s is None:
             return
         several = (record.metric_count or 0) > 1 and self.target.app.metric_choice is None
@@ -256,7 +265,7 @@ class MachineEvaluator:
         return entry
 
     def pull(self) -> dict[int, HistoryEntry]:
-        """Read the runs that came since, of all workers; entries by the store's ids."""
+        """Read the new runs of all workers; returns entries by the store's ids."""
         last = self.history.next_order - 1
         found = {run.id: entry_of(run) for run in self.store.runs(self.study_id, after=last)}
         for entry in found.values():
@@ -267,9 +276,9 @@ class MachineEvaluator:
 class Defaults:
     """Makes the runs of the default that a search needs, when it needs them.
 
-    The first of them tell how long a run takes: a budget that could never hold one setting and its
-    proof ends the search there.  The very first may be long for other reasons (caches, compiling);
-    the second gets its share of what is left, and not more.
+    The first runs show how long a run takes. A budget that cannot hold one setting and its proof
+    ends the search there. The very first run may be long for other reasons (caches, compilation),
+    so the second run gets its share of the remaining budget and not more.
     """
 
     def __init__(self, evaluator: Evaluator, plan: SearchPlan, budget: Budget) -> None:
@@ -279,24 +288,24 @@ class Defaults:
         self._warm = False
 
     def start(self, enough: int | None = None) -> None:
-        """Warm up once per process; make sure that ``enough`` runs exist to compare with.
+        """Warm up once per process, and make sure that ``enough`` runs of the default exist.
 
-        ``enough`` is the plan's number where left out.  Raises WorkError where the default does
-        not run, BudgetTooSmall where a search cannot be had for the budget.
+        ``enough`` is the plan's number if it is left out. Raises WorkError if the default does not
+        run, BudgetTooSmall if the budget does not hold a search.
         """
         wanted = self.plan.first_defaults if enough is None else enough
         missing = wanted - len(self.evaluator.history.default_values())
         if not self._warm:
             self._warm = True
             self.run(WARMUP)
-            # One near the runs to come, however many were made before the study was interrupted.
+            # At least one run near the coming runs, however many were made before an interruption.
             missing = max(missing, 1)
         for _ in range(missing):
             self.run(DEFAULT_PHASE)
             self._check_budget()
 
     def run_if_due(self) -> None:
-        """Run the default again where the last of its runs lies too many runs back."""
+        """Run the default again if its last run is too many runs ago."""
         since = 0
         for entry in reversed(self.evaluator.history.entries):
             if entry.key == DEFAULT_KEY and entry.counts:
@@ -306,18 +315,18 @@ class Defaults:
             self.run(DEFAULT_PHASE)
 
     def run(self, phase: str) -> HistoryEntry:
-        """One valid run of the default; raises WorkError where it fails twice in a row."""
+        """Make one valid run of the default; raises WorkError if it fails twice in a row."""
         entry = self._launch(phase)
         if not (entry.record.valid or entry.censored):
-            # Launchers fail to start now and then on a busy machine; a program that does not run
-            # fails again.
+            # Launchers sometimes fail to start on a busy machine. A program that does not run fails
+            # again.
             entry = self._launch(phase)
         if not entry.record.valid:
             raise WorkError(_default_fails(entry.record))
         return entry
 
     def _launch(self, phase: str) -> HistoryEntry:
-        """One run; before any is known it may not take longer than a search could bear."""
+        """Make one run; the first may not take longer than a search could allow."""
         if self.evaluator.history.default_records():
             return self.evaluator.run(DEFAULT, phase)
         limit = self.budget.left_s
@@ -332,7 +341,7 @@ class Defaults:
         return entry
 
     def _too_small(self) -> str:
-        """What is known of a run where none of the default came to its end in time."""
+        """The message if no run of the default ended in time, with what is known of its length."""
         plan, entries = self.plan, self.evaluator.history.entries
         asked = asked_time(plan.budget_s or 0)
         needed = (

@@ -1,4 +1,4 @@
-"""What a study tells whoever watches it; a watcher draws, it never decides."""
+"""Events of a study for watchers; a watcher displays them and never decides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autotune.study.run_history import HistoryEntry
 
 @dataclass(frozen=True)
 class RunStarted:
-    """A launch begins; ``phase`` as in the run history."""
+    """A launch starts; ``phase`` is the phase of the run history."""
 
     setting: Setting
     phase: str
@@ -26,7 +26,10 @@ class RunEnded:
 
 @dataclass(frozen=True)
 class TrialEnded:
-    """``best`` is the best estimated ratio T / T_default so far, None while there is none."""
+    """A trial has ended.
+
+    ``best`` is the best estimated ratio T / T_default so far, None as long as there is none.
+    """
 
     number: int
     setting: Setting
@@ -39,7 +42,7 @@ class TrialEnded:
 
 @dataclass(frozen=True)
 class PhaseStarted:
-    """A part of the study begins; ``runs`` is how many launches it plans, None where unknown."""
+    """A part of the study starts; ``runs`` is the number of planned launches, None if not known."""
 
     name: str
     words: str
@@ -55,7 +58,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Note:
-    """Something that is said once."""
+    """A message that is given once."""
 
     words: str
 

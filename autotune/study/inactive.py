@@ -1,9 +1,8 @@
-"""Which parameters of a setting do anything here, as read-back tells.
+"""Inactive parameters of a study: from read-back, and from counted calls of collectives.
 
-Which parameters of a space are about collectives that the program never calls.
-
-The first run of a search, which only warms up, counts the program's calls; what it calls never is
-not tuned.  A program that cannot be counted (linked statically, no compiler here) is tuned whole.
+The warm-up run of a search counts the program's calls. Parameters of a collective that the program
+never calls are not tuned. If a program's calls cannot be counted (it is linked statically, or there
+is no compiler), all parameters are tuned.
 """
 
 from __future__ import annotations
@@ -19,8 +18,10 @@ NOT_OPENED = "its component was not opened"
 
 
 def inactive_in(record: RunRecord, setting: Setting) -> frozenset[str]:
-    """Parameters of ``setting`` that a run of it read back as inactive; none where the run says
-    nothing, since it did not come to its end."""
+    """Parameters of ``setting`` that a run of it read back as inactive.
+
+    Empty if the run did not come to its end and so says nothing.
+    """
     if not record.valid:
         return frozenset()
     back = record.read_back
@@ -28,7 +29,7 @@ def inactive_in(record: RunRecord, setting: Setting) -> frozenset[str]:
 
 
 def idle_words(name: str, back: ReadBack) -> str:
-    """Why a parameter does nothing here, as a sentence; "" where it is not known to."""
+    """Why a parameter does nothing here, as a sentence; "" if it is not known to do nothing."""
     if back.state != "inactive":
         return ""
     return f"{name}={back.requested} has no effect here: {back.source or NOT_OPENED}"
@@ -40,9 +41,9 @@ def idle_difference(
     first_runs: Sequence[RunRecord],
     second_runs: Sequence[RunRecord],
 ) -> list[str]:
-    """Why two settings are one here, parameter by parameter; none where they may differ.
+    """Why two settings are the same here, parameter by parameter; empty if they may differ.
 
-    Every parameter in which they differ must have been read back as idle in a valid run of the
+    Every parameter in which they differ must have been read back as inactive in a valid run of the
     setting that names it.
     """
     apart = [n for n in {**first, **second} if first.get(n) != second.get(n)]
@@ -65,12 +66,12 @@ CALLS = "traced_calls"
 
 
 def worth_counting(space: Space) -> bool:
-    """Whether a parameter of the space is about one collective alone."""
+    """Whether a parameter of the space is about one collective only."""
     return any(operation_of(parameter.name) for parameter in space)
 
 
 def unused_parameters(space: Space, history: RunHistory) -> frozenset[str]:
-    """Parameters of collectives that no counted warm-up called; none where nothing was counted."""
+    """Parameters of collectives that no counted warm-up called; empty if nothing was counted."""
     counted = [
         e.record.extra[CALLS] for e in history.entries if _is_counted(e.kind, e.record.extra)
     ]

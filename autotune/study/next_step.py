@@ -1,4 +1,4 @@
-"""What would decide an open question: how many more runs, how likely, and with which options."""
+"""Next step: what would decide an open question, as a number of runs, a chance and options."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from autotune.wording import seconds, share
 
 LIKELY = 0.5
 MORE_TRIALS = 10
-"""Where only trials are bounded: a search that goes on proves anew."""
+"""Number of trials that is proposed if only trials are bounded: a continued search proves again."""
 SPARE = 1.1
-"""Machine time proposed, over what the runs so far ask for."""
+"""Factor on the machine time that the runs so far suggest, for a proposal."""
 
 
 @dataclass(frozen=True)
 class NextStep:
-    """``words``: a sentence; ``options``: those of the same command, with their new values."""
+    """``words`` is a sentence; ``options`` are the same command's options with their new values."""
 
     words: str
     options: dict[str, str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class NextStep:
 
 
 def search_step(answer: StudyOutcome, plan: SearchPlan, ended_by: str) -> NextStep | None:
-    """For a search whose last proof is open; None where nothing of it is."""
+    """The next step of a search whose last proof is open; None if nothing of it is open."""
     if not answer.proofs or not answer.proofs[-1][1].open:
         return None
     made, proof = answer.proofs[-1]
@@ -66,7 +66,7 @@ def search_step(answer: StudyOutcome, plan: SearchPlan, ended_by: str) -> NextSt
 def compare_step(
     proof: Confirmation, plan: LookPlan, pairs: Pairs, bounds: Budget
 ) -> NextStep | None:
-    """For two settings whose comparison is open; ``bounds`` are those of the command."""
+    """The next step of an open comparison; ``bounds`` are those of the command."""
     if not proof.open:
         return None
     logs = logs_of(pairs)
@@ -94,7 +94,7 @@ def compare_step(
 
 
 def logs_of(pairs: Pairs) -> list[float]:
-    """log(T_reference / T) of the blocks whose candidate ran to its end."""
+    """The value log(T_reference / T) of each block whose candidate ran to its end."""
     rows = zip(pairs.reference, pairs.candidate, pairs.censored, strict=True)
     return [math.log(a / b) for a, b, cut in rows if not cut]
 
@@ -119,8 +119,10 @@ def _cost(runs: int, budget: Budget) -> str:
 def _options(
     plan: SearchPlan, budget: Budget, runs: int, trials: int, ended_by: str
 ) -> dict[str, str]:
-    """The bounds that hold so many more runs of the proof: a search that its budget ended takes its
-    part of a larger one first."""
+    """The bounds that hold so many more runs of the proof.
+
+    A search that its budget ended first takes its share of a larger budget.
+    """
     if plan.max_runs is None and plan.budget_s is None:
         return {"--trials": f"{trials + MORE_TRIALS}"}
     spent = len(budget.history.entries)
@@ -140,5 +142,5 @@ def _options(
 
 
 def _time(value_s: float) -> str:
-    """As --budget takes it, rounded up."""
+    """A time in the form of --budget, rounded up."""
     return f"{math.ceil(value_s)}s" if value_s < 600 else f"{math.ceil(value_s / 60)}m"

@@ -1,4 +1,4 @@
-"""What gain can be resolved on this machine for this program, and in which time."""
+"""Noise of a program on this machine: which gain can be resolved, and in which time."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ from autotune.wording import asked_time, count
 
 NOISE = "noise"
 FEWEST = 6
-"""Runs of the default."""
+"""Smallest number of runs of the default."""
 
 
 @dataclass(frozen=True)
 class NoiseReport:
-    """``rows``: the smallest gain found with 80 % chance at each look, one finalist.
+    """The noise and what it allows; ``rows`` has the smallest gain found with 80 % chance at each
+    look.
 
-    ``spread`` is the relative scatter of neighbouring runs: what a comparison in blocks meets.
+    The looks are those of one finalist. ``spread`` is the relative scatter of neighbouring runs,
+    which is the noise within blocks.
     """
 
     study: str
@@ -76,10 +78,10 @@ def measure_noise(
     guard: bool = True,
     watch: Watcher = silent,
 ) -> NoiseReport:
-    """Run the default ``runs`` times against itself, less often where ``budget_s`` machine seconds
-    do not hold so many.
+    """Run the default ``runs`` times against itself.
 
-    Raises WorkError where it does not run, BudgetTooSmall where fewer than :data:`FEWEST` fit in.
+    There are fewer runs if ``budget_s`` machine seconds do not hold so many. Raises WorkError if
+    the default does not run, BudgetTooSmall if the budget held fewer than :data:`FEWEST` runs.
     """
 
     def key_of(one: Target) -> StudyKey:
@@ -94,13 +96,13 @@ def measure_noise(
         entries: list[HistoryEntry] = []
         try:
             if not evaluator.run(DEFAULT, WARMUP).record.valid:
-                # Launchers fail to start now and then; a program that does not run fails again.
+                # Launchers sometimes fail to start. A program that does not run fails again.
                 _require_valid([evaluator.run(DEFAULT, WARMUP)])
             watch(PhaseStarted(NOISE, "running the default against itself", runs))
             while len(entries) < runs and (not entries or budget.affords(1)):
                 entries.append(evaluator.run(DEFAULT, NOISE, position=len(entries)))
         except BudgetSpent:
-            pass  # What there is may be enough.
+            pass  # The runs so far may be enough.
         if len(entries) < FEWEST:
             held = count(len(entries), "run")
             raise BudgetTooSmall(
@@ -114,7 +116,7 @@ def measure_noise(
 
 
 def _require_valid(entries: list[HistoryEntry]) -> None:
-    """Raise WorkError for the first that failed, with what it said."""
+    """Raise WorkError for the first failed run, with its output."""
     for record in (entry.record for entry in entries if not entry.record.valid):
         raise WorkError(
             f"the default does not run: {record.state}: {record.reason}{failure_words(record)}"
@@ -135,7 +137,7 @@ def _report(entries: list[HistoryEntry], study: str, rejected: int) -> NoiseRepo
         runs=len(entries),
         rejected=rejected,
         seconds=estimate(values, resolution=0.0 if clock else None),
-        # For two independent runs the median step is 0.954 standard deviations of one.
+        # For two independent runs the median step is 0.954 standard deviations of one run.
         spread=statistics.median(steps) / 0.954,
         resolution=resolution,
         run_wall_s=statistics.median(walls),

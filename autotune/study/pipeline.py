@@ -1,9 +1,10 @@
-"""One study from beginning to end: search, selection, pruning, confirmation, answer.
+"""The pipeline: one study from beginning to end, as a request and on any evaluator.
 
-The only caller of the runner.  Everything is decided from the run history and the trials, so the
-same command continues an interrupted study, and a larger budget extends a finished one.
+The file is the only caller of the runner. Everything is decided from the run history and the
+trials. So the same command continues an interrupted study, and a larger budget extends a finished
+one.
 
-The procedure of a study on any evaluator: search, select, prove in rounds, slim, choose.
+The last part is the procedure on any evaluator: search, select, prove in rounds, prune, choose.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target
 
 FINISH = "finish"
-"""The role of the worker that proves what all found."""
+"""The role of the worker that makes the proofs of the whole study."""
 FINISHED = ("recommended", "keep_default", "inconclusive", "too_noisy", "unguarded")
 
 
 @dataclass
 class StudyRequest:
-    """What the caller wants of one search study."""
+    """The request of a caller for one search study."""
 
     target: Target
     space: Space
@@ -64,12 +65,12 @@ class StudyRequest:
     remeasure: bool = False
     watch: Watcher = silent
     priors: tuple[Setting, ...] = ()
-    """Settings to try first."""
+    """Settings that are tried first (the warm start)."""
     join: bool = False
-    """Other workers take part in the study; one of them proves what all found."""
+    """Whether other workers take part in the study; one of them makes the proofs."""
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a space of which nothing can vary here."""
+        """Raise UsageError for a space in which no parameter can vary here."""
         if len(self.space) == 0:
             absent = "".join(f"\n  {name}: {why}" for name, why in self.space.absent.items())
             raise UsageError(
@@ -81,7 +82,7 @@ class StudyRequest:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What decides the order of proposals, besides the seed: part of the study's key."""
+        """What decides the order of proposals, except the seed; part of the study's key."""
         first = {"priors": [prior.key for prior in self.priors]} if self.priors else {}
         own = code_of(self.strategy)
         code = {"code": own} if own else {}
@@ -89,7 +90,7 @@ class StudyRequest:
 
 
 class StudyRun:
-    """Runs one study in an open session.  Made by :class:`StudyContext`."""
+    """Runs one study in an open session; :class:`StudyContext` makes it."""
 
     def __init__(self, request: StudyRequest, session: Session, trial_store: StoredTrials) -> None:
         self.request = request
@@ -123,11 +124,11 @@ class StudyRun:
         return result
 
     def _may_finish(self) -> bool:
-        """Whether this worker proves: the first one whose search phase is over."""
+        """Whether this worker makes the proofs: the first one whose search phase is over."""
         return not self.request.join or self._session.store.take_role(self.study.id, FINISH)
 
     def result(self, ended_by: str) -> Result:
-        """The parts of the answer that do not depend on how the study ended."""
+        """The parts of the result that do not depend on how the study ended."""
         target = self.request.target
         result = Result(
             status="interrupted",
@@ -179,7 +180,7 @@ class StudyRun:
 
 
 class StudyContext:
-    """A conductor in its session.  Use as a context manager: entering waits for the machine."""
+    """A study in its session; a context manager whose entry waits for the machine."""
 
     def __init__(self, request: StudyRequest, store: Store) -> None:
         self.request = request
@@ -212,13 +213,13 @@ class StudyContext:
         self.request.watch(event)
 
     def finished(self) -> Result | None:
-        """The result stored by now, where the study has one that answers this request.
+        """The stored result of the study, if it answers this request; else None.
 
-        More trials or time than were given before, or a study without an end, want more work.
+        More trials or more time than before, or a study that has not ended, need further runs.
         """
         done = answer_of(self.store.get_study(self.study.id), self.request.plan)
         if done is not None and done.recommended != DEFAULT:
-            # Somebody else may write to the database: what is printed to be copied is made here.
+            # Others may write to the database, so the text that users copy and run is made here.
             request = self.request
             origin = f"the result of study {self.study.hash[:12]} in the results database"
             check_values(done.recommended, origin, request.space)
@@ -255,14 +256,14 @@ class StudyContext:
 
 
 def answer_of(study: StudyRecord, plan: SearchPlan) -> Result | None:
-    """The stored result of a study, where it answers what ``plan`` asks for."""
+    """The stored result of a study, if it answers what ``plan`` requests; else None."""
     if study.result is None or study.status not in FINISHED:
         return None
     done = Result.from_json(study.result)
     more_trials = plan.trials is not None and plan.trials > done.trials
     more_time = plan.budget_s is not None and plan.budget_s > (done.budget_s or 0)
     more_runs = plan.max_runs is not None and plan.max_runs > (done.max_runs or 0)
-    # Under the same budget more trials would find it spent again.
+    # With the same budget, more trials would find it spent again.
     bounded = plan.budget_s is not None or plan.max_runs is not None
     more_trials = more_trials and not (bounded and done.ended_by in (BUDGET_SPENT, BUDGET_GONE))
     if done.ended_by != NOTHING_LEFT and (more_trials or more_time or more_runs):
@@ -271,7 +272,7 @@ def answer_of(study: StudyRecord, plan: SearchPlan) -> Result | None:
 
 
 class FinishedElsewhere(Exception):
-    """The search phase is over, and another worker proves what was found."""
+    """The search phase is over, and another worker makes the proofs."""
 
 
 def run_procedure(
@@ -284,11 +285,11 @@ def run_procedure(
     watch: Watcher = silent,
     may_finish: Callable[[], bool] = lambda: True,
 ) -> StudyOutcome:
-    """Carry a study to its end, or on from where its run history and trials stand.
+    """Run a study to its end, or continue it from its run history and trials.
 
-    With other workers on the same study ``may_finish`` tells whether this one is to prove what all
-    found.  Raises WorkError where the default does not run, MachineBusy where the guard rejects
-    all, FinishedElsewhere where another worker proves.
+    If other workers take part in the study, ``may_finish`` says whether this one makes the proofs.
+    Raises WorkError if the default does not run, MachineBusy if the guard rejects all runs,
+    FinishedElsewhere if another worker makes the proofs.
     """
     search = SearchPhase(evaluator, trial_store, strategy, space, plan, watch)
     search.run()
@@ -299,8 +300,10 @@ def run_procedure(
 
 
 class _Proofs:
-    """The rounds of one study: those that are frozen are brought to their end, a new one is made
-    where there is something new to prove."""
+    """The rounds of one study.
+
+    Stored rounds are completed; a new round is made if there is something new to prove.
+    """
 
     def __init__(self, search: SearchPhase, seed: int) -> None:
         self.search = search
@@ -333,7 +336,7 @@ class _Proofs:
         answer.proofs.append((made, proof))
 
     def _next(self, answer: StudyOutcome) -> Round | None:
-        """The next round, frozen; None where nothing is to be proven, or the budget is spent."""
+        """The next round, stored; None if there is nothing to prove or the budget is spent."""
         if answer.budget_ended:
             return None
         try:
@@ -347,7 +350,7 @@ class _Proofs:
         if answer.proofs:
             last, proof = answer.proofs[-1]
             if proof.cut_short:
-                return None  # It goes on where it is with a larger budget.
+                return None  # A larger budget continues this round.
             if trials <= last.trials:
                 return self._again(last, proof)
         standing = self._standing(answer)
@@ -365,7 +368,7 @@ class _Proofs:
         return self._freeze(chosen.settings, chosen.slim, chosen.whole)
 
     def _again(self, last: Round, proof: Confirmation) -> Round | None:
-        """What was left undecided, proven anew for a larger budget than it had."""
+        """A new proof of what was left undecided, if the budget is larger than before."""
         undecided = [s for s in proof.settings if proof.decisions[s].outcome == "undecided"]
         if proof.winners or not undecided or not self._grown(last):
             return None
@@ -374,7 +377,7 @@ class _Proofs:
         return self._freeze(undecided, slim, last.whole if first else None)
 
     def _grown(self, last: Round) -> bool:
-        """Whether the study may do more than when its last round was frozen, and can."""
+        """Whether the study may, and can, do more than when its last round was stored."""
         plan = self.plan
         more_s = last.budget_s is not None and (
             plan.budget_s is None or plan.budget_s > last.budget_s
@@ -397,7 +400,7 @@ class _Proofs:
         )
 
     def _standing(self, answer: StudyOutcome) -> Setting | None:
-        """What would be named by the rounds so far."""
+        """The setting that the rounds so far recommend."""
         found = ranked_winners(answer, self.plan.min_gain)
         return found[0][0] if found else None
 
@@ -411,7 +414,7 @@ class _Proofs:
 
 
 def _refuted(answer: StudyOutcome) -> set[Setting]:
-    """Settings that had their proof and failed it, not merely against another finalist."""
+    """Settings whose proof failed for another reason than a faster finalist."""
     return {
         setting
         for _, proof in answer.proofs

@@ -1,8 +1,8 @@
-"""From a proven winner to what is named.
+"""Recommendation: from a proven winner to the setting that is recommended, with its evidence.
 
-Three questions after the proof, each answered on fresh interleaved blocks: does the winner carry
-parameters that do nothing, is the slim setting as good as the whole one, and what is the gain where
-nobody waited for it to look well.
+Three questions follow the proof. Each is answered on fresh interleaved blocks. Does the winner have
+parameters without effect? Is the slim setting as good as the whole one? What is the gain in blocks
+whose number did not depend on the gain?
 """
 
 from __future__ import annotations
@@ -32,30 +32,32 @@ from autotune.study.search import SearchPhase
 from autotune.wording import share
 
 FRESH_BLOCKS = 12
-"""Blocks of the look that nobody stopped early."""
+"""Blocks of the fresh comparison, whose number is fixed before."""
 FRESH_IF_SLOW = 60
-"""As many where slow launches were seen in the proof: of a fifth of slow launches against none 60
-blocks show the difference in 87 % of the cases."""
+"""Blocks of the fresh comparison if slow launches were seen in the proof.
+
+For a fifth of slow launches against none, 60 blocks show the difference in 87 % of the cases.
+"""
 LAST_BESIDE = 27
-"""Blocks after which a proven slim setting is not measured beside the whole one any more."""
+"""Number of blocks after which a proven slim setting is no longer measured beside the whole one."""
 INFERIOR_ALPHA = 0.10
-"""Both sides; so "not slower than the margin" is false with 5 %."""
+"""Alpha of both sides, so "not slower than the margin" is false with a probability of 5 %."""
 
 REFUTED = ("worse", "equivalent", "futile")
-"""Outcomes after which a setting is proposed no more."""
+"""Outcomes after which a setting is not proposed again."""
 
 PruningState = Literal["slim", "pruned", "not pruned"]
 
 
 @dataclass(frozen=True)
 class Pruning:
-    """Whether each parameter of the named setting was seen to matter.
+    """Whether each parameter of the recommended setting was seen to matter.
 
-    "slim": it came so from the search.  "pruned": parameters of ``whole`` were taken out.  "not
-    pruned": some that are left may do nothing, ``why`` says why they are there.
-    ``non_inferior``: whether the named setting was shown not to be slower than ``whole`` by more
-    than ``margin`` (a fraction of the time), None where that is open or was not measured;
-    ``slower_at_most``: by how much at most, with 95 %.
+    "slim": the search found the setting so. "pruned": parameters of ``whole`` were taken out. "not
+    pruned": some parameters may do nothing, and ``why`` says why they are there. ``non_inferior``:
+    whether the setting was shown not to be slower than ``whole`` by more than ``margin`` (a
+    fraction of the time); None if this is open or was not measured. ``slower_at_most``: upper bound
+    of the extra time as a fraction, with 95 %.
     """
 
     state: PruningState
@@ -73,8 +75,11 @@ class Pruning:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A setting that is named.  ``decision`` is its own against the default; ``fresh`` is the
-    comparison on blocks measured after the decision, None where the budget did not hold them."""
+    """A setting that is recommended.
+
+    ``decision`` is its own decision against the default. ``fresh`` is the comparison on blocks
+    measured after the decision; None if the budget did not hold them.
+    """
 
     setting: Setting
     round: Round
@@ -85,7 +90,7 @@ class Recommendation:
 
 
 class Recommender:
-    """Makes recommendations of one search's winners; what was frozen and measured is used again."""
+    """Makes recommendations of one search's winners; stored plans and runs are used again."""
 
     def __init__(self, search: SearchPhase, documents: DocumentStore, seed: int) -> None:
         self.search = search
@@ -95,7 +100,7 @@ class Recommender:
         self._ablation = Ablation(search, seed)
 
     def recommend(self, winner: Setting, rounds: Round, proof: Confirmation) -> Recommendation:
-        """What is named for a proven finalist of a round."""
+        """The recommendation for a proven finalist of a round."""
         plan = self._prepare(winner, rounds, proof)
         decision = proof.decisions[winner]
         named, pruning, fresh = winner, Pruning("slim"), None
@@ -122,7 +127,7 @@ class Recommender:
         return Recommendation(named, rounds, decision, pruning, fresh, self._slow(rounds, named))
 
     def _prepare(self, winner: Setting, rounds: Round, proof: Confirmation) -> _Slimming:
-        """What is measured beside what, frozen before it is."""
+        """The plan of the comparison with the whole setting, stored before it is measured."""
         name = f"slim:{rounds.number}:{_digest(winner)}"
         kept = self._documents.stored_document(name)
         if kept is None:
@@ -134,7 +139,8 @@ class Recommender:
 
     def _ablating(self, winner: Setting, rounds: Round, proof: Confirmation) -> _Slimming:
         gain = proof.decisions[winner].comparison.gain
-        # Half of the gain, as a factor: a setting that is slower by that has lost half of it.
+        # Half of the gain, as a factor: a setting that is slower by this factor has lost half of
+        # it.
         margin = max(rounds.plan.min_gain, 1 - 1 / math.sqrt(1 + gain))
         seen = slow_of(self.evaluator.history, winner, alpha=rounds.slow_alpha)
         fresh = FRESH_IF_SLOW if seen.slow + seen.default_slow > 1 else FRESH_BLOCKS
@@ -154,8 +160,11 @@ class Recommender:
     def _beside_whole(
         self, rounds: Round, plan: _Slimming, whole: Setting, own: LookPlan | None
     ) -> tuple[Blocks, Pruning, Decision | None]:
-        """Both and the default in fresh blocks, until it is clear whether the small one is slower
-        than the whole by more than the margin, and, with ``own``, faster than the default."""
+        """Run the small setting, the whole one and the default in fresh blocks.
+
+        The blocks end when it is decided whether the small setting is slower than the whole one by
+        more than the margin, and, with ``own``, whether it is faster than the default.
+        """
         small = plan.small
         last = LAST_BESIDE if own is None else rounds.plan.looks[-1]
         looks = tuple(look for look in rounds.plan.looks if FRESH_BLOCKS <= look <= last)
@@ -187,8 +196,11 @@ class Recommender:
         return blocks, pruning, seen
 
     def _fresh(self, rounds: Round, blocks: Blocks, count: int) -> Comparison | None:
-        """The gain of the blocks' first setting over so many of them, as was fixed before; over
-        the smallest such number where the budget holds no more."""
+        """The gain of the blocks' first setting over ``count`` blocks, a number that was fixed
+        before.
+
+        If the budget does not hold them, the smallest such number is used; None if not even that.
+        """
         named, every = blocks.settings[0], list(blocks.settings)
         for number in dict.fromkeys((count, FRESH_BLOCKS)):
             if measure_blocks(blocks, number, every, self.search.budget, reach=True) < number:
@@ -204,9 +216,12 @@ class Recommender:
         return None
 
     def _slow(self, rounds: Round, named: Setting) -> SlowLaunches:
-        """More frequent slow launches are looked for in all blocks, rarer ones in those after the
-        proof: a setting that has won its proof had few of them in it (docs/statistics.md)."""
-        # A candidate is asked after another one only where that was refused: one alpha for all.
+        """The test for slow launches of a setting.
+
+        More frequent slow launches are looked for in all blocks, rarer ones in the blocks after the
+        proof: a setting that has won its proof had few of them there (docs/statistics.md).
+        """
+        # One alpha serves all: a candidate is tested only if those before it were refused.
         history, alpha = self.evaluator.history, rounds.slow_alpha
         every = slow_of(history, named, alpha=alpha)
         after = slow_of(history, named, alpha=alpha, begin=f"{rounds.phase}:fresh:")
@@ -223,13 +238,13 @@ class Recommender:
 
 @dataclass(frozen=True)
 class _Slimming:
-    """``small`` is measured beside ``whole``; without a whole there is nothing to measure."""
+    """The plan of the pruning: ``small`` is measured beside ``whole``, if there is a whole."""
 
     small: Setting
     whole: Setting | None
     margin: float
     fresh: int
-    """Blocks of the last look."""
+    """Number of blocks at the last look."""
     why: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -238,7 +253,7 @@ class _Slimming:
 
     @classmethod
     def from_json(cls, data: dict[str, Any], space: Space) -> _Slimming:
-        """Inverse of :meth:`to_json`; WorkError as :meth:`Round.from_json`."""
+        """Inverse of :meth:`to_json`; raises WorkError as :meth:`Round.from_json`."""
         with readable_round():
             whole = data["whole"]
             return cls(
@@ -253,11 +268,11 @@ class _Slimming:
 def slow_of(
     history: RunHistory, setting: Setting, *, alpha: float, begin: str = ""
 ) -> SlowLaunches:
-    """Slow launches of a setting and of the default in the interleaved blocks that hold both.
+    """Slow launches of a setting and of the default in the interleaved blocks that have both.
 
-    ``begin``: only blocks of phases whose name begins so.  Launches of the search never count: a
-    setting was chosen for being fast in them, and where slow launches come in spells, those of the
-    default in another hour say nothing.
+    ``begin``: only blocks of phases whose names begin with this text. Launches of the search never
+    count: the setting was chosen because it was fast in them. And if slow launches come in spells,
+    the default's launches of another hour say nothing.
     """
     counts = [0, 0, 0, 0]
     for phase in history.phases:
@@ -276,7 +291,7 @@ def slow_of(
 
 
 def _not_named(small: Setting, seen: Decision | None, pruning: Pruning) -> str:
-    """Why the whole setting is named although a smaller one was found."""
+    """Why the whole setting is recommended although a smaller one was found."""
     if seen is None:
         return SPENT
     if pruning.non_inferior is False and pruning.margin is not None:
@@ -293,10 +308,10 @@ def _digest(setting: Setting) -> str:
 
 @dataclass
 class StudyOutcome:
-    """How the study went.
+    """The outcome of a study.
 
-    ``proofs`` are its rounds with what came of them.  ``recommendation`` is None where the default
-    stands; ``vetoed`` are recommendations that were not made because of their slow launches.
+    ``proofs`` are its rounds with their confirmations. ``recommendation`` is None if the default
+    stands. ``vetoed`` are recommendations that were refused because of slow launches.
     """
 
     search: SearchPhase
@@ -304,16 +319,16 @@ class StudyOutcome:
     recommendation: Recommendation | None = None
     vetoed: list[Recommendation] = field(default_factory=list)
     budget_ended: bool = False
-    """The budget ended it before what was found could be proven."""
+    """Whether the budget ended the study before what was found could be proven."""
 
     @property
     def chosen(self) -> Setting | None:
-        """The setting that is named; None where the default stands."""
+        """The recommended setting; None if the default stands."""
         return None if self.recommendation is None else self.recommendation.setting
 
     @property
     def proof(self) -> Confirmation | None:
-        """The round in which the named setting won, else the last one."""
+        """The round that proved the recommended setting, else the last one."""
         if self.recommendation is not None:
             named = self.recommendation.round.number
             return next(proof for made, proof in self.proofs if made.number == named)
@@ -323,9 +338,9 @@ class StudyOutcome:
 def ranked_winners(
     answer: StudyOutcome, min_gain: float
 ) -> list[tuple[Setting, Round, Confirmation]]:
-    """Proven settings in the order in which they would be named, those of the last round first.
+    """Proven settings in the order of preference, those of the last round first.
 
-    What an earlier round proved stands unless a later one refuted it: the error budget covers all
+    A proof of an earlier round stands unless a later round refuted it: the error budget covers all
     rounds together.
     """
     found: list[tuple[Setting, Round, Confirmation]] = []
@@ -349,11 +364,12 @@ def disturbed(proof: Confirmation) -> list[Setting]:
 
 
 def order_winners(proof: Confirmation, min_gain: float) -> list[Setting]:
-    """The proven finalists in the order in which they would be named.
+    """The proven finalists in the order of preference.
 
-    First the one with the fewest parameters that is not seen to be worse than the best: two
-    finalists are compared within the same blocks, for their own gains differ by chance alone.  One
-    whose rejections depend on it is left out: it was seen only where it disturbs nobody.
+    The first has the fewest parameters among those that are not seen to be slower than the best.
+    Two finalists are compared within the same blocks, because their own gains also differ by
+    chance. A finalist whose rejections depend on the setting is left out: it was only seen while it
+    disturbed nobody.
     """
     out = disturbed(proof)
     winners = [s for s in proof.winners if s not in out]

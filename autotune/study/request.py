@@ -1,11 +1,9 @@
-"""A search as it is asked for: one versioned document of JSON types.
+"""Search requests: a search as one versioned document of JSON types, and workers' requests.
 
-The command line, Python and the workers of a study all begin with it.
+The command line, Python and the workers of a study all begin with a search request.
 
-What a worker of a study begins with: a search as it was asked for, and in which directory.
-
-They come from the results database, so they are data until somebody is known to have meant them
-(``autotune.study.worker_trust``).
+A worker's request is a search request with its directory. It comes from the results database, so it
+is data until its author is known (``autotune.study.worker_trust``).
 """
 
 from __future__ import annotations
@@ -31,10 +29,10 @@ DEFAULT_TRIALS = 100
 class SearchRequest(BaseModel):
     """What is searched, how, and for how long.
 
-    ``space`` is a name or file (None: that of the MPI), ``options`` are the strategy's by name.
-    ``trials`` counts settings, ``budget_s`` machine seconds, ``max_runs`` launches; with none of
-    them, :data:`DEFAULT_TRIALS` settings are tried.  ``min_gain`` is a fraction.  ``features`` and
-    ``params_file`` are paths.  Raises UsageError for a bound that leaves nothing to search.
+    ``space`` is a name or file (None: the space of the MPI), and ``options`` are the strategy's by
+    name. ``trials`` counts settings, ``budget_s`` machine seconds, ``max_runs`` launches; with none
+    of them, :data:`DEFAULT_TRIALS` settings are tried. ``min_gain`` is a fraction. ``features`` and
+    ``params_file`` are paths.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -56,7 +54,7 @@ class SearchRequest(BaseModel):
 
     @property
     def plan(self) -> SearchPlan:
-        """How much the search may do.  Raises UsageError where ``max_runs`` holds no proof."""
+        """How much the search may do; raises UsageError if ``max_runs`` does not hold a proof."""
         trials, runs = self.trials, self.max_runs
         if trials is None and self.budget_s is None and runs is None:
             trials = DEFAULT_TRIALS
@@ -74,15 +72,15 @@ class SearchRequest(BaseModel):
         return plan
 
     def to_json(self) -> dict[str, Any]:
-        """The document: what is not at its default, in JSON types."""
+        """The document in JSON types: the fields that are not at their defaults."""
         data = self.model_dump(mode="json", exclude_defaults=True)
         return {"schema": SCHEMA, **data, "target": _said(self.target)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], origin: str) -> SearchRequest:
-        """Inverse of :meth:`to_json`; ``origin`` says where it was found.
+        """Inverse of :meth:`to_json`; ``origin`` says where the document was found.
 
-        Raises UsageError for a document of another version, and for a damaged one.
+        Raises UsageError for a document of another version and for a damaged one.
         """
         if data.get("schema") != SCHEMA:
             raise UsageError(
@@ -93,11 +91,11 @@ class SearchRequest(BaseModel):
 
     @classmethod
     def of(cls, origin: str, **fields: Any) -> SearchRequest:
-        """A request of these fields; raises UsageError, which names ``origin``, for wrong ones."""
+        """A request with these fields; raises UsageError, with ``origin``, for wrong ones."""
         return validate(fields, origin, cls)
 
     def words(self) -> list[str]:
-        """The command line of ``autotune`` that asks for the same."""
+        """The command line of ``autotune`` for the same search."""
         target = self.target
         line = ["search"]
         for name, value in (
@@ -136,7 +134,7 @@ class SearchRequest(BaseModel):
 
 
 def _said(target: TargetRequest) -> dict[str, Any]:
-    """The fields that were given; the command that asks is nobody's business later."""
+    """The fields that were given, without the command that requested the search."""
     plain = {n: v for n, v in vars(target).items() if v != getattr(TargetRequest, n)}
     plain.pop("command", None)
     if target.program:
@@ -147,7 +145,7 @@ def _said(target: TargetRequest) -> dict[str, Any]:
 REQUESTS_SCHEMA = "autotune-requests-3"
 _READ = (REQUESTS_SCHEMA, "autotune-requests-2")
 MOST_REQUESTS = 32
-"""Requests of a study that are kept: the newest of each key."""
+"""Largest number of requests that a study stores; of each key the newest is stored."""
 MOST_CHARACTERS = 1 << 20
 _PURPOSE = "autotune worker request 2"
 _PURPOSE_OF_WORDS = "autotune worker request 1"
@@ -158,9 +156,9 @@ WHERE = "a worker's request"
 class WorkerRequest:
     """A search and its working directory.
 
-    ``key`` names the key with which it was signed; empty for a request of before there were keys.
-    ``argv`` are the words of a request of before there were documents: they are what was signed.
-    Raises UsageError for what no request can be.
+    ``key`` names the key with which the request was signed; it is empty for a request of a version
+    without keys. ``argv`` are the words of a request of a version without documents; they are then
+    what was signed. Raises UsageError for a relative directory, too much text, or a NUL.
     """
 
     search: SearchRequest
@@ -186,14 +184,14 @@ class WorkerRequest:
     def of_words(
         cls, argv: tuple[str, ...], cwd: str, key: str = "", signature: str = ""
     ) -> WorkerRequest:
-        """A request of before there were documents: the words of ``search``.
+        """A request of a version without documents: the words of ``search``.
 
         Raises UsageError for words that no request has.
         """
         return cls(search_of_words(argv), cwd, key, signature, argv)
 
     def signed_text(self, study: str) -> bytes:
-        """What is signed: everything that is carried out, and the hash of its study."""
+        """The signed bytes: everything that is carried out, and the hash of its study."""
         content: dict[str, Any] = {"cwd": self.cwd, "study": study}
         if self.argv is None:
             content |= {"search": self.search.to_json(), "for": _PURPOSE}
@@ -233,11 +231,11 @@ def _request(data: Any) -> WorkerRequest:
 
 
 def added(data: Mapping[str, Any] | None, request: WorkerRequest) -> dict[str, Any]:
-    """What a study holds with one more request, which replaces the one of the same key."""
+    """The requests of a study with one more, which replaces the one with the same key."""
     try:
         before = requests_of(data)
     except UsageError:
-        before = []  # Nobody could use them.
+        before = []  # The stored requests cannot be used.
     others = [one for one in before if one.key != request.key][1 - MOST_REQUESTS :]
     return {"schema": REQUESTS_SCHEMA, "requests": [one.to_json() for one in (*others, request)]}
 
@@ -262,7 +260,10 @@ _FLAGS = {"--remeasure": {"remeasure": True}, "--no-guard": {"guard": False}}
 
 
 def search_of_words(argv: tuple[str, ...]) -> SearchRequest:
-    """The search that a command line of before there were documents asks for."""
+    """The search of a command line that a version without documents stored.
+
+    Raises UsageError for words that no request has.
+    """
     end = argv.index("--") if "--" in argv else len(argv)
     target: dict[str, Any] = {"program": list(argv[end + 1 :])} if argv[end + 1 :] else {}
     data: dict[str, Any] = {}

@@ -1,6 +1,7 @@
-"""The answer of a study as one JSON document (docs/design.md, "Commands").
+"""Results: the answer of a study as one JSON document (docs/design.md, "Commands").
 
-What a reader of a result should know besides the figures, in plain words.
+The last part has the warnings: what a reader of a result should know besides the figures, in plain
+words.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ SCHEMA = "autotune-result-1"
 Status = Literal[
     "recommended", "keep_default", "inconclusive", "too_noisy", "unguarded", "interrupted"
 ]
-"""``unguarded``: measured to the end without the guard, so nothing is proven either way."""
+"""The possible answers; ``unguarded`` means measured without the guard, so nothing is proven."""
 
 
 @dataclass
 class Finalist:
-    """One setting of the confirmation and what became of it; gains are fractions.
+    """One setting of the confirmation with its outcome; gains are fractions.
 
-    ``lo`` and ``hi`` are the ends of the interval; where there is none yet, ``seen`` is the range
-    of the blocks' gains.
+    ``lo`` and ``hi`` are the ends of the interval. If there is no interval yet, ``seen`` is the
+    range of the blocks' gains.
     """
 
     setting: Setting
@@ -60,7 +61,7 @@ class Finalist:
 
 @dataclass
 class Result:
-    """Everything the command line prints at the end; ``to_json`` is the published form."""
+    """Everything that the command line prints at the end; ``to_json`` is the published form."""
 
     status: Status
     recommended: Setting
@@ -89,18 +90,21 @@ class Result:
     gain_ci: tuple[float | None, float | None] | None = None
     significant: bool = False
     gain_fresh: dict[str, Any] | None = None
-    """``{gain, ci95, pairs}`` over pairs measured after the decision; null where the budget did not
-    hold them.  ``gain`` is of a proof that stops when it looks well, so rather too high."""
+    """Gain over pairs measured after the decision: ``{gain, ci95, pairs}``.
+
+    None if the budget did not hold the pairs. ``gain`` comes from a proof that stops when the gain
+    looks large, so it is rather too high.
+    """
     round: int | None = None
-    """The round in which the named setting was proven."""
+    """Number of the round in which the recommended setting was proven."""
     rounds: list[dict[str, Any]] = field(default_factory=list)
-    """``{round, alpha, trials, outcome}`` of every proof of this study."""
+    """The proofs of this study: ``{round, alpha, trials, outcome}`` each."""
     pruning: dict[str, Any] | None = None
-    """Whether every parameter of the named setting was seen to matter; "not pruned" where not."""
+    """Whether every parameter of the recommended setting was seen to matter; else "not pruned"."""
     next_step: dict[str, Any] | None = None
-    """``{words, options}``: what would decide an open proof."""
+    """What would decide an open proof: ``{words, options}``."""
     slow_launches: dict[str, Any] | None = None
-    """How often the named setting and the default took twice the usual time."""
+    """How often the recommended setting and the default took twice the usual time."""
     finalists: list[Finalist] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     inherited: dict[str, str] = field(default_factory=dict)
@@ -160,13 +164,13 @@ class Result:
 
     @property
     def names(self) -> ParameterNames:
-        """What the settings of the proof are called where they are named again and again."""
+        """The names of the proof's settings in texts that mention them often."""
         return ParameterNames.of_candidates(
             {f.setting.key: f.setting.to_json() for f in self.finalists}
         )
 
     def evidence(self) -> list[str]:
-        """How far the recommendation can be trusted, in sentences; empty without one."""
+        """How reliable the recommendation is, in sentences; empty without a recommendation."""
         if self.status != "recommended":
             return []
         found = [_fresh_words(self.gain_fresh)]
@@ -228,7 +232,7 @@ def _ends(pair: Any) -> tuple[float | None, float | None] | None:
 
 
 def count_runs(result: Result, history: RunHistory) -> None:
-    """Fill in what is counted from the runs of the whole study, continuations included."""
+    """Fill in what is counted from the runs of the whole study, including earlier sessions."""
     values = history.default_values()
     result.search_runs = history.search_runs
     result.confirmation_runs = history.confirmation_runs
@@ -241,7 +245,7 @@ def count_runs(result: Result, history: RunHistory) -> None:
 
 
 def best_seen(history: RunHistory, setting: Setting | None) -> dict[str, Any] | None:
-    """The best setting seen with the median of all its valid runs, significant or not."""
+    """The best setting with the median of all its valid runs, significant or not."""
     if setting is None or setting == DEFAULT:
         return None
     values = [e.record.value_s for e in history.entries if e.key == setting.key and e.record.valid]
@@ -255,13 +259,13 @@ def best_seen(history: RunHistory, setting: Setting | None) -> dict[str, Any] | 
 
 
 NOISY_SPREAD = 0.25
-"""Relative spread of the default from which an open question is put down to noise."""
+"""Relative spread of the default from which noise is given as the reason of an open question."""
 
 
 def judge_status(answer: StudyOutcome, history: RunHistory, guarded: bool = True) -> Status:
-    """What the confirmation means; without finalists nothing beat the default.
+    """The status that the confirmation gives; without finalists nothing is faster than the default.
 
-    Without the guard it means nothing: other work may have slowed either side.
+    Without the guard it proves nothing: other work may have slowed either side.
     """
     if not guarded:
         return "unguarded"
@@ -279,7 +283,7 @@ def judge_status(answer: StudyOutcome, history: RunHistory, guarded: bool = True
 
 
 def finalist_rows(answer: StudyOutcome) -> list[Finalist]:
-    """What was proven, in the order of the gains, open ends as None."""
+    """The finalists ordered by gain, with open ends as None."""
     if answer.proof is None:
         return []
     decisions = dict(answer.proof.decisions)
@@ -304,7 +308,7 @@ def finalist_rows(answer: StudyOutcome) -> list[Finalist]:
 
 
 def name_recommendation(result: Result, made: Recommendation) -> None:
-    """Fill in what is known of the setting that is named."""
+    """Fill in what is known of the recommended setting."""
     seen = made.decision.comparison
     result.recommended = made.setting
     result.gain = seen.gain
@@ -323,7 +327,7 @@ def name_recommendation(result: Result, made: Recommendation) -> None:
 
 
 def round_rows(answer: StudyOutcome, guarded: bool = True) -> list[dict[str, Any]]:
-    """Every round of the study: its share of alpha, and what came of it."""
+    """Every round of the study: its share of alpha and its outcome."""
     won = "proven" if guarded else LOOKS_BETTER
     return [
         {
@@ -338,7 +342,7 @@ def round_rows(answer: StudyOutcome, guarded: bool = True) -> list[dict[str, Any
 
 
 def slow_row(seen: SlowLaunches) -> dict[str, Any]:
-    """The rates as JSON."""
+    """The rates of slow launches as JSON."""
     return dataclasses.asdict(seen) | {"threshold": SLOW}
 
 
@@ -382,7 +386,7 @@ REJECTED_SHARE = 0.2
 
 
 def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcome) -> list[str]:
-    """At most a handful of sentences, the most important first."""
+    """A few sentences, the most important first."""
     proof = answer.proof
     words = [
         f"{made.setting.key} is faster, but not recommended: {slow_words(asdict(made.slow))}"
@@ -400,7 +404,7 @@ def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcom
 
 
 def proof_warnings(proof: Confirmation) -> list[str]:
-    """What the machine did to a proof: drift, and rejections that depend on the setting."""
+    """Warnings on the machine in a proof: drift, and rejections that depend on the setting."""
     words = []
     if proof.repeated:
         words.append(
@@ -439,7 +443,7 @@ def slow_words(seen: Mapping[str, Any]) -> str:
 
 
 def rejection_rows(history: RunHistory) -> list[dict[str, Any]]:
-    """``{setting, runs, rejected}`` of every setting with a rejected run, the most first."""
+    """The settings with rejected runs, ``{setting, runs, rejected}``; the most rejections first."""
     counts = history.rejections()
     rows = [
         {"setting": key, "runs": runs, "rejected": rejected}
@@ -480,6 +484,6 @@ def _inactive(trials: list[Trial]) -> list[str]:
 
 
 def _names(trials: list[Trial], attribute: str) -> set[str]:
-    """Names of parameters that the trials have under an attribute."""
+    """Names of the parameters that the trials have under an attribute."""
     found = [trial.attrs.get(attribute) for trial in trials]
     return {str(name) for names in found if isinstance(names, list) for name in names}

@@ -1,8 +1,7 @@
-"""Rounds: the proofs of one study, each frozen before its first block.
+"""Rounds: the proofs of one study, each with a plan that is stored before its first block.
 
-What a round proves, at which looks and with how much of the study's error budget, is stored before
-anything of it is measured, and never changes: a continued or extended study goes on with the rounds
-it has and adds new ones.
+The plan says what a round proves, at which looks, and with how much of the study's error budget. It
+never changes. A continued or extended study continues its rounds and adds new ones.
 """
 
 from __future__ import annotations
@@ -22,31 +21,31 @@ _PREFIX = "r"
 
 
 class DocumentStore(Protocol):
-    """Keeps JSON documents of a study by name; what was kept first stays."""
+    """Stores JSON documents of a study by name; the first document of a name stays."""
 
     def store_document(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Keep ``document`` where the name is new; the document that is kept."""
+        """Store ``document`` if the name is new; returns the stored document."""
         ...
 
     def stored_document(self, name: str) -> dict[str, Any] | None:
-        """The document of this name; None where there is none."""
+        """The document of this name; None if there is none."""
         ...
 
 
 @dataclass(frozen=True)
 class Round:
-    """One proof.  ``settings`` are its finalists, the best guess first.
+    """One proof; ``settings`` are its finalists, the most promising first.
 
-    ``slim`` are those of which every parameter was seen to matter before the proof; ``whole`` is
-    the setting that the first finalist was taken from, where that had more parameters.  ``trials``,
-    ``budget_s`` and ``max_runs`` are what the study had when the round was frozen.
+    ``slim`` are the finalists of which every parameter was seen to matter before the proof.
+    ``whole`` is the setting from which the first finalist was taken, if that had more parameters.
+    ``trials``, ``budget_s`` and ``max_runs`` are the bounds of the study when the round was stored.
     """
 
     number: int
     settings: tuple[Setting, ...]
     plan: LookPlan
     slow_alpha: float
-    """For the rates of slow launches, all finalists together."""
+    """Alpha for the rates of slow launches, all finalists together."""
     limit_s: float | None
     slim: tuple[Setting, ...] = ()
     whole: Setting | None = None
@@ -56,12 +55,12 @@ class Round:
 
     @property
     def name(self) -> str:
-        """As it stands in the names of phases."""
+        """The name of the round in the names of phases."""
         return f"{_PREFIX}{self.number}"
 
     @property
     def phase(self) -> str:
-        """Name of its blocks in the run history."""
+        """Name of the round's blocks in the run history."""
         return f"{CONFIRM}:{self.name}"
 
     def to_json(self) -> dict[str, Any]:
@@ -82,8 +81,11 @@ class Round:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], space: Space) -> Round:
-        """Inverse of :meth:`to_json`.  WorkError for a document that is none, and for settings that
-        ``space`` does not have: what is frozen comes from the database."""
+        """Inverse of :meth:`to_json`.
+
+        Raises WorkError for a document that is no round, and for settings that ``space`` does not
+        have, because the document comes from the database.
+        """
         with readable_round():
             settings = tuple(load_round(values, space) for values in data["settings"])
             whole = data["whole"]
@@ -108,7 +110,7 @@ class Round:
 
 @contextmanager
 def readable_round() -> Iterator[None]:
-    """Reading a frozen document: what is wrong with it becomes a WorkError in words."""
+    """A context for reading a stored document; it turns any mistake into a WorkError in words."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, AutotuneError) as problem:
@@ -120,10 +122,10 @@ def readable_round() -> Iterator[None]:
 
 
 def load_round(values: Mapping[str, object], space: Space) -> Setting:
-    """A setting of a frozen document.
+    """A setting of a stored document.
 
-    Raises ValueError where ``space`` does not have it, UsageError where its values are not taken
-    from a database.
+    Raises ValueError if ``space`` does not have it, UsageError if its values are not accepted from
+    a database.
     """
     setting = Setting(values)
     check_values(setting, "a stored plan", space)
@@ -140,12 +142,13 @@ class Rounds:
     ) -> None:
         self._documents = documents
         self._space = space
-        # Proofs that were made before rounds were kept have spent their part too.
+        # Proofs of versions that did not store rounds have spent their share of the error budget
+        # too.
         self._first = 1 + len(_unkept(history))
         self._budget = ErrorBudget(alpha)
 
     def all(self) -> list[Round]:
-        """The frozen rounds, oldest first."""
+        """The stored rounds, oldest first."""
         found: list[Round] = []
         while (
             kept := self._documents.stored_document(_name(self._first + len(found)))
@@ -165,7 +168,7 @@ class Rounds:
         budget_s: float | None = None,
         max_runs: int | None = None,
     ) -> Round:
-        """The next round, its share of the error budget with it."""
+        """Store and return the next round, with its share of the error budget."""
         number = self.next_number
         made = Round(
             number=number,
@@ -187,12 +190,12 @@ class Rounds:
 
     @property
     def next_number(self) -> int:
-        """Number that the next round gets."""
+        """Number of the next round."""
         return self._first + len(self.all())
 
     @property
     def next_name(self) -> str:
-        """Its name in phases."""
+        """Name of the next round in phases."""
         return f"{_PREFIX}{self.next_number}"
 
 
@@ -201,6 +204,6 @@ def _name(number: int) -> str:
 
 
 def _unkept(history: RunHistory) -> set[str]:
-    """Names of proofs that an earlier version made: their phases are named after trials."""
+    """Names of proofs that an earlier version made; their phases are named after trials."""
     names = {e.phase.split(":")[1] for e in history.entries if e.phase.startswith(f"{CONFIRM}:")}
     return {name for name in names if not name.startswith(_PREFIX)}

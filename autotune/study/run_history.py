@@ -1,4 +1,4 @@
-"""The runs of one study in order, and the figures that are read off them."""
+"""Run history: the runs of one study in order, and the figures derived from them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ DEFAULT_PHASE = "default"
 CONFIRM = "confirm"
 RACE = "race"
 SEARCH_KINDS = (WARMUP, SEARCH, DEFAULT_PHASE, RACE)
-"""Runs that are not part of interleaved blocks."""
+"""Phases whose runs are not part of interleaved blocks."""
 Figure = Callable[[RunRecord], float]
-"""One of several figures of a valid run, in a unit of its own; less is better."""
+"""A function that returns a figure of a valid run, in a unit of its own; less is better."""
 ALWAYS_REJECTED = "rejected for foreign load every time"
-"""How the reason of a setting begins that only ever runs disturbed, where the default does not."""
+"""Prefix of the reason for a setting that is always disturbed while the default is not."""
 
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """One run in its place.  ``phase`` may carry a round behind a colon, such as ``confirm:60``."""
+    """One run and its place; ``phase`` may have a round after a colon, such as ``confirm:60``."""
 
     order: int
     key: str
@@ -47,7 +47,7 @@ class HistoryEntry:
 
     @property
     def counts(self) -> bool:
-        """Whether it says something about its setting: not rejected, not warming up."""
+        """Whether the run counts for its setting: it was not rejected and is no warm-up."""
         return self.record.state not in GUARD_STATES and self.kind != WARMUP
 
     @property
@@ -56,12 +56,12 @@ class HistoryEntry:
 
     @property
     def rejected(self) -> bool:
-        """Whether the guard rejected it, or gave its setting up for being rejected always."""
+        """Whether the guard rejected the run, or the setting because all of its runs are."""
         return self.record.state == "foreign_load" or self.record.reason.startswith(ALWAYS_REJECTED)
 
 
 def entry_of(run: StoredRun) -> HistoryEntry:
-    """A stored run in the run history's form."""
+    """A stored run as an entry of the run history."""
     return HistoryEntry(
         run.order,
         run.setting_key,
@@ -79,7 +79,7 @@ def _own_figure(record: RunRecord) -> float:
 
 @dataclass
 class _Defaults:
-    """The default's runs on one place, and where they stand in the order."""
+    """The default's runs on one place, with their positions in the order."""
 
     records: list[RunRecord] = field(default_factory=list)
     orders: list[int] = field(default_factory=list)
@@ -87,10 +87,11 @@ class _Defaults:
 
 @dataclass
 class RunHistory:
-    """Appended to in order; everything else is derived.
+    """The runs of one study; entries are appended in order, and everything else is derived.
 
-    Runs of different places (node sets of several workers) are never compared: a ratio is that to
-    the default on the same place.  ``place`` is this process's own; None: only looked at.
+    Runs of different places (node sets of several workers) are never compared: a ratio is relative
+    to the default on the same place. ``place`` is that of this process; None if the history is only
+    read.
     """
 
     entries: list[HistoryEntry] = field(default_factory=list)
@@ -114,10 +115,11 @@ class RunHistory:
             known.records.append(entry.record)
             known.orders.append(entry.order)
         block = self._blocks.setdefault(entry.phase, {}).setdefault(entry.block, {})
-        # All of a block are of one place, so one of them tells; the search is one large block.
+        # All runs of a block are of one place, so one of them shows it; the search is one large
+        # block.
         other = next(iter(block.values()), None)
         if other is not None and other.record.place != entry.record.place:
-            block.clear()  # Begun elsewhere: a block is measured on one place.
+            block.clear()  # The block began on another place, and a block is measured on one place.
         block[entry.key] = entry
 
     @property
@@ -125,7 +127,8 @@ class RunHistory:
         return self.entries[-1].order + 1 if self.entries else 0
 
     def blocks(self, phase: str) -> dict[int, dict[str, HistoryEntry]]:
-        """``{block: {setting key: entry}}`` of one phase; the last run of a setting in a block."""
+        """The blocks of one phase, ``{block: {setting key: entry}}``, with a setting's last run in
+        each."""
         return self._blocks.get(phase, {})
 
     @property
@@ -134,13 +137,13 @@ class RunHistory:
         return list(self._blocks)
 
     def is_slow(self, entry: HistoryEntry) -> bool | None:
-        """Whether a run took more than twice what the default took around it; None where it has no
+        """Whether a run took more than twice the default's time around it; None if it has no
         figure."""
         ratio = self.ratio(entry)
         return None if ratio is None else ratio > SLOW
 
     def default_values(self) -> list[float]:
-        """Seconds of every default run that counts, in order; of this place where there is one."""
+        """Seconds of every default run that counts, in order; of this place if there is one."""
         return [record.value_s for record in self.default_records()]
 
     def default_records(self) -> list[RunRecord]:
@@ -151,24 +154,25 @@ class RunHistory:
         return self._defaults.get(self.place, _Defaults()).records
 
     def defaults_on(self, place: str) -> int:
-        """How many runs of the default count on a place."""
+        """Number of the default's runs on a place that count."""
         return len(self._defaults.get(place, _Defaults()).records)
 
     def default_scatter(self) -> tuple[float, int]:
         """Variance of one log time of the default, and its degrees of freedom.
 
-        From neighbours in the order, so that a machine that gets slower is not noise.
+        It comes from neighbours in the order, so that a machine that becomes slower does not count
+        as noise.
         """
         logs = [math.log(value) for value in self.default_values()]
         steps = [after - before for before, after in pairwise(logs)]
         return sum(step * step for step in steps) / 2 / max(len(steps), 1), len(steps)
 
     def ratio(self, entry: HistoryEntry, figure: Figure | None = None) -> float | None:
-        """T / T_default of one run against the default runs around it; None where it has none.
+        """T / T_default of one run against the default runs around it; None if it has no figure.
 
-        A censored run gives the lower bound that its time limit proves: the limit less what the
-        default spends outside its own figure.  ``figure``: of another than the run's own; of a
-        censored run nothing is known then.
+        A censored run gives the lower bound that its time limit proves: the limit minus the
+        default's time outside its own figure. ``figure``: another figure than the run's own;
+        nothing is known of it for a censored run.
         """
         value = figure or _own_figure
         known = self._defaults.get(entry.record.place)
@@ -187,9 +191,9 @@ class RunHistory:
         return max(entry.record.wall_s - outside, 0.0) / level
 
     def rejections(self, *phases: str) -> dict[str, tuple[int, int]]:
-        """``{setting key: (rejected, runs)}`` of some phases or all, warming up left out.
+        """Rejections by setting, ``{setting key: (rejected, runs)}``, of some phases or of all.
 
-        ``runs`` counts every attempt, the rejected ones included.
+        The warm-up is left out. ``runs`` counts every attempt, also rejected ones.
         """
         asked = [e for e in self.entries if e.kind != WARMUP and (not phases or e.phase in phases)]
         runs = Counter(e.key for e in asked)
@@ -197,7 +201,7 @@ class RunHistory:
         return {key: (rejected[key], count) for key, count in runs.items()}
 
     def count(self, *kinds: str) -> int:
-        """Runs of these kinds, rejected ones included: what the machine was used for."""
+        """Number of runs of these kinds, also rejected ones, since these use the machine too."""
         return sum(entry.kind in kinds for entry in self.entries)
 
     @property

@@ -1,6 +1,7 @@
 """The search phase: ask, measure, tell, until the strategy, the trials or the budget end.
 
-A worker says that it lives, whatever it does: its trials are then not taken for lost.
+The last part is the heartbeat: a worker renews its leases whatever it does, so that its trials are
+not taken for lost.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from runner.types import RunRecord
 NOTHING_LEFT = "the strategy has nothing left to try"
 BUDGET_SPENT = "the budget is spent, its reserve for the proof kept"
 BUDGET_GONE = "the budget is spent"
-"""The same where rejected or long runs took of that reserve."""
+"""The same if rejected or long runs used part of that reserve."""
 POLL_S = 1.0
-"""Between two looks at what other workers do."""
+"""Seconds between two looks at the trials of other workers."""
 
 
 class SearchPhase:
-    """Runs the search phase on an evaluator.  ``best`` is read while it goes on."""
+    """Runs the search phase on an evaluator; ``best`` may be read while it runs."""
 
     def __init__(
         self,
@@ -60,13 +61,13 @@ class SearchPhase:
 
     @property
     def best(self) -> Trial | None:
-        """The trial with the smallest ratio so far, the default excluded."""
+        """The trial with the smallest ratio so far, without the default."""
         done = [t for t in self.trial_store.trials if t.state == "ok" and t.effective != DEFAULT]
         return min(done, key=lambda t: (t.estimate or 1.0, t.number), default=None)
 
     @property
     def favourite(self) -> Setting | None:
-        """What the strategy believes to be fastest, in the form that is launched."""
+        """The setting with the strategy's best estimate, in the form that is launched."""
         found = self.strategy.favourite()
         if found is None:
             return None
@@ -75,10 +76,10 @@ class SearchPhase:
         return effective if known and effective != DEFAULT else None
 
     def run(self) -> None:
-        """Measure until an end is reached; ``ended_by`` says which one in words.
+        """Measure until the search ends; ``ended_by`` says in words what ended it.
 
-        Raises WorkError where the default itself does not run, BudgetTooSmall where the budget
-        cannot hold one setting and its proof.
+        Raises WorkError if the default itself does not run, BudgetTooSmall if the budget does not
+        hold one setting and its proof.
         """
         open_trials = self._news()
         self.watch(PhaseStarted("search", "searching", self.plan.trials))
@@ -97,17 +98,19 @@ class SearchPhase:
                 try:
                     trial = self.trial_store.open(proposal.setting, dict(proposal.attrs), "search")
                 except OthersFaster:
-                    continue  # The strategy knows what it proposed, and asks for another.
+                    continue  # The strategy knows its proposals and is asked for another one.
             try:
                 self._measure(trial)
             except BudgetSpent:
                 self.ended_by = BUDGET_GONE
-                return  # The trial stays open: a larger budget begins with it.
+                return  # The trial stays open, and a larger budget begins with it.
             self.strategy.tell(self._observation(trial))
 
     def _news(self) -> list[Trial]:
-        """Tell the strategy of trials it does not know; gives those that this process is to run:
-        begun before it was interrupted, or by a worker that is gone."""
+        """Tell the strategy of trials it does not know; returns those that this process must run.
+
+        These were begun before it was interrupted, or by a worker that is gone.
+        """
         fresh = [t for t in self.trial_store.trials if t.number not in self._told]
         running = [t for t in fresh if t.state == "running"]
         for trial in fresh:
@@ -122,16 +125,16 @@ class SearchPhase:
     def _observation(self, trial: Trial) -> Observation:
         """An ended trial as the strategy is told of it, once.
 
-        With one worker, trials end in the order of their numbers.  With several they do not, and a
-        strategy that had to take in each at its place would begin anew all the time: there the
-        order in which this worker learns of them counts.
+        With one worker, trials end in the order of their numbers. With several workers they do not,
+        and a strategy that needs this order would have to start again all the time. So the order in
+        which this worker learns of them counts there.
         """
         self._told.add(trial.number)
         self._last_told = max(self._last_told + 1, trial.number)
         return dataclasses.replace(trial.observation(), number=self._last_told)
 
     def wait_for_others(self) -> None:
-        """Until no other worker measures a trial; those of dead ones are measured here."""
+        """Wait until no other worker measures a trial; trials of dead workers are measured here."""
         while True:
             if self.trial_store.refresh():
                 for trial in self._news():
@@ -157,7 +160,7 @@ class SearchPhase:
 
     @property
     def kept_runs(self) -> int:
-        """Runs that the search and its race leave of the budget for what comes after them."""
+        """Number of runs that the search and its race leave of the budget for what follows."""
         return self.plan.kept_runs(self.budget.holds)
 
     @property
@@ -168,12 +171,15 @@ class SearchPhase:
 
     @property
     def proof_limit_s(self) -> float | None:
-        """The same in a proof, by what the default takes alone: a slow launch of a candidate is to
-        be seen as well as one of the default, however fast the best is."""
+        """Wall seconds after which a candidate is stopped in a proof.
+
+        The limit depends on the default's time only: slow launches of a candidate must be seen as
+        those of the default are, however fast the best setting is.
+        """
         return self._limit(1.0)
 
     def _limit(self, ratio: float) -> float | None:
-        """A multiple of the incumbent, whose ratio to the default is given."""
+        """The limit, a multiple of the incumbent's time; ``ratio``: its ratio to the default."""
         records = self.evaluator.history.default_records()
         if not records:
             return None
@@ -212,7 +218,7 @@ class SearchPhase:
         )
 
     def _known(self, trial: Trial) -> tuple[float | None, str] | None:
-        """What is known of the effective setting without running it."""
+        """The result of the effective setting if it is known without a run."""
         if trial.effective == DEFAULT:
             return 1.0, "ok"
         for other in self.trial_store.trials:
@@ -226,7 +232,8 @@ class SearchPhase:
         return None if ratio is None else (ratio, "ok")
 
     def _run_until_decided(self, trial: Trial) -> None:
-        """One run; more while the setting looks better than the best: a winner must not be luck."""
+        """Make one run, and more while the setting looks better than the best: a best must not be
+        luck."""
         ratios: list[float] = []
         most = self.plan.promising_runs if self._may_repeat() else 1
         while len(ratios) < most:
@@ -254,8 +261,10 @@ class SearchPhase:
         trial.state = "ok"
 
     def _may_repeat(self) -> bool:
-        """Whether the strategy wants it and the race's allowance is less than half used: it must
-        not be gone before the race."""
+        """Whether the strategy wants a repetition and half of the race's allowance is left.
+
+        The allowance must not be used up before the race.
+        """
         if not self.strategy.repeats:
             return False
         entries = [e for e in self.evaluator.history.entries if e.kind == SEARCH and e.counts]
@@ -263,7 +272,7 @@ class SearchPhase:
         return 2 * used < self.plan.extra_runs(len(self.trial_store.trials))
 
     def _learn_unused(self, trial: Trial) -> None:
-        """Leave out what is about collectives that the program was not seen to call."""
+        """Leave out parameters of collectives that the program was not seen to call."""
         if fresh := self.idle.learn_everywhere(
             unused_parameters(self.space, self.evaluator.history)
         ):
@@ -271,8 +280,11 @@ class SearchPhase:
         trial.effective = self.idle.strip(trial.setting)
 
     def _learn_inactive(self, record: RunRecord, trial: Trial) -> None:
-        """A parameter whose component is not opened is not launched again under the same
-        conditions: under others the component may be opened."""
+        """Record the inactive parameters of a run; they are not launched again under its
+        conditions.
+
+        Under other conditions their components may be opened.
+        """
         if idle := inactive_in(record, trial.effective):
             self.idle.learn(idle, trial.effective)
             trial.attrs[INACTIVE] = sorted(idle)
@@ -282,8 +294,8 @@ class SearchPhase:
 class Heartbeat:
     """Renews the leases of this process in one study until it is stopped.
 
-    A database that does not answer is asked again: whether the lease is lost then is for the next
-    statement of the study itself to find out.
+    If a database does not answer, it is asked again; if the lease is lost by then, the next
+    statement of the study itself finds out.
     """
 
     def __init__(self, store: Store, study_id: int, every_s: float = BEAT_S) -> None:

@@ -1,12 +1,12 @@
-"""From many trials to a few finalists: race the front, then slim the leader.
+"""Selection: from many trials to a few finalists, by a race and the ablation of the leader.
 
-One lucky run must not become a finalist, and a parameter that does nothing must not become a
-recommendation.  The proof comes after both, on fresh data.
+One lucky run must not make a finalist, and a parameter that does nothing must not be recommended.
+The proof follows both, on fresh data.
 
-The race: runs beyond a setting's first go where they can change which settings are proven.
-
-What is known of a setting is its ratios T / T_default, each against the default runs around it;
-``stats.racing`` says which setting's next run decides most, and who is worth a proof.
+The last part is the race: runs after a setting's first are made where they can change which
+settings are proven. The data of a setting are its ratios T / T_default, each against the default
+runs around it. ``stats.racing`` says which setting's next run decides most and which settings to
+prove.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from autotune.study.trial_store import Trial
 
 @dataclass
 class Finalists:
-    """The settings to be proven, best guess first.
+    """The settings to be proven, the most promising first.
 
-    ``slim``: those of which every parameter was seen to matter; ``whole``: what the first was taken
-    from, where that had more parameters.
+    ``slim``: those of which every parameter was seen to matter. ``whole``: the setting from which
+    the first was taken, if that had more parameters.
     """
 
     settings: list[Setting] = field(default_factory=list)
@@ -40,11 +40,11 @@ class Finalists:
 
 
 class Selection:
-    """Chooses the finalists of one round; ``phase`` names its blocks, so it can be continued.
+    """Chooses the finalists of one round; ``phase`` names its blocks, so that it can be continued.
 
-    ``refuted`` settings had their proof and failed it; ``standing`` is the winner of an earlier
-    round: it is proven beside the new ones, so that they are compared within the same blocks.
-    ``slimmed`` are settings of which earlier rounds proved a slim part.
+    ``refuted`` settings had their proof and failed it. ``standing`` is the winner of an earlier
+    round: it is proven beside the new finalists, so that they are compared within the same blocks.
+    ``ablated`` maps settings to the slim parts that earlier rounds proved.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Selection:
                 start, self.phase, self._ablation.blocks_for(known.noise), self._proof_reserve
             )
         slim = ablated.setting if ablated.setting not in self.refuted else leader
-        # A simpler setting that few runs speak for is proven beside the one it stands for.
+        # A simpler setting with few runs is proven beside the setting that it replaces.
         most = len(hopeful) if start == leader else min(len(hopeful) + 1, self.plan.finalists)
         settings = list(dict.fromkeys([slim, *(self.ablated.get(s, s) for s in hopeful)]))[:most]
         if settings == [self.standing]:
@@ -104,15 +104,15 @@ class Selection:
 
     @property
     def _proof_reserve(self) -> int:
-        """Runs that taking parameters out leaves: the smallest proof and half of what was kept
-        beyond it."""
+        """Number of runs that the ablation must leave: the smallest proof and half of the reserve
+        above it."""
         return (self.plan.proof_runs(1) + self.search.kept_runs) // 2
 
 
 def with_favourite(hopeful: list[Setting], favourite: Setting | None) -> list[Setting]:
-    """What each setting's own runs speak for, led by what the strategy believes in.
+    """The settings that their own runs support, led by the strategy's favourite.
 
-    Where nothing is worth a proof by the runs, the strategy's belief alone is none either.
+    If no setting is supported by its runs, the strategy's estimate alone adds none.
     """
     if favourite is None or not hopeful:
         return hopeful
@@ -120,34 +120,35 @@ def with_favourite(hopeful: list[Setting], favourite: Setting | None) -> list[Se
 
 
 NOISE_RUNS = 6
-"""Default runs without which the noise of one run cannot be told."""
+"""Smallest number of default runs from which the noise of one run is estimated."""
 
 
 @dataclass(frozen=True)
 class RaceEvidence:
-    """Ratios per setting, in the order of the first trials, and the noise of one of them."""
+    """Ratios per setting, in the order of the first trials, and the noise of one ratio."""
 
     settings: list[Setting]
     ratios: list[list[float]]
     noise: float
 
     def finalists(self, most: int, min_gain: float) -> list[Setting]:
-        """The settings worth proving, the most promising first; often none."""
+        """The settings to prove, the most promising first; often none."""
         chosen = finalists(self.ratios, self.noise, most=most, min_gain=min_gain)
         return [self.settings[i] for i in chosen]
 
     def next_setting(self, min_gain: float) -> Setting | None:
-        """Whose next run decides most; None where none would change the choice."""
+        """The setting whose next run decides most; None if none would change the choice."""
         index = next_run(self.ratios, self.noise, min_gain=min_gain)
         return None if index is None else self.settings[index]
 
     def simplest_like(self, leader: Setting, min_gain: float) -> Setting:
-        """The setting of fewest parameters, a part of ``leader``, that looks about as fast.
+        """The setting with the fewest parameters that is a part of ``leader`` and looks about as
+        fast.
 
-        Where the space was walked whole, settings with and without some of the leader's parameters
-        were measured side by side: what they took tells which of them act, without a further run.
-        Only where the gain stands well above the noise: a part must show half of it itself, and
-        what the left-out parameters do must be resolved.
+        If the whole space was measured, there are settings with and without some of the leader's
+        parameters. Their times show which of these act, without a further run. This is used only if
+        the gain is well above the noise: a part must show half of the gain itself, and the effect
+        of the left-out parameters must be resolved.
         """
         known = zip(self.settings, self.ratios, strict=True)
         seen = {setting: _Seen(-math.log(median(r)), len(r)) for setting, r in known}
@@ -167,8 +168,11 @@ class RaceEvidence:
     def _effect(
         self, values: Mapping[str, object], seen: Mapping[Setting, _Seen]
     ) -> tuple[float, float]:
-        """What some values add to the gain, and the error of that: the median over all settings
-        that were measured with and without them.  The one that leads was lucky; the others tell."""
+        """What some values add to the gain, and the error of this effect.
+
+        The effect is the median over all settings that were measured with and without the values.
+        The leading setting was probably lucky; the others correct this.
+        """
         pairs = [
             (one, other)
             for setting, one in seen.items()
@@ -183,17 +187,17 @@ class RaceEvidence:
 
 @dataclass(frozen=True)
 class _Seen:
-    """Logarithm of T_default / T of one setting, -inf where it failed, and runs behind it."""
+    """Logarithm of T_default / T of one setting (-inf if it failed), and its number of runs."""
 
     gain: float
     runs: float
 
 
 def race_evidence(entries: list[HistoryEntry], trials: list[Trial]) -> RaceEvidence:
-    """What the search and the race saw, up to the last run of either.
+    """The evidence of the search and the race, up to the last run of either.
 
-    Runs that were made later (of the proof, or of the default when a study is continued) must not
-    change what was decided before them, so they are left out.
+    Later runs (of the proof, or of the default when a study is continued) must not change what was
+    decided before them, so they are left out.
     """
     number_of = {t.number: t for t in trials if t.state != "running" and t.effective != DEFAULT}
     last = max((i for i, e in enumerate(entries) if e.kind in (SEARCH, RACE)), default=-1)
@@ -202,19 +206,19 @@ def race_evidence(entries: list[HistoryEntry], trials: list[Trial]) -> RaceEvide
     noise: list[float] = []
     for entry in seen.entries:
         if seen.defaults_on(entry.record.place) < 2:
-            continue  # The default of another place says nothing.
+            continue  # The default on another place says nothing here.
         ratio = seen.ratio(entry)
         if entry.key == DEFAULT_KEY and ratio is not None:
             noise.append(ratio)
         elif entry.trial is not None:
-            # A run without a figure of its own is slower than any other.
+            # A run without its own figure counts as slower than any other.
             known = ratio if ratio is not None and entry.record.valid else math.inf
             found[number_of[entry.trial].effective].append(known)
     if len(noise) < 2:
         return RaceEvidence([], [], math.inf)
     for trial in number_of.values():
         if not found[trial.effective]:
-            # Measured by another study: its figure counts as one run.
+            # Another study measured the setting; its figure counts as one run.
             found[trial.effective] = [trial.estimate or math.inf]
     return RaceEvidence(list(found), list(found.values()), noise_of(noise))
 
@@ -226,7 +230,7 @@ def _known(entry: HistoryEntry, trials: dict[int, Trial]) -> bool:
 
 
 class Race:
-    """Runs the race of one search.  Nothing but the run history decides, so it can be continued."""
+    """The race of one search; only the run history decides, so it can be continued."""
 
     def __init__(self, search: SearchPhase) -> None:
         self.search = search
@@ -257,8 +261,11 @@ class Race:
         return known
 
     def _first_own(self, trials: list[Trial]) -> RaceEvidence:
-        """Where other studies measured all that was tried: the best of it is run here, beside the
-        default, so that there is something to go by."""
+        """Run the best setting here, beside the default, if other studies measured all that was
+        tried.
+
+        Else there would be no evidence of this study's own.
+        """
         nothing = RaceEvidence([], [], math.inf)
         bar = 1 - self.plan.min_gain
         good = [t for t in trials if t.reused and t.state == "ok" and (t.estimate or 1.0) < bar]
@@ -277,7 +284,7 @@ class Race:
         return race_evidence(self.evaluator.history.entries, trials)
 
     def _left(self, known: RaceEvidence) -> int:
-        """Runs of the allowance that are not used, repeats of the search included."""
+        """Number of unused runs of the allowance; repetitions of the search count as used."""
         allowed = self.plan.extra_runs(len(known.settings))
         return allowed - sum(len(ratios) - 1 for ratios in known.ratios)
 

@@ -1,4 +1,4 @@
-"""What a study holds open while it measures: the machine lock, the runner, its evaluator."""
+"""Sessions: what a study holds open while it measures (machine lock, runner, evaluator)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from runner.mpi.base import Adapter
 from runner.mpi.discover import adapter as adapter_for
 
 MEASURED = "measured"
-"""The status of a study that holds runs and has no answer of its own."""
+"""The status of a study that has runs and no result of its own."""
 
 
 class Session:
-    """One process's turn at a study.  Use as a context manager: entering waits for the machine.
+    """One process's session of a study; a context manager whose entry waits for the machine.
 
-    ``evaluator`` exists from then on; its run history holds what earlier turns measured.  The key
-    says whether the guard is on.  ``whole``: earlier runs with all that they printed.
+    ``evaluator`` exists from then on; its run history has what earlier sessions measured. The key
+    says whether the guard is on. ``whole``: read earlier runs with everything that they printed.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Session:
             )
 
     def _say_limit(self) -> None:
-        """How long a run may take, where the command line does not say."""
+        """Say how long a run may take, if the command line does not."""
         if self.target.timeout_s is None:
             self.watch(Note(limit_words(self.target, self.budget_s)))
 
@@ -128,7 +128,7 @@ class Session:
             self._lock.__exit__(kind, error, trace)
 
     def _note_end(self, error: BaseException | None) -> None:
-        """A study of one's own that has no answer says how its last turn ended."""
+        """Store how the last session ended, for a study that has no result."""
         if self.shared or self.store.get_study(self.study.id).result is not None:
             return
         status = MEASURED

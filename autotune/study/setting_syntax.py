@@ -1,6 +1,7 @@
-"""The setting syntax of the command line: ``default``, ``name=value``, ``@file``, ``study:ID``.
+"""Setting syntax of the command line: ``default``, ``name=value``, ``@file``, ``study:ID``.
 
-Files that hold a setting: JSON, TOML, and what autotune and MPI libraries themselves write.
+The last part reads files with a setting: JSON, TOML, and the formats that autotune and MPI
+libraries write.
 """
 
 from __future__ import annotations
@@ -22,17 +23,18 @@ from autotune.store import Store
 from runner.mpi.library import Library
 
 _OUTSIDE = ("@", "study:")
-"""Not typed here: a file or a database may say less than this command line."""
+"""Prefixes of settings that are not typed; a file or a database may name fewer parameters."""
 
 
 def read_settings(
     texts: Sequence[str], space: Space, library: Library, store: Store | None = None
 ) -> tuple[Space, list[Setting]]:
-    """The settings that these texts mean, and the space with every parameter that they name.
+    """The settings that these texts stand for, and the space with all parameters that they name.
 
-    ``@file`` is read by :func:`read_setting_file`; ``study:ID`` is what that study recommended, and
-    needs ``store``.  From either, only parameters of spaces that are shipped or the user's own are
-    taken, and none that decides which program, library or file is used.  Raises UsageError.
+    ``@file`` is read by :func:`read_setting_file`. ``study:ID`` is the recommendation of that study
+    and needs ``store``. Both may name only parameters of spaces that are shipped or the user's own,
+    and none that decides which program, library or file is used. Raises UsageError for anything
+    else.
     """
     settings: list[Setting] = []
     targets: dict[str, ParameterKind] = {}
@@ -113,10 +115,10 @@ _TREE = ("rule_file_version", "collective=")
 
 
 def read_setting_file(path: Path) -> dict[str, Value]:
-    """Names and values of a file, as they are written there; nothing is checked against a space.
+    """Names and values of a file, as they are written there; they are not checked against a space.
 
-    It may be a result of ``--json``, JSON, TOML, a file that ``search`` or ``publish`` wrote in any
-    format that holds values, or ``name = value`` lines.  Raises UsageError naming the line.
+    The file may be a result of ``--json``, JSON, TOML, a file that ``search`` or ``publish`` wrote
+    in any format with values, or ``name = value`` lines. Raises UsageError with the line.
     """
     text = _read(path)
     for data in (_json(text), _toml(text)):

@@ -1,7 +1,8 @@
-"""A evaluator without a machine: run times come from a function.  For tests, replay and simulation.
+"""Simulation: an evaluator without a machine, whose run times come from a function.
 
-Everything that decides is the real thing; only launching is replaced, so what is measured here
-about false winners and runs spent is a property of the study itself.
+Tests, replay and simulations use it. Everything that decides is the real code, and only launching
+is replaced. So the false winners and the runs spent that are measured with it are properties of the
+study itself.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from autotune.study.trial_store import Trial
 from runner.types import ReadBack, RunRecord
 
 Model = Callable[[Setting, np.random.Generator], float | str]
-"""Seconds of one run, or the state ("failed", "unverified", ...) that it ends in."""
+"""Seconds of one run, or the state ("failed", "unverified", ...) in which it ends."""
 
 OUTSIDE_S = 0.2
 """Wall seconds of a run outside the program's own figure."""
@@ -71,7 +72,7 @@ class SimulatedEvaluator:
 
 @dataclass
 class MemoryTrialStore:
-    """Trials without a database; ``ratios`` are what "earlier studies" measured."""
+    """Trials without a database; ``ratios`` are those that "earlier studies" measured."""
 
     trials: list[Trial] = field(default_factory=list)
     ratios: dict[Setting, float] = field(default_factory=dict)
@@ -84,24 +85,24 @@ class MemoryTrialStore:
 
     @property
     def busy(self) -> bool:
-        """Nobody else is there."""
+        """False: there is no other worker."""
         return False
 
     def refresh(self) -> bool:
-        """Nobody else is there."""
+        """False: there is no other worker."""
         return False
 
     def close(self, trial: Trial) -> None:
-        """Nothing to write: the trial itself is what is kept."""
+        """Do nothing: the trial is in memory already."""
 
     def known(self, setting: Setting) -> float | None:
         return self.ratios.get(setting)
 
     def store_document(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
-        """As the database does: through JSON, the first document stays."""
+        """Store a document as the database does: through JSON, and the first document stays."""
         self.plans.setdefault(name, json.dumps(document))
         return dict(json.loads(self.plans[name]))
 
     def stored_document(self, name: str) -> dict[str, Any] | None:
-        """The document of this name."""
+        """The document of this name; None if there is none."""
         return json.loads(self.plans[name]) if name in self.plans else None

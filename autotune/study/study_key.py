@@ -1,18 +1,18 @@
-"""What makes a study this study: its key, from the target, the space and the strategy.
+"""The study's key, made of target, space and strategy; and keys of studies that began otherwise.
 
-A study that was begun on another kind of machine than it is measured on: a login node's.
+The first part makes the key.
 
-A study's key holds the machine.  The first worker to start on a compute node therefore begins a
-study of that node's own, and the one begun before, without a single trial, points to it.
+The second part is for a study that was begun on another kind of machine than it is measured on,
+such as a login node. A study's key holds the machine. So the first worker on a compute node begins
+a study of that node's own, and the study that was begun before, without a trial, refers to it.
 
-Studies that were begun when programs were told apart in another way.
+The third part is for studies of versions that identified programs in another way. Their keys hold
+:func:`~autotune.study.program_identity.former_hash`, which does not cover imports from elsewhere.
+Such a study is continued if that hash is the same and the sources that it does not cover are as
+they were when the way changed (``former_sources.json``, which never changes).
 
-Their keys hold :func:`~autotune.targets.program_identity.former_hash`, which saw nothing of what a
-program imports from elsewhere.
-Such a study goes on where that hash is the same and the sources that it
-did not see are as they were when the way changed (``former_sources.json``, never written again).
-
-Which of several figures of one run counts, and what to say where it is no time in seconds.
+The last part says which of several figures of one run counts, and warns of a figure that is no time
+in seconds.
 """
 
 from __future__ import annotations
@@ -55,12 +55,13 @@ def study_key(
 ) -> StudyKey:
     """The key of a search; equal keys are one study, whatever their budgets (docs/design.md).
 
-    Runs without the guard (``guard`` False) are a study of their own: no proof rests on them.
+    Runs without the guard (``guard`` False) are a separate study, because they prove nothing.
     """
     machine = describe_machine()
     inherited = target.inherited(adapter)
     program = target.program
-    # Without what is at its default: a field that a later version adds leaves old studies known.
+    # Fields at their defaults are left out, so that a field of a later version does not change the
+    # keys of old studies.
     return StudyKey(
         app=AppInfo(
             name=target.app.name,
@@ -111,9 +112,10 @@ def _figure(target: Target) -> str | None:
 
 
 def _added_conditions(target: Target) -> dict[str, Any]:
-    """What a key holds only where it says something: studies of before know nothing of it.
+    """Conditions that a key holds only if they differ from the usual ones.
 
-    Until there was a choice, the last figure of a run counted.
+    Studies of earlier versions do not have them. In these versions the last figure of a run
+    counted.
     """
     added: dict[str, Any] = {}
     chosen = target.app.metric is not None and not target.app.metric.startswith("json:")
@@ -125,7 +127,7 @@ def _added_conditions(target: Target) -> dict[str, Any]:
 
 
 def _parameters_hash(target: Target) -> str:
-    """Two builds of one version that differ in what can be set are two libraries."""
+    """Hash of the library's parameters: two builds of one version may differ in them."""
     names = sorted(target.library.params)
     return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
@@ -133,11 +135,11 @@ def _parameters_hash(target: Target) -> str:
 MOVED = "moved"
 """Status of a study that was begun elsewhere; its result names the study that is measured."""
 _FOLLOWS_NODE = frozenset({"machine", "ranks", "cluster_hash", "space_hash", "conditions"})
-"""Parts of a key that a node decides by what it has: its kind, and by default as many ranks."""
+"""Parts of a key that depend on the node: its kind and, by default, the number of ranks."""
 
 
 def follow_moved_study(store: Store, study: StudyRecord) -> StudyRecord:
-    """The study that is measured in place of ``study``: itself where it was not moved."""
+    """The study that is measured in place of ``study``; ``study`` itself if there is no other."""
     if study.status != MOVED or study.result is None:
         return study
     return store.find_study(str(study.result["to"]))
@@ -146,12 +148,12 @@ def follow_moved_study(store: Store, study: StudyRecord) -> StudyRecord:
 def require_same_study(store: Store, begun: StudyRecord, own: StudyRecord) -> None:
     """Make sure that a worker whose key gives ``own`` works for ``begun``.
 
-    Raises UsageError where it would measure something else.
+    Raises UsageError if the worker would measure another study.
     """
     measured = follow_moved_study(store, begun)
     if measured.hash == own.hash:
         return
-    unlike = measured.key.guarded != own.key.guarded  # A node has no part in that.
+    unlike = measured.key.guarded != own.key.guarded  # A node has no part in this.
     different = {n for n, part in _parts(begun.key).items() if part != _parts(own.key)[n]}
     if (
         unlike
@@ -168,7 +170,7 @@ def require_same_study(store: Store, begun: StudyRecord, own: StudyRecord) -> No
 
 
 def _parts(key: StudyKey) -> dict[str, object]:
-    """By what counts of each: names and paths only describe."""
+    """The parts of a key, as far as they count: names and paths only describe."""
     return {
         f.name: getattr(part, "hash", part)
         for f in dataclasses.fields(key)
@@ -180,7 +182,7 @@ def _parts(key: StudyKey) -> dict[str, object]:
 _FILE = "former_sources.json"
 _LISTED = 3
 DIGITS = 16
-"""Of each source's hash in the file."""
+"""Number of digits of each source's hash in the file."""
 CONTINUED = (
     "this study was begun by an older version, which identified programs in "
     "another way; its program has not changed"
@@ -192,9 +194,9 @@ RENAMED = (
 
 
 def begun_key(store: Store, key: StudyKey, target: Target, watch: Watcher = silent) -> StudyKey:
-    """The key under which the study is in the store: ``key``, or its former one.
+    """The key under which the study is in the store: ``key``, or a former one.
 
-    ``watch`` is told of a former study, and why it does not go on where it does not.
+    ``watch`` is told of a former study and, if it is not continued, of the reason.
     """
     if store.has_study(key):
         return key
@@ -225,12 +227,12 @@ def _with_program(key: StudyKey, program_hash: str) -> StudyKey:
 
 
 def has_study(store: Store, key: StudyKey, target: Target) -> bool:
-    """Whether there is a study of this key, in its present or its former form."""
+    """Whether there is a study of this key, in its present or a former form."""
     return store.has_study(begun_key(store, key, target))
 
 
 def _changed(target: Target) -> list[str]:
-    """Sources that the former hash did not see and that are not known to be as they were."""
+    """Sources that the former hash did not cover and that may have changed since."""
     known = _sources()
     return [
         name
@@ -248,9 +250,10 @@ def _sources() -> dict[str, str]:
 def metric_as_begun(
     target: Target, store: Store, key_of: Callable[[Target], StudyKey], watch: Watcher
 ) -> Target:
-    """The target with the last figure of a run, where its study was begun when that counted.
+    """The target with the last figure of a run, if its study began when the last one counted.
 
-    Only where this command line names no choice, and no study with the present choice is there.
+    This applies only if the command line makes no choice and there is no study with the present
+    choice.
     """
     app = target.app
     if app.metric is None or app.metric.startswith("json:") or app.metric_choice is not None:
@@ -268,7 +271,7 @@ def metric_as_begun(
 
 
 def several_words(count: int) -> str:
-    """What to say of a run in which the figure was found so often, where nobody chose."""
+    """The message for a run with several figures (``count`` of them) if nobody chose one."""
     return (
         f"--metric matched {count} times in one run (every rank or every step prints "
         "it); the largest value counts; --metric-choice last, first, sum or mean "
@@ -277,9 +280,9 @@ def several_words(count: int) -> str:
 
 
 def too_long_words(record: RunRecord, choice: MetricChoice | None) -> str:
-    """What to say of a figure that is longer than its run, so no time in seconds; "" otherwise.
+    """The message for a figure longer than its run, which is no time in seconds; "" for others.
 
-    A sum over ranks may be.
+    Such a figure may be a sum over ranks.
     """
     figure, wall = record.metric_s, record.wall_s
     if figure is None or choice == "sum" or figure <= 1.5 * wall:

@@ -1,6 +1,6 @@
-"""A trial: a setting and what became of it; and where trials are kept.
+"""Trials (a setting with its state and estimate), and the trial store.
 
-The trials of a study, kept in the results database.
+The last part is the trial store in the results database.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from autotune.study.run_history import SEARCH, RunHistory, entry_of
 
 @dataclass
 class Trial:
-    """A setting and what became of it; ``estimate`` is T / T_default, None where it has none.
+    """A setting with its state; ``estimate`` is T / T_default, None if there is none.
 
     ``effective`` is the setting without parameters whose component was not opened.
     """
@@ -36,14 +36,14 @@ class Trial:
     attrs: dict[str, object] = field(default_factory=dict)
     reused: bool = False
     elsewhere: bool = False
-    """Being measured by another process."""
+    """Whether another process measures the trial."""
 
     def observation(self) -> Observation:
         return Observation(self.number, self.setting, self.estimate, self.state, self.attrs)
 
 
 class TrialStore(DocumentStore, Protocol):
-    """Where trials are kept, and the plans that were frozen."""
+    """Stores trials, and the plans of rounds."""
 
     trials: list[Trial]
 
@@ -57,7 +57,7 @@ class TrialStore(DocumentStore, Protocol):
         ...
 
     def refresh(self) -> bool:
-        """Take over what other workers did meanwhile; whether there was anything."""
+        """Read the trials of other workers; returns whether there were any changes."""
         ...
 
     def known(self, setting: Setting) -> float | None:
@@ -66,7 +66,7 @@ class TrialStore(DocumentStore, Protocol):
 
 
 class OthersFaster(Exception):
-    """Another worker has opened this very trial, or the last one that was to be made: ask again."""
+    """Another worker has opened this trial, or the last one allowed; ask for another setting."""
 
 
 EFFECTIVE = "effective"
@@ -76,40 +76,40 @@ REUSED = "reused"
 def history_of(
     store: Store, study_id: int, place: str | None = None, brief: bool = True
 ) -> RunHistory:
-    """All runs of a stored study, as seen from a place; ``brief``: without what they printed."""
+    """All runs of a stored study, as seen from a place; ``brief``: without their output."""
     return RunHistory.of((entry_of(run) for run in store.runs(study_id, brief=brief)), place)
 
 
 @dataclass
 class StoredTrials:
-    """Trials in memory and in the store; ``reuse`` looks for ratios that other studies measured."""
+    """Trials in memory and in the store; ``reuse``: use ratios that other studies measured."""
 
     store: Store
     study: StudyRecord
     space: Space
     reuse: bool = True
     shared: bool = False
-    """Other workers open trials of the same study at the same time."""
+    """Whether other workers open trials of the same study at the same time."""
     most: int | None = None
-    """Trials that all workers together may open."""
+    """Number of trials that all workers together may open."""
     on_refresh: Callable[[], None] = lambda: None
-    """Called before trials are read again: their runs are to be there before them."""
+    """Called before trials are read again, so that their runs are read before them."""
     trials: list[Trial] = field(default_factory=list)
     ids: dict[int, int] = field(default_factory=dict)
     _histories: dict[int, RunHistory] = field(default_factory=dict)
 
     def load(self) -> None:
-        """Take over what is stored; trials of dead processes become this one's, to be repeated.
+        """Read the stored trials; those of dead processes become this one's, to be repeated.
 
-        Trials that another living process measures stay its own.  Raises WorkError for one whose
-        setting is not of the space's grid: others may write to a database.
+        Trials that another living process measures stay its own. Raises WorkError for a trial whose
+        setting is not on the space's grid, since others may write to a database.
         """
         mine = {stored.number for stored in self.store.recover(self.study.id)}
         self.trials = []
         self._read(mine)
 
     def _read(self, mine: set[int]) -> bool:
-        """Read what may have changed: from the first trial not known to be over; whether it did."""
+        """Read what may have changed, from the first open trial on; returns whether it did."""
         over = {t.number for t in self.trials if t.state != "running"}
         first = next(number for number in itertools.count() if number not in over)
         before = [t for t in self.trials if t.number >= first]
@@ -124,8 +124,10 @@ class StoredTrials:
         return _seen(before) != _seen(after)
 
     def _refuse_strange(self, trial: Trial) -> None:
-        """What lies in the database is launched: it must be a setting of this space's grid, which
-        every strategy keeps to.  Raises WorkError."""
+        """Raise WorkError for a trial whose setting is not on this space's grid.
+
+        Stored settings are launched, and every strategy proposes settings on the grid only.
+        """
         for setting in (trial.setting, trial.effective):
             for name, value in setting.items():
                 known = name in self.space and self.space[name]
@@ -139,7 +141,8 @@ class StoredTrials:
                     )
 
     def refresh(self) -> bool:
-        """Trials of other workers; one whose worker is gone becomes this one's, to be repeated."""
+        """Read the trials of other workers; one whose worker is gone becomes this one's, to be
+        repeated."""
         if not self.shared:
             return False
         mine = {stored.number for stored in self.store.recover(self.study.id, restarted=False)}
@@ -196,11 +199,11 @@ class StoredTrials:
         return statistics.median(ratios) if ratios else None
 
     def store_document(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Keep a plan in the study's row; what was kept first stays."""
+        """Store a plan in the study's row; the first plan of a name stays."""
         return self.store.store_document(self.study.id, name, document)
 
     def stored_document(self, name: str) -> dict[str, Any] | None:
-        """The plan of this name."""
+        """The plan of this name; None if there is none."""
         return self.store.stored_document(self.study.id, name)
 
     def _history(self, study_id: int) -> RunHistory:
@@ -214,7 +217,7 @@ def _seen(trials: list[Trial]) -> list[tuple[int, str, bool]]:
 
 
 def trial_of(stored: StoredTrial) -> Trial:
-    """A stored trial in the study's form."""
+    """A stored trial as a trial of the study."""
     setting = Setting(stored.setting)
     effective = stored.attrs.get(EFFECTIVE)
     return Trial(

@@ -1,14 +1,13 @@
-"""Whether a worker may carry out what a study of the results database asks for.
+"""Worker trust: whether a worker may carry out what a study in the results database requests.
 
-Whoever can write there can ask for any program.  A request is trusted where it is signed with the
-key in this user's home, or where every role that may write studies is named in this user's own
+Whoever can write to the database can request any program. A request is trusted if it is signed with
+the key in this user's home, or if every role that may write studies is named in this user's own
 ``trust.toml``.
 
-The key in a user's home that signs requests to the user's own workers.
-
-HMAC-SHA256 over the whole request.  Whoever can read the key can have the user's workers run
-anything, so it is 0600 and refused otherwise; whoever can only write to the results database has
-no use for it.
+The last part is the key that signs requests to the user's own workers, by HMAC-SHA256 over the
+whole request. Whoever can read the key can make the user's workers run anything, so its mode must
+be 0600, and any other is refused. The key is of no use to those who can only write to the results
+database.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class TrustFile(BaseModel):
 
 @dataclass(frozen=True)
 class TrustVerdict:
-    """The request that a worker carries out, whether it is trusted, and why or why not."""
+    """The request that a worker carries out, whether it is trusted, and the reason."""
 
     request: WorkerRequest
     trusted: bool
@@ -69,7 +68,7 @@ class TrustVerdict:
 
     @property
     def words(self) -> str:
-        """What a worker would run; characters that a terminal acts on are written as escapes."""
+        """The command that a worker would run; control characters are written as escapes."""
         asked, cwd = self.request.search, self.request.cwd
         lines = [f"directory: {cwd!r}", f"command:   {['autotune', *asked.words()]!r}"]
         if asked.target.program:
@@ -83,13 +82,13 @@ class TrustVerdict:
 
 
 def sign(store: Store, study: StudyRecord, request: WorkerRequest) -> None:
-    """Store a request of this user's own, signed; the first time a key is made for it."""
+    """Store this user's own request, signed; the key is made at the first use."""
     signed = make_key().sign(request, study.hash)
     store.change_request(study.id, lambda before: added(before, signed))
 
 
 def judge_request(store: Store, study: StudyRecord) -> TrustVerdict | None:
-    """The request of a study, preferably one that is signed with this user's key; None for none.
+    """The request of a study, preferably one signed with this user's key; None if there is none.
 
     Raises UsageError for damaged requests, and for a key or a ``trust.toml`` that others can read
     or write.
@@ -120,7 +119,7 @@ def judge_request(store: Store, study: StudyRecord) -> TrustVerdict | None:
 
 
 def _roles(store: Store) -> tuple[bool, str]:
-    """Whether everybody who may write studies is trusted by name; in words."""
+    """Whether every role that may write studies is trusted by name, and the reason in words."""
     named = trusted_roles(store.url)
     if named is None:
         return False, ""
@@ -133,15 +132,14 @@ def _roles(store: Store) -> tuple[bool, str]:
 
 
 def trust_path() -> Path:
-    """``trust.toml`` in this user's configuration directory."""
+    """Path of ``trust.toml`` in this user's configuration directory."""
     return user_config() / "trust.toml"
 
 
 def trusted_roles(url: URL) -> frozenset[str] | None:
-    """The roles that ``trust.toml`` names for a database; None where it names none, or the database
-    is a file.
+    """The roles that ``trust.toml`` names for a database; None for a file or if it names none.
 
-    Raises UsageError for a damaged file, or one that others may write.
+    Raises UsageError for a damaged ``trust.toml`` or one that others may write.
     """
     if url.get_backend_name() != "postgresql":
         return None
@@ -165,7 +163,7 @@ def trusted_roles(url: URL) -> frozenset[str] | None:
 
 
 def roles_for(text: str, origin: str, url: URL) -> frozenset[str] | None:
-    """The roles that the content of a ``trust.toml`` names for a database; raises UsageError."""
+    """The roles that the text of a ``trust.toml`` names for a database; raises UsageError."""
     known = read_toml(text, origin, TrustFile)
     roles = [d.roles for d in known.database if _place(_url(d.url, origin)) == _place(url)]
     return frozenset(name for group in roles for name in group) if roles else None
@@ -184,7 +182,7 @@ def _url(text: str, origin: str) -> URL:
 
 
 def _place(url: URL) -> tuple[str, int, str]:
-    """Host, port and name of a database.  Users, passwords and options do not tell them apart."""
+    """Host, port and name of a database; users, passwords and options make no difference."""
     host = url.host or url.query.get("host") or ""
     port = url.port or url.query.get("port") or _PORT
     return str(host), int(str(port)), url.database or ""
@@ -202,11 +200,11 @@ class WorkerKey:
 
     @property
     def id(self) -> str:
-        """16 hexadecimal digits by which requests name their key; they tell nothing of it."""
+        """16 hexadecimal digits with which requests name their key; they reveal nothing of it."""
         return hashlib.sha256(b"autotune worker key\0" + self.secret).hexdigest()[:16]
 
     def sign(self, request: WorkerRequest, study: str) -> WorkerRequest:
-        """The request with the signature that makes it one of this key's, for one study (hash)."""
+        """The request, signed with this key for one study (hash)."""
         return dataclasses.replace(request, key=self.id, signature=self._code(request, study))
 
     def signed(self, request: WorkerRequest, study: str) -> bool:
@@ -219,14 +217,15 @@ class WorkerKey:
 
 
 def key_path() -> Path:
-    """``worker.key`` beside the results database's usual place."""
+    """Path of ``worker.key``, beside the usual place of the results database."""
     return files.data("worker.key")
 
 
 def read_key(path: Path | None = None) -> WorkerKey | None:
-    """The key of this user; None where there is none yet.
+    """The key of this user; None if there is none yet.
 
-    Raises UsageError for a file that others may read or own, that is a link, or that holds no key.
+    Raises UsageError for a file that others may read or own, for a link, and for a file that holds
+    no key.
     """
     place = path or key_path()
     try:
@@ -242,7 +241,7 @@ def read_key(path: Path | None = None) -> WorkerKey | None:
 
 
 def make_key(path: Path | None = None) -> WorkerKey:
-    """The key of this user, made where there is none.  Raises UsageError as :func:`read_key`."""
+    """The key of this user, made if there is none; raises UsageError as :func:`read_key`."""
     place = path or key_path()
     known = read_key(place)
     if known is not None:
@@ -255,7 +254,7 @@ def make_key(path: Path | None = None) -> WorkerKey:
             file.write(secrets.token_hex(32) + "\n")
             file.flush()
             os.fsync(fd)
-        # Another process may be as far: the first one's key counts.
+        # Another process may do the same; the key that is linked first counts.
         with contextlib.suppress(FileExistsError):
             os.link(part, place)
     except OSError as problem:

@@ -1,9 +1,9 @@
-"""A program given with its launcher: ``-- mpirun -np 4 --bind-to none ./cg.A.x`` understood.
+"""Launcher lines: a program given with its launcher, ``-- mpirun -np 4 --bind-to none ./cg.A.x``.
 
-What can be said as a target is taken over (ranks, fixed launch options); anything else is refused
-with the line that would be right, because an option dropped in silence measures another program.
+Options that a target can express are taken over (ranks, fixed launch options). Any other option is
+refused with the corrected line, because a silently dropped option measures another program.
 
-Whether the MPI that starts a program is the one that the program was linked with.
+The last part checks whether the launcher's MPI is the one with which the program was linked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runner.mpi.discover import find_library, launcher_of, linked_with
 from runner.mpi.library import Library
 
 _OF_ONE_MPI = {"mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"}
-"""What a distribution calls them where it has several."""
+"""Names of launchers in distributions with several MPI libraries."""
 LAUNCHERS = {"mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "srun"} | _OF_ONE_MPI
 _RANKS = {"-n", "-np", "--n", "--np", "-c", "--ntasks"}
 _PLACEMENT = {
@@ -48,25 +48,26 @@ _KEPT = {
     "--report-bindings": 0,
 }
 _MEANT = {"--oversubscribe", "-oversubscribe", "--allow-run-as-root", "-allow-run-as-root"}
-"""Accepted and dropped: autotune says both itself where they are needed."""
+"""Options that are accepted and dropped, because autotune gives them itself where needed."""
 
 
 @dataclass(frozen=True)
 class LauncherLine:
-    """What a launcher line says: ``ranks`` (None: not said), options to keep, and the program."""
+    """The content of a launcher line: ``ranks`` (None: not given), options, and the program."""
 
     program: tuple[str, ...]
     ranks: int | None = None
     options: tuple[str, ...] = ()
     placement: dict[str, str] = field(default_factory=dict)
     launcher: str | None = None
-    """As it was typed: a name, or a path."""
+    """The launcher as it was typed: a name or a path."""
 
 
 def parse_launcher_line(words: tuple[str, ...], command: str = "search") -> LauncherLine:
-    """Split a command line into launcher and program; a line without launcher is its own program.
+    """Split a command line into launcher and program; without a launcher all of it is the program.
 
-    Raises UsageError for an option that is not understood, with the corrected line.
+    Raises UsageError for an option that is not understood, with the corrected line, and for a line
+    without a program.
     """
     if not words:
         raise UsageError(f"no program given; expected autotune {command} --ranks N -- PROGRAM ARGS")
@@ -77,10 +78,10 @@ def parse_launcher_line(words: tuple[str, ...], command: str = "search") -> Laun
 
 
 def chosen_mpi(said: str | None, line: LauncherLine) -> str | None:
-    """Which MPI a command line means: ``--mpi``, else the launcher that was typed with its path or
-    by a name that only one MPI has.
+    """The MPI that a command line names; None if it names none.
 
-    Raises UsageError where both are given and are not the same.
+    It is ``--mpi``, else the launcher that was typed with its path or by a name that only one MPI
+    has. Raises UsageError if both are given and differ.
     """
     typed = line.launcher
     if typed in _OF_ONE_MPI:
@@ -102,7 +103,7 @@ def _same(one: Library, other: Library) -> bool:
 
 
 def fixed_parameters(options: Sequence[str]) -> dict[str, str]:
-    """Library parameters that launch options set: name to value."""
+    """Library parameters that launch options set: name -> value."""
     return {
         options[at + 1]: options[at + 2]
         for at, word in enumerate(options)
@@ -113,7 +114,7 @@ def fixed_parameters(options: Sequence[str]) -> dict[str, str]:
 def without_parameters(options: Sequence[str], names: Collection[str]) -> tuple[str, ...]:
     """Launch options without those that set one of these library parameters.
 
-    Open MPI does not start with a parameter that is given twice.
+    Open MPI does not start if a parameter is given twice.
     """
     words, left = list(options), []
     while words:
@@ -192,7 +193,7 @@ class _Parser:
             raise UsageError(f"the number of ranks {text!r} is not a whole number of 1 or more")
 
     def _set_placement(self, kind: str, policy: str) -> None:
-        # ":oversubscribe" is said by autotune itself, where there are more ranks than cores.
+        # autotune itself gives ":oversubscribe" if there are more ranks than cores.
         parts = [p for p in policy.split(":") if p.lower() not in ("oversubscribe",)]
         policy = ":".join(parts)
         if policy:
@@ -209,9 +210,9 @@ class _Parser:
 
 
 def linked_words(program: Sequence[str], library: Library) -> str | None:
-    """What to say where the program was linked with another MPI than ``library``; None otherwise.
+    """The warning if the program was linked with another MPI than ``library``; else None.
 
-    The launcher may put its own library before it, so the run says whether that works.
+    The launcher may put its own library first, so only the run shows whether this works.
     """
     linked = linked_with(program)
     if linked is None or (linked.family, linked.version) == (library.family, library.version):

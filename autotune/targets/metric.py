@@ -1,8 +1,8 @@
-"""Lines of a program's output that look like a time, each with a pattern that reads it.
+"""Figures of a run: times in a program's output, a user's own objective, output of failed runs.
 
-A user's own figure of a run, in place of the time that it took.
-
-What to tell about a run that failed, behind its state and reason.
+The first part finds lines of a program's output that look like a time, each with a pattern that
+reads it. The second part puts a user's own figure in place of the run's time. The third part shows
+what a failed run printed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _PLAIN, _EXPONENT = "([0-9.]+)", "([0-9.eEdD+-]+)"
 
 @dataclass(frozen=True)
 class Figure:
-    """A line of the output (without blanks at its ends) and what ``--metric`` would read it by."""
+    """A line of the output (without blanks at its ends), and the ``--metric`` pattern that reads
+    it."""
 
     line: str
     metric: str
@@ -51,9 +52,9 @@ class Figure:
 
 
 def figures(stdout: str, last_json: Mapping[str, Any] | None = None) -> list[Figure]:
-    """At most three figures that look like times, the likeliest first.
+    """At most three figures that look like times, the most likely first.
 
-    ``last_json`` is the program's last line that is a JSON object.  Every pattern reads a positive
+    ``last_json`` is the program's last line that is a JSON object. Every pattern reads a positive
     number in its line.
     """
     found: dict[str, tuple[int, int, Figure]] = {}
@@ -69,14 +70,14 @@ def figures(stdout: str, last_json: Mapping[str, Any] | None = None) -> list[Fig
             score = _score(line, match)
             pattern = _pattern(line, match) if score else None
             if pattern is not None:
-                # Of several lines that one pattern reads the last is shown.
+                # If one pattern reads several lines, the last line is shown.
                 found[pattern] = (score, at, Figure(line.strip()[:200], pattern))
     ranked = sorted(found.values(), key=lambda item: (-item[0], -item[1]))
     return [figure for _, _, figure in ranked[:MOST]]
 
 
 def _score(line: str, match: re.Match[str]) -> int:
-    """How much a number looks like seconds; 0: not at all."""
+    """Score of a number as a time in seconds; 0 if it is certainly none."""
     before, behind = line[: match.start()], line[match.end() :]
     value = float(_plain(match["figure"]))
     if match["sign"] == "-" or _OTHER_UNIT.match(behind) or not 0 < value < math.inf:
@@ -90,7 +91,10 @@ def _plain(figure: str) -> str:
 
 
 def _pattern(line: str, match: re.Match[str]) -> str | None:
-    """A regular expression for this number by the words around it; None where it reads another."""
+    """A regular expression for this number, made of the words around it.
+
+    None if the expression would read another number.
+    """
     before, behind = line[: match.start()], line[match.end() :]
     label = before if len(before) <= _LABEL else before[-_LABEL:].partition(" ")[2]
     label = label.lstrip()
@@ -107,8 +111,10 @@ def _pattern(line: str, match: re.Match[str]) -> str | None:
 
 
 def _words(text: str) -> str:
-    """Text as a pattern: any number of blanks for blanks, any digits for digits (ranks, steps), any
-    number for one with an exponent."""
+    """Text as a pattern: any blanks for blanks, any digits for digits (ranks, steps).
+
+    A number with an exponent stands for any number.
+    """
     parts = re.split(r"(\s+|\d+(?:\.\d*)?[eEdD][+-]?\d+|\d+)", text)
     return "".join(_part(part) for part in parts if part)
 
@@ -122,17 +128,19 @@ def _part(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """As ``re.escape``, but only what means something."""
+    """Text as ``re.escape``, but only special characters are escaped."""
     return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
 
 
 Objective = Callable[[RunRecord], float]
-"""Takes a run that ended well and gives the figure to be minimised: a positive, finite number."""
+"""A function of a valid run that returns the figure to minimise: a positive, finite number."""
 
 
 def objective_name(objective: Objective) -> str:
-    """What stands for the objective in a study's key: its name and a digest of its source, so that
-    another function is another study."""
+    """The objective in a study's key: its name and a digest of its source.
+
+    So another function makes another study.
+    """
     name = getattr(objective, "__qualname__", type(objective).__qualname__)
     try:
         source = inspect.getsource(objective)
@@ -142,9 +150,10 @@ def objective_name(objective: Objective) -> str:
 
 
 def judge_objective(objective: Objective, record: RunRecord) -> None:
-    """Put the objective's figure in the place of the run's own.
+    """Replace the run's own figure by the objective's.
 
-    Raises WorkError where it fails, or gives no positive number: then nothing can be compared.
+    Raises WorkError if the objective fails or returns no positive, finite number: nothing can be
+    compared then.
     """
     if record.state != "ok":
         return
@@ -168,11 +177,11 @@ LINES = 8
 
 
 def failure_lines(record: RunRecord) -> list[str]:
-    """The program's last lines; where its figure was not found, those that look like one."""
+    """The program's last lines; if its figure was not found, the lines that look like a figure."""
     if record.valid:
         return []
     if record.state in ("no_metric", "unverified"):
-        # It ran to its end: what it printed tells, not what it complained of.
+        # The program ran to its end, so its standard output explains more than its error output.
         printed = record.stdout_tail if record.stdout_tail.strip() else record.stderr_tail
         said = [line for line in printed.splitlines() if line.strip()][-LINES:]
     else:
@@ -206,5 +215,5 @@ def _figure_lines(record: RunRecord) -> list[str]:
 
 
 def failure_words(record: RunRecord) -> str:
-    """The same as text that goes behind a message; empty where there is nothing to tell."""
+    """The lines of :func:`failure_lines` as text to append to a message; may be empty."""
     return "".join(f"\n{line}" for line in failure_lines(record))

@@ -1,14 +1,17 @@
-"""The identity of a program: a hash over all that its command line names and that can change.
+"""Program identity: a hash over all that its command line names and that can change.
 
-Of Python sources the code counts, without comments, docstrings and layout: an edit of these is no
-other program.  Counted are the sources that the program starts and those that they import, found
-without running it: a runtime of :mod:`runner` that became faster is another program, for the
-programs that run on it.
+For Python sources the code counts, without comments, docstrings and layout, because a change of
+these does not change the program. The hash covers the sources that the program starts and those
+that they import, found without running it. So a change in a runtime of :mod:`runner` changes the
+identity of the programs that run on it.
 
-Followed are imports within :mod:`runner` and within the program's own directory; the standard
-library and installed packages are not.  A dotted name in a string counts as an import where such a
-module is there (kernels are loaded so); a formatted one, ``f"runner.nas.{name}"``, as all modules
-of that package.  What a program finds in other ways (``sys.path``, a plugin) is not seen.
+Imports are followed within :mod:`runner` and within the program's own directory, but not into the
+standard library and installed packages. A dotted name in a string counts as an import if there is
+such a module (kernels are loaded in this way). A formatted string, ``f"runner.nas.{name}"``, counts
+as all modules of that package. What a program finds in other ways (``sys.path``, a plugin) is not
+seen.
+
+The file has the hashes first, and then the search for the sources.
 """
 
 from __future__ import annotations
@@ -30,30 +33,30 @@ from typing import Any
 import runner
 
 _LIMIT = 256 << 20
-"""Larger files (data sets named as arguments) are identified by size and time, not content."""
+"""Larger files (data sets among the arguments) are identified by size and time, not by content."""
 
 
 def program_hash(argv: tuple[str, ...], cwd: str | Path = ".") -> str:
-    """SHA-256 (hex) over the executable, files among the arguments, and what Python imports.
+    """SHA-256 (hex) over the executable, files among the arguments, and imported Python sources.
 
-    ``cwd`` is where the program is started: relative words are found from there.
+    ``cwd`` is the directory in which the program is started; relative words are found from there.
     """
     return _hash_of(argv, cwd, _code)
 
 
 def renamed_hash(argv: tuple[str, ...], cwd: str | Path = ".") -> str:
-    """The hash as version 0.2 made it, of a shipped program whose code is still that of then.
+    """The hash of version 0.2 for a shipped program whose code has not changed since.
 
-    Files of :mod:`runner` were merged and renamed after that version.  Equal to
-    :func:`program_hash` for every other program.
+    Files of :mod:`runner` were merged and renamed after that version. For every other program the
+    hash equals :func:`program_hash`.
     """
     return _hash_of(argv, cwd, lambda entry: _renamed(entry).sources)
 
 
 def former_hash(argv: tuple[str, ...]) -> str:
-    """The hash of before: sources as they lie there, a ``-m`` module with all that lie beside it.
+    """The first hash: sources as bytes, and a ``-m`` module with all files in its directory.
 
-    Equal to :func:`program_hash` where no Python source is started.
+    It equals :func:`program_hash` if no Python source is started.
     """
     digest = hashlib.sha256()
     for word in (_executable(argv), *argv[1:]):
@@ -66,9 +69,9 @@ def former_hash(argv: tuple[str, ...]) -> str:
 
 
 def uncovered(argv: tuple[str, ...], cwd: str | Path = ".") -> dict[str, str]:
-    """Sources that :func:`program_hash` counts and :func:`former_hash` did not: name -> code hash.
+    """Sources in :func:`program_hash` that :func:`former_hash` did not cover: name -> code hash.
 
-    Of a shipped program whose code is that of version 0.2 the sources as they were then.
+    For a shipped program whose code is that of version 0.2 these are the sources of that version.
     """
     words = (_executable(argv), *argv[1:])
     known = {path.resolve() for module in _modules(argv) for path in _beside(module)}
@@ -107,21 +110,24 @@ def _hash_of(
 
 
 def _code(entry: StartedSource) -> dict[str, str]:
-    """Every source of ``entry``: its name -> its code hash."""
+    """Every source of ``entry``: name -> code hash."""
     return {name: code_hash(path) for name, path in sources(entry).items()}
 
 
 @dataclass(frozen=True)
 class _Sources:
-    """``sources``: name -> code hash; ``beside``: name -> SHA-256 of those in the module's folder,
-    empty where nothing is known of another layout."""
+    """The sources of a program in one layout of files.
+
+    ``sources``: name -> code hash. ``beside``: name -> SHA-256 of the files in the module's
+    directory; empty if nothing is known of another layout.
+    """
 
     sources: Mapping[str, str]
     beside: Mapping[str, str] = field(default_factory=dict)
 
 
 def _renamed(entry: StartedSource) -> _Sources:
-    """The sources as version 0.2 had them, where they hold the same code; else those of now."""
+    """The sources in the layout of version 0.2 if the code is the same, else the present ones."""
     now = _code(entry)
     known = _layout_of_0_2()
     then = known["programs"].get(entry.module)
@@ -141,21 +147,24 @@ def sources_digest(code: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=1)
 def _layout_of_0_2() -> dict[str, Any]:
-    """``programs``: module -> names of its sources then, and the digest of those of now that hold
-    the same code.  Written once, when the files were renamed."""
+    """The layout of version 0.2, written once, when the files were renamed.
+
+    ``programs``: module -> names of its sources in version 0.2, and the digest of the present
+    sources with the same code.
+    """
     text = (resources.files("autotune.targets") / "sources_0_2.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
 
 def file_hash(path: str) -> str:
-    """SHA-256 (hex) over a file's content; of a large one as for :func:`program_hash`."""
+    """SHA-256 (hex) over a file's content; a large file counts as in :func:`program_hash`."""
     digest = hashlib.sha256()
     _add(digest, Path(path))
     return digest.hexdigest()
 
 
 def code_hash(path: Path) -> str:
-    """SHA-256 (hex) over the code of a Python source, over its bytes where it is none."""
+    """SHA-256 (hex) over the code of a Python source; over the bytes of any other file."""
     status = path.stat()
     return _code_hash(path, status.st_mtime_ns, status.st_size)
 
@@ -171,7 +180,7 @@ def _code_hash(path: Path, changed: int, size: int) -> str:
 
 
 def _write(node: object, parts: list[str]) -> None:
-    """The tree as text without what is empty: versions of Python differ in that alone."""
+    """Write the tree as text without empty fields, in which versions of Python differ."""
     if isinstance(node, ast.AST):
         parts.append(type(node).__name__ + "(")
         for name, value in sorted(ast.iter_fields(node)):
@@ -192,7 +201,7 @@ def _write(node: object, parts: list[str]) -> None:
 
 
 def _without_docstring(node: ast.AST, body: list[ast.stmt]) -> list[ast.stmt]:
-    """Statements without texts that stand for themselves, such as those below an attribute."""
+    """Statements without bare strings, such as docstrings of attributes."""
     return [
         one
         for one in body
@@ -219,7 +228,7 @@ def _add(digest: hashlib._Hash, path: Path) -> None:
         with path.open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     except OSError:
-        # Unreadable arguments are the program's affair; it will say so when it runs.
+        # An argument that cannot be read concerns the program, which reports it when it runs.
         return
 
 
@@ -228,7 +237,7 @@ def _modules(argv: tuple[str, ...]) -> list[str]:
 
 
 def _contents_beside(module: str) -> dict[str, bytes]:
-    """Name -> SHA-256 of every file that :func:`former_hash` counts of a ``-m`` module."""
+    """Name -> SHA-256 of every file that :func:`former_hash` counts for a ``-m`` module."""
     for entry in (found for found in [_module(module, Path())] if found is not None):
         if then := _renamed(entry).beside:
             return {name: bytes.fromhex(content) for name, content in then.items()}
@@ -249,11 +258,11 @@ def _beside(module: str) -> list[Path]:
 
 
 RUNNER = Path(runner.__file__).resolve().parent.parent
-"""The directory that holds the package :mod:`runner`."""
+"""The directory that contains the package :mod:`runner`."""
 MOST_FILES = 2000
-"""Sources followed of one program."""
+"""Largest number of sources that are followed for one program."""
 _LARGEST = 4 << 20
-"""Bytes of one source; a larger one is data."""
+"""Largest size of a source in bytes; a larger file is data."""
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*")
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
@@ -262,23 +271,23 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class Roots:
-    """Where modules are looked for: ``own`` directories first, then that of :mod:`runner`.
+    """Where modules are searched: the ``own`` directories first, then that of :mod:`runner`.
 
-    ``only`` keeps to one top-level package of ``own``: that of an installed module.
+    ``only`` restricts ``own`` to one top-level package: that of an installed module.
     """
 
     own: Path | None = None
     only: str | None = None
 
     def find(self, module: str) -> Path | None:
-        """The source of a module; of a package its ``__init__.py``."""
+        """The source of a module; for a package, its ``__init__.py``."""
         top = module.partition(".")[0]
         if self.own is not None and self.only in (None, top) and (f := _source(self.own, module)):
             return f
         return _source(RUNNER, module) if top == "runner" else None
 
     def name(self, path: Path) -> str:
-        """What a source is called wherever it lies."""
+        """The name of a source, independent of its directory on this machine."""
         for root in (self.own, RUNNER):
             if root is not None and path.is_relative_to(root):
                 return path.relative_to(root).as_posix()
@@ -287,7 +296,7 @@ class Roots:
 
 @dataclass(frozen=True)
 class StartedSource:
-    """The Python source that a command line starts, and where its imports are looked for."""
+    """The Python source that a command line starts, and where its imports are searched."""
 
     path: Path
     module: str
@@ -297,7 +306,7 @@ class StartedSource:
 def entries(argv: Sequence[str], cwd: str | Path = ".") -> list[StartedSource]:
     """The scripts and ``-m`` modules that a command line starts; empty for a compiled program.
 
-    ``argv[0]`` as it was found on PATH.  Never raises.
+    ``argv[0]`` is the program as it was found on PATH. Never raises.
     """
     found = []
     place = Path(cwd)
@@ -311,7 +320,7 @@ def entries(argv: Sequence[str], cwd: str | Path = ".") -> list[StartedSource]:
 
 
 def sources(entry: StartedSource) -> dict[str, Path]:
-    """Every source that ``entry`` imports, itself among them: its name below its root -> path."""
+    """All sources that ``entry`` imports, and itself: name below its root -> path."""
     waiting = [(entry.path, entry.module)]
     found: dict[str, Path] = {}
     tried: set[str] = set()
@@ -331,7 +340,7 @@ def sources(entry: StartedSource) -> dict[str, Path]:
 
 
 def parsed(path: Path) -> ast.Module | None:
-    """The syntax tree; None for what is no Python source."""
+    """The syntax tree; None for a file that is no Python source."""
     try:
         status = path.stat()
         return _parse(path, status.st_mtime_ns, status.st_size)
@@ -376,7 +385,7 @@ def _shebang(path: Path) -> bool:
 
 
 def _module(module: str, cwd: Path) -> StartedSource | None:
-    """As ``python -m`` finds it: in the current directory, then where Python looks."""
+    """The module as ``python -m`` finds it: in the current directory, then on Python's path."""
     if not _DOTTED.fullmatch(module):
         return None
     top = module.partition(".")[0]
@@ -411,7 +420,7 @@ def _with_parents(path: Path, module: str, roots: Roots) -> Iterator[tuple[Path,
 
 
 def _imported(path: Path, module: str, roots: Roots) -> Iterator[str]:
-    """Names that may be modules; those of packages' attributes are harmless."""
+    """Names that may be modules; attributes of packages among them do no harm."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     if package:
         yield package
@@ -428,7 +437,7 @@ def _imported(path: Path, module: str, roots: Roots) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _names(path: Path, changed: int, size: int, package: str) -> tuple[str, ...]:
-    """What a source of ``package`` imports; ``a.b.*`` for any module of a package."""
+    """The imports of a source of ``package``; ``a.b.*`` stands for any module of a package."""
     tree = _parse(path, changed, size)
     found: dict[str, None] = {}
     for node in () if tree is None else ast.walk(tree):

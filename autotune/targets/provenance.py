@@ -1,7 +1,7 @@
-"""Where a program was measured from: its directory, environment and files, to be run again so.
+"""Provenance: directory, environment and files of a measured program, to run it again the same way.
 
 A relative path on a command line, a module found by ``PYTHONPATH`` or a library found by
-``LD_LIBRARY_PATH`` mean nothing without them, from cron for one.
+``LD_LIBRARY_PATH`` cannot be found without them, for example in a cron job.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from autotune.errors import UsageError
 
 _NAMES = frozenset(
     {
-        # What is found.
+        # Variables that decide what is found.
         *("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME"),
         *("VIRTUAL_ENV", "CONDA_PREFIX", "OPAL_PREFIX", "PMIX_PREFIX", "PRTE_PREFIX", "I_MPI_ROOT"),
-        # What behaves otherwise.
+        # Variables that change how a program behaves.
         *("PYTHONHASHSEED", "PYTHONOPTIMIZE", "MPI4PY_LIBMPI", "LANG", "LC_ALL", "LC_NUMERIC"),
         *("VECLIB_MAXIMUM_THREADS", "JULIA_NUM_THREADS", "TZ", "TMPDIR"),
     }
@@ -36,13 +36,16 @@ _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CRED|AUTH", re.IGNORECASE)
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
 _MOST, _LONGEST = 200, 32 << 10
 _READ = 256 << 20
-"""A larger file is known by its size alone."""
+"""A file that is larger, in bytes, is identified by its size only."""
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """``files`` maps the absolute paths of the program and of files among its words to what they
-    held: a SHA-256, or ``N bytes`` of a large one."""
+    """Directory, environment and files from which a program was measured.
+
+    ``files`` maps the absolute paths of the program and of files among its words to their content:
+    a SHA-256, or ``N bytes`` for a large file.
+    """
 
     cwd: str
     env: Mapping[str, str] = field(default_factory=dict)
@@ -53,8 +56,11 @@ class Provenance:
 
     @classmethod
     def from_json(cls, data: object, where: str) -> Provenance:
-        """Inverse of :meth:`to_json`; UsageError, which begins with ``where``, for anything else,
-        a variable that is none of those that are stored too."""
+        """Inverse of :meth:`to_json`.
+
+        Raises UsageError, which begins with ``where``, for anything else, including a variable that
+        is never stored.
+        """
         try:
             found = cls(data["cwd"], dict(data["env"]), dict(data["files"]))  # type: ignore[index]
             if found._is_sound():
@@ -78,7 +84,7 @@ class Provenance:
         )
 
     def changes(self) -> list[str]:
-        """What is not as it was, in words; empty where the program can be run as it was."""
+        """What has changed since, in words; empty if the program can be run as it was."""
         found = []
         if not Path(self.cwd).is_dir():
             found.append(f"its directory {self.cwd} does not exist any more")
@@ -92,7 +98,8 @@ class Provenance:
 
     @contextmanager
     def environment(self) -> Iterator[None]:
-        """This process with the variables of then, and without those that were not set then."""
+        """This process with the stored variables, and without those that were not set when
+        measuring."""
         before = _environment()
         try:
             _replace(self.env)
@@ -102,7 +109,7 @@ class Provenance:
 
 
 def provenance_of(program: tuple[str, ...], cwd: str, stdin: str | None = None) -> Provenance:
-    """The origin of a program that is run from ``cwd`` in this environment and reads ``stdin``."""
+    """The provenance of a program that runs in ``cwd`` with this environment and ``stdin``."""
     place = shutil.which(program[0]) if "/" not in program[0] else None
     paths = [Path(cwd, place or program[0]), *(Path(cwd, word) for word in program[1:] if word)]
     paths += [] if stdin is None else [Path(cwd, stdin)]
@@ -117,7 +124,7 @@ def _environment() -> dict[str, str]:
 
 
 def _matters(name: str) -> bool:
-    """Whether a variable changes what is run, or how, and is no secret."""
+    """Whether a variable changes what is run, or how, and holds no secret."""
     if not _NAME.fullmatch(name) or _SECRET.search(name):
         return False
     return name in _NAMES or name.startswith(_FAMILIES)
@@ -131,7 +138,7 @@ def _replace(wanted: Mapping[str, str]) -> None:
 
 
 def _content(path: Path) -> str | None:
-    """What a file holds, as it is compared; None where there is no file that can be read."""
+    """The content of a file as it is compared; None if there is no readable file."""
     try:
         if not path.is_file():
             return None

@@ -1,4 +1,4 @@
-"""How long an MPI takes to start and end a program that does nothing else."""
+"""Start-up time: how long an MPI takes to start and end a program that does nothing else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROGRAM = (sys.executable, "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier
 
 @dataclass(frozen=True)
 class Startup:
-    """Wall seconds of each run, in order (the first is a cold one), and the records."""
+    """Wall seconds of each run, in order (the first is a cold start), and the records."""
 
     times: list[float]
     records: list[RunRecord]
@@ -29,7 +29,7 @@ class Startup:
 
 
 def startup(library: Library, options: tuple[str, ...], ranks: int = 2, runs: int = 3) -> Startup:
-    """Start an empty mpi4py program ``runs`` times after one warm-up; WorkError if it fails."""
+    """Start an empty mpi4py program ``runs`` times after a warm-up; WorkError if it fails."""
     spec = LaunchSpec(
         program=PROGRAM,
         ranks=ranks,

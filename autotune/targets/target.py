@@ -1,11 +1,10 @@
-"""What is tuned: a program with input, ranks, MPI and cluster; and a setting of it as a launch.
+"""Targets: program, input, ranks, MPI and cluster; and a setting of a target as a launch.
 
-What was said of a target, before anything was looked up.
+The second part is the request of a target, before anything was looked up.
 
-Processes and workers of a launch: how many are started on the cores that there are.
-
-``--ranks`` is the number of cores that every candidate may use (docs/design.md, "Names"): the
-default starts one process on each, a setting may start fewer with several workers each.
+The last part is the layout: how many processes and workers are started on the cores. ``--ranks`` is
+the number of cores that every candidate may use (docs/design.md, "Names"). The default starts one
+process on each core; a setting may start fewer processes with several workers each.
 """
 
 from __future__ import annotations
@@ -56,11 +55,11 @@ MAX_RANKS = 4096
 NOT_PARAMETERS = frozenset({"placement", "env", "arg", "resource"})
 """Parts of a launched setting that are no native parameters of the library or its launcher."""
 LONGEST_RUN_S = 3600.0
-"""Seconds after which a run is ended where nobody said how long it may take."""
+"""Seconds after which a run is ended if no limit was given."""
 
 
 def limit_words(target: Target, budget_s: float | None = None) -> str:
-    """How long one run may take at most where nobody said so, and how to change it."""
+    """How long one run may take if no limit was given, and how to change this."""
     limit_s, why = target.limit_s, "the default"
     if budget_s is not None and budget_s < limit_s:
         limit_s, why = budget_s, "the budget"
@@ -69,10 +68,10 @@ def limit_words(target: Target, budget_s: float | None = None) -> str:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What keeps files of autotune itself out of force; not part of what is tuned.
+    """What keeps autotune's own published files out of force; it is not part of what is tuned.
 
-    ``env`` and ``options`` go on every launch; ``stand_ins`` maps folders with copies of parameter
-    files to those they stand for.
+    ``env`` and ``options`` are added to every launch. ``stand_ins`` maps folders with copies of
+    parameter files to the folders that they replace.
     """
 
     env: dict[str, str] = field(default_factory=dict)
@@ -84,10 +83,11 @@ class Surroundings:
 class Target:
     """Everything about a launch that is not tuned.
 
-    ``ranks`` are the processes of the default, and the cores that a setting may divide otherwise
-    between processes and workers.  ``cores`` is what the target may use in all; with more ranks
-    than that the launch is declared oversubscribed, so that yielding is on in the default
-    (docs/design.md, "Names").
+    ``ranks`` is the number of processes of the default, and the number of cores that a setting may
+    divide otherwise between processes and workers. ``cores`` is the number of cores that the target
+    may use in all. With more ranks than cores the launch is declared oversubscribed, so that the
+    default yields the processor (docs/design.md, "Names"). Raises UsageError for ranks out of
+    range.
     """
 
     app: App
@@ -121,10 +121,10 @@ class Target:
         timeout_s: float | None = None,
         **more: Any,
     ) -> Target:
-        """The target with what application, input and cluster say of it.
+        """The target with the values of application, input and cluster.
 
-        ``timeout_s`` comes before the application's own limit, in seconds; ``more`` are further
-        fields.  Raises UsageError for an unknown input and for ranks out of range.
+        ``timeout_s`` replaces the application's own limit, in seconds; ``more`` are further fields.
+        Raises UsageError for an unknown input and for ranks out of range.
         """
         given = app.input(input_name)
         return cls(
@@ -139,10 +139,10 @@ class Target:
         )
 
     def space(self, name: str | None = None) -> Space:
-        """The space of that name or file for this target's MPI; the cluster's usual one by default.
+        """The space of that name or file for this target's MPI; by default the cluster's usual one.
 
-        Raises UsageError for one whose options the program does not understand, or whose processes
-        and workers do not fit into the target's ranks.
+        Raises UsageError for a space whose options the program does not understand, or whose
+        processes and workers do not fit into the target's ranks.
         """
         space = load_space(
             name or self.cluster.space(self.library),
@@ -152,7 +152,7 @@ class Target:
         ).without(self._fixed)
         require_tunable(self.app, space.name, space.requires)
         require_room(space, self.ranks)
-        # A setting cannot name them either, whether the space has them or not.
+        # A setting cannot name these parameters either, whether the space has them or not.
         return dataclasses.replace(space, absent={**space.absent, **self._said})
 
     @property
@@ -176,7 +176,7 @@ class Target:
 
     @property
     def stdin(self) -> str | None:
-        """Path of the file that is rank 0's standard input; None: it is empty."""
+        """Path of the file that is rank 0's standard input; None if it is empty."""
         return self.app.standard_input(self.input, self.ranks)
 
     @property
@@ -186,17 +186,17 @@ class Target:
 
     @property
     def limit_s(self) -> float:
-        """Longest run in seconds: what was said, else a bound against runs that never end."""
+        """Longest run in seconds: the given limit, else a bound against runs that never end."""
         return self.timeout_s or LONGEST_RUN_S
 
     @property
     def facts(self) -> dict[str, int]:
-        """What conditions of a space may ask about the launch."""
+        """Facts of the launch that conditions of a space may use."""
         return {"ranks": self.ranks, "cores": self.cores, "nodes": self.cluster.nodes}
 
     @property
     def app_facts(self) -> dict[str, int]:
-        """What the application tells about its input."""
+        """Facts that the application gives about its input."""
         return dict(self.app.input(self.input).facts)
 
     def runner(self, guard: bool = True) -> Runner:
@@ -222,11 +222,11 @@ class Target:
     ) -> LaunchSpec:
         """The launch of ``setting``; ``timeout_s`` shortens the target's own limit.
 
-        Raises UsageError where its processes and workers do not fit into the target's ranks.
+        Raises UsageError if its processes and workers do not fit into the target's ranks.
         """
         groups = space.launched(setting) if space is not None else {}
         options = (*self._cluster_options(), *self.options, *self.surroundings.options)
-        # Open MPI does not start with a parameter that is given twice; the setting's value wins.
+        # Open MPI does not start if a parameter is given twice; the setting's value has precedence.
         options = without_parameters(options, groups.get("mca", {}))
         processes, workers = layout(self.ranks, groups.get("resource", {}))
         arguments = [w for text in groups.get("arg", {}).values() for w in shlex.split(text)]
@@ -250,21 +250,22 @@ class Target:
         )
 
     def _cluster_options(self) -> tuple[str, ...]:
-        """The cluster's, without what the launcher line of the user sets itself."""
+        """The cluster's options without those that the user's launcher line sets itself."""
         own = fixed_parameters(self.options)
         return without_parameters(self.cluster.options(self.library), own)
 
     @property
     def overruled(self) -> dict[str, tuple[str, str]]:
-        """Parameters of the cluster's launch options that the user's own line sets otherwise: name
-        to the cluster's value and the user's."""
+        """Parameters of the cluster's launch options to which the user's line gives another value.
+
+        Maps the name to the cluster's value and the user's value.
+        """
         theirs = fixed_parameters(self.cluster.options(self.library))
         own = fixed_parameters(self.options)
         return {n: (theirs[n], own[n]) for n in theirs if own.get(n, theirs[n]) != theirs[n]}
 
     def inherited(self, adapter: Adapter) -> dict[str, str]:
-        """Settings that environment and parameter files give every launch, under the names of the
-        real files."""
+        """Values that environment and parameter files give every launch; names have the real paths."""
         if self.clean_env:
             return {}
         around = self.surroundings
@@ -274,8 +275,10 @@ class Target:
         return {name: value for name, value in found.items() if name not in around.env}
 
     def mpirun_line(self, adapter: Adapter, space: Space | None, setting: Setting) -> str:
-        """The launch as a user would type it: without read-back, the launcher by its name where the
-        shell finds this one by it."""
+        """The launch as a user would type it, without read-back.
+
+        The launcher is given by its name if the shell finds this launcher by it.
+        """
         plain = dataclasses.replace(self, surroundings=Surroundings())
         spec = dataclasses.replace(plain.spec(space, setting), read_back=False, clean_env=False)
         behind = ""
@@ -291,21 +294,21 @@ class Target:
 
 
 Say = Callable[[str], None]
-"""Takes one sentence for the user."""
+"""A function that takes one sentence for the user."""
 Apart = Callable[[Library], Surroundings]
-"""Gives what keeps launches of a library from files that autotune published."""
+"""A function that returns what keeps launches of a library from files that autotune published."""
 
 
 @dataclass(frozen=True)
 class TargetRequest:
-    """What was said of a target, before anything was looked up.
+    """A target as the user gave it, before anything was looked up.
 
     Either ``program`` (words; a launcher line is understood) or ``app`` (the name of a known
-    application, with ``input``).  ``ranks`` are MPI processes; ``mpi`` and ``cluster`` are names as
-    on the command line; ``metric`` and ``verify`` are regular expressions or ``json:KEY``;
-    ``timeout`` is the longest run, in seconds or a text such as "10m"; ``stdin`` is the path of
-    rank 0's standard input.
-    ``command`` is the command that asks, for its messages; empty where Python asks.
+    application, with ``input``) is given. ``ranks`` is the number of MPI processes. ``mpi`` and
+    ``cluster`` are names as on the command line. ``metric`` and ``verify`` are regular expressions
+    or ``json:KEY``. ``timeout`` is the longest run, in seconds or a text such as "10m". ``stdin``
+    is the path of rank 0's standard input. ``command`` is the command that makes the request, for
+    its messages; it is empty for Python.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -325,9 +328,10 @@ class TargetRequest:
     stdin: str | None = None
 
     def resolve(self, apart: Apart, say: Say) -> Target:
-        """Look everything up; every mistake is one UsageError.
+        """Look everything up; raises UsageError for the first mistake.
 
-        ``say`` is told what of the cluster's launch options the program's own line overrules.
+        ``say`` gets a sentence on launch options of the cluster that the program's own line
+        overrules.
         """
         refuse_nested_launch()
         line = (
@@ -339,7 +343,7 @@ class TargetRequest:
         cluster = load_cluster(self.cluster)
         library = find_library(chosen_mpi(self.mpi, line))
         surroundings = Surroundings() if self.clean_env else apart(library)
-        app.input(self.input)  # Before the ranks: an unknown input is the plainer mistake.
+        app.input(self.input)  # Before the ranks: an unknown input is the simpler mistake.
         target = Target.of(
             app,
             self.input,
@@ -363,7 +367,7 @@ class TargetRequest:
 
     @property
     def timeout_s(self) -> float | None:
-        """Longest run in seconds; None where nothing was said.  Raises UsageError for no time."""
+        """Longest run in seconds; None if not given. Raises UsageError if it is no time."""
         if isinstance(self.timeout, str):
             return parse_duration(self.timeout, f"{self._named('timeout')} ")
         return self.timeout
@@ -392,7 +396,7 @@ class TargetRequest:
         return self.as_said(load_app(self.app))
 
     def as_said(self, app: App) -> App:
-        """The application with what this request says of it."""
+        """The application with the values of this request."""
         changed: dict[str, object] = {
             "metric": self.metric,
             "verify": self.verify,
@@ -427,7 +431,7 @@ class TargetRequest:
         return ranks
 
     def _named(self, field: str) -> str:
-        """A field as the one who asks writes it: an option, or a Python argument."""
+        """The name of a field as the caller writes it: an option, or a Python argument."""
         if self.command:
             return _OPTIONS.get(field, f"--{field.replace('_', '-')}")
         return f"{field}="
@@ -437,7 +441,7 @@ _OPTIONS = {"app": "--app NAME", "program": "-- PROGRAM ARGS"}
 
 
 def refuse_nested_launch() -> None:
-    """autotune starts launchers itself; started by one, every rank would tune."""
+    """Raise UsageError if autotune was started by a launcher, since every rank would then tune."""
     for name in ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"):
         if name in os.environ:
             raise UsageError(
@@ -448,10 +452,10 @@ def refuse_nested_launch() -> None:
 
 
 def layout(cores: int, resources: Mapping[str, str]) -> tuple[int, int]:
-    """Processes to start and workers of each, from what a setting says about resources.
+    """Processes to start and workers of each, from the resources of a setting.
 
-    Without ``processes`` (or ``ranks``) all cores are used.  Raises :class:`UsageError` where the
-    cores do not suffice or cannot be shared out.
+    Without ``processes`` (or ``ranks``) all cores are used. Raises :class:`UsageError` if there are
+    not enough cores or if they cannot be divided.
     """
     workers = _count("workers", resources.get("workers", "1"))
     given = [resources[name] for name in ("processes", "ranks") if name in resources]
@@ -470,9 +474,9 @@ def layout(cores: int, resources: Mapping[str, str]) -> tuple[int, int]:
 
 
 def require_room(space: Space, cores: int) -> None:
-    """Refuse a space that allows a layout which the cores have no room for, before anything runs.
+    """Refuse, before anything runs, a space with a layout that does not fit on the cores.
 
-    Raises UsageError naming the levels.
+    Raises UsageError with the levels.
     """
     parameters = [p for p in space if p.target == "resource"]
     for combination in itertools.product(*(p.choices for p in parameters)):
