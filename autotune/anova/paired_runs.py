@@ -104,8 +104,7 @@ class PairsOutcome:
 
 
 def check_programs(setting: Setting, programs: Sequence[Program]) -> None:
-    """Check that every program can be launched with the setting; raises UsageError if one
-    cannot."""
+    """Raise UsageError if one of the programs cannot be launched with the setting."""
     for program in programs:
         problems = program.space.violations(setting, grid=False)
         if problems:

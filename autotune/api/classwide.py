@@ -62,8 +62,7 @@ def class_of(
 
 
 def member(cell: Cell, cluster: str, mpi: str | None, space: str | None) -> Program:
-    """A cell of a dataset as a program on this machine.  Raises UsageError for an unknown
-    application."""
+    """A cell of a dataset as a program here; raises UsageError for an unknown application."""
     origin = f"the card of the dataset, cell {cell.key}"
     name = check_config_name("apps", cell.app, origin)
     target = find_target(_words_of(name, cell.input or None, cell.ranks, cluster, mpi))
@@ -76,8 +75,7 @@ def member(cell: Cell, cluster: str, mpi: str | None, space: str | None) -> Prog
 
 
 def outsider(words: Sequence[str], cluster: str, mpi: str | None, space: str | None) -> Program:
-    """A program that is held out, from the words APP, INPUT and RANKS; raises UsageError for wrong
-    words."""
+    """A held-out program, from the words APP, INPUT and RANKS; raises UsageError."""
     name, given, ranks = (*words, *[""] * (3 - len(words)))[:3]
     if len(words) > 3 or (ranks and not ranks.isdigit()):
         raise UsageError(

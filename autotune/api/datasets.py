@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 
 def source_of(study: StudyRecord, mpi: str | None) -> Source:
-    """The study with its space, read for the study's own MPI.  Raises UsageError if the space has
-    changed."""
+    """The study with its space for its own MPI; raises UsageError if the space has changed."""
     key = study.key
     mpi = mpi or launcher_of(key.mpi.family, key.mpi.version)
     origin = f"study {study.hash[:12]}"

@@ -1,5 +1,4 @@
-"""Importance: which parameters mattered in a study or a dataset, and what the study's proof
-showed."""
+"""Importance: which parameters mattered in a study or a dataset, with the study's proof."""
 
 from __future__ import annotations
 

@@ -49,8 +49,7 @@ class TargetOptions(TypedDict, total=False):
 
 
 def target_request(program: Sequence[str] | None, options: TargetOptions) -> TargetRequest:
-    """The request of a call; raises UsageError for an unknown option, and for a program given as
-    one text."""
+    """The request of a call; raises UsageError for an unknown option or a program in one text."""
     if isinstance(program, str):
         raise UsageError(
             f"program={program!r} is one text; expected a list of words, such as [{program!r}]"
@@ -107,8 +106,7 @@ def seconds_of(budget: Budget) -> float | None:
 
 
 class Lines:
-    """A watcher that writes one line for each event of interest: phases, better settings,
-    waiting."""
+    """A watcher that writes a line for phases, better settings and waiting."""
 
     def __init__(self, write: Callable[[str], None] = to_stderr) -> None:
         self._write = write

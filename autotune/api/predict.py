@@ -242,8 +242,7 @@ def _strange_here(model: ModelFile, features: Features, no_mpi: bool) -> list[st
 
 @dataclass(frozen=True)
 class PredictionCheck:
-    """The outcome of a check.  ``why_not``: why no parameter file was written, "" if there is no
-    reason."""
+    """The outcome of a check.  ``why_not``: why no parameter file was written, or ""."""
 
     outcome: ComparisonOutcome
     written: Path | None

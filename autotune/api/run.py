@@ -21,8 +21,7 @@ RUN = "run"
 
 @dataclass(frozen=True)
 class OneRun:
-    """One run.  ``space`` has every parameter that the setting names; ``record`` is the run
-    itself."""
+    """One run.  ``space`` has every parameter that the setting names; ``record``: the run."""
 
     setting: Setting
     space: Space

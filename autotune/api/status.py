@@ -74,8 +74,7 @@ def _status(study: StudyRecord, running: list[dict[str, Any]], workers: bool, pr
 
 
 def _result(study: StudyRecord) -> dict[str, Any] | None:
-    """The result of a search, if there is one: its status, the recommended setting, and its
-    gain."""
+    """The result of a search, if any: its status, the recommended setting, and its gain."""
     if study.result is None or study.status not in FINISHED:
         return None
     if "recommended" not in study.result:

@@ -87,8 +87,7 @@ class Study:
             return runs_frame(known, self._number, output)
 
     def trials(self) -> pd.DataFrame:
-        """One row for each trial: ``state``, ``estimate`` (T / T_default), and the setting's
-        key."""
+        """One row for each trial: ``state``, ``estimate`` (T / T_default), the setting's key."""
         with read(self._store) as known:
             found = known.trials(self._number)
         rows: list[dict[str, Any]] = [

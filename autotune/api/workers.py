@@ -42,8 +42,7 @@ _SHOWN_LINES = 5
 
 @dataclass(frozen=True)
 class Crew:
-    """The workers: their number, nodes of each, time limit in seconds, and options of the
-    scheduler."""
+    """The workers: number, nodes of each, time limit in seconds, options of the scheduler."""
 
     scheduler: str
     workers: int

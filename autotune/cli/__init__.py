@@ -60,8 +60,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _give_home() -> None:
-    """Set HOME if it is missing: Open MPI does not start without it, and systemd and some crons
-    leave it out."""
+    """Set HOME if it is missing, as in systemd and some crons: Open MPI does not start without."""
     if "HOME" not in os.environ:
         with suppress(RuntimeError):  # The user may have no entry in the user database.
             os.environ["HOME"] = str(Path.home())

@@ -125,8 +125,7 @@ def _print(explained: Explained, limit: int) -> None:
 
 
 def _row(m: ParameterImportance, chosen: bool) -> list[str]:
-    """A row of the table.  ``chosen``: a search chose the settings, so a share that may be chance
-    is not shown."""
+    """A row; with ``chosen`` (a search chose the settings) a share that may be chance is hidden."""
     return [
         m.name + ("!" if m.proven else "*" if m.certain else ""),
         f"{max(m.shuffled, 0):.1%}" if m.shuffled_lo > 0 or not chosen else "-",

@@ -65,8 +65,7 @@ def _print(report: NoiseReport) -> None:
 
 
 def print_noise(data: Mapping[str, Any]) -> None:
-    """Print the result of ``NoiseReport.to_json()`` in words; raises LookupError or TypeError for
-    another document."""
+    """Print a document of ``NoiseReport.to_json()``; raises LookupError or TypeError for others."""
     out = console()
     out.print(
         f"neighbouring runs differ by {data['spread'] * 100:.1f} %; one run takes "

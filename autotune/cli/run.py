@@ -1,5 +1,4 @@
-"""``autotune run`` and ``autotune compare``: one guarded run, and the comparison of two
-settings."""
+"""``autotune run`` and ``autotune compare``: one guarded run, and a comparison of settings."""
 
 from __future__ import annotations
 
@@ -133,8 +132,7 @@ _TOLD = NOT_PARAMETERS - {"env"} | {LIBRARY}
 
 
 def _print_effects(record: RunRecord, launched: Mapping[str, Mapping[str, str]]) -> None:
-    """Print which parameters are inactive, and which cannot be observed: variables and parameters
-    of the launcher."""
+    """Print the inactive parameters, and those that cannot be observed."""
     lines = [idle_words(name, back) for name, back in sorted(record.read_back.items())]
     unseen = [pair for g in launched if g not in _TOLD for pair in launched[g].items()]
     lines += [f"{n}={v}: not observable" for n, v in unseen if n not in record.read_back]

@@ -48,8 +48,7 @@ def parse_latency(text: str) -> float:
 
 
 def parse_rate(text: str) -> int:
-    """Bits per second of ``1gbit``, ``100mbit`` or ``unlimited`` (0); raises UsageError for
-    anything else."""
+    """Bits per second of ``1gbit``, ``100mbit`` or ``unlimited`` (0); else raises UsageError."""
     if text.strip().lower() == "unlimited":
         return 0
     match = _RATE.fullmatch(text.strip())

@@ -1,5 +1,4 @@
-"""``autotune verify-published``: are published defaults in force, and still faster?  For cron,
-too."""
+"""``autotune verify-published``: are published defaults in force, and still faster?"""
 
 from __future__ import annotations
 

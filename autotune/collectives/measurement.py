@@ -38,8 +38,7 @@ def program(operation: str, sizes: Sequence[int]) -> tuple[str, ...]:
 
 
 def target_for(target: Target, operation: str, sizes: Sequence[int]) -> Target:
-    """``target`` with the micro-benchmark of one operation at these sizes (bytes) as its
-    program."""
+    """``target`` with the micro-benchmark of one operation at these sizes as its program."""
     base = load_app(MICRO)
     app = base.model_copy(
         update={

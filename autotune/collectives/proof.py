@@ -1,5 +1,4 @@
-"""The proof of a table: it runs as a rules file against the default; unproven entries are
-removed."""
+"""The proof of a table, as a rules file against the default; unproven entries are removed."""
 
 from __future__ import annotations
 

@@ -31,8 +31,7 @@ SHARE = 0.3
 """Largest share of a full grid's measurements.  It may be exceeded with one candidate or few sizes,
 where the first round and one measurement of each size's best need more."""
 SECOND = 0.6
-"""Share of the remaining measurements that the second round may take; the last round has the
-rest."""
+"""Share of the remaining measurements for the second round; the last round has the rest."""
 CHANGE = 0.03
 """Cost of a further entry in the table, as a log ratio of the time at one size."""
 
@@ -42,8 +41,7 @@ Wish = tuple[int, float, Setting, int]
 
 
 def first(wishes: Sequence[Wish], most: int) -> dict[Setting, list[int]]:
-    """The first ``most`` measurements by rank, each once: every size's best comes before a second
-    best."""
+    """The first ``most`` measurements by rank, each once: all sizes' best before a second best."""
     ordered = sorted(wishes, key=lambda wish: (*wish[:2], wish[2].key, wish[3]))
     wanted = list(dict.fromkeys((candidate, size) for _, _, candidate, size in ordered))
     jobs: dict[Setting, list[int]] = {}
@@ -127,8 +125,7 @@ class Tournament:
         return pruned(self.sizes, choices, cost)
 
     def _cost(self, setting: Setting, size: int) -> float:
-        """Log ratio of the time; the default's is lowered by the gain that a candidate must
-        have."""
+        """Log ratio of the time; that of the default is lowered by ``min_gain``."""
         if setting == DEFAULT:
             return -math.log1p(self.min_gain)
         ratio = self.ratio(setting, size)
@@ -170,8 +167,7 @@ OPERATIONS = {
 """Collectives, and whether a rule counts the bytes of all ranks together (coll_tuned_dynamic_file.c
 of Open MPI), while the size of the micro-benchmark is that of one rank."""
 _SEGMENTS = 3
-"""Number of segment sizes of an algorithm that are tried: the smallest, a middle one, the
-largest."""
+"""Number of segment sizes tried of an algorithm: smallest, middle and largest."""
 
 
 def restricted(space: Space, operation: str) -> Space:

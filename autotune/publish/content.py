@@ -45,8 +45,7 @@ def check_name(name: str) -> str:
 
 
 def check_value(name: str, value: str) -> str:
-    """``value`` if every format can write it literally; raises UsageError with the parameter
-    otherwise."""
+    """``value`` if every format can write it literally; else raises UsageError."""
     if not _VALUE.fullmatch(value):
         raise UsageError(
             f"{name} = {value!r} cannot be published; expected 1 to 500 letters, digits "
@@ -56,8 +55,7 @@ def check_value(name: str, value: str) -> str:
 
 
 def check_variable(name: str) -> str:
-    """``name`` if it is an environment variable that may be published; raises UsageError
-    otherwise."""
+    """``name`` if it is an environment variable that may be published; else raises UsageError."""
     if not _VARIABLE.fullmatch(name) or runs_programs(name):
         raise UsageError(
             f"the environment variable {name!r} cannot be published; expected capitals, "
@@ -86,16 +84,14 @@ def check_groups(groups: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def comment_text(text: str) -> str:
-    """``text`` for a comment in any format: one line, without characters that could end the
-    comment."""
+    """``text`` for a comment in any format: one line, no character that could end it."""
     plain = _COMMENT.sub("?", " ".join(text.split()))
     return plain.replace("--", "-").replace("]]", "] ]")
 
 
 Groups = Mapping[str, Mapping[str, str]]
 GROUPS = ("mca", "prte", "pmix", "placement", "env")
-"""Groups of a launch that a file can hold; program options and numbers of processes are not among
-them."""
+"""Groups of a launch that a file can hold: no program options, no numbers of processes."""
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ _LARGEST = 1 << 22
 
 @dataclass(frozen=True)
 class Text:
-    """The text of a file; ``side`` is the text of the file beside it with the header, if there is
-    one."""
+    """The text of a file; ``side`` is that of the file beside it with the header, if any."""
 
     main: str
     side: str | None = None
@@ -163,8 +162,7 @@ def check_owner(path: Path) -> None:
 
 
 def check_config(file: ConfigFile) -> None:
-    """:func:`check_owner` for a configuration of the user; shipped ones are as safe as the code
-    itself."""
+    """:func:`check_owner` for a user's configuration; shipped ones are as safe as the code."""
     if not is_shipped(file):
         check_owner(Path(file.path))
 

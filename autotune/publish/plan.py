@@ -44,7 +44,7 @@ class Planned:
     unobeyed: str | None
 
     def text(self, content: Content, library: Library, probe: str) -> Text:
-        """The file with ``content`` (its own, or that of a canary); ``probe`` says what a probe
+        """The file with ``content`` (its own, or a canary's); ``probe`` says what a probe
         showed."""
         header = replace(self.header, content=self.content, probe=probe)
         return compose(self.fmt, header, content, self.kept, library)
@@ -125,8 +125,7 @@ def _parts(
     library: Library,
     out: Path | None,
 ) -> list[tuple[Format, Content, Path]]:
-    """Each format with its part of the content.  Raises UsageError unless they hold everything
-    together."""
+    """Each format with its part of the content; raises UsageError unless they cover all of it."""
     parts: list[tuple[Format, Content, Path]] = []
     rest = content
     covered: set[tuple[str, str]] = set()

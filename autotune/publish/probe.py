@@ -192,8 +192,7 @@ class Prober:
 
 
 def _taken(back: ReadBack) -> bool:
-    """Whether the library has the value, although its component carries no messages in the
-    probe."""
+    """Whether the library has the value, although its component is not used in the probe."""
     return back.state == "inactive" and back.effective is not None
 
 
@@ -244,7 +243,6 @@ def _moved(library: Library, loading: Loading) -> Library:
 
 
 def _own_library(library: Library) -> dict[str, str]:
-    """Variables with which mpi4py loads the launcher's library, if another one is beside this
-    Python."""
+    """Variables with which mpi4py loads the launcher's library instead of this Python's."""
     others = {name: value for name, value in os.environ.items() if name != "MPI4PY_LIBMPI"}
     return adapter(library).python_variables(others)

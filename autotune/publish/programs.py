@@ -46,8 +46,7 @@ class NotRun:
 
 @dataclass(frozen=True)
 class EvidenceProgram:
-    """A program to be run again.  ``origin`` is None if it runs in the present directory and
-    environment."""
+    """A program to be run again; ``origin`` None: in the present directory and environment."""
 
     target: Target
     origin: Provenance | None = None
@@ -98,8 +97,7 @@ def program_of(
 
 
 def recorded_only(checks: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether one of these programs is known by its command line only, so that it needs
-    ``--run-recorded``."""
+    """Whether one of these programs is known by its command line only (``--run-recorded``)."""
     return any(
         check.get("program") and _known(str(check.get("app")), check) is None for check in checks
     )

@@ -132,8 +132,7 @@ def in_place(one: Planned, prober: Prober) -> Loading:
 
 
 def _take_back(made: Published, one: Planned) -> None:
-    """Remove an installed file.  Errors are ignored, because the first error is the one to
-    report."""
+    """Remove an installed file; errors are ignored, because the first error is reported."""
     try:
         if one.old is not None and one.old.header is not None:
             put(one.path, one.old)

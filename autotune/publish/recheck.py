@@ -57,8 +57,7 @@ class Claim:
 
     @property
     def least(self) -> float:
-        """The smallest gain that counts as one: 2 %, or half of a published gain that is smaller
-        than 2 %."""
+        """The smallest gain that counts: 2 %, or half of a published gain below 2 %."""
         if self.gain is None or self.gain >= MIN_GAIN:
             return MIN_GAIN
         return max(self.gain, 0.0) * SHRUNK

@@ -25,8 +25,7 @@ from runner.mpi.library import Library
 
 _SEEN = re.compile(r"\(seen with ([0-9][0-9A-Za-z.]{0,40})\)$")
 _SHOWN, _BEFORE = 100, 20
-"""Number of characters of a line that are shown, and how many of them come before the first that
-differs."""
+"""Characters of a line that are shown, and those of them before the first difference."""
 _END = "nothing of it is executed.\nIf it is yours, publish it again."
 
 
@@ -111,8 +110,7 @@ def difference(path: Path, text: Text, header: Header, library: Library) -> str 
 
 
 def _as_published(path: Path, header: Header, library: Library) -> Library:
-    """The library with the version of the publication, which the text may mention; raises
-    UsageError."""
+    """The library with the version of the publication, for the text; raises UsageError."""
     found = _SEEN.search(header.mpi)
     if found is not None:
         then = replace(library, version=found[1])
@@ -122,8 +120,7 @@ def _as_published(path: Path, header: Header, library: Library) -> Library:
 
 
 def _line(given: str, ours: str, first: int) -> str:
-    """The line that differs from what autotune would write; ``first`` is the number of the first
-    line."""
+    """The line that differs from autotune's own; ``first`` is the number of the first line."""
     theirs, expected = unsealed(given).split("\n"), unsealed(ours).split("\n")
     for number, line in enumerate(theirs):
         own = expected[number] if number < len(expected) else ""

@@ -114,8 +114,7 @@ def file_evidence(
 
 
 def gain_words(gain: float | None, ends: Ends | None) -> str:
-    """``+8.3 % (95 % interval +5.1 to +11.0 %)``, or that there is no gain; as fractions (0.083:
-    8.3 %)."""
+    """``+8.3 % (95 % interval +5.1 to +11.0 %)``, or that there is no gain; from fractions."""
     if gain is None:
         return "none proven"
     words = f"{gain * 100:+.1f} %"

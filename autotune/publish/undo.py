@@ -96,8 +96,7 @@ def _library_of(header: Header) -> Library:
 
 
 def _take_out(path: Path, parts: Split, backup: Path | None) -> str:
-    """Remove the block from the file; the file is deleted if it then has nothing and did not exist
-    before."""
+    """Remove the block; delete the file if nothing is left and it did not exist before."""
     there = backup is not None and backup.is_file()
     before = read(backup) if backup is not None and there else None
     others = parts.others

@@ -52,8 +52,7 @@ class FileState:
 
 
 def published_header(path: Path) -> Header:
-    """The header of the file at ``path``; raises UsageError if autotune did not publish the
-    file."""
+    """The header of the file at ``path``; raises UsageError if autotune did not publish it."""
     text = read_text(path)
     if text is None:
         raise UsageError(f"{path} does not exist; expected a file that autotune published")
@@ -112,8 +111,7 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
 
 
 def _other_mpi(header: Header, here: str) -> str:
-    """A message: the MPI that the file is for, the MPI here, and the option that selects the right
-    one."""
+    """A message: the MPI of the file, the MPI here, and the option that selects the right one."""
     words = f"it is for {header.mpi}, but this is {here}"
     place = header.evidence.mpi_bin
     if not place:

@@ -1,5 +1,4 @@
-"""The page of a cluster: its studies, its class-wide setting, its rules tables and its level
-means."""
+"""The page of a cluster: studies, class-wide setting, rules tables and level means."""
 
 from __future__ import annotations
 

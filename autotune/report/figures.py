@@ -39,8 +39,7 @@ _WIDTH = 7.0
 ABREAST = 3
 """Entries of a legend below a figure in one row."""
 DOTS = 500
-"""Largest number of values drawn for a box; if there are more, so many from the smallest to the
-largest."""
+"""Largest number of values drawn for a box; more are thinned evenly by rank."""
 _INKED = (
     *("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"),
     "grid.color",
@@ -188,8 +187,7 @@ def _labels(axes: Axes, marks: Sequence[Mark]) -> None:
 
 
 def curve(lines: Mapping[str, Mapping[int, Point]], title: str, x_name: str, y_name: str) -> str:
-    """A line with intervals for each name over an axis of powers of two; a thin line marks 1.  SVG
-    text."""
+    """A line with intervals for each name over powers of two; a thin line marks 1.  SVG text."""
     with drawing(title, x_name, y_name, 4.0) as made:
         axes = made.axes
         axes.axhline(1.0, color=INK, linewidth=0.8)
@@ -214,8 +212,7 @@ def curve(lines: Mapping[str, Mapping[int, Point]], title: str, x_name: str, y_n
 def steps(
     lines: Mapping[str, Sequence[tuple[float, float]]], title: str, x_name: str, y_name: str
 ) -> str:
-    """The best value so far for each name: steps through (x, value); a thin line marks 1.  SVG
-    text."""
+    """The best value so far for each name, as steps (x, value); a thin line marks 1.  SVG text."""
     with drawing(title, x_name, y_name, 3.2) as made:
         made.axes.axhline(1.0, color=INK, linewidth=0.8)
         for number, (name, points) in enumerate(lines.items()):

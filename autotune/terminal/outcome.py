@@ -129,8 +129,7 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
 
 
 def _print_step(step: dict[str, Any], command: bool) -> None:
-    """Print what would decide an open question, and the command for it if this command can be
-    repeated."""
+    """Print what would decide an open question, with a command if this one can be repeated."""
     out = console()
     out.print(f"to decide it: {step['words']}", markup=False)
     if command and step["options"]:
@@ -150,8 +149,7 @@ def _print_rejections(rows: list[dict[str, Any]], names: ParameterNames) -> None
 
 
 def _print_long(names: ParameterNames, result: Result) -> None:
-    """Print the settings that have a number as their name; the recommended one is printed further
-    down."""
+    """Print the settings that have a number as their name; the recommended one comes later."""
     answer = names.name(result.recommended.key) if result.status == "recommended" else ""
     for name, whole in names.whole.items():
         console().print(f"{name}: {'see Setting below' if name == answer else whole}", markup=False)

@@ -52,8 +52,7 @@ class LiveLine:
 
 
 class ProgressState(LiveLine):
-    """The current step; without a terminal one line for each kind of step (the words before the
-    colon)."""
+    """The current step; without a terminal a line for each kind of step (before the colon)."""
 
     def __init__(self, quiet: bool = False) -> None:
         super().__init__(quiet)

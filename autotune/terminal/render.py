@@ -25,8 +25,7 @@ WIDTH = 80
 NARROW = 20
 """A smaller value of COLUMNS is ignored."""
 _ACTING = ("Cc", "Cf", "Cs")
-"""Unicode categories that are escaped: control, format (which can turn the direction),
-surrogates."""
+"""Unicode categories that are escaped: control, format (direction), surrogates."""
 
 
 def shown(text: str) -> str:
@@ -40,8 +39,7 @@ def shown(text: str) -> str:
 
 
 class PlainConsole(Console):
-    """A console that applies autotune's own styles, but never control characters of the printed
-    text."""
+    """A console with autotune's own styles, without control characters of the text."""
 
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(shown(text), **options)
@@ -133,8 +131,7 @@ class _Table:
         return drawn
 
     def _stacked(self, room: int) -> RenderResult:
-        """Each first cell on a line above the rest of its row; in the rest the widest column is
-        narrowed."""
+        """Each first cell above the rest of its row, in which the widest column is narrowed."""
         widths = self._widths[1:]
         over = 2 * len(widths) + sum(widths) - room
         if over > 0:
@@ -169,8 +166,7 @@ def remember(words: Sequence[str] | None) -> None:
 
 
 def this_command(changed: Mapping[str, str] | None = None) -> str:
-    """The command line, to be copied; the options ``changed`` are replaced, or inserted before
-    ``--``."""
+    """The command line, to be copied, with the options ``changed`` replaced or added."""
     words = list(sys.argv[1:] if _words is None else _words)
     end = words.index("--") if "--" in words else len(words)
     options, program = words[:end], words[end:]

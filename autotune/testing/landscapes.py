@@ -1,5 +1,4 @@
-"""Landscapes and spaces for tests of strategies, and a loop that drives a strategy as a study
-does."""
+"""Landscapes and spaces for tests of strategies, and a loop that drives a strategy."""
 
 from __future__ import annotations
 

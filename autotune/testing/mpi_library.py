@@ -76,8 +76,7 @@ class MpiLibraryContract:
     """Words that the launcher refuses."""
 
     def parameter_file(self, place: Path) -> ParameterFile | None:
-        """Write a file below ``place`` that sets ``parameter``; None if the library reads no such
-        file."""
+        """Write a file below ``place`` that sets ``parameter``; None if no such file is read."""
         return None
 
     # Fixtures.
@@ -113,8 +112,7 @@ class MpiLibraryContract:
 
     @staticmethod
     def said(record: RunRecord) -> dict[int, tuple[int, str, str]]:
-        """For each rank the size of its world, its variable, and its input; the run must be
-        valid."""
+        """For each rank the size of its world, its variable and its input; of a valid run."""
         assert record.state == "ok", f"{record.reason}\n{record.stderr_tail}"
         lines = _LINE.findall(record.stdout_tail)
         return {int(rank): (int(size), value, text) for rank, size, value, text in lines}
@@ -266,8 +264,7 @@ class MpiLibraryContract:
     def test_a_parameter_file_is_seen_to_be_obeyed(
         self, launcher: Adapter, runner: Runner, tmp_path: Path
     ) -> None:
-        """The value is read back, or a file with a wrong value stops a launch that runs without
-        it."""
+        """The value is read back, or a file with a wrong value stops the launch."""
         given = self.parameter_file(tmp_path)
         if given is None:
             assert not launcher.tune_option

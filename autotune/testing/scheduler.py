@@ -1,5 +1,4 @@
-"""The contract of schedulers: they run a command line unchanged, report its state, and cancel
-it."""
+"""The contract of schedulers: they run a command line unchanged, report and cancel it."""
 
 from __future__ import annotations
 

@@ -54,8 +54,7 @@ class Format(ABC):
     """Characters before and after a comment line.  None if the format has no comments: the header
     is then written to a file beside it."""
     usual: ClassVar[int] = 0
-    """Its position among the formats that are written by default for libraries of its family; 0:
-    not among them."""
+    """Its position among the default formats of its family's libraries; 0: not among them."""
     loads_rules: ClassVar[bool] = False
     """Whether a rules file has no effect without this file, which names it."""
     prologue: ClassVar[str] = ""
@@ -63,8 +62,7 @@ class Format(ABC):
     merges: ClassVar[bool] = False
     """Whether lines of others stay in the file, because a site may already have it."""
     cluster_wide: ClassVar[bool] = False
-    """Whether it changes the default of all users; only for settings that were proven for a
-    class."""
+    """Whether it changes the default of all users; only for settings proven for a class."""
 
     def unobeyed(self, library: Library) -> str | None:
         """Why the library cannot be shown to obey such a file; None if it can."""
@@ -105,8 +103,7 @@ class Format(ABC):
         return Path(f"autotune-{cluster}{self.suffix}")
 
     def render(self, content: Content, library: Library) -> str:
-        """:meth:`body` of checked content; raises UsageError for a name or value that cannot be
-        written."""
+        """:meth:`body` of checked content; raises UsageError for a wrong name or value."""
         check_groups(content.groups)
         return self.body(content, library)
 
@@ -163,8 +160,7 @@ def _placed(
 
 
 def home_copy(place: Path, relative: str, text: str) -> dict[str, str]:
-    """A private HOME with the user's MPI files, one of them replaced by ``text``; as variables of a
-    launch."""
+    """Variables of a launch with a private HOME: the user's MPI files, one replaced by ``text``."""
     home = place / "home"
     real = Path(os.environ.get("HOME", "/nonexistent"))
     for name in (".openmpi", ".prte", ".pmix"):
@@ -186,8 +182,8 @@ def system_directory(library: Library) -> Path:
 
 
 def system_copy(place: Path, name: str, text: str, library: Library) -> Path:
-    """A private copy of the system configuration with one file replaced by ``text``; its
-    directory."""
+    """The directory of a private copy of the system configuration, one file replaced by
+    ``text``."""
     real = system_directory(library)
     copy = place / "etc"
     copy.mkdir()

@@ -26,13 +26,11 @@ from runner.mpi.library import Library
 
 SYSTEM_FILE = "openmpi-mca-params.conf"
 SYSTEM_VARIABLE = "OPAL_SYSCONFDIR"
-"""The variable with the directory of the library's system files, instead of that of the
-installation."""
+"""The variable with the directory of the library's system files."""
 
 
 class UserConf(Format):
-    """The user's file.  In 5.0 it has precedence over ``--tune``, in 4.1 ``--tune`` has precedence
-    over it."""
+    """The user's file.  It has precedence over ``--tune`` in 5.0, but not in 4.1."""
 
     name = "openmpi-user"
     summary = "Open MPI parameters of one user ($HOME/.openmpi/mca-params.conf)"
@@ -121,8 +119,7 @@ class PrteSystemConf(PrteUserConf):
 
 
 class Tune(Format):
-    """A file for one program or one class of jobs; in 5.0 the user's file has precedence over
-    it."""
+    """A file for one program or one class of jobs; the user's file overrules it in 5.0."""
 
     name = "tune"
     summary = "a file for mpirun --tune FILE"

@@ -88,8 +88,7 @@ class MpichJson(RulesV1):
         return json.dumps(changed(builtin_tree(library) or {}, content.rules), indent=1) + "\n"
 
     def canaries(self, content: Content, library: Library) -> list[Canary]:
-        """For each collective an algorithm of another one: MPICH loads it and aborts at the
-        call."""
+        """For each collective an algorithm of another one, at whose call MPICH aborts."""
         found = []
         for name in dict.fromkeys(rule.collective for rule in content.rules):
             other = "MPIR_Bcast_intra_binomial"
@@ -180,8 +179,8 @@ def _leaf(rule: Rule, before: Tree) -> Tree:
 
 
 def _parameters(algorithm: str, before: Tree) -> Tree:
-    """The parameters of the algorithm in the library's own tree; some hang without them (barrier's
-    k_dissemination)."""
+    """The parameters of the algorithm in the library's own tree: some (barrier's k_dissemination)
+    hang without them."""
     return next((given for name, _, given in _leaves(before) if name == algorithm), {})
 
 

@@ -21,8 +21,7 @@ _STYLE = (
 
 
 class UserPage(Sh):
-    """A page that works offline, light or dark.  Its lines are tested as a user takes them:
-    copied."""
+    """A page that works offline, light or dark.  Its lines are tested as copied by a user."""
 
     name = "html"
     summary = "page for a cluster's users, with lines to copy"

@@ -29,8 +29,7 @@ TIMEOUT_S = 20
 
 
 class Script(Format):
-    """A script that is loaded before ``mpirun``.  It is read back by running it, never by
-    parsing."""
+    """A script that is loaded before ``mpirun``; it is read back by running it, not by parsing."""
 
     interpreters: ClassVar[tuple[str, ...]]
     """Commands that read the format; the first one installed is used."""
@@ -62,8 +61,8 @@ class Script(Format):
 
     @abstractmethod
     def command(self, interpreter: str, path: Path) -> list[str]:
-        """The command that loads the file at ``path`` and then prints the environment as ``env -0``
-        does."""
+        """The command that loads the file at ``path`` and prints the environment like ``env
+        -0``."""
 
     def canaries(self, content: Content, library: Library) -> list[Canary]:
         checked = adapter(library).checks_values
@@ -136,8 +135,7 @@ class Csh(Script):
 
 
 class SlurmLines(Sh):
-    """``srun`` passes the environment on, but reads no PRRTE file: only variables reach the
-    program."""
+    """``srun`` passes the environment on, but reads no PRRTE file: only variables work."""
 
     name = "slurm"
     summary = "lines for a Slurm job script, before srun or mpirun"

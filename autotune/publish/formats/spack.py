@@ -16,8 +16,7 @@ from runner.mpi.library import Library
 
 
 class Spack(Script):
-    """The site merges the fragment into its own ``modules.yaml``; Spack has no variant for
-    parameters."""
+    """A fragment to merge into a site's ``modules.yaml``: Spack has no variant for parameters."""
 
     name = "spack"
     summary = "fragment for Spack's modules.yaml"
