@@ -68,8 +68,8 @@ def run_noise(runs: pd.DataFrame) -> float:
 
 
 def _halves(again: pd.DataFrame, noise: float, defaults: int) -> tuple[str, float, float]:
-    """Key, log gain and its standard error; the setting is chosen on the first half of its runs and
-    valued on the rest."""
+    """Key, log gain and its standard error; chosen on the first half of the runs, valued on the
+    rest."""
     place = again.groupby("key").cumcount()
     half = again.groupby("key")["log"].transform("size") // 2
     first = again[place < half].groupby("key")["log"].median()
@@ -81,8 +81,7 @@ def _halves(again: pd.DataFrame, noise: float, defaults: int) -> tuple[str, floa
 
 
 def _single(whole: pd.DataFrame, noise: float, defaults: int) -> tuple[str, float, float]:
-    """The same from one run of each setting; the expected luck of the best of so many is
-    subtracted."""
+    """The same from one run of each setting; the expected luck of the best is subtracted."""
     best = whole.iloc[int(np.argmin(whole["log"].to_numpy()))]
     luck = noise * math.sqrt(2 * math.log(max(len(whole), 2)))
     error = noise * math.sqrt(1 + _of_median(defaults))

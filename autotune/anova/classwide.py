@@ -32,8 +32,7 @@ DRAWS = 10
 """BEST depends on the random draw, so its row is the mean over this many draws."""
 
 CERTAIN = 2.33
-"""A setting is not proposed for a proof unless its mean log gain is more than this many standard
-errors."""
+"""A proof needs a mean log gain of more than this many standard errors."""
 
 CAUTION = 1.645
 """A setting that is slower on a cell by this many standard errors is not chosen.  Suspected harm is
@@ -63,8 +62,7 @@ class ClassRow:
     held_out_slower: float | None
     measured: float
     z: float = 0.0
-    """Mean log gain in standard errors, over the cells of ``held_out`` (of ``share`` if that is
-    None)."""
+    """Mean log gain in standard errors, over the cells of ``held_out``, else of ``share``."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -81,8 +79,7 @@ class ClassRow:
 
 @dataclass(frozen=True)
 class Choice:
-    """``method``: "anova", "direct" or "default"; ``rows``: all methods and the references, to
-    compare."""
+    """``method``: "anova", "direct" or "default"; ``rows``: all methods and the references."""
 
     method: str
     setting: Setting
@@ -124,8 +121,7 @@ def choose(table: RunTable, options: FactorOptions, seed: int = 0) -> Choice:
 
 
 def anova_setting(table: RunTable, options: FactorOptions) -> Setting:
-    """The setting that the analysis of variance recommends; the default if no cell has a possible
-    gain."""
+    """The setting that the analysis of variance recommends; the default if no cell can gain."""
     try:
         return recommended(judge_factors(respond(table, "gain"), options))
     except WorkError:

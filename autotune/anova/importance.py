@@ -207,8 +207,7 @@ def _matter(
 
 
 def _correlations(x: Floats, y: Floats) -> tuple[float | None, float | None]:
-    """Pearson and Spearman correlation over the rows with a numeric value; None if they are too few
-    or all equal."""
+    """Pearson and Spearman correlation over the numeric rows; None if too few or all equal."""
     known = np.isfinite(x)
     if known.sum() < LEAST or np.ptp(x[known]) == 0 or np.ptp(y[known]) == 0:
         return None, None

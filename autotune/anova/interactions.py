@@ -57,8 +57,7 @@ def interactions(
     correction: Correction = "holm",
     min_combination: int = MIN_COMBINATION,
 ) -> list[Interaction]:
-    """The interaction of every pair of ``names`` with enough data, by p value, the smallest
-    first."""
+    """The interaction of every pair of ``names`` with enough data, the smallest p value first."""
     first_rows, y = per_setting(values)
     total = float(y @ y)
     table = values.table

@@ -36,8 +36,7 @@ class MixedTest:
 
 @dataclass(frozen=True)
 class Shares:
-    """Variance components of the response within cells: between settings, and between rows of one
-    setting."""
+    """Variance of the response within cells: between settings, and between rows of a setting."""
 
     setting: float
     row: float
@@ -80,7 +79,7 @@ class Units:
         return self._known[name]
 
     def _basis(self, others: Sequence[str], kept: NDArray[np.bool_], min_level: int) -> Floats:
-        """Orthonormal basis of intercept and ``others``; the same for every factor that keeps all
+        """Orthonormal basis of intercept and ``others``; shared by all factors that keep all
         rows."""
         key = tuple(others)
         if not kept.all() or key not in self._bases:
@@ -212,8 +211,8 @@ def variance_shares(values: Values) -> Shares:
 
 @dataclass(frozen=True)
 class Fit:
-    """Joint fit by restricted maximum likelihood; effects are relative to the first level of each
-    factor."""
+    """Joint fit by restricted maximum likelihood; effects are relative to a factor's first
+    level."""
 
     effects: dict[str, float]
     errors: dict[str, float]

@@ -194,8 +194,7 @@ def _log(table: RunTable) -> Values:
 
 
 def winsorised(logs: NDArray[np.float64], share: float = WINSOR) -> NDArray[np.float64]:
-    """Values outside the ``share`` and 1 - ``share`` quantiles of the finite ones, set to these
-    quantiles."""
+    """Limit values to the ``share`` and 1 - ``share`` quantiles of the finite ones."""
     finite = logs[np.isfinite(logs)]
     if not finite.size:
         return np.zeros_like(logs)

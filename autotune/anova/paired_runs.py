@@ -28,8 +28,7 @@ because showing the absence of a loss takes more runs than showing a gain."""
 MARGIN = 0.02
 """A program that is slower by less than this share counts as not slower (``--margin``)."""
 PRUNE_LOOKS = (12, 18, 27, 40)
-"""Looks of pruning, when a parameter is taken out; most parameters are decided at the first
-look."""
+"""Looks of pruning, when a parameter is removed; most parameters are decided at the first look."""
 
 PROOF = "classwide proof"
 
@@ -105,8 +104,7 @@ class PairsOutcome:
 
 
 def check_programs(setting: Setting, programs: Sequence[Program]) -> None:
-    """Check that every program can be launched with the setting; raises UsageError if one
-    cannot."""
+    """Raise UsageError if one of the programs cannot be launched with the setting."""
     for program in programs:
         problems = program.space.violations(setting, grid=False)
         if problems:

@@ -97,8 +97,7 @@ def _go_on(
 
 
 def _next(shown: Sequence[PairsOutcome], terms: PairTerms, ended: set[int]) -> int | None:
-    """Index of the program whose next look decides most; None if no look would change the
-    answer."""
+    """Index of the program whose next look decides most; None if no look changes the answer."""
     rows = [one.row for one in shown]
     last = terms.looks[-1]
     free = [n for n, row in enumerate(rows) if row.pairs < last and n not in ended]
@@ -152,8 +151,7 @@ def _conclude(pruned: Pruned, shown: Sequence[PairsOutcome], terms: PairTerms) -
 
 
 def _shows_nothing(row: ProgramEvidence) -> ProgramEvidence:
-    """The row of a program measured without the guard: its figures stay, its verdict becomes
-    "unguarded"."""
+    """The row of a program measured without the guard: its figures, but no verdict from them."""
     return replace(row, verdict="unguarded") if row.verdict in ("passed", "slower") else row
 
 
@@ -194,8 +192,7 @@ def _objection(
 
 
 def _more(row: ProgramEvidence, terms: PairTerms) -> str:
-    """How many more pairs would show that a program is not slower, if its gain stays as
-    measured."""
+    """How many more pairs would show that a program is not slower, at its present gain."""
     last = terms.looks[-1]
     if row.gain is None or row.lo is None:
         first = terms.plan().first_interval

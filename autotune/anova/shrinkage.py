@@ -52,8 +52,7 @@ class SettingEffects:
         self.total = total or max(len(table.cells), 1)
 
     def on(self, table: RunTable) -> SettingEffects:
-        """The same effects for a part of the table: those of a cell do not depend on other
-        cells."""
+        """The same effects for a part of the table: a cell's do not depend on other cells."""
         return SettingEffects(table, {key: self._cells[key] for key in table.cells}, self.total)
 
     @cached_property
@@ -70,8 +69,7 @@ class SettingEffects:
         return self._cells[cell].value(setting)
 
     def raw_gain(self, cell: str, setting: Setting) -> float:
-        """T_default / T - 1 as measured, luck included; the setting must have been run on the
-        cell."""
+        """T_default / T - 1 as measured, luck included; the setting must have been run there."""
         return self._cells[cell].raw_gain(setting)
 
     def share(self, cell: str, setting: Setting) -> float | None:

@@ -1,4 +1,4 @@
-"""Stability of the analysis: is the answer the same on parts of the data? (Pellegrini, Table
+"""Stability: is the answer of the analysis the same on parts of the data? (Pellegrini, Table
 4.4)"""
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ WAYS: tuple[By, ...] = ("app", "input", "ranks", "cluster", "cell")
 
 @dataclass(frozen=True)
 class Subset:
-    """The answer on one part: a column of the table.  ``factors`` is empty if the part has no
-    possible gain."""
+    """The answer on one part: a column of the table.  ``factors`` is empty without possible
+    gain."""
 
     name: str
     cells: int
@@ -39,8 +39,8 @@ class Subset:
 
 
 def shown_level(factor: Factor) -> str:
-    """As in the thesis, Table 4.3: a value, or a dash; "=" for a factor that matters and whose
-    default is best."""
+    """As in the thesis, Table 4.3: a value or a dash; "=" if the factor matters and its default is
+    best."""
     if factor.chosen is not None:
         return f"{factor.chosen}"
     return "=" if factor.significant and factor.why.startswith("matters") else "–"

@@ -193,8 +193,7 @@ WHOLE = ("ok",)
 
 
 def read_table(wanted: str, store: str | Path | None = None) -> RunTable:
-    """The table of a dataset (name or folder) or of ``study:ID``; raises UsageError if there is
-    none."""
+    """The table of a dataset (name or folder) or of ``study:ID``; raises UsageError without one."""
     if not wanted.startswith(STUDY):
         return dataset_table(load(wanted))
     with Store.open_to_read(store) as opened:

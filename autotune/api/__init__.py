@@ -1,0 +1,1 @@
+"""The Python API: the functions behind ``import autotune`` and behind the commands."""

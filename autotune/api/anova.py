@@ -31,8 +31,9 @@ PRESETS = ("thesis", "careful")
 
 @dataclass(frozen=True)
 class Analysis:
-    """``crossed`` are two-way interactions, ``fitted`` all that matters in one model, ``parts`` the
-    same on parts of the data."""
+    """The result of an analysis.  ``crossed`` are two-way interactions, ``fitted`` is one model of
+    all parameters that matter (None unless asked for), and ``parts`` repeats the analysis on parts
+    of the data."""
 
     values: Values
     options: FactorOptions
@@ -45,12 +46,12 @@ class Analysis:
 
     @property
     def setting(self) -> Setting:
-        """The best level of every parameter that matters."""
+        """The best level of every parameter that matters, as one setting."""
         return recommended(self.factors)
 
     @property
     def headline(self) -> list[str]:
-        """What was analysed, and the setting."""
+        """Lines that say what was analysed, and the setting."""
         table, options = self.values.table, self.options
         return [
             (
@@ -101,8 +102,8 @@ def analyse(
 ) -> Analysis:
     """Analyse a dataset, or ``study:ID`` of the results database ``store``.
 
-    ``response``, ``by`` are words of the command line.  Raises UsageError for a wrong one, and for
-    an unknown source.
+    ``response`` and ``by`` are words of the command line.  Raises UsageError for a wrong word or an
+    unknown source, WorkError if no cell has a possible gain to analyse.
     """
     kind = cast(Response, one_of("--response", response, RESPONSES))
     way = None if by is None else cast(By, one_of("--by", by, WAYS))
@@ -132,7 +133,7 @@ def one_of(option: str, given: str, known: tuple[str, ...]) -> str:
 def read_options(
     preset: str, model: str | None, level: float, correction: str | None
 ) -> FactorOptions:
-    """The options of the words; raises UsageError for a wrong one."""
+    """The options for the words of the command line; raises UsageError for a wrong one."""
     one_of("--preset", preset, PRESETS)
     if not 50 <= level < 100:
         raise UsageError(f"--level {level} is out of range; expected 50 to below 100, such as 99.9")

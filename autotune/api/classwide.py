@@ -1,4 +1,4 @@
-"""One setting for a class of programs: which programs, and the result with its evidence."""
+"""Class-wide settings: the programs of a class, and the result with its evidence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from runner.machine import describe_machine
 
 
 def found_class(dataset: str, number: int, count: int | None, apps: str | None) -> set[str]:
-    """The keys of the cells of one class."""
+    """The keys of the cells of one class.  Raises UsageError for ``apps`` in addition, and for a
+    class that does not exist."""
     from autotune.prediction.classes import find_classes
     from autotune.prediction.examples import training_set
 
@@ -41,7 +42,10 @@ def class_of(
     recorded: Dataset, apps: Sequence[str], held: Sequence[str], keys: set[str] | None = None
 ) -> tuple[RunTable, list[Cell]]:
     """The table of the class and its cells, without the programs that are held out; ``keys``: only
-    these cells."""
+    these cells.
+
+    Raises UsageError if a program is both in the class and held out, or if no program is left.
+    """
     both = sorted(set(apps) & set(held))
     if both:
         raise UsageError(
@@ -58,7 +62,7 @@ def class_of(
 
 
 def member(cell: Cell, cluster: str, mpi: str | None, space: str | None) -> Program:
-    """A cell of a dataset as a program here.  Raises UsageError for what is not known here."""
+    """A cell of a dataset as a program here; raises UsageError for an unknown application."""
     origin = f"the card of the dataset, cell {cell.key}"
     name = check_config_name("apps", cell.app, origin)
     target = find_target(_words_of(name, cell.input or None, cell.ranks, cluster, mpi))
@@ -71,7 +75,7 @@ def member(cell: Cell, cluster: str, mpi: str | None, space: str | None) -> Prog
 
 
 def outsider(words: Sequence[str], cluster: str, mpi: str | None, space: str | None) -> Program:
-    """A program that is held out, from the words APP, INPUT and RANKS."""
+    """A held-out program, from the words APP, INPUT and RANKS; raises UsageError."""
     name, given, ranks = (*words, *[""] * (3 - len(words)))[:3]
     if len(words) > 3 or (ranks and not ranks.isdigit()):
         raise UsageError(
@@ -99,7 +103,7 @@ def result_of(
     cluster: str,
     guard: bool,
 ) -> ClasswideResult:
-    """What is published of it; ``proof`` is None where nothing was measured."""
+    """The result to store and publish; ``proof`` is None if nothing was measured."""
     library = programs[0].target.library if programs else None
     mpi = {"name": library.family, "version": library.version} if library else {}
     shared: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""``autotune.compare`` and ``autotune.noise``: the proof, and what it can resolve."""
+"""``autotune.compare`` and ``autotune.noise``: the proof, and the gain that it can resolve."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def comparison_request(
     remeasure: bool,
     watch: Watcher,
 ) -> ComparisonRequest:
-    """Two settings as they were said, ready to be compared.
+    """The request that compares two settings, given in any form of :data:`SettingLike`.
 
-    Raises UsageError for a setting that cannot be used, and for two that are the same.
+    Raises UsageError for a setting that cannot be used, and for two equal settings.
     """
     texts = [one if isinstance(one, str) else Setting(one).key for one in (first, second)]
     space, [one, other] = read_settings(texts, space, target.library, store)
@@ -96,12 +96,12 @@ def compare(
     """Compare ``second`` with ``first`` on interleaved pairs, until decided or out of budget.
 
     A setting is ``"default"``, ``"name=value,..."``, ``"@file"``, ``"study:ID"``, or values by
-    name.  ``pairs`` asks for exactly so many and one look; ``budget`` is machine time (seconds, or
-    "10m"), ``runs`` the launches of all of it; ``min_gain`` is a fraction.
+    name.  ``pairs`` measures exactly so many pairs with one look.  ``budget`` is machine time
+    (seconds, or "10m"), ``runs`` the largest number of launches.  ``min_gain`` is a fraction.
 
-    The same call goes on where it was stopped.  Where ``second`` does not run, ``verdict`` of the
-    outcome is ``failed``.  Raises UsageError for what is wrong with the request, WorkError where
-    ``first`` does not run, BudgetTooSmall where the budget held not one pair.
+    The same call continues an interrupted comparison.  If ``second`` does not run, ``verdict`` of
+    the outcome is ``failed``.  Raises UsageError for a wrong request, WorkError if ``first`` does
+    not run, BudgetTooSmall if the budget does not allow one pair.
     """
     watch = watch or Lines()
     found = target_of(program, target, watch)
@@ -134,10 +134,10 @@ def noise(
     watch: Watcher | None = None,
     **target: Unpack[TargetOptions],
 ) -> NoiseReport:
-    """Run the default ``runs`` times against itself: how large must a gain be to be seen?
+    """Run the default ``runs`` times, and compute how large a gain must be to be seen.
 
-    ``budget`` is machine time.  Raises UsageError for what is wrong with the request, WorkError
-    where the default does not run, BudgetTooSmall where too few runs fit in.
+    ``budget`` is machine time.  Raises UsageError for a wrong request, WorkError if the default
+    does not run, BudgetTooSmall if the budget does not allow enough runs.
     """
     watch = watch or Lines()
     found = target_of(program, target, watch)

@@ -1,6 +1,7 @@
-"""Studies of the results database as cells of a dataset.
+"""Studies of the results database as sources of datasets.
 
-Studies of traced programs as training data.
+The first part makes cells of studies; the second part makes training data of studies of traced
+programs.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def source_of(study: StudyRecord, mpi: str | None) -> Source:
-    """The study's space as it is here, under its own MPI; refused where it is another by now."""
+    """The study with its space for its own MPI; raises UsageError if the space has changed."""
     key = study.key
     mpi = mpi or launcher_of(key.mpi.family, key.mpi.version)
     origin = f"study {study.hash[:12]}"
@@ -38,7 +39,7 @@ def source_of(study: StudyRecord, mpi: str | None) -> Source:
         name = check_config_name("apps", key.app.name, origin)
         told = dict(load_app(name).input(key.app.input).facts)
     except UsageError:
-        told = {}  # A program of the command line tells nothing about its input.
+        told = {}  # A program given on the command line has no named input.
     name = check_config_name("spaces", key.space_name, origin)
     space = load_space(name, library=find_library(mpi), facts=facts, app_facts=told)
     if space.hash != key.space_hash:
@@ -51,18 +52,19 @@ def source_of(study: StudyRecord, mpi: str | None) -> Source:
 
 
 _NO_SEARCH = ("run", "noise", "compare")
-"""Studies of single settings: nothing to learn from."""
+"""Strategies of studies of single settings, which contain nothing to learn."""
 Launch = tuple[str | tuple[str, ...], str | None, int, str]
-"""A name or a command line, the input, the ranks, and the MPI."""
+"""A name or a command line, the input, the number of ranks, and the MPI."""
 
 
 def dataset_of_traced(
     store: str | None, files: Sequence[Path], folder: Path, say: Say = to_stderr
 ) -> Path:
-    """The studies of the traced programs as a dataset with features, in ``folder``.
+    """Write the studies of traced programs as a dataset with features in ``folder``; returns the
+    folder.
 
-    ``files`` are features files; ``say`` is told which studies are left out, and why.  Raises
-    UsageError where there is nothing to learn from.
+    ``files`` are features files.  ``say`` gets a line for each study that is left out, with the
+    reason.  Raises UsageError if no study is left.
     """
 
     if not files:
@@ -73,8 +75,8 @@ def dataset_of_traced(
     traced = {_launch_of(found): found for found in map(read_features, files)}
     with Store.open_to_read(store) as opened:
         listed = [opened.get_study(line.id) for line in opened.studies()]
-        # A name is that of a known application only where the features have it: a program of the
-        # command line is told by its words.
+        # A name is that of a known application only if the features have it; a program of the
+        # command # line is recognised by its words.
         of_study = {s.hash: next((k for k in _launches_of(s) if k in traced), None) for s in listed}
         studies = [s for s in listed if of_study[s.hash] and s.key.strategy not in _NO_SEARCH]
         sources, problems = [], []
@@ -106,7 +108,7 @@ def dataset_of_traced(
 
 
 def _launch_of(found: Features) -> Launch:
-    """What was traced: an application's name and input, or a command line; its ranks and MPI."""
+    """The traced launch: an application's name and input, or a command line; its ranks and MPI."""
     mpi = f"{found.mpi_name} {found.mpi_version}"
     if found.app is None:
         return (tuple(found.argv), None, found.ranks, mpi)

@@ -1,8 +1,8 @@
-"""What is here, what is missing, and how to get it.
+"""The checks of ``autotune doctor``: what is installed, what is missing, and how to get it.
 
-One line of what ``doctor`` reports.
-
-What only some commands need: interpreters with mpi4py, Slurm, PostgreSQL, a testbed, ssh.
+The parts of the file: checks that every command needs; the finding, which is one line of the
+report; checks that only some commands need (interpreters with mpi4py, Slurm, PostgreSQL, testbeds,
+ssh).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from runner.testbed.model import missing_needs
 def examine(
     cluster: str = "local", mpi: str | None = None, quick: bool = False
 ) -> list[DoctorFinding]:
-    """One finding for each thing that matters; ``quick`` starts nothing.
+    """One finding for each check; ``quick`` starts no program.
 
-    Raises UsageError for an unknown cluster, RunnerUsageError for an MPI that is not here.
+    Raises UsageError for an unknown cluster, RunnerUsageError for an MPI that is not installed.
     """
     load_cluster(cluster)
     findings = [_machine(), *_mpi(mpi), _compiler()]
@@ -85,7 +85,7 @@ def _mpi(wanted: str | None) -> list[DoctorFinding]:
     others = [lib for lib in libraries() if lib.bin != chosen.bin]
     if others:
         names = ", ".join(f"{lib.family} {lib.version} ({lib.bin})" for lib in others)
-        # By name: a distribution keeps several in one directory.
+        # A distribution has several libraries in one directory, so they are given by name.
         series = (f"{lib.family}-{'.'.join(map(str, lib.version_tuple[:2]))}" for lib in others)
         choice = ", ".join(f"--mpi {one}" for one in dict.fromkeys(series))
         found.append(DoctorFinding(NOTE, "other MPI libraries", names, f"choose one with {choice}"))
@@ -170,7 +170,7 @@ GOOD, NOTE, BAD = "ok", "note", "missing"
 
 @dataclass
 class DoctorFinding:
-    """``advice`` is what to do where the state is not ok."""
+    """The result of one check; ``advice`` says what to do if ``state`` is not "ok"."""
 
     state: str
     what: str
@@ -185,7 +185,7 @@ _PATIENCE_S = 20
 
 
 def needs(quick: bool) -> list[DoctorFinding]:
-    """One finding for each; ``quick`` starts nothing."""
+    """One finding for each check that only some commands need; ``quick`` starts no program."""
     return [
         *([] if quick else _interpreters()),
         _slurm(quick),
@@ -196,7 +196,7 @@ def needs(quick: bool) -> list[DoctorFinding]:
 
 
 def _interpreters() -> list[DoctorFinding]:
-    """Pythons that ``-- python3 SCRIPT`` would start: each must have an mpi4py of its own."""
+    """The Pythons that ``-- python3 SCRIPT`` would start: each must have an mpi4py of its own."""
     found = {place for name in INTERPRETERS if (place := shutil.which(name))}
     places = sorted({sys.executable, *found}, key=lambda place: place != sys.executable)
     having = [place for place in places if _has_mpi4py(place)]
@@ -290,7 +290,7 @@ def _postgres(quick: bool) -> DoctorFinding:
 
 
 def _unreachable(place: Location) -> str:
-    """What keeps the server from being asked; "" where it answers."""
+    """Why the database server does not answer; "" if it answers."""
     try:
         with create_engine(place.url, connect_args={"connect_timeout": 5}).connect():
             return ""

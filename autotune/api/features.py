@@ -1,4 +1,4 @@
-"""Features of a program: from one traced run, or from a file."""
+"""Features of a program, from one traced run or from a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runner.trace.run import NotTraceable, Traced, trace
 
 
 def read_features(path: Path) -> Features:
-    """A features file; what is wrong with it is wrong input (UsageError)."""
+    """The content of a features file; raises UsageError if it is wrong."""
     try:
         return load_features(path)
     except FeaturesError as problem:
@@ -32,9 +32,9 @@ def traced_features(
     guard: bool = True,
     tell: Say = to_stderr,
 ) -> tuple[Features, Traced]:
-    """One traced run of a target; ``tell`` is told what is done.
+    """Trace one run of a target; ``tell`` gets lines about the steps.
 
-    Raises UsageError where it cannot be traced.
+    Raises UsageError if the program cannot be traced.
     """
     spec = target.spec(None)
     with target.measured(guard, lambda who: tell(f"waiting for {who}")) as runner:
@@ -47,7 +47,7 @@ def traced_features(
 
 
 def features_of(target: Target, traced: Traced) -> Features:
-    """The features file's content for a traced run of a target."""
+    """The content of the features file for a traced run of a target."""
     machine = describe_machine()
     return Features(
         values=feature_values(traced.ranks, target.cores),

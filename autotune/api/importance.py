@@ -1,4 +1,4 @@
-"""Which parameters mattered in a study or a dataset, with what its proof showed."""
+"""Importance: which parameters mattered in a study or a dataset, with the study's proof."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ DRAWN = 4
 
 @dataclass(frozen=True)
 class Explained:
-    """``near`` maps cells to the settings around their best; ``gone`` are parameters that the
-    program does not use."""
+    """The importance of parameters with its sources.  ``near`` maps cells to the settings near
+    their best one.  ``gone`` are parameters that act on nothing that the program uses."""
 
     table: RunTable
     result: Importance
@@ -44,7 +44,7 @@ class Explained:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader should know besides."""
+        """Further notes for the reader, as sentences."""
         return [note for note in (*self.result.notes, self.table.unguarded) if note]
 
     def to_json(self) -> dict[str, Any]:
@@ -81,11 +81,11 @@ def explain(
     features: Path | None = None,
     seed: int = 0,
 ) -> Explained:
-    """Judge the parameters of a dataset or a study (its name, or a study's number or hash).
+    """Compute the importance of parameters in a dataset (its name) or a study (its number or hash).
 
-    ``cell``: of this cell of a dataset alone.  ``features``: parameters that the traced program
-    does not use are left out.  Raises UsageError for an unknown source or cell, WorkError where
-    the runs tell too little.
+    ``cell``: use only this cell of a dataset.  ``features``: leave out parameters that act on
+    nothing that the traced program uses.  Raises UsageError for an unknown source or cell,
+    WorkError if the runs show too little.
     """
     wanted = _source(source)
     found = read_table(wanted, store)
@@ -107,7 +107,7 @@ def explain(
 
 
 def _source(given: str) -> str:
-    """A dataset where there is one of that name, else a study."""
+    """The source as a dataset if there is one with that name, else as a study."""
     if given.startswith(STUDY):
         return given
     if is_known(given):
@@ -116,7 +116,7 @@ def _source(given: str) -> str:
 
 
 def _evidence(wanted: str, store: str | None) -> ParameterEvidence:
-    """What the proof and the read-back of a study showed; nothing for a dataset."""
+    """What the proof and the read-back of a study showed; empty for a dataset."""
     if not wanted.startswith(STUDY):
         return ParameterEvidence()
     with Store.open_to_read(store) as opened:
@@ -124,8 +124,8 @@ def _evidence(wanted: str, store: str | None) -> ParameterEvidence:
 
 
 def _untouched(wanted: str, found: RunTable, features: Path | None) -> tuple[str, ...]:
-    """Parameters that act on nothing in what was traced: by the file that is given, else by those
-    that a dataset holds, where it has one for each of the cells."""
+    """Parameters that act on nothing in the traced program.  The features come from the given file,
+    else from those of a dataset if it has them for each of the cells."""
     from autotune.prediction.examples import stored_features
     from autotune.prediction.exposure import unused
     from autotune.prediction.scorer import described
@@ -157,7 +157,7 @@ def _only(found: RunTable, cell: str) -> RunTable:
             f"{found.origin} has no cell {cell!r}; its cells: {', '.join(found.cells)}"
         )
     only = found.where(lambda place: place.key == cell)
-    # Parameters that other cells vary are none of this one's.
+    # Parameters that only other cells vary do not belong to this cell.
     return only.without([name for name in only.names if len(set(only.codes(name))) < 2])
 
 

@@ -1,4 +1,4 @@
-"""The arguments that all functions of the Python API share."""
+"""Arguments that the functions of the Python API share."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from autotune.wording import parse_duration
 from runner.types import MetricChoice
 
 Program = Sequence[str] | Target | None
-"""Words of a command line (a launcher line is understood), or a target that was found before."""
+"""Words of a command line (a launcher line is understood), or a target from :func:`target`."""
 SpaceLike = Space | str | Path | None
-"""A space, or the name or file of one; None: the usual one of the MPI."""
+"""A space, or the name or file of one; None: the usual space of the MPI."""
 StoreLike = Store | str | Path | None
 """An open results database, its path or URL; None: $AUTOTUNE_STORE, else the user's own."""
 Budget = str | float | None
@@ -27,12 +27,12 @@ Budget = str | float | None
 
 
 class TargetOptions(TypedDict, total=False):
-    """What is said of a program, each as on the command line.
+    """Options of a program, each as on the command line.
 
-    ``app`` and ``input`` name a known application in place of a program; ``ranks`` are MPI
-    processes; ``cluster`` and ``mpi`` are names (``mpi`` also a directory); ``metric`` and
-    ``verify`` are regular expressions or ``json:KEY``; ``timeout`` is the longest run
-    (seconds, or "10m"); ``stdin`` is the path of rank 0's standard input.
+    ``app`` and ``input`` name a known application in place of a program.  ``ranks`` is the number
+    of MPI processes.  ``cluster`` and ``mpi`` are names (``mpi`` also a directory).  ``metric`` and
+    ``verify`` are regular expressions or ``json:KEY``.  ``timeout`` is the longest run (seconds, or
+    "10m").  ``stdin`` is the path of rank 0's standard input.
     """
 
     app: str
@@ -49,8 +49,7 @@ class TargetOptions(TypedDict, total=False):
 
 
 def target_request(program: Sequence[str] | None, options: TargetOptions) -> TargetRequest:
-    """The request of a call; raises UsageError for a name that is no option, and for a program
-    that is one text."""
+    """The request of a call; raises UsageError for an unknown option or a program in one text."""
     if isinstance(program, str):
         raise UsageError(
             f"program={program!r} is one text; expected a list of words, such as [{program!r}]"
@@ -65,15 +64,15 @@ def target_request(program: Sequence[str] | None, options: TargetOptions) -> Tar
 
 
 def target(program: Sequence[str] | None = None, **options: Unpack[TargetOptions]) -> Target:
-    """Look up what is to be measured, to be given to several calls in place of a program.
+    """Look up a target that several calls can use in place of a program.
 
-    The options are those of :class:`TargetOptions`.  Raises UsageError for what is wrong.
+    The options are those of :class:`TargetOptions`.  Raises UsageError if one of them is wrong.
     """
     return find_target(target_request(program, options))
 
 
 def target_of(program: Program, options: TargetOptions, watch: Watcher) -> Target:
-    """The target of a call.  Raises UsageError for options beside a target that was found."""
+    """The target of a call.  Raises UsageError for options in addition to a ready target."""
     if isinstance(program, Target):
         if options:
             raise UsageError(
@@ -85,30 +84,29 @@ def target_of(program: Program, options: TargetOptions, watch: Watcher) -> Targe
 
 
 def space_of(target: Target, space: SpaceLike) -> Space:
-    """The space of a call, for its target."""
+    """The space of a call, for its target; raises UsageError if it cannot be read."""
     if isinstance(space, Space):
         return space
     return target.space(None if space is None else str(space))
 
 
 def opened(store: StoreLike) -> AbstractContextManager[Store]:
-    """The results database of a call; one that was given open stays open."""
+    """The results database of a call; a database that was given open stays open."""
     return nullcontext(store) if isinstance(store, Store) else Store.open(store)
 
 
 def read(store: StoreLike) -> AbstractContextManager[Store]:
-    """As :func:`opened`, to read alone; raises UsageError where there is no database."""
+    """As :func:`opened`, but read-only; raises UsageError if there is no database."""
     return nullcontext(store) if isinstance(store, Store) else Store.open_to_read(store)
 
 
 def seconds_of(budget: Budget) -> float | None:
-    """Seconds; raises UsageError for what is no time."""
+    """The budget in seconds; raises UsageError for a text that is no time."""
     return parse_duration(budget) if isinstance(budget, str) else budget
 
 
 class Lines:
-    """A watcher that writes one line for whatever a reader waits for: phases, better settings,
-    waiting."""
+    """A watcher that writes a line for phases, better settings and waiting."""
 
     def __init__(self, write: Callable[[str], None] = to_stderr) -> None:
         self._write = write

@@ -1,4 +1,4 @@
-"""The parameter file of what a search proved, with its evidence."""
+"""The parameter file of a search: the proven setting with its evidence."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from autotune.wording import UNGUARDED
 
 
 def write_proven(study_run: StudyRun, result: Result, named: str | None) -> None:
-    """The parameter file of a proven setting; a file that is not obeyed becomes a warning.
+    """Write the parameter file of a proven setting; a file that is not obeyed becomes a warning.
 
-    Without the guard, of the one that looked better, and only where its place was named.
+    Without the guard the file has the setting that only looked better, and is written only if the
+    user gave its path (``named``).
     """
     path = None if named is None else Path(named)
     if result.status == "unguarded" and path is not None:
@@ -41,7 +42,7 @@ def write_proven(study_run: StudyRun, result: Result, named: str | None) -> None
 
 
 def _proven_claim(result: Result) -> tuple[Setting, list[str]] | None:
-    """The proven setting, and what its file says of the proof."""
+    """The proven setting, and what its file says about the proof."""
     if result.status != "recommended" or result.gain is None or result.gain_ci is None:
         return None
     said = f"gain over the default: {gain_words(result.gain, result.gain_ci)}"
@@ -49,7 +50,7 @@ def _proven_claim(result: Result) -> tuple[Setting, list[str]] | None:
 
 
 def _unguarded_claim(result: Result) -> tuple[Setting, list[str]] | None:
-    """The setting that looked better without the guard, and what its file says of that."""
+    """The setting that looked better without the guard, and what its file says about that."""
     best = Setting((result.best or {}).get("setting", {}))
     rows = [f for f in result.finalists if f.verdict == "better" and f.setting == best]
     if not rows or rows[0].gain is None:

@@ -1,6 +1,6 @@
-"""The setting for a program, from the features of one traced run.
+"""Prediction: a setting for a program, from the features of one traced run.
 
-What turns a prediction into more: the check against the default, and the parameter file.
+The second part checks a prediction against the default and writes its parameter file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LOCAL = "local"
 
 @dataclass(frozen=True)
 class PredictionPlace:
-    """The MPI and the parameters there are; ``target`` only where something is to be run."""
+    """The MPI library and its space; ``target`` is None unless something will be run."""
 
     library: Library
     space: Space
@@ -52,10 +52,11 @@ class PredictionPlace:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A setting, what is expected of it and why; nothing was run with it.
+    """A predicted setting with its expected gain and the reasons; no run was made with it.
 
-    ``named`` is what the model says, ``near`` the programs most like this one, ``strange`` why it
-    may not hold here, one reason an entry; ``place`` is None where there is no MPI.
+    ``named`` is the answer of the model, ``near`` the most similar programs of the training set.
+    ``strange`` are reasons why the prediction may not hold here, one in each entry.  ``place`` is
+    None if there is no MPI.
     """
 
     named: NamedSetting
@@ -67,16 +68,16 @@ class Prediction:
 
     @property
     def setting(self) -> Setting:
-        """What is proposed; empty for the default."""
+        """The predicted setting; empty for the default."""
         return self.named.setting
 
     @property
     def gain(self) -> float | None:
-        """The gain that is expected, as a fraction; None where the default is proposed."""
+        """The expected gain, as a fraction; None if the default is predicted."""
         return self.named.gain
 
     def to_json(self) -> dict[str, Any]:
-        """The published form (``autotune-prediction-1``)."""
+        """The published form (``autotune-prediction-1``), in JSON types."""
         named, features, model = self.named, self.features, self.model
         interval = None
         if named.interval is not None:
@@ -125,12 +126,12 @@ def predict(
 ) -> Prediction:
     """Predict the setting of a program from its features (an object, or the path of a file).
 
-    ``model`` is a model's file; by default the one trained here, else the shipped one.  ``space``,
-    ``cluster`` (by default where it was traced) and ``mpi`` are names as on the command line;
-    ``target`` is what would be run, for one who is going to check it.
+    ``model`` is a model file; without it the one trained here is used, else the shipped one.
+    ``space``, ``cluster`` (by default that of the traced run) and ``mpi`` are names as on the
+    command line.  ``target`` is the program for a later check.
 
-    Raises UsageError for a file that holds no features, an unknown model, space, cluster or MPI.
-    Source: Pellegrini 1.9, docs/prediction.md.
+    Raises UsageError for a file without features, an unknown model, space, cluster or MPI.  Source:
+    Pellegrini 1.9, docs/prediction.md.
     """
     from autotune.prediction import acting, find_model, named_there, usable
     from autotune.prediction.scorer import described
@@ -143,7 +144,7 @@ def predict(
         mpi = mpi or traced_with(known_features)
         place = _place(known_features, space, cluster or traced_on(known_features), mpi)
     values = described(known_features)
-    # What acts on nothing that the program does is not proposed, and not sent through a check.
+    # Parameters that act on nothing in the program are not predicted, and not checked.
     offered = list(dict.fromkeys(acting(setting, values) for setting in known.settings))
     if place is not None:
         here = place.space
@@ -160,15 +161,15 @@ def predict(
 def _place(
     features: Features, space: str | None, name: str, mpi: str | None
 ) -> PredictionPlace | None:
-    """The MPI and its space; None where there is no MPI to ask."""
+    """The MPI and its space; None if no MPI is installed."""
     try:
         library = find_library(mpi)
     except RunnerError:
-        # Predicting needs no MPI; only one that was asked for by name has to be there.
+        # Prediction needs no MPI; only one that the user named must be installed.
         if mpi is not None:
             raise
         return None
-    cluster = read_cluster(name)  # Nothing is run: a testbed may be down.
+    cluster = read_cluster(name)  # Nothing is run, so a testbed may be down.
     facts = {
         "ranks": features.ranks,
         "cores": features.cores if cluster.testbed else cluster.total_cores,
@@ -179,27 +180,27 @@ def _place(
 
 
 def traced_on(features: Features) -> str:
-    """The cluster that the features name, where it is known here by that name."""
+    """The cluster that the features name, if it is known here by that name."""
     name = features.cluster or LOCAL
     try:
-        # A path would be anybody's file.
+        # A path could be the file of another user.
         return read_cluster(check_config_name("clusters", name, "the features file")).name
     except UsageError:
         return LOCAL
 
 
 def traced_with(features: Features, program: Sequence[str] | None = None) -> str | None:
-    """The MPI that the program was traced with, where it is installed; None where the first that is
-    found is meant, or a launcher before ``program`` says which."""
+    """The MPI that the program was traced with, if it is installed.  None if the first MPI found is
+    to be used, or if a launcher in ``program`` says which."""
     if program and Path(program[0]).name in LAUNCHERS:
         return None
     return launcher_of(features.mpi_name, features.mpi_version)
 
 
 def recorded_target(features: Features, asked: TargetRequest) -> Target:
-    """The launch that was traced, as the features have it; the rest is as asked.
+    """The launch as it was traced; all other options are those of ``asked``.
 
-    Raises UsageError where its directory is not here.
+    Raises UsageError if its directory does not exist here.
     """
     if not Path(features.cwd).is_dir():
         raise UsageError(
@@ -220,7 +221,7 @@ def recorded_target(features: Features, asked: TargetRequest) -> Target:
 
 
 def _strange_here(model: ModelFile, features: Features, no_mpi: bool) -> list[str]:
-    """Why what the model learned may not hold here, one reason an entry."""
+    """Reasons why the model may not hold here, one in each entry."""
     found = []
     here, about = describe_machine().fingerprint, model.about
     if here not in about.machines:
@@ -240,7 +241,7 @@ def _strange_here(model: ModelFile, features: Features, no_mpi: bool) -> list[st
 
 @dataclass(frozen=True)
 class PredictionCheck:
-    """``why_not``: why no parameter file was written."""
+    """The outcome of a check.  ``why_not``: why no parameter file was written, or ""."""
 
     outcome: ComparisonOutcome
     written: Path | None
@@ -258,10 +259,11 @@ def check_prediction(
     params_file: Path | None = None,
     watch: Watcher = silent,
 ) -> PredictionCheck:
-    """Interleaved pairs of the setting and the default; the file only where it is proven.
+    """Compare the predicted setting with the default by interleaved pairs; write the parameter file
+    only if the setting is proven.
 
     ``min_gain`` is a fraction, ``budget_s`` machine seconds.  Raises UsageError for a prediction
-    without a target or a setting.
+    without a target or a setting, WorkError if the default does not run.
     """
     place = prediction.place
     if place is None or place.target is None or not len(prediction.setting):
@@ -310,9 +312,9 @@ def _write_proven(
 
 
 def refusal(prediction: Prediction, unproven: bool) -> str:
-    """Why no parameter file is written without a check; empty where one may be.
+    """Why no parameter file is written without a check; empty if it may be written.
 
-    ``unproven``: the user insists although it may not hold here.
+    ``unproven``: the user wants it although the prediction may not hold here.
     """
     place, strange = prediction.place, prediction.strange
     if place is None:
@@ -328,9 +330,9 @@ def refusal(prediction: Prediction, unproven: bool) -> str:
 
 
 def write_params(prediction: Prediction, path: Path) -> Path:
-    """The library's parameters of a predicted setting as a ``--tune`` file that says so.
+    """Write the library parameters of a predicted setting as a ``--tune`` file that says so.
 
-    Raises UsageError where the setting has none.
+    Raises UsageError if the setting has no such parameters.
     """
     place, setting = prediction.place, prediction.setting
     groups = {} if place is None else place.space.launched(setting)

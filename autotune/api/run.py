@@ -1,4 +1,4 @@
-"""One guarded run of one setting, kept in the results database."""
+"""One guarded run of one setting, stored in the results database."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from runner.mpi.discover import adapter as adapter_for
 from runner.types import RunRecord
 
 RUN = "run"
-"""The strategy of such a study."""
+"""The strategy in the key of such a study."""
 
 
 @dataclass(frozen=True)
 class OneRun:
-    """``space`` has every parameter that the setting names; ``record`` is what happened."""
+    """One run.  ``space`` has every parameter that the setting names; ``record``: the run."""
 
     setting: Setting
     space: Space
@@ -29,7 +29,7 @@ class OneRun:
 def run_once(
     setting: str, target: Target, space: Space, store: Store, *, guard: bool = True
 ) -> OneRun:
-    """Run a program once; ``setting`` as on the command line.
+    """Run a program once; ``setting`` in a form of the command line.
 
     An interrupted run ends the program and stores nothing.  Raises UsageError for a setting that
     cannot be used.

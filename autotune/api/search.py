@@ -1,4 +1,4 @@
-"""The life of a search: begun or gone on with, measured, and its answer kept."""
+"""A search from beginning to end: started or continued, measured, and its result stored."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from autotune.wording import short_setting
 
 
 class SearchInterrupted(KeyboardInterrupt):
-    """The search was stopped; ``result`` is what is known so far, and is kept."""
+    """The search was stopped by the user; ``result`` is the result so far, which is stored."""
 
     def __init__(self, result: Result) -> None:
         super().__init__("interrupted")
@@ -39,11 +39,11 @@ class SearchInterrupted(KeyboardInterrupt):
 
 @dataclass
 class Search:
-    """One process's part in a search.
+    """The part of one process in a search.
 
-    ``target``, ``space`` and ``strategy`` stand for what the request names, where they are given.
-    ``join``: other workers take part.  ``of`` is the hash of the study that this worker was asked
-    to work for.  Raises UsageError for what is wrong with the request.
+    ``target``, ``space`` and ``strategy``, if given, replace those that the request names.
+    ``join``: other workers may take part.  ``of`` is the hash of the study that this worker was
+    started for.  Raises UsageError if the request is wrong.
     """
 
     asked: SearchRequest
@@ -56,7 +56,7 @@ class Search:
     space: Space | None = None
     strategy: type[Strategy] | None = None
     writes_unasked: bool = True
-    """Write a proven setting's file in this directory where the request names no place."""
+    """Whether a proven setting's file is written to this directory if the request names no path."""
     _context: StudyContext = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -86,35 +86,36 @@ class Search:
 
     @property
     def study(self) -> StudyRecord:
-        """The study as it was when this process came to it."""
+        """The study as it was when this process opened it."""
         return self._context.study
 
     @property
     def request(self) -> StudyRequest:
-        """The request, looked up."""
+        """The request, with its names looked up."""
         return self._context.request
 
     def answer(self) -> Result | None:
-        """The stored result, where the study has one that answers this request."""
+        """The stored result, if the study has one that answers this request."""
         return self._context.finished()
 
     def followed_answer(self) -> Result | None:
-        """As :meth:`answer`, of the study that is measured in this one's place."""
+        """As :meth:`answer`, for the study that is measured in place of this one."""
         return answer_of(
             follow_moved_study(self.store, self.store.get_study(self.study.id)), self.request.plan
         )
 
     def run(self, around: AbstractContextManager[object] | None = None) -> Result | None:
-        """Measure to the end and keep the answer; None where another worker proves.
+        """Measure to the end and store the result; None if another worker runs the proof.
 
-        ``around`` is entered while it measures.  An interrupted search raises
-        :class:`SearchInterrupted`; the same request goes on.
+        ``around`` is entered while the search measures.  An interrupted search raises
+        :class:`SearchInterrupted`; the same request continues it.  Raises WorkError and its kinds
+        if the search fails.
         """
         study_run: StudyRun | None = None
         study = self.study.id
         try:
             with self._context as study_run, around or nullcontext():
-                if self.answer() is not None:  # While this one waited for the machine.
+                if self.answer() is not None:  # Finished while this waited.
                     raise FinishedElsewhere
                 result = study_run.run()
                 if self.writes_unasked or self.asked.params_file is not None:
@@ -138,7 +139,7 @@ class Search:
         return result
 
     def _share(self) -> None:
-        """Let other workers of this user begin with the same request."""
+        """Let other workers of this user take part with the same request."""
         if self.of is not None:
             require_same_study(self.store, self.store.find_study(self.of), self.study)
         # A worker carries out what others asked for; what it asks itself, nobody wants.
@@ -152,7 +153,7 @@ class Search:
             sign(self.store, self.study, WorkerRequest(whole, str(Path.cwd())))
 
     def _predicted(self, path: Path, space: Space) -> tuple[Setting, ...]:
-        """What should be tried first for the program of a features file."""
+        """The warm start: predicted settings for the program of a features file."""
         from autotune.api.features import read_features
         from autotune.prediction import find_model, warm_start_settings
 
@@ -162,8 +163,8 @@ class Search:
         return tuple(found)
 
     def _stopped(self, status: str, result: Result | None) -> None:
-        """Store how a study stopped; a worker that stops leaves the answer of others as it is, and
-        those who go on."""
+        """Store how a study stopped.  A worker that stops does not change the study while other
+        workers go on, or if it is finished."""
         study = self.study.id
         if self.join:
             here = OwnerProcess.here()

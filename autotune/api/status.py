@@ -1,4 +1,4 @@
-"""What the workers of a study do now."""
+"""The status of a study: what its workers do now."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from autotune.study.result import Result
 
 
 def state_of(store: Store, study: StudyRecord) -> dict[str, Any]:
-    """Workers, trials and how far the study is (``autotune-status-1``), in JSON types."""
+    """Workers, trials and progress of the study (``autotune-status-1``), in JSON types."""
     now = store.get_study(study.id)
     trials = store.trials(study.id)
     clock = store.clock()
@@ -54,7 +54,7 @@ def state_of(store: Store, study: StudyRecord) -> dict[str, Any]:
 
 
 def as_now(store: Store, line: StudySummary) -> StudySummary:
-    """A line of the list of studies with what is done now in the place of "new"."""
+    """A line of the list of studies; the status "new" is replaced by what its workers do now."""
     if line.status != NEW:
         return line
     found = state_of(store, store.get_study(line.id))
@@ -62,9 +62,9 @@ def as_now(store: Store, line: StudySummary) -> StudySummary:
 
 
 def _status(study: StudyRecord, running: list[dict[str, Any]], workers: bool, proving: bool) -> str:
-    """What is done now, where anything is; else how the study ended.
+    """What the study does now, if anything; else how it ended.
 
-    One worker's failure is not the study's while others go on.
+    The failure of one worker is not that of the study while other workers go on.
     """
     if study.status in FINISHED:
         return study.status
@@ -74,7 +74,7 @@ def _status(study: StudyRecord, running: list[dict[str, Any]], workers: bool, pr
 
 
 def _result(study: StudyRecord) -> dict[str, Any] | None:
-    """The answer of a search that has one: its status, the setting that is named, and its gain."""
+    """The result of a search, if any: its status, the recommended setting, and its gain."""
     if study.result is None or study.status not in FINISHED:
         return None
     if "recommended" not in study.result:

@@ -1,4 +1,4 @@
-"""A study of the results database, as Python sees it."""
+"""A study of the results database, for Python programs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from autotune.wording import HEADLINES, percent, seconds
 class Best:
     """The best setting of a study.
 
-    ``proven``: it is the recommended one; else it only looked best.  ``median_s`` is the median of
-    its ``runs`` figures, in seconds.
+    ``proven``: it is the recommended setting; otherwise it only looked best.  ``median_s`` is the
+    median of its ``runs`` figures, in seconds.
     """
 
     setting: Setting
@@ -31,10 +31,10 @@ class Best:
 
 
 class Study:
-    """A study by its id; everything is read from the results database when it is asked for.
+    """A study by its id; its properties are read from the results database on each access.
 
-    ``id`` is the beginning of the study's hash, as the command line prints it; ``store`` an open
-    database, or the place of one.  Raises UsageError for an unknown study.
+    ``id`` is the beginning of the study's hash, as the command line prints it.  ``store`` is an
+    open database, its path or its URL.  Raises UsageError for an unknown study.
     """
 
     def __init__(self, id: str, store: StoreLike = None) -> None:
@@ -51,13 +51,13 @@ class Study:
 
     @property
     def status(self) -> str:
-        """``new``, the result's status, or how the last turn ended."""
+        """``new``, the status of the result, or how the last session ended."""
         with read(self._store) as known:
             return known.get_study(self._number).status
 
     @property
     def result(self) -> Result:
-        """The answer.  Raises WorkError where there is none yet."""
+        """The result.  Raises WorkError if there is none yet."""
         with read(self._store) as known:
             found = known.get_study(self._number)
         if found.result is None:
@@ -69,7 +69,7 @@ class Study:
 
     @property
     def best(self) -> Best:
-        """The recommended setting, else the one that looked best (the default, where none did)."""
+        """The recommended setting, else the one that looked best (the default if none did)."""
         result = self.result
         if result.best is None:
             level = result.default
@@ -79,15 +79,15 @@ class Study:
         return Best(setting, float(result.best["median_s"]), int(result.best["n"]), proven)
 
     def runs(self, output: bool = False) -> pd.DataFrame:
-        """One row per run, in order; times in seconds, parameters in columns ``param.NAME``.
+        """One row for each run, in order; times in seconds, parameters in columns ``param.NAME``.
 
-        ``output``: with what the programs printed.  Raises UsageError for a study without runs.
+        ``output``: with the output of the programs.  Raises UsageError for a study without runs.
         """
         with read(self._store) as known:
             return runs_frame(known, self._number, output)
 
     def trials(self) -> pd.DataFrame:
-        """One row per setting that was tried: ``state``, ``estimate`` (T / T_default), its key."""
+        """One row for each trial: ``state``, ``estimate`` (T / T_default), the setting's key."""
         with read(self._store) as known:
             found = known.trials(self._number)
         rows: list[dict[str, Any]] = [

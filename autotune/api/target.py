@@ -1,4 +1,4 @@
-"""A target found on this machine, apart from what autotune itself published there."""
+"""Looks up a target on this machine, with autotune's own published files out of force."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def to_stderr(words: str) -> None:
 
 
 def find_target(request: TargetRequest, say: Say = to_stderr) -> Target:
-    """Look up what is asked for; every mistake is one UsageError.
+    """Look up the target of a request; raises UsageError for everything that is wrong with it.
 
-    Files that autotune published are out of force wherever a default is measured: variables that
-    name them leave this process's environment.
+    Files that autotune published are out of force wherever a default is measured, so variables that
+    name them are removed from this process's environment.
     """
     return request.resolve(lambda library: _apart(library, say), say)
 
@@ -28,7 +28,7 @@ def _apart(library: Library, say: Say) -> Surroundings:
 
     if not published():
         return Surroundings()
-    # The formats take a while to import, and most have published nothing.
+    # The import of the formats takes a while, and most users have published nothing.
     from autotune.publish.neutral import neutral
 
     found = neutral(library, os.environ)

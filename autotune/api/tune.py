@@ -52,22 +52,24 @@ def tune(
 ) -> Study:
     """Search for a better setting of a program and prove it against the default.
 
-    ``program`` is a list of words; ``app=`` names a known application instead; the other target
+    ``program`` is a list of words; ``app=`` names a known application instead.  The other target
     options are those of :class:`~autotune.api.options.TargetOptions`.  ``strategy`` is a name or a
     subclass of :class:`autotune.Strategy`, with ``preset`` and ``options`` by name.  ``objective``
-    takes a run and gives the figure to be minimised, a positive number, in place of its time.
+    is a function of a run that returns the figure to minimise, a positive number, in place of the
+    time.
 
-    ``budget`` is machine time (seconds, or "10m"), ``trials`` the settings to try, ``runs`` the
-    launches of all of it; with none of them 100 settings are tried.  ``min_gain`` is a fraction.
-    ``features`` is a file of ``autotune features``: what is predicted for it is tried first.
-    ``params_file`` is where a proven setting goes; without it no file is written.  ``watch`` takes
-    the study's events; by default they are lines on standard error.
+    ``budget`` is machine time (seconds, or "10m"), ``trials`` the number of settings to try,
+    ``runs`` the largest number of launches.  Without any of them 100 settings are tried.
+    ``min_gain`` is a fraction.  ``features`` is a file of ``autotune features``, for a warm start
+    with predicted settings.  ``params_file`` is the file for a proven setting; without it no file
+    is written.  ``watch`` is called with the study's events; by default they are printed as lines
+    on standard error.
 
-    An interrupted search goes on with the same call; a finished one gives its stored result.
+    The same call continues an interrupted search, and returns the stored result of a finished one.
 
-    Raises UsageError for what is wrong with the request, WorkError where the work fails (the
-    default does not run, the machine is too busy), BudgetTooSmall where the budget holds nothing,
-    SearchInterrupted (a KeyboardInterrupt) where it is stopped.
+    Raises UsageError if the request is wrong, WorkError if the search fails (the default does not
+    run, the machine is too busy), BudgetTooSmall if the budget allows no runs, SearchInterrupted (a
+    KeyboardInterrupt) if the user stops it.
     """
     watch = watch or Lines()
     found = program if isinstance(program, Target) else None

@@ -1,4 +1,4 @@
-"""Published files looked at again, and their gains measured again."""
+"""Verification of published files, and new measurements of their gains."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from runner.mpi.library import Library
 def look_at(
     path: Path, library: Library, spaces: Sequence[str], on_wait: Callable[..., None]
 ) -> FileState:
-    """Whether a file is untouched and obeyed; it is loaded under the cluster that it is for.
+    """Whether a file is unchanged and obeyed; it is loaded with the cluster that it is for.
 
-    ``spaces`` are further ones whose parameters it may have; ``on_wait`` is told who holds the
-    machine.
+    ``spaces`` are further spaces whose parameters it may have.  ``on_wait`` is called with the
+    holder of the machine lock.  A file that must not be loaded is reported in the state, not
+    raised.
     """
     try:
         header = published_header(path)
     except UsageError:
-        header = None  # One that is gone needs no cluster.
+        header = None  # A missing file needs no cluster.
     cluster: Cluster
     try:
         cluster = load_cluster("local") if header is None else cluster_of(header, path)
@@ -39,7 +40,7 @@ def look_at(
 
 
 def existing_publications(states: Sequence[FileState]) -> list[FileState]:
-    """Files of publications that can be compared: none of the same source is not in force."""
+    """Files of publications that can be compared: no file of the same source is out of force."""
     broken = {s.header.evidence.source for s in states if s.header and s.in_force is False}
     return [s for s in states if s.header and s.header.evidence.source not in broken]
 
@@ -55,9 +56,10 @@ def compare_again(
     recorded: bool,
     watch: Watcher = silent,
 ) -> list[Recheck]:
-    """Every whole publication against the default, on the programs of its evidence.
+    """Compare every whole publication with the default, on the programs of its evidence.
 
-    ``recorded``: programs that only the file names are run as well.  ``budget_s`` is for each.
+    ``recorded``: command lines that only the file contains are run, too.  ``budget_s`` is for each
+    program.
     """
     found: list[Recheck] = []
     looked = existing_publications(states)

@@ -1,6 +1,7 @@
-"""Workers of a search as jobs of a scheduler, and waiting for their answer.
+"""Workers of a search: jobs of a scheduler, waiting for the result, and the request of a worker.
 
-A worker's part in a study: what it is asked for, and whether that may be carried out.
+The first part submits workers and waits.  The second part is one worker's side: what the study asks
+of it, and whether that may be carried out.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from runner.scheduler import Job, Scheduler, State, find
 
 POLL_S = 2.0
 BEGINNING_S = 5.0
-"""So long nothing is said while no worker runs yet."""
+"""Seconds without a message while no worker runs yet."""
 AGAIN = 3
-"""Workers started anew where all have ended before the study has an answer."""
+"""How often workers are started again if all have ended before the study has a result."""
 LEAVING_S = 20.0
-"""For a worker to print its answer and end by itself."""
+"""Seconds for a worker to print its result and end by itself."""
 PATIENCE = 10
 UNANSWERED_S = 30.0
 _SHOWN_LINES = 5
@@ -41,7 +42,7 @@ _SHOWN_LINES = 5
 
 @dataclass(frozen=True)
 class Crew:
-    """How many workers, on how many nodes each, for how long, with which scheduler's words."""
+    """The workers: number, nodes of each, time limit in seconds, options of the scheduler."""
 
     scheduler: str
     workers: int
@@ -51,9 +52,9 @@ class Crew:
 
 
 def work(crew: Crew, search: Search, url: str | None) -> Result:
-    """Submit the workers of a search and wait for its answer; ``url`` is that of its database.
+    """Submit the workers of a search and wait for its result; ``url`` is that of its database.
 
-    Raises WorkError where they end without one.  Interrupted, it cancels them; nothing is lost.
+    Raises WorkError if they end without a result.  If interrupted, it cancels them; no run is lost.
     """
     jobs = _Jobs(find(crew.scheduler), crew, search, url)
     try:
@@ -63,7 +64,7 @@ def work(crew: Crew, search: Search, url: str | None) -> Result:
         search.say(f"{said} submitted to {crew.scheduler}: {', '.join(jobs.ids)}")
         answer = jobs.wait()
     except BaseException:
-        with suppress(RunnerError):  # Why it ends is what the user is told.
+        with suppress(RunnerError):  # The user sees the first error, not that of the cancellation.
             jobs.scheduler.cancel(jobs.ids)
         raise
     with suppress(RunnerError):
@@ -83,7 +84,7 @@ class _Jobs:
     logs: list[Path] = field(default_factory=list)
     _seen: dict[str, State] = field(default_factory=dict)
     _ended: set[str] = field(default_factory=set)
-    """Jobs of which it is known, and was said, that they ended."""
+    """Jobs that have ended, as was already reported."""
 
     def submit(self) -> None:
         study = self.search.study
@@ -98,20 +99,21 @@ class _Jobs:
             time_s=self.crew.time_s,
             options=self.crew.options,
             cwd=str(Path.cwd()),
-            # Not among the words: everybody sees those, and a URL may hold a password.
+            # The URL is not among the arguments: every user can see these, and it may hold a
+            # password.
             env={} if self.url is None else {VARIABLE: self.url},
         )
         self.ids.append(self.scheduler.submit(job))
         self.logs.append(log)
 
     def wait(self) -> Result:
-        """Until the study has its answer."""
+        """Wait until the study has its result; raises WorkError if no worker can give it."""
         began, told, again = time.monotonic(), "", 0
         store, say = self.search.store, self.search.say
         while True:
             self._look()
             states = Counter(self._seen.values())
-            # Asked after the states: what ended by then has stored its answer.
+            # This comes after the states: a job that had ended by then has stored its result.
             answer = self.search.followed_answer()
             if answer is not None:
                 return answer
@@ -137,7 +139,7 @@ class _Jobs:
             time.sleep(POLL_S)
 
     def _look(self) -> None:
-        """Ask for the state of every job.  Schedulers do not answer now and then: asked again."""
+        """Ask for the state of every job.  A scheduler that does not answer is asked again."""
         for _ in range(PATIENCE):
             try:
                 self._seen = self.scheduler.states(self.ids)
@@ -148,7 +150,7 @@ class _Jobs:
         self._seen = self.scheduler.states(self.ids)
 
     def _say_ended(self) -> None:
-        """Tell of every worker that ended before the study had its answer, and how."""
+        """Report every worker that ended before the study had its result, and how it ended."""
         for job, log in zip(self.ids, self.logs, strict=True):
             if self._seen.get(job) != "ended" or job in self._ended:
                 continue
@@ -174,11 +176,11 @@ class _Jobs:
         )
 
     def dismiss(self) -> None:
-        """The study is over: workers that wait are not needed, the others are about to end."""
+        """The study has its result: waiting workers are cancelled, the others are about to end."""
         try:
             self._dismiss()
         finally:
-            for log in self.logs:  # What they found is in the database, and printed.
+            for log in self.logs:  # The result is in the database, and was printed.
                 _report(log).unlink(missing_ok=True)
 
     def _dismiss(self) -> None:
@@ -195,7 +197,7 @@ class _Jobs:
 
 
 def _lines(log: Path) -> list[str]:
-    """What a worker printed, without empty lines; none where its log is not there (yet)."""
+    """The non-empty lines that a worker printed; none if its log does not exist (yet)."""
     try:
         text = log.read_text(errors="replace")
     except OSError:
@@ -204,12 +206,12 @@ def _lines(log: Path) -> list[str]:
 
 
 def _report(log: Path) -> Path:
-    """Where a worker says how it ended, for its submitter."""
+    """The file in which a worker reports how it ended."""
     return log.with_suffix(".json")
 
 
 def _proves_elsewhere(log: Path) -> bool:
-    """Whether a worker ended since another one proves what all found."""
+    """Whether a worker ended because another one runs the proof."""
     try:
         said = json.loads(_report(log).read_text())
     except (OSError, ValueError):
@@ -219,22 +221,22 @@ def _proves_elsewhere(log: Path) -> bool:
 
 SCHEMA = "autotune-worker-1"
 PROVES_ELSEWHERE = "proving_elsewhere"
-"""How a worker ends whose search phase is over while another one proves."""
+"""The status of a worker whose search phase is over while another one runs the proof."""
 
 
 def ended_elsewhere(study: str) -> dict[str, Any]:
-    """What such a worker writes as JSON; ``study`` is the study's hash."""
+    """The JSON document of such a worker; ``study`` is the study's hash."""
     return {"schema": SCHEMA, "status": PROVES_ELSEWHERE, "study": study}
 
 
 def request_of(
     store: Store, found: StudyRecord, *, trust: bool, guard: bool | None
 ) -> SearchRequest:
-    """What a study asks its workers for, in its directory, which this process goes to.
+    """What a study asks its workers to do; this process changes to the directory of the study.
 
-    ``trust``: carry it out whoever wrote it.  ``guard``: what the worker was told, None for
-    nothing.  Raises UsageError for a study without a request, for one that is not trusted, for
-    another guard than the study's, and for a directory that is not here.
+    ``trust``: accept the request whoever wrote it.  ``guard``: the worker's own option, None if not
+    given.  Raises UsageError for a study without a request, for a request that is not trusted, for
+    another guard than the study's, and for a directory that does not exist here.
     """
     name = found.hash[:12]
     verdict = judge_request(store, found)
@@ -263,7 +265,7 @@ def request_of(
 
 
 def _other_guard(name: str, guarded: bool) -> str:
-    """Why a worker cannot measure otherwise than the others."""
+    """The message for a worker whose guard option differs from that of the study."""
     if guarded:
         return (
             f"study {name} is measured with the guard, and a worker without it would make "

@@ -1,4 +1,4 @@
-"""The command line: ``autotune COMMAND``.  Here is only what all commands share."""
+"""The command line ``autotune COMMAND``: what all commands share."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
-        # Commands that can be continued have said how; nothing else is lost by stopping.
+        # Commands that can be continued have printed how; stopping loses nothing else.
         return INTERRUPTED
 
 
 def _run(arguments: list[str]) -> int:
-    # Imported here: an interrupt that comes while they are loaded is one like any other.
+    # The imports are here, so that an interrupt while they are loading is handled, too.
     import typer
 
     from autotune.cli.commands import build
@@ -54,21 +54,21 @@ def _run(arguments: list[str]) -> int:
         error_console().print(f"autotune: {error}", markup=False, highlight=False)
         return 2 if isinstance(error, RunnerUsageError) else 1
     except BrokenPipeError:
-        # The reader of our output went away (autotune ... | head): not an error of ours.
+        # The reader of the output has closed it (autotune ... | head): that is no error.
         sys.stderr.close()
         return 0
 
 
 def _give_home() -> None:
-    """Open MPI does not start without HOME, which systemd and some crons leave out."""
+    """Set HOME if it is missing, as in systemd and some crons: Open MPI does not start without."""
     if "HOME" not in os.environ:
-        with suppress(RuntimeError):  # A user without an entry among the users.
+        with suppress(RuntimeError):  # The user may have no entry in the user database.
             os.environ["HOME"] = str(Path.home())
 
 
 @contextmanager
 def _terminated_like_interrupted() -> Iterator[None]:
-    """A batch system ends a job with SIGTERM: treat it as Ctrl-C, so that nothing is lost."""
+    """Handle SIGTERM as Ctrl-C: a batch system ends a job with it, and nothing must be lost."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -80,7 +80,7 @@ def _terminated_like_interrupted() -> Iterator[None]:
 
 
 def _show(error: Exception) -> None:
-    """A usage error with the command's usage line where there is one."""
+    """Print an error; a usage error of the parser with the command's usage line."""
     show = getattr(error, "show", None)
     if callable(show):
         show()

@@ -18,7 +18,7 @@ from autotune.terminal.render import console, table, write_json
 from autotune.wording import percent
 
 SIGN = 0.5
-"""Corrected p from which a parameter is only named among those without an effect."""
+"""Parameters with a larger corrected p are only named in the list of those without an effect."""
 SHOWN_PAIRS = 5
 SOURCE = "Recorded runs: a dataset (name or folder) or a study (study:ID)."
 SourceArgument = Annotated[
@@ -106,7 +106,7 @@ def anova(
 
 
 def one_source(argument: str | None, option: str | None, example: str) -> str:
-    """The source that was given as argument or as ``--from``; raises UsageError for none or two."""
+    """The source, given as argument or with ``--from``; raises UsageError for none or both."""
     if argument is not None and option is not None and argument != option:
         raise UsageError(
             f"two sources given: {argument} and --from {option}; give only one of them"

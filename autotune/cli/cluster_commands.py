@@ -1,4 +1,4 @@
-"""``autotune apps`` and ``autotune cluster``: what can be run, and where."""
+"""``autotune apps`` and ``autotune cluster``: known applications and clusters."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def list_clusters(json_out: JsonOut = None) -> None:
 
 
 def _origin(name: str) -> str:
-    """The file, or that it comes with autotune."""
+    """The path of the definition, or "autotune" if it is shipped."""
     file = cluster_file(name)
     return "autotune" if is_shipped(file) else file.path
 
@@ -136,7 +136,7 @@ def show(
 
 
 def _row(name: str, known: Cluster) -> list[str]:
-    """What a testbed has is known while it is up."""
+    """A row of the list; the properties of a testbed are known only while it is up."""
     if known.testbed is None:
         return [name, str(known.nodes), known.description]
     try:
@@ -183,7 +183,7 @@ def init(
             f"{seconds(tried[options])}"
         )
     best = min(tried, key=lambda o: (tried[o], len(o)))
-    # A component is only taken out for a gain that is beyond any doubt: it may be the interconnect.
+    # A component is only left out for a very large gain, because it may be the interconnect.
     if tried[()] < 3 * tried[best] or tried[()] - tried[best] < 0.5:
         best = ()
     saved = tried[()] - tried[best]

@@ -1,4 +1,4 @@
-"""``autotune collectives``: which algorithm at which size, proven, as a rules file."""
+"""``autotune collectives``: proven tables of the best algorithms, as rules files."""
 
 from __future__ import annotations
 

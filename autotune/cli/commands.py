@@ -1,7 +1,7 @@
-"""The list of commands; each lives in a module of its own, which is imported when it is called.
+"""The list of commands; the module of a command is imported when the command is called.
 
-What one command needs (pandas, scikit-learn, plots) shall not keep another waiting, and asking for
-help not at all.
+So a command does not wait for imports of another one (pandas, scikit-learn, plots), and help needs
+none of them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ COMMANDS = {
     "evaluate": "evaluate:evaluate",
     "testbed": "testbed_commands:testbed",
 }
-"""Each command's module and what it is there: a function, or a typer.Typer with commands."""
+"""The module of each command and the name in it: a function, or a typer.Typer with commands."""
 
 
 def build() -> Callable[..., Any]:
@@ -65,7 +65,7 @@ def build() -> Callable[..., Any]:
 
 
 def summary(name: str) -> str:
-    """The first sentence of a command's help, read from the source without running it."""
+    """The first sentence of a command's help, read from the source without importing it."""
     module, _, attribute = COMMANDS[name].partition(":")
     spec = find_spec(f"autotune.cli.{module}")
     for node in ast.parse(Path(str(spec and spec.origin)).read_text(encoding="utf-8")).body:
@@ -88,7 +88,7 @@ def _typer(**options: Any) -> typer.Typer:
 
 
 class _Lazy(Mapping[str, Any]):
-    """The commands by name; one is imported when it is asked for."""
+    """The commands by name; a command is imported on access."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -110,7 +110,7 @@ class _Lazy(Mapping[str, Any]):
 
 
 class _Group(TyperGroup):
-    """A group of commands that are not imported to be listed."""
+    """A group that lists its commands without importing them."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -123,7 +123,7 @@ class _Group(TyperGroup):
 
 
 class _Subgroup(TyperGroup):
-    """A group in whose list the sentences are wrapped, not cut."""
+    """A group whose list wraps long sentences instead of cutting them."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
@@ -133,7 +133,7 @@ class _Subgroup(TyperGroup):
 
 
 def _nothing() -> None:
-    """A group needs something that is done before its commands."""
+    """A group of commands needs a function that runs before them; this one does nothing."""
 
 
 def _version(wanted: bool) -> None:

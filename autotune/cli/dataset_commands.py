@@ -1,4 +1,4 @@
-"""``autotune dataset``: measured runs as files."""
+"""``autotune dataset``: list, describe, trace, classify, export and import datasets."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def describe(
     card = found.card
     out = console()
     out.print(f"{card.name} ({card.kind}) of {card.date}: {card.title}", markup=False)
-    # Studies that were exported had no plan.
+    # Exported studies have no planned time.
     planned = f"; planned {seconds(card.planned_s)}" if card.planned_s else ""
     out.print(
         f"{card.machine.cpu_model}, {card.machine.cores} cores; {card.mpi}; measured "
@@ -230,7 +230,7 @@ def classes(
 
     To find the setting of one class: autotune classwide DATASET --class N
     """
-    # scikit-learn is slow to import; only this command of the group needs it.
+    # scikit-learn is slow to import, and only this command of the group needs it.
     from autotune.prediction.classes import find_classes, words_of
     from autotune.prediction.examples import training_set
 

@@ -1,4 +1,4 @@
-"""``autotune doctor``: what is here, what is missing, and how to get it."""
+"""``autotune doctor``: checks what is installed, what is missing, and how to get it."""
 
 from __future__ import annotations
 

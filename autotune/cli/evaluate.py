@@ -1,4 +1,4 @@
-"""``autotune evaluate predict``: how well settings are predicted for programs left out."""
+"""``autotune evaluate predict``: how good predictions are for programs left out."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def predict(
 
 
 class _Counting:
-    """Says which group is under way and how long the rest may take."""
+    """A watcher that prints the current group and the expected remaining time."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet

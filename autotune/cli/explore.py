@@ -1,4 +1,4 @@
-"""``autotune explore``: measure a plan's cells into a dataset."""
+"""``autotune explore``: measures the cells of an exploration plan as a dataset."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _show(plan: ExplorationPlan, prepared: list[Prepared], json_out: str | None)
 
 
 class ExploreProgress(LiveLine):
-    """One live line on a terminal, a line per block elsewhere."""
+    """Progress of a campaign: one live line on a terminal, a line for each block elsewhere."""
 
     def __init__(self, quiet: bool = False) -> None:
         super().__init__(quiet)

@@ -1,4 +1,4 @@
-"""``autotune features``: one traced run of a program gives its features."""
+"""``autotune features``: writes the features of a program from one traced run."""
 
 from __future__ import annotations
 

@@ -87,7 +87,8 @@ def _print(explained: Explained, limit: int) -> None:
     )
     for note in explained.notes:
         out.print(f"note: {note}", markup=False)
-    # A search does not draw at random: what came along with a good parameter looks good as well.
+    # A search does not draw settings at random, so a parameter that was set together with a good #
+    # one looks good, too.
     chosen = found.origin.startswith("study")
     listed = sorted(result.parameters, key=lambda m: not m.certain and chosen)
     rows = [_row(m, chosen) for m in listed[:limit]]
@@ -124,7 +125,7 @@ def _print(explained: Explained, limit: int) -> None:
 
 
 def _row(m: ParameterImportance, chosen: bool) -> list[str]:
-    """``chosen``: the settings were, so a share that chance may have made is not shown."""
+    """A row; with ``chosen`` (a search chose the settings) a share that may be chance is hidden."""
     return [
         m.name + ("!" if m.proven else "*" if m.certain else ""),
         f"{max(m.shuffled, 0):.1%}" if m.shuffled_lo > 0 or not chosen else "-",

@@ -1,4 +1,4 @@
-"""``autotune mate``: programs of the over-decomposing runtime."""
+"""``autotune mate``: translates programs for MATE, the over-decomposing runtime."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def translate(
     Functions that lead to a blocking call become coroutines; annotated loops become graphs of
     regions.  A construct that cannot be translated is reported with its line.
     """
-    # libcst takes a while to import.
+    # The import of libcst takes a while.
     from runner.mate.translate import TranslationError
     from runner.mate.translate import translate as translated
 

@@ -1,4 +1,4 @@
-"""``autotune noise``: what gain can be seen here, before hours go into looking for it."""
+"""``autotune noise``: which gain can be detected on this machine, and with how many runs."""
 
 from __future__ import annotations
 
@@ -65,8 +65,7 @@ def _print(report: NoiseReport) -> None:
 
 
 def print_noise(data: Mapping[str, Any]) -> None:
-    """What ``NoiseReport.to_json()`` gives, in words; raises LookupError or TypeError for anything
-    else."""
+    """Print a document of ``NoiseReport.to_json()``; raises LookupError or TypeError for others."""
     out = console()
     out.print(
         f"neighbouring runs differ by {data['spread'] * 100:.1f} %; one run takes "

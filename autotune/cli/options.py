@@ -1,4 +1,4 @@
-"""The target grammar as command-line options, said once for every command that measures."""
+"""The options of targets, defined once for all commands that measure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from runner.types import MetricChoice
 
 
 def opt(said: str, help: str, panel: str | None = None, **more: Any) -> Any:
-    """One option as its help shows it: ``"--budget TIME"``, ``"--ranks -n N"``, ``"--join"``.
+    """One option, written as its help shows it: ``"--budget TIME"``, ``"--ranks -n N"``,
+    ``"--join"``.
 
     ``panel`` is the heading under which the help lists it; ``more`` goes to :class:`typer.Option`.
     """

@@ -1,4 +1,4 @@
-"""``autotune predict``: the setting for a program, from the features of one traced run."""
+"""``autotune predict``: predicts a setting for a program from the features of one traced run."""
 
 from __future__ import annotations
 

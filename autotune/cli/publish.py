@@ -1,4 +1,4 @@
-"""``autotune publish``: a proven setting as files that a cluster loads."""
+"""``autotune publish``: writes a proven setting as files that a cluster loads."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def publish(
 
 
 def waiting(say: Callable[[str], None]) -> Callable[..., None]:
-    """Tells who holds the machine while launches have to wait for it."""
+    """A function that says who holds the machine lock while launches wait for it."""
 
     def told(*words: object) -> None:
         holder = " ".join(" ".join(str(w) for w in words).split())
@@ -165,7 +165,7 @@ def _print(proposal: PublicationSource, done: list[Published], force: bool) -> N
 
 
 def _print_places(planned: Sequence[Planned], library: Library) -> None:
-    """How to look again, and what that needs which is not there everywhere."""
+    """Print notes about files that no library reads, and the command that verifies the others."""
     out = console()
     read = [one for one in planned if is_live(one, library)]
     for one in planned:

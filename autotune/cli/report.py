@@ -1,4 +1,4 @@
-"""``autotune report``: one page that a centre would put on its web site."""
+"""``autotune report``: one HTML page about a study or a cluster, for a web site."""
 
 from __future__ import annotations
 

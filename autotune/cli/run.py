@@ -1,4 +1,4 @@
-"""``autotune run`` and ``autotune compare``: one guarded run, and the confirmation as a tool."""
+"""``autotune run`` and ``autotune compare``: one guarded run, and a comparison of settings."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ _TOLD = NOT_PARAMETERS - {"env"} | {LIBRARY}
 
 
 def _print_effects(record: RunRecord, launched: Mapping[str, Mapping[str, str]]) -> None:
-    """What does nothing here, and what leaves no trace: launcher's own parameters, variables."""
+    """Print the inactive parameters, and those that cannot be observed."""
     lines = [idle_words(name, back) for name, back in sorted(record.read_back.items())]
     unseen = [pair for g in launched if g not in _TOLD for pair in launched[g].items()]
     lines += [f"{n}={v}: not observable" for n, v in unseen if n not in record.read_back]

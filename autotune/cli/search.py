@@ -1,7 +1,4 @@
-"""``autotune search``: the main job.
-
-A search in a terminal: watched, printed, and what is said when it is stopped.
-"""
+"""``autotune search``: the command, its progress and result on a terminal, and its interruption."""
 
 from __future__ import annotations
 
@@ -231,15 +228,15 @@ def _pairs(words: list[str] | None) -> dict[str, str]:
 
 
 def watch(asked: SearchRequest, json_out: str | None) -> Progress:
-    """What shows the progress of a search."""
+    """The progress display of a search."""
     return Progress(asked.plan.trials, asked.budget_s, json_out == "-")
 
 
 def conduct(search: Search, progress: Progress, json_out: str | None, command: bool = True) -> None:
-    """Measure to the end and print the answer; a stored one is printed as it is.
+    """Measure to the end and print the result; a stored result is printed without measuring.
 
-    ``progress`` is what the search was begun with.  ``command``: it is that of a search, which can
-    be said again with other options.
+    ``progress`` is the watcher of the search.  ``command``: this command is a search, which can be
+    repeated with other options.
     """
     stored = search.answer()
     if stored is not None:
@@ -264,7 +261,7 @@ def conduct(search: Search, progress: Progress, json_out: str | None, command: b
 
 
 def finish(result: Result, json_out: str | None, note: str = "", command: bool = True) -> None:
-    """Print an answer, and write it as JSON where that is wanted."""
+    """Print a result, and write it as JSON if asked for."""
     if json_out:
         write_json(result.to_json(), json_out)
     if json_out != "-":

@@ -1,4 +1,4 @@
-"""``autotune space``: what may vary on this MPI."""
+"""``autotune space``: the parameters and levels that can vary with this MPI."""
 
 from __future__ import annotations
 

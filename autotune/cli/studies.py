@@ -1,4 +1,4 @@
-"""``autotune studies | show | export``: what the results database holds."""
+"""``autotune studies``, ``show`` and ``export``: the studies in the results database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from autotune.terminal.render import console, table, write_json
 from autotune.wording import UNGUARDED, beginning, percent, seconds
 
 ROOM = 54
-"""Columns of a setting in a list at 80 columns, the figures beside it."""
+"""Columns of a setting in a list at 80 columns, with the figures beside it."""
 StudyName = Annotated[
     str,
     typer.Argument(

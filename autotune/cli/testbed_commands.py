@@ -1,4 +1,4 @@
-"""``autotune testbed``: a small cluster on one machine, up and down, measured and used."""
+"""``autotune testbed``: starts, measures, uses and stops a small cluster on one machine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _RATE = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)\s*([kmg])(?:bit|bps)?", re.IGNORE
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _BITS = {"k": 1e3, "m": 1e6, "g": 1e9}
 USEFUL_ERROR = 0.1
-"""A round trip further from the asked one than this share is no measurement of that latency."""
+"""If the measured round trip differs from the requested one by more than this share, the testbed
+does not have that latency."""
 
 
 def parse_latency(text: str) -> float:
@@ -180,9 +181,10 @@ def run(
 
 
 def _taken(turn: ExitStack, waiting: bool) -> bool:
-    """Takes the machine lock: measuring a testbed disturbs a measurement, and is disturbed by one.
+    """Take the machine lock, because measuring a testbed and measuring a program disturb each
+    other.
 
-    False, and said, where somebody else has it and it is not worth ``waiting`` for.
+    Returns False, with a message, if another process has the lock and ``waiting`` is false.
     """
 
     def say(holder: str) -> None:
@@ -220,7 +222,7 @@ def _print_nodes(found: tb.Testbed) -> None:
 
 
 def _print_uses(name: str) -> None:
-    """The commands that a testbed is for, as they are typed."""
+    """Print the commands that use the testbed, as they are typed."""
     option = "" if name == tb.DEFAULT_NAME else f" --name {name}"
     for words in (
         f"search --cluster {name} --ranks 2 -- PROGRAM ARGS",
@@ -263,7 +265,7 @@ def _figures(seen: tb.Status) -> list[list[str]]:
 
 
 def _micro(value: float | None) -> str:
-    """Microseconds: the errors that matter here are below what :func:`seconds` shows."""
+    """Microseconds, because errors here are smaller than what :func:`seconds` shows."""
     return "-" if value is None else f"{value * 1e6:.0f} us"
 
 

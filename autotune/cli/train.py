@@ -1,4 +1,4 @@
-"""``autotune train``: a model from recorded runs and the features of their programs."""
+"""``autotune train``: trains a model from recorded runs and the features of their programs."""
 
 from __future__ import annotations
 

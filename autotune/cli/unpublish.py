@@ -1,4 +1,4 @@
-"""``autotune unpublish``: what was there before a publication is put back."""
+"""``autotune unpublish``: removes published files and restores the previous content."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def unpublish(
         for gone in (p for p in known if not p.exists()):
             forget(gone)
         paths = [p for p in known if p.exists()]
-    # Of files made together the last may name the first.
+    # Of files that were published together the last may name the first, so it is removed first.
     done: list[dict[str, str]] = []
     problems: list[AutotuneError] = []
     for path in reversed(paths):
         try:
             done.append({"path": str(path), "done": remove(path, force)})
         except AutotuneError as problem:
-            problems.append(problem)  # The others are undone all the same.
+            problems.append(problem)  # The other files are still removed.
             continue
         forget(path)
         if json_out != "-":

@@ -1,4 +1,4 @@
-"""``autotune verify-published``: are published defaults in force, and still better?  For cron."""
+"""``autotune verify-published``: are published defaults in force, and still faster?"""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _print_states(states: list[FileState]) -> None:
 
 
 def _print_checks(checks: list[Recheck], most: int) -> None:
-    """``most``: pairs that were allowed."""
+    """Print the comparisons; ``most`` is the largest number of pairs that was allowed."""
     out = console()
     for check in checks:
         words = check.words
@@ -137,5 +137,5 @@ def _print_checks(checks: list[Recheck], most: int) -> None:
             more = "a larger --budget" if pairs < most else "--pairs N"
             words = f"with {count(pairs, 'pair')} ({words}); {more} allows more pairs"
         line = f"{check.status}: {check.source} on {check.program}: {words}"
-        # Commands and paths are made to be copied.
+        # Commands and paths are not wrapped, because they are made to be copied.
         out.print(line, markup=False, soft_wrap=check.status in ("not compared", "cannot be run"))

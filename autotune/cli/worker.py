@@ -1,4 +1,4 @@
-"""``autotune worker``: take part in a study that somebody else began."""
+"""``autotune worker``: takes part in a study that another process began."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def worker(
     otherwise it only shows what it would run.  A worker may be ended at any time: its finished runs
     are stored, and another worker takes over its last trial.
     """
-    # The study says in which directory it is measured: what is named from here is found from there.
+    # The worker changes to the study's directory, so paths given here are made absolute first.
     if store and "://" not in store:
         store = str(Path(store).expanduser().absolute())
     if json_out not in (None, "-"):

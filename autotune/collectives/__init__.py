@@ -1,4 +1,5 @@
-"""Tables of collective algorithms: per communicator size and message size, the best that is proven.
+"""Rules tables of collectives: the proven best algorithm by number of ranks and message size.
 
-Found by the micro-benchmarks in a small part of the runs of a grid, proven as a rules file.
+A tournament of micro-benchmarks finds a table with a small part of the runs of a full grid.  The
+table is then proven as a rules file.
 """

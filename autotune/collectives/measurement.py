@@ -1,7 +1,7 @@
-"""Measurements of one collective: one launch times one setting at many sizes.
+"""Measurements of one collective: one launch times one setting at many message sizes.
 
-The sizes of a launch are a parameter of its setting, so that all launches of a search are one
-study; the default is timed at all sizes.
+The sizes of a launch are a parameter of its setting, so that all launches of a search belong to one
+study.  The default is timed at all sizes.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from runner.types import RunRecord
 
 MICRO = "micro"
 SIZES = "size"
-"""Parameter of the sizes that a launch times, an option of the micro-benchmark."""
+"""The parameter with the sizes that a launch times; an option of the micro-benchmark."""
 PLAN = SearchPlan(trials=None, default_every=4)
 _WORK_BYTES = 16 * 2**20
 _CALLS = 400
-"""Calls at one size: this many, fewer where they would move more than the bytes above."""
+"""Calls at one size: this many, or fewer if they would move more than ``_WORK_BYTES``."""
 
 
 def micro_program(operation: str, sizes: Sequence[int]) -> tuple[str, ...]:
-    """Words of the micro-benchmark behind its module."""
+    """Arguments of the micro-benchmark, after the name of its module.  ``sizes`` in bytes."""
     calls = max(min(_CALLS, _WORK_BYTES // max(sizes)), 40)
     return (operation, "--size", _listed(sizes), "--count", str(calls))
 
 
 def target_for(target: Target, operation: str, sizes: Sequence[int]) -> Target:
-    """``target`` with one operation at some sizes as its program."""
+    """``target`` with the micro-benchmark of one operation at these sizes as its program."""
     base = load_app(MICRO)
     app = base.model_copy(
         update={
@@ -51,18 +51,18 @@ def target_for(target: Target, operation: str, sizes: Sequence[int]) -> Target:
 
 
 def search_space(space: Space, sizes: Sequence[int]) -> Space:
-    """``space`` with the sizes of a launch as a further parameter; unset: all of them."""
+    """``space`` with the sizes of a launch as a further parameter; unset means all of them."""
     parameter = Parameter(SIZES, (_listed(sizes),), "arg")
     return dataclasses.replace(space, parameters=(*space.parameters, parameter))
 
 
 def at_size(size: int) -> Figure:
-    """Microseconds per call at one size of a valid run."""
+    """The metric of one size: microseconds per call of a valid run."""
     return lambda record: by_size(record)[size]
 
 
 def by_size(record: RunRecord) -> dict[int, float]:
-    """Microseconds per call at each size; empty for a run that does not count."""
+    """Microseconds per call at each size; empty for a run that is not valid."""
     if not record.valid:
         return {}
     return {int(row["size"]): float(row["us"]) for row in record.extra["sizes"]}
@@ -76,8 +76,8 @@ def _listed(sizes: Sequence[int]) -> str:
 class SizeMeasurement:
     """The rounds of a tournament on an evaluator.
 
-    What the run history holds of a round is not measured again: an interrupted command goes on
-    where it was.
+    Runs of a round that are in the run history are not measured again, so an interrupted command
+    continues.
     """
 
     evaluator: Evaluator
@@ -92,10 +92,11 @@ class SizeMeasurement:
         self.defaults = Defaults(self.evaluator, PLAN, self.budget)
 
     def measure(self, jobs: Jobs) -> dict[Setting, dict[int, float]]:
-        """One round: the settings in random order, the default before, throughout and after.
+        """Measure one round: the settings in random order, with default runs before, between and
+        after.
 
-        Gives T / T_default at each size, nothing of a setting that fails.  Raises WorkError where
-        the default does not run, BudgetSpent where the budget does not hold the round.
+        Returns T / T_default at each size; a setting that fails has no sizes.  Raises WorkError if
+        the default does not run, BudgetSpent if the budget does not allow the round.
         """
         phase = f"{SEARCH}:{self.rounds}"
         closing = f"{DEFAULT_PHASE}:{self.rounds}"
@@ -106,7 +107,7 @@ class SizeMeasurement:
         if not self.evaluator.history.blocks(closing):
             self._prepare()
             self.defaults.run(closing)
-        # Runs that came later must not change what this round says.
+        # Later runs must not change the ratios of this round.
         last = self.evaluator.history.blocks(closing)[0][DEFAULT.key].order
         known = RunHistory.of(
             (e for e in self.evaluator.history.entries if e.order <= last),
@@ -116,7 +117,7 @@ class SizeMeasurement:
 
     @property
     def limit_s(self) -> float:
-        """Wall seconds after which a launch hangs."""
+        """Wall seconds after which a launch counts as hanging."""
         walls = [record.wall_s for record in self.evaluator.history.default_records()]
         return hang_limit(statistics.median(walls), self.budget)
 
@@ -130,7 +131,11 @@ class SizeMeasurement:
         return self.evaluator.run(asked, phase, timeout_s=self.limit_s)
 
     def _prepare(self) -> None:
-        """Before a launch: the default has run in this process, and the budget holds one more."""
+        """Check before a launch: the default has run in this process, and the budget allows one
+        more run.
+
+        Raises BudgetSpent.
+        """
         try:
             self.defaults.start()
         except BudgetTooSmall as problem:

@@ -1,4 +1,4 @@
-"""A table as a rules file against the default: what is not proven leaves the table."""
+"""The proof of a table, as a rules file against the default; unproven entries are removed."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ from runner import files
 
 PAIRS = 12
 PROOF = f"{CONFIRM}:table"
-"""Phase of the blocks."""
+"""Phase of the blocks in the run history."""
 _FILE_SPACE = "rules file"
 
 
 @dataclass(frozen=True)
 class SizeEvidence:
-    """The table against the default at one size: gain (a fraction) with the ends of an interval
-    that holds at all sizes together with 95 %; ``between``: no size that was searched at."""
+    """The table against the default at one size.
+
+    ``gain`` is a fraction; ``lo`` and ``hi`` are the ends of an interval that holds at all sizes
+    together with 95 %.  ``between``: the size lies between two sizes of the search.
+    """
 
     size: int
     setting: str
@@ -46,7 +49,7 @@ class SizeEvidence:
 
 @dataclass(frozen=True)
 class ProvenTable:
-    """What of a table stands, what was seen at each size, and what the machine did meanwhile."""
+    """The entries that are proven, the evidence at each size, and warnings about the machine."""
 
     entries: tuple[TableEntry, ...]
     evidence: tuple[SizeEvidence, ...]
@@ -54,14 +57,14 @@ class ProvenTable:
 
 
 def between(sizes: Sequence[int]) -> list[int]:
-    """A size halfway between each two, a multiple of 8 that is no power of two."""
+    """A size halfway between each two sizes, a multiple of 8 that is no power of two."""
     return [(a + b) // 16 * 8 for a, b in itertools.pairwise(sizes) if b - a >= 32]
 
 
 def proof_plan(sizes: int, pairs: int) -> LookPlan:
-    """Looks up to so many pairs; alpha is for all looks and sizes together.
+    """Looks at up to ``pairs`` pairs; alpha is split over all looks and sizes.
 
-    No stop for futility, and no gain too small to be named: an entry is judged by its sizes
+    There is no stop for futility and no smallest gain, because an entry is judged by its sizes
     together.
     """
     looks = looks_up_to(pairs)
@@ -69,13 +72,13 @@ def proof_plan(sizes: int, pairs: int) -> LookPlan:
 
 
 def fewest_pairs(sizes: Sequence[int]) -> int:
-    """Pairs without which nothing can be proven at all of the sizes together, however clear."""
+    """The smallest number of pairs with which a gain can be proven at all sizes together."""
     every = len({*sizes, *between(sizes)})
     return next(n for n in itertools.count(6) if proof_plan(every, n).ranks[-1])
 
 
 def at(entries: Sequence[TableEntry], size: int) -> Setting:
-    """What the table says for one size."""
+    """The setting of the table at one size; the default below its first entry."""
     return next((e.setting for e in reversed(entries) if e.size <= size), DEFAULT)
 
 
@@ -90,11 +93,11 @@ def prove_table(
     limit_s: float | None = None,
     watch: Watcher = silent,
 ) -> ProvenTable:
-    """Run the setting ``table`` (the entries as a file) in blocks with the default, which time all
-    sizes and those between them.
+    """Prove a table: run the setting ``table`` (the entries as a rules file) in blocks with the
+    default.  Each run times all sizes and the sizes between them.
 
-    An entry stays where it is proven faster at half of its sizes at least and slower at none.
-    Raises WorkError where it does not run, BudgetSpent where the budget ends before the proof.
+    An entry stays if it is proven faster at half of its sizes or more and slower at none.  Raises
+    WorkError if the table does not run, BudgetSpent if the budget ends before the proof.
     """
     extra = between(sizes)
     every = sorted({*sizes, *extra})
@@ -118,7 +121,7 @@ def prove_table(
 
 
 def _check_runs(blocks: Blocks, table: Setting) -> None:
-    """Raise WorkError where the table never ran."""
+    """Raise WorkError if no run with the table is valid."""
     tried = [e.record for e in blocks.evaluator.history.entries if e.key == table.key and e.counts]
     if tried and not any(record.valid for record in tried):
         raise WorkError(
@@ -158,7 +161,7 @@ def _kept(
 
 
 def _merged(entries: Sequence[TableEntry]) -> tuple[TableEntry, ...]:
-    """Without entries that say what the one before says."""
+    """The entries without those that repeat the setting of the entry before."""
     found: list[TableEntry] = []
     for entry in entries:
         if not found or found[-1].setting != entry.setting:
@@ -167,17 +170,17 @@ def _merged(entries: Sequence[TableEntry]) -> tuple[TableEntry, ...]:
 
 
 def folder() -> Path:
-    """Where tables lie while they are proven."""
+    """Folder of the rules files while they are proven."""
     return files.cache("collectives")
 
 
 def write_rules(
     space: Space, operation: str, target: Target, entries: Sequence[TableEntry], place: Path
 ) -> Path:
-    """The table as a rules file that every Open MPI up to 5 reads.
+    """Write the table as a rules file that every Open MPI up to 5 reads.
 
-    The same table has the same name, since the name is part of what the runs are stored under.
-    Raises UsageError where it cannot be written.
+    The name depends on the content only, because the runs are stored under the name.  Raises
+    UsageError if the file cannot be written.
     """
     rules = tuple(as_rules(space, operation, target.ranks, list(entries)))
     check_rules(rules, target.library)
@@ -193,6 +196,6 @@ def write_rules(
 
 
 def file_space(path: Path) -> Space:
-    """A space of one parameter: the rules file."""
+    """A space with one parameter: the rules file."""
     parameter = Parameter(FILE, (str(path),), "mca", implies={ENABLE: 1})
     return Space(_FILE_SPACE, (parameter,))

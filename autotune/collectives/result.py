@@ -1,4 +1,4 @@
-"""Tables that were found, with their evidence."""
+"""The result of ``autotune collectives``: rules tables with their evidence."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ SCHEMA = "autotune-collectives-1"
 
 @dataclass(frozen=True)
 class TablePart:
-    """One operation on one number of ranks.
+    """The table of one operation on one number of ranks.
 
-    ``rules`` is what stands, ``evidence`` the proof of what was found, ``points`` how many
-    measurements of a candidate at a size the search took of the ``grid``'s, ``launches`` how often
-    the program was started, for search and proof.
+    ``rules``: the entries of the table as rules.  ``evidence``: the proof at each size.
+    ``points``: number of measurements (a candidate at a size) in the search; ``grid``: the number
+    that a full grid needs.  ``launches``: number of program starts in search and proof.
     """
 
     operation: str
@@ -35,16 +35,16 @@ class TablePart:
 
     @property
     def proven(self) -> bool:
-        """Whether any rule of it leaves the library's own choice."""
+        """Whether any rule differs from the library's own choice."""
         return any(rule.algorithm != "0" for rule in self.rules)
 
 
 @dataclass(frozen=True)
 class CollectiveResult:
-    """Tables of a cluster; ``algorithms`` maps an operation's numbers to their names, ``left_out``
-    names the tables that the budget did not hold.
+    """The tables of a cluster.  ``algorithms`` maps an operation's numbers to their names;
+    ``left_out`` names the tables that the budget did not allow.
 
-    Without the guard (``guarded`` False) the rules are what looked better: nothing is proven.
+    Without the guard (``guarded`` False) the rules only looked better: nothing is proven.
     """
 
     cluster: str
@@ -63,7 +63,7 @@ class CollectiveResult:
 
     @property
     def found(self) -> bool:
-        """Whether any rule leaves the library's own choice, proven or not."""
+        """Whether any rule differs from the library's own choice, proven or not."""
         return any(part.proven for part in self.parts)
 
     @property
@@ -72,7 +72,7 @@ class CollectiveResult:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """What goes into a file: for more ranks than were measured the library decides."""
+        """The rules for a file; with more ranks than were measured the library decides."""
         found: list[Rule] = []
         for operation in dict.fromkeys(part.operation for part in self.parts):
             own = [part for part in self.parts if part.operation == operation]
@@ -84,7 +84,7 @@ class CollectiveResult:
         return tuple(found)
 
     def algorithm(self, part: TablePart, size: int) -> str:
-        """What stands in the table at a size, by name; "-" where the library decides."""
+        """The algorithm of the table at a size, by name; "-" if the library decides."""
         whole = part.ranks if OPERATIONS[part.operation] else 1
         rule = [r for r in part.rules if r.message <= size * whole][-1]
         if rule.algorithm == "0":
@@ -95,7 +95,7 @@ class CollectiveResult:
 
     def _content(self) -> dict[str, Any]:
         plain = dataclasses.asdict(self)
-        # Ids of results of earlier versions stay what they are.
+        # Results of earlier versions keep their ids.
         if not self.left_out:
             del plain["left_out"]
         if self.guarded:
@@ -124,4 +124,4 @@ def _parse(data: dict[str, Any]) -> CollectiveResult:
 
 
 TABLES = ArtifactStore("collectives", "table of collectives", SCHEMA, _parse)
-"""All that were found."""
+"""The artifact store of all tables."""

@@ -1,4 +1,4 @@
-"""Tables for some operations on some numbers of ranks, searched, proven and put together."""
+"""Search and proof of tables for several operations on several numbers of ranks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from runner.lock import MachineLock
 from runner.machine import describe_machine
 
 STRATEGY = "collectives"
-"""The strategy of the studies."""
+"""The strategy in the keys of the studies."""
 LOOK_BETTER = "look better"
 SIZES = tuple(2**power for power in range(3, 21))
 """8 bytes to 1 MiB."""
@@ -55,7 +55,8 @@ SIZES = tuple(2**power for power in range(3, 21))
 
 @dataclass(frozen=True)
 class TableTerms:
-    """How to measure: ``pairs`` of the proof, ``min_gain`` that an entry must show (a fraction)."""
+    """How to measure: ``sizes`` in bytes, ``pairs`` of the proof, and ``min_gain``, the gain that
+    an entry needs in the search (a fraction)."""
 
     store: Store
     sizes: Sequence[int] = SIZES
@@ -66,15 +67,17 @@ class TableTerms:
     watch: Watcher = silent
     say: Callable[[str], None] = lambda words: None
     budget_s: float | None = None
-    """Machine seconds for all tables."""
+    """Machine seconds for all tables together."""
 
 
 def find_tables(
     targets: Sequence[Target], operations: Sequence[str], terms: TableTerms
 ) -> CollectiveResult:
-    """One part per operation and target (each a number of ranks, ascending).
+    """One part for each operation and target; the targets differ in their number of ranks,
+    ascending.
 
-    Raises UsageError for an operation that has no table here, WorkError where the default fails.
+    Raises UsageError for an operation that has no table here, WorkError if the default fails,
+    BudgetTooSmall if the budget does not allow the first table.
     """
     for operation in operations:
         if operation not in OPERATIONS:
@@ -82,7 +85,7 @@ def find_tables(
                 f"tables for {operation!r} are not supported; expected one of "
                 f"{', '.join(OPERATIONS)}"
             )
-    # One turn at the machine for all of it: what is compared shall lie close together.
+    # One machine lock for all tables, so that runs that are compared are close in time.
     with MachineLock(
         "exclusive",
         on_wait=lambda holder: terms.say(f"waiting until {holder[:200]} releases the machine lock"),
@@ -109,7 +112,7 @@ def find_tables(
 def _parts(
     targets: Sequence[Target], operations: Sequence[str], terms: TableTerms
 ) -> tuple[list[TablePart], list[str]]:
-    """The parts that the budget held, and the names of the others."""
+    """The parts that the budget allowed, and the names of the others."""
     wanted = [(operation, target) for operation in operations for target in targets]
     parts: list[TablePart] = []
     left_s = terms.budget_s
@@ -130,7 +133,7 @@ def _parts(
 def _part(
     operation: str, target: Target, terms: TableTerms, left_s: float | None
 ) -> tuple[TablePart, float | None]:
-    """One table for at most ``left_s`` machine seconds, and what is left of them."""
+    """One table within ``left_s`` machine seconds, and the seconds that are left of them."""
     space = restricted(
         load_space("openmpi", target.library, {**target.facts, "nodes": 1}), operation
     )
@@ -183,7 +186,7 @@ def _part(
 def _session(
     target: Target, space: Space, options: dict[str, object], terms: TableTerms
 ) -> Session:
-    """One study: the search of a table, or its proof."""
+    """The session of one study: the search of a table, or its proof."""
     key = study_key(
         target, space, Session.adapter(target), STRATEGY, options, terms.seed, terms.guard
     )
@@ -191,10 +194,10 @@ def _session(
 
 
 def _budget(evaluator: Evaluator, left_s: float | None) -> Budget:
-    """So many seconds more than the runs that are stored took."""
+    """A budget of ``left_s`` seconds beyond the runs that are stored already."""
     return Budget(evaluator.history, left_s).from_here()
 
 
 def with_ranks(target: Target, ranks: Sequence[int]) -> list[Target]:
-    """The target on each number of ranks, ascending."""
+    """The target with each number of ranks, ascending."""
     return [dataclasses.replace(target, ranks=n) for n in sorted(set(ranks))]

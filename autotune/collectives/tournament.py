@@ -1,6 +1,6 @@
-"""Which algorithm at which size, in few measurements: rounds that only the better ones survive.
+"""The tournament: finds the fastest algorithm at each size in three rounds, with few measurements.
 
-What may stand in a table: the algorithms of one collective with segments and fanouts.
+The second part lists the candidates: the algorithms of one collective with segments and fanouts.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from autotune.space import DEFAULT, Setting, Space, Value
 
 Jobs = Mapping[Setting, Sequence[int]]
 Measure = Callable[[Jobs], Mapping[Setting, Mapping[int, float]]]
-"""Runs each setting at its sizes, once, the default among them; gives T / T_default per size.  A
-size that is missing failed."""
+"""Runs each setting at its sizes, once, with the default among them; returns T / T_default by size.
+A size that is missing has failed."""
 
 COARSE = 3
-"""Every so many sizes are looked at in the first round."""
+"""The first round measures every third size."""
 SURVIVES = 1.25
-"""A candidate stays at a size while it is within this factor of the best there..."""
+"""A candidate stays at a size if its time is within this factor of the best one's there ..."""
 CLOSE = 1.1
-"""...and not slower than the default by more than this."""
+"""... and within this factor of the default's."""
 MOST = 4
 FINAL = 3
 SHARE = 0.3
-"""Of a full grid's measurements, at most so many are taken; unless, with one candidate or few
-sizes, the first round and one look at each size's best need more."""
+"""Largest share of a full grid's measurements.  It may be exceeded with one candidate or few sizes,
+where the first round and one measurement of each size's best need more."""
 SECOND = 0.6
-"""Share of what the first round leaves of them for the second; the last has the rest."""
+"""Share of the remaining measurements for the second round; the last round has the rest."""
 CHANGE = 0.03
-"""What another entry in the table costs, in logarithm of time at one size."""
+"""Cost of a further entry in the table, as a log ratio of the time at one size."""
 
 
 Wish = tuple[int, float, Setting, int]
@@ -41,7 +41,7 @@ Wish = tuple[int, float, Setting, int]
 
 
 def first(wishes: Sequence[Wish], most: int) -> dict[Setting, list[int]]:
-    """The best-ranked ``most`` measurements, each once: every size's best before a second best."""
+    """The first ``most`` measurements by rank, each once: all sizes' best before a second best."""
     ordered = sorted(wishes, key=lambda wish: (*wish[:2], wish[2].key, wish[3]))
     wanted = list(dict.fromkeys((candidate, size) for _, _, candidate, size in ordered))
     jobs: dict[Setting, list[int]] = {}
@@ -52,10 +52,10 @@ def first(wishes: Sequence[Wish], most: int) -> dict[Setting, list[int]]:
 
 @dataclass
 class Tournament:
-    """``run`` measures; ``table`` then says what stands where.
+    """The tournament of the candidates: ``run`` measures, then ``table`` gives the entries.
 
-    ``points`` counts measurements of a candidate at a size (the default's not), ``grid`` what a
-    full grid with three runs of each would have taken.
+    ``points`` counts measurements of a candidate at a size, without the default; ``grid`` is the
+    count of a full grid with three runs of each.
     """
 
     candidates: Sequence[Setting]
@@ -70,8 +70,9 @@ class Tournament:
         return 3 * len(self.candidates) * len(self.sizes)
 
     def run(self) -> None:
-        """Three rounds: all coarsely, survivors on all sizes near those they are good at, the best
-        of each size once more; of both the better ones first, as far as :data:`SHARE` goes."""
+        """Run three rounds: all candidates at a few sizes; the best of these at the sizes near
+        those where they were fast; the best of each size once more.  In the second and third round
+        the better candidates come first, until :data:`SHARE` is used."""
         coarse = [*self.sizes[::COARSE]]
         if self.sizes[-1] not in coarse:
             coarse.append(self.sizes[-1])
@@ -102,7 +103,7 @@ class Tournament:
                 self.seen.setdefault(setting, {}).setdefault(size, []).append(value)
 
     def ratio(self, setting: Setting, size: int) -> float:
-        """The median ratio seen; infinite where nothing was, 1 for the default."""
+        """The median ratio at a size; infinite if it was not measured, 1 for the default."""
         if setting == DEFAULT:
             return 1.0
         values = self.seen.get(setting, {}).get(size)
@@ -116,14 +117,15 @@ class Tournament:
         return [s for s in order[:most] if self.ratio(s, size) <= bar]
 
     def table(self) -> list[TableEntry]:
-        """The entries, ascending by size, neighbours different; the least total time, where each
-        change costs :data:`CHANGE`, and a candidate must beat the default by ``min_gain``."""
+        """The entries, ascending by size; neighbours differ.  They have the least total time, where
+        each further entry costs :data:`CHANGE` and a candidate must beat the default by
+        ``min_gain``."""
         choices = [DEFAULT, *self.seen]
         cost = [[self._cost(choice, size) for choice in choices] for size in self.sizes]
         return pruned(self.sizes, choices, cost)
 
     def _cost(self, setting: Setting, size: int) -> float:
-        """Logarithm of the time, the default's with what a candidate must gain at least."""
+        """Log ratio of the time; that of the default is lowered by ``min_gain``."""
         if setting == DEFAULT:
             return -math.log1p(self.min_gain)
         ratio = self.ratio(setting, size)
@@ -162,16 +164,16 @@ OPERATIONS = {
     "bcast": False, "reduce": False, "allreduce": False,
     "allgather": True, "alltoall": True, "gather": True,
 }  # fmt: skip
-"""Collectives; whether a rule counts the bytes of all ranks together (field.md G2), where the
-micro-benchmark's size is what one rank gives."""
+"""Collectives, and whether a rule counts the bytes of all ranks together (coll_tuned_dynamic_file.c
+of Open MPI), while the size of the micro-benchmark is that of one rank."""
 _SEGMENTS = 3
-"""Segment sizes tried of an algorithm: the smallest, a middle one and the largest."""
+"""Number of segment sizes tried of an algorithm: smallest, middle and largest."""
 
 
 def restricted(space: Space, operation: str) -> Space:
-    """The parameters of one collective's algorithms alone, with few segment sizes and fanouts.
+    """The space of one collective's algorithms only, with few segment sizes and fanouts.
 
-    Raises UsageError where the MPI of the space has no such algorithms.
+    Raises UsageError if the MPI of the space has no such algorithms.
     """
     if operation not in OPERATIONS:
         raise UsageError(
@@ -181,7 +183,7 @@ def restricted(space: Space, operation: str) -> Space:
     if main not in space:
         why = space.absent.get(main, f"space {space.name} does not have it")
         raise UsageError(f"algorithms of {operation} cannot be chosen here: {main}: {why}")
-    # A radix has no place in a rule.
+    # A rule cannot state a radix.
     kept = [p for p in space if p.name.startswith(main) and not p.name.endswith("_radix")]
     parameters = tuple(p if p.name == main else replace(p, levels=_few(p.levels)) for p in kept)
     names = {p.name for p in parameters} | set(space.facts)
@@ -198,23 +200,23 @@ def _few(levels: tuple[Value, ...]) -> tuple[Value, ...]:
 
 
 def table_candidates(space: Space) -> list[Setting]:
-    """Every algorithm of a restricted space with its segments and fanouts; not the default."""
+    """Every algorithm of a restricted space with its segments and fanouts, without the default."""
     return [setting for setting in space.enumerate() if setting != DEFAULT]
 
 
 @dataclass(frozen=True)
 class TableEntry:
-    """From ``size`` on (bytes as the micro-benchmark counts them) ``setting``; the default: the
-    library decides."""
+    """``setting`` holds from ``size`` on (bytes as the micro-benchmark counts them).  With the
+    default the library decides."""
 
     size: int
     setting: Setting
 
 
 def as_rules(space: Space, operation: str, ranks: int, entries: list[TableEntry]) -> list[Rule]:
-    """The entries as rules of communicators of ``ranks`` and more.
+    """The entries as rules for communicators of ``ranks`` ranks and more.
 
-    The first rule is from 0 on, as every reader demands.
+    The first rule begins at size 0, because every reader requires it.
     """
     whole = ranks if OPERATIONS[operation] else 1
     found = []

@@ -184,8 +184,7 @@ EXPLORE = "explore"
 PAUSE_S = 60.0
 QUIET_S = 3.0
 SLACK_S = 0.5
-"""Wall seconds added to a time limit, because starting and ending a program sometimes takes
-longer."""
+"""Wall seconds added to a time limit, because starting and ending sometimes take longer."""
 
 
 @dataclass(frozen=True)
@@ -306,8 +305,7 @@ class CampaignBlock:
         self.runs.append((0, math.nan, entry))
 
     def _setting(self, index: int) -> bool:
-        """Run one setting; whether its read-back showed a parameter as inactive that was not known
-        to be."""
+        """Run one setting; whether the run showed that a further parameter is inactive."""
         records = [entry.record for number, _, entry in self.runs if number == 0]
         limit = self.plan.slowest * statistics.median(r.value_s for r in records)
         outside = statistics.median(r.wall_s - r.value_s for r in records)

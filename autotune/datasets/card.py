@@ -203,8 +203,7 @@ class Card(CardModel):
 
 
 def read_card(folder: Path) -> Card:
-    """The card of a dataset's folder; raises UsageError if it is missing, wrong or of a newer
-    version."""
+    """The card of a dataset's folder; raises UsageError if it is missing, wrong or too new."""
     path = folder / CARD
     try:
         text = read_text(path, LARGEST)

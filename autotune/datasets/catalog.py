@@ -52,8 +52,7 @@ def is_known(place: str | Path) -> bool:
 
 
 def folder_of(place: str | Path) -> Path:
-    """The folder itself, or the first dataset with that name; raises UsageError if there is
-    neither."""
+    """The folder itself, or the first dataset with that name; raises UsageError without one."""
     for folder in _meant(place):
         if (folder / CARD).is_file():
             return folder

@@ -166,7 +166,7 @@ class Dataset:
 
 
 def representatives(settings: Sequence[Setting], idle: InactiveParameters) -> list[int]:
-    """For each setting the index of the first with the same effect, given the inactive
+    """For each setting the index of the first with the same effect; ``idle``: inactive
     parameters."""
     first: dict[Setting, int] = {}
     return [first.setdefault(idle.strip(setting), i) for i, setting in enumerate(settings)]
@@ -247,8 +247,7 @@ def _levels(cell: pd.DataFrame) -> dict[int, float]:
 
 
 def _polish(table: NDArray[np.float64]) -> list[float]:
-    """Effects of the columns; their median is 0.  A column that shares no row with others gets
-    0."""
+    """Effects of the columns, with median 0.  A column that shares no row with others gets 0."""
     columns = np.zeros(table.shape[1])
     for _ in range(_ROUNDS):
         rows = np.nanmedian(table - columns, axis=1)

@@ -132,8 +132,7 @@ class ExplorationPlan(CardModel):
         return cell.runs or self.runs if self.kind == "grid" else 1 + self.more
 
     def chosen(self, keys: list[str]) -> list[PlanCell]:
-        """The cells with these keys, all cells if none is given; raises UsageError for unknown
-        keys."""
+        """The cells with these keys, all if none is given; raises UsageError for unknown keys."""
         known = {cell.key: cell for cell in self.cells}
         for key in keys:
             if key not in known:
@@ -144,8 +143,7 @@ class ExplorationPlan(CardModel):
 
 
 def load_plan(name: str) -> ExplorationPlan:
-    """The plan with that name, or in that file; raises UsageError if there is none or it is
-    wrong."""
+    """The plan with that name, or in that file; raises UsageError if it is missing or wrong."""
     file = find_config(PLANS, name)
     return read_toml(file.text, file.path, ExplorationPlan)
 
@@ -388,8 +386,7 @@ class Size:
 
 
 def size(plan: ExplorationPlan, cell: PlanCell, settings: int) -> Size:
-    """The cut of a cell with ``settings`` settings (without the default) into blocks of at most ten
-    minutes."""
+    """The cut of ``settings`` settings (without the default) into blocks of at most ten minutes."""
     runs = settings * (1 + 1 / plan.default_every) + DEFAULTS_FIRST + 1
     # Slow settings take up to three times the default; the factor is a margin, not a bound.
     return Size(max(1, math.ceil(runs * cell.run_s * 1.25 / BLOCK_S)), plan.passes(cell))

@@ -119,8 +119,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def space_of_record(path: Path, facts: Mapping[str, Value], name: str) -> Space:
-    """The space of a recorded space file with the facts of a cell; raises UsageError if it is
-    wrong."""
+    """The space of a recorded space file with the facts of a cell; raises UsageError."""
     known = {fact: value for fact, value in facts.items() if fact in FACTS}
     others = {fact: value for fact, value in facts.items() if fact not in FACTS}
     return replace(load_space_file(path, facts=known, app_facts=others), name=name)

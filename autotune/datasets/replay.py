@@ -19,8 +19,7 @@ from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import noise_of
 
 RUNS = 3
-"""Runs of a complete setting; two runs that are not ok are enough, too (see ``autotune
-explore``)."""
+"""Runs of a complete setting; two runs that are not ok are enough, too."""
 BAD_RUNS = 2
 ALPHA = 0.05
 TOP = 10
@@ -107,14 +106,12 @@ class Landscape:
         return self._idle.strip(setting)
 
     def draw(self, setting: Setting, rng: np.random.Generator) -> Recorded:
-        """One of the runs of the setting, all equally likely; raises UsageError for a setting off
-        the grid."""
+        """One of the runs of the setting, all equally likely; raises UsageError off the grid."""
         points = self._points(setting)
         return points[int(rng.random() * len(points))]
 
     def draws(self, setting: Setting) -> list[Recorded]:
-        """All runs of the setting, in the order in which they were made; raises UsageError off the
-        grid."""
+        """All runs of the setting in the order of measurement; raises UsageError off the grid."""
         return list(self._points(setting))
 
     def median(self, setting: Setting) -> float:

@@ -57,8 +57,7 @@ SCHEMA = pa.schema([(f.name, _TYPES[str(f.type)]) for f in fields(RunRow)])
 COLUMNS = [f.name for f in fields(RunRow)]
 _TEXTS = [name for name in COLUMNS if SCHEMA.field(name).type == pa.string()]
 LARGEST = 64 * MIB
-"""Largest shard in bytes; the other bounds apply to sizes that the file states, before it is
-read."""
+"""Largest shard in bytes; the other bounds are checked against what the file states."""
 ROWS, WIDTH, GROUPS, UNPACKED = 100_000, 100, 1000, 256 * MIB
 TEXT = 4096
 """Largest text in a shard, in bytes."""
@@ -140,8 +139,7 @@ def _damaged(path: Path, problem: Exception) -> UsageError:
 
 
 def _refuse_size(path: Path, metadata: Any) -> None:
-    """Raise UsageError if the sizes that the file states are above the bounds, before it is
-    read."""
+    """Raise UsageError if the sizes that the file states are above the bounds."""
     groups = [metadata.row_group(i) for i in range(min(metadata.num_row_groups, GROUPS + 1))]
     figures = (
         (metadata.num_rows, ROWS, "rows"),

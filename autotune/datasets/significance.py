@@ -93,8 +93,7 @@ def _rank(draw: Recorded) -> float:
 
 
 def _level_error(default_blocks: Sequence[int], mine: set[int], runs: int) -> float:
-    """Variance of the default's median level, in units of one run's variance, for a setting in the
-    blocks ``mine``."""
+    """Variance of the default's median level over the blocks ``mine``, in units of one run's."""
     if not mine:
         return 0.5 * math.pi / max(runs, 1)
     # The variance of the median of n normal values is pi/2 times that of their mean.

@@ -32,8 +32,7 @@ EXTREME = math.log(1.5)
 """Limit of log ratios: everything slower, failures included, counts as this, and everything faster
 as its negative.  So one program that becomes five times faster does not decide for all others."""
 LEAST_NOISE = 0.01
-"""Smallest scatter (as a log ratio) that is assumed for a default, because a few runs can agree by
-chance."""
+"""Smallest scatter of a default (as a log ratio), because a few runs can agree by chance."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class Example:
         return max(LEAST_NOISE, 1.4826 * statistics.median(abs(x - middle) for x in finite))
 
     def beyond_noise(self, index: int) -> float:
-        """The log ratio above which this setting is slower than the default by more than the
+        """The log ratio above which the setting is slower than the default by more than the
         noise."""
         runs = max(1, len(self.runs[index])), max(1, len(self.runs[0]))
         return max(math.log(1.02), 2 * self.noise * math.sqrt(1 / runs[0] + 1 / runs[1]))
@@ -126,8 +125,8 @@ class TrainingSet:
 
     @property
     def hash(self) -> str:
-        """SHA-256 (hex) over features, settings and runs, independent of the order of the
-        examples."""
+        """SHA-256 (hex) over features, settings and runs; the order of the examples has no
+        effect."""
         rows = sorted(
             json.dumps(
                 [

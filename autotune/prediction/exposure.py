@@ -46,8 +46,7 @@ _LATENCY = 16384.0
 UNUSED = 0.005
 """A parameter that acts on a smaller share of the run time is not proposed."""
 LARGE = 13
-"""From 2^13 bytes on, the cost of a collective depends on its bytes; below, on its number of
-messages."""
+"""From 2^13 bytes on, a collective's cost depends on its bytes; below, on its messages."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +83,7 @@ class Exposure:
         return 1.0 if self._each(operation) >= 2**LARGE else 0.0
 
     def _there(self, parameter: str) -> float:
-        """Share of the messages, 0 to 1, that use the network or the memory that the parameter is
-        about."""
+        """Share of the messages, 0 to 1, that use the network or memory of the parameter."""
         if self.nodes > 1:
             # The trace does not say how many of the messages stay within a node.
             return 0.5 if parameter.startswith(("btl_sm", "btl_vader", "smsc")) else 1.0
@@ -315,8 +313,8 @@ def _amounts(
 
 
 def _level(name: str, value: Any, none: bool) -> Value | None:
-    """A level as in a setting.  None if ``none`` is true and the value is null; raises ValueError
-    otherwise."""
+    """A level as in a setting; None, if ``none``, for null.  Raises ValueError for anything
+    else."""
     if none != (value is None):
         raise ValueError(f"effects of {name}: {value!r} is not a level")
     if value is None:

@@ -27,8 +27,7 @@ _AGAIN = "Train a new one: autotune train --from DATASET"
 
 @dataclass(frozen=True)
 class About:
-    """The origin of a model.  ``scores``: the cost (see :class:`Trained`) of all kinds that were
-    tried."""
+    """The origin of a model.  ``scores``: the cost (see :class:`Trained`) of each kind tried."""
 
     kind: str
     options: Mapping[str, Any]

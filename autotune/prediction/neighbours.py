@@ -1,5 +1,4 @@
-"""k nearest neighbours: what was fast for similar programs is fast for this one (Pellegrini
-1.9.5)."""
+"""k nearest neighbours: what was fast for similar programs is fast here (Pellegrini 1.9.5)."""
 
 from __future__ import annotations
 

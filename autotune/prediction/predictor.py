@@ -53,8 +53,7 @@ WRONG = 4.0
 _BEYOND = 20.0
 """Limit of log ratios; no program has larger ones."""
 _FAR = 1.25
-"""A program farther away than any program of the checks by this factor counts as outside of
-them."""
+"""A program farther than all programs of the checks, by this factor, counts as outside."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,7 @@ class Checks:
     slower: Floats
 
     def threshold(self) -> float:
-        """The predicted log gain from which naming a setting paid in the checks; infinite if it
-        never did."""
+        """The predicted log gain from which naming a setting paid in the checks; else infinite."""
         gains = -self.predicted
         best, best_cost = math.inf, 0.0
         for bar in sorted({SURE, *gains[gains >= SURE].tolist()}, reverse=True):
@@ -84,8 +82,7 @@ class Checks:
         return best
 
     def residuals(self, bar: float) -> Floats:
-        """actual - predicted of the rows where a setting was named; of all rows if these are fewer
-        than 4."""
+        """actual - predicted of the rows where a setting was named; of all rows if fewer than 4."""
         named = -self.predicted >= bar
         chosen = named if named.sum() >= 4 else np.ones(len(named), dtype=bool)
         return np.asarray((self.actual - self.predicted)[chosen], dtype=np.float64)
@@ -111,8 +108,7 @@ class NamedSetting:
     why: Mapping[str, Effect] = field(default_factory=dict)
 
     def renamed(self, names: Mapping[str, str]) -> NamedSetting:
-        """The same answer with other parameter names; a parameter that is not in ``names`` keeps
-        its name."""
+        """The same answer with other parameter names; names that are not in ``names`` stay."""
 
         def under(setting: Setting) -> Setting:
             return Setting({names.get(name, name): value for name, value in setting.items()})
@@ -235,8 +231,7 @@ class Predictor:
         return math.expm1(-(middle + reach)), math.expm1(min(-(middle - reach), 50.0))
 
     def distance(self, values: Mapping[str, float]) -> float:
-        """Distance to the nearest program of the training set, in standard deviations of the
-        features."""
+        """Distance to the nearest program of the training set, in deviations of the features."""
         return float(np.linalg.norm(self.points - self.scaler(values), axis=1).min())
 
     def neighbours(self, values: Mapping[str, float], count: int = 3) -> list[Neighbour]:

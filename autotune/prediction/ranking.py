@@ -78,8 +78,8 @@ class Likeness:
 
 
 def _distances(left: Sequence[Value | None], right: Sequence[Value | None], span: float) -> Floats:
-    """Distances, shape (left, right): 0 for equal values, 1 for different ones, proportional
-    between numbers."""
+    """Distances, shape (left, right): 0 for equal values, 1 for unlike ones, between for
+    numbers."""
     values = list(dict.fromkeys([*left, *right]))
     table = np.ones((len(values), len(values)))
     for i, a in enumerate(values):

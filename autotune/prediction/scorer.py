@@ -22,8 +22,7 @@ Options = Mapping[str, float | str]
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of one parameter: the share of the run time that it acts on, and its log(T /
-    T_default)."""
+    """One parameter: the share of the run time that it acts on, and its log(T / T_default)."""
 
     touched: float
     log: float
@@ -74,8 +73,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "full": tuple(f.name for f in FEATURES if f.group != "histogram"),
     "placed": (*THESIS_NAMES, NODES),
 }
-"""Sets of features by name.  Histograms are left out: their 52 numbers would dominate the
-distance."""
+"""Sets of features by name, without histograms: their 52 numbers would dominate the distance."""
 _WEIGHTS = {NODES: 3.0}
 """Weights of features other than 1: different parameters matter between nodes than on one node."""
 
@@ -83,8 +81,7 @@ _FLAT = 1e-9
 
 
 def described(features: Features) -> dict[str, float]:
-    """All that a model may know of a program: its features, and the number of nodes of its
-    trace."""
+    """All that a model may know of a program: its features, and the nodes of its trace."""
     return features.values | {NODES: float(features.nodes)}
 
 
@@ -107,7 +104,7 @@ class Scaler:
         return cls(tuple(chosen), raw.mean(axis=0), np.where(deviation > _FLAT, deviation, 1.0))
 
     def __call__(self, values: Mapping[str, float]) -> Floats:
-        """The vector of a program, shape (features,); distances do not grow with the number of
+        """The vector of a program, shape (features,), scaled by the root of the number of
         features."""
         weights = [_WEIGHTS.get(name, 1.0) for name in self.names]
         moved = (_raw(values, self.names) - self.mean) / self.scale * weights

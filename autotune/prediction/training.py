@@ -47,7 +47,8 @@ def train(
     """Fit a model of that kind; its options and its threshold are chosen by leaving programs out.
 
     ``group`` gives the group of an example; a group is left out together.  With fewer than two
-    groups the model is fitted, but never names a setting.  Raises ValueError for an unknown kind.
+    groups the model is fitted, but if it is careful it always names the default.  Raises ValueError
+    for an unknown kind.
     """
     known = defaults or {}
     model = find_kind(kind)

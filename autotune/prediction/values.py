@@ -43,8 +43,7 @@ class ValueCode:
         return tuple(self.levels)
 
     def encode(self, setting: Setting) -> Floats:
-        """One place for each parameter, shape (parameters,); a value that was never run counts as
-        unset."""
+        """One place for each parameter, shape (parameters,); a value never run counts as unset."""
         found = []
         for name in self.names:
             value = setting.get(name)
@@ -61,8 +60,7 @@ class ValueCode:
         return np.array(nearest, dtype=np.float64)
 
     def average(self, settings: Sequence[Setting]) -> Floats:
-        """Mean of the places, snapped to levels; the majority for parameters with words, the first
-        of a tie."""
+        """Mean of the places, snapped to levels; for words the majority, of a tie the first."""
         codes = np.array([self.encode(s) for s in settings]).reshape(len(settings), -1)
         wanted = self.snap(codes.mean(axis=0))
         for column, name in enumerate(self.names):

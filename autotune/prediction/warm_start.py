@@ -22,8 +22,7 @@ def named_here(setting: Setting, space: Space) -> Setting:
 
 
 def named_there(setting: Setting, space: Space, model: ModelFile) -> Setting:
-    """The inverse of :func:`named_here`: the setting with the parameter names that the model
-    knows."""
+    """The inverse of :func:`named_here`: the setting with the names that the model knows."""
     known = {name for learned in model.settings for name in learned}
     names = {here: there for there, here in space.aliases.items() if there in known}
     return Setting({n if n in known else names.get(n, n): v for n, v in setting.items()})

@@ -1,4 +1,4 @@
-"""What was learned, as files that an MPI loads, each seen to be obeyed before it is handed over."""
+"""Publication: proven settings as files that an MPI library loads, tested before installation."""
 
 from autotune.publish.tune_file import NotObeyed, write_tune_file
 

@@ -1,10 +1,11 @@
-"""What may stand in a published file: names and values that no reader can take for anything else.
+"""The content of a published file: checked names and values, collective rules, and the evidence.
 
-A published file is read by MPI libraries, shells, Tcl, Lua, YAML and browsers, often with the
-rights of a whole cluster.  One narrow alphabet for all of them is safer than an escape for each:
-there is nothing in it that ends a line, a word, a string or a comment.
+MPI libraries, shells, Tcl, Lua, YAML readers and browsers read a published file, often with the
+rights of a whole cluster.  One narrow alphabet for all of them is safer than an escape for each: it
+has no character that ends a line, a word, a string or a comment.  The first part checks against
+this alphabet.
 
-What is to be published: values by where they go, rules for collectives, and the evidence.
+The second part is the content: values by group, rules of collectives, and the evidence.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from autotune.errors import UsageError
 from autotune.space.trust import runs_programs
 
 TABLES = ("coll_tuned_dynamic_rules_filename", "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE")
-"""Parameters that name a file which autotune publishes itself."""
+"""Parameters that name a file which autotune itself publishes."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,199}")
 _VALUE = re.compile(r"[A-Za-z0-9_.,:^+=/@%-]{1,500}")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,199}")
@@ -29,7 +30,7 @@ _COMMENT = re.compile(r"[^ A-Za-z0-9_.,:;^+=/@%()\[\]-]")
 
 
 def check_published_name(name: str) -> str:
-    """``name`` if it is that of an MPI parameter; else UsageError."""
+    """``name`` if it can be the name of an MPI parameter; raises UsageError otherwise."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"{name!r} cannot be published as a parameter name; expected a letter, then letters, "
@@ -44,7 +45,7 @@ def check_published_name(name: str) -> str:
 
 
 def check_published_value(name: str, value: str) -> str:
-    """``value`` if every format can say it literally; else UsageError naming the parameter."""
+    """``value`` if every format can write it literally; else raises UsageError."""
     if not _VALUE.fullmatch(value):
         raise UsageError(
             f"{name} = {value!r} cannot be published; expected 1 to 500 letters, digits "
@@ -54,7 +55,7 @@ def check_published_value(name: str, value: str) -> str:
 
 
 def check_published_variable(name: str) -> str:
-    """``name`` if it is an environment variable that may be published; else UsageError."""
+    """``name`` if it is an environment variable that may be published; else raises UsageError."""
     if not _VARIABLE.fullmatch(name) or runs_programs(name):
         raise UsageError(
             f"the environment variable {name!r} cannot be published; expected capitals, "
@@ -65,7 +66,7 @@ def check_published_variable(name: str) -> str:
 
 
 def check_path(path: str) -> str:
-    """``path`` if a published file may name it; else UsageError."""
+    """``path`` if a published file may name it; raises UsageError otherwise."""
     if not _PATH.fullmatch(path):
         raise UsageError(
             f"the path {path!r} cannot be named in a published file; expected an absolute path of "
@@ -75,7 +76,7 @@ def check_path(path: str) -> str:
 
 
 def check_published_groups(groups: Mapping[str, Mapping[str, str]]) -> None:
-    """Raise UsageError where a name or value of a launch cannot be published."""
+    """Raise UsageError for a name or value of a launch that cannot be published."""
     for group, values in groups.items():
         for name, value in values.items():
             check_published_variable(name) if group == "env" else check_published_name(name)
@@ -83,24 +84,25 @@ def check_published_groups(groups: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def comment_text(text: str) -> str:
-    """``text`` as it may stand in a comment of any format: one line, no sign that could end it."""
+    """``text`` for a comment in any format: one line, no character that could end it."""
     plain = _COMMENT.sub("?", " ".join(text.split()))
     return plain.replace("--", "-").replace("]]", "] ]")
 
 
 Groups = Mapping[str, Mapping[str, str]]
 GROUPS = ("mca", "prte", "pmix", "placement", "env")
-"""Targets of a launch that a file can hold; program options and process counts are not among."""
+"""Groups of a launch that a file can hold: no program options, no numbers of processes."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Why the values are believed.  Gains are fractions, ``date`` is ISO 8601.
+    """The evidence of a publication.  Gains are fractions, ``date`` is ISO 8601.
 
-    ``machine`` describes where it was measured; ``check`` is what :mod:`autotune.publish.recheck`
-    needs to measure again: a list of programs with input and ranks, of a study also the command
-    line and its origin (:class:`autotune.targets.provenance.Provenance`). ``guarded``: runs were
-    rejected for foreign load; without that nothing is proven.
+    ``machine`` describes the machine of the measurement.  ``check`` is what
+    :mod:`autotune.publish.recheck` needs to measure again: a list of programs with input and ranks,
+    and for a study the command line and its provenance
+    (:class:`autotune.study.provenance.Provenance`).  ``guarded``: runs were rejected for foreign
+    load; without the guard nothing is proven.
     """
 
     source: str
@@ -124,12 +126,12 @@ class Evidence:
     def to_json(self) -> dict[str, Any]:
         plain = vars(self) | {"check": [dict(c) for c in self.check]}
         if self.guarded:
-            del plain["guarded"]  # As earlier versions wrote it, and read it.
+            del plain["guarded"]  # Earlier versions write and read no such key.
         return plain
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Evidence:
-        """Inverse of :meth:`to_json`; TypeError or KeyError on anything else."""
+        """Inverse of :meth:`to_json`; raises TypeError or KeyError for anything else."""
         ends = data["gain_ci"]
         return cls(
             **data
@@ -143,14 +145,14 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Content:
-    """Values and rules; ``groups`` maps mca, prte, pmix, placement and env to names and texts."""
+    """Values and rules.  ``groups`` maps mca, prte, pmix, placement and env to names and texts."""
 
     groups: Groups = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
 
     @property
     def names(self) -> set[tuple[str, str]]:
-        """(group, name) of everything; a rule is ("rules", collective)."""
+        """(group, name) of every value; a rule is ("rules", collective)."""
         found = {(group, name) for group, values in self.groups.items() for name in values}
         return found | {("rules", rule.collective) for rule in self.rules}
 
@@ -164,7 +166,7 @@ class Content:
         return Content(values, self.rules)
 
     def without(self, names: set[tuple[str, str]]) -> Content:
-        """Everything but these (group, name) pairs."""
+        """The content without these (group, name) pairs."""
         groups = {
             g: {n: v for n, v in values.items() if (g, n) not in names}
             for g, values in self.groups.items()
@@ -185,7 +187,7 @@ class Content:
 
 
 def without_rules(content: Content) -> Content:
-    """``content`` without what a rules file says."""
+    """``content`` without everything that a rules file says."""
     names = {("rules", r.collective) for r in content.rules}
     names |= {("mca", name) for name in content.groups.get("mca", {}) if says_rule(name)}
     return content.without(names)

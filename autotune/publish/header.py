@@ -1,10 +1,11 @@
-"""The comment block of a published file: where it comes from, how to undo it, and a checksum.
+"""The header of a published file: its origin, how to undo it, and a checksum.
 
-People read the lines; autotune reads ``data:`` (JSON) and ``checksum:`` (SHA-256 over all that
-autotune wrote, with that line's digits left out), so that what was edited by hand is recognised
-wherever it was copied to.
+People read the comment lines. autotune reads ``data:`` (JSON) and ``checksum:`` (SHA-256 over all
+that autotune wrote, without the digits of that line).  So an edited file is recognised, wherever it
+was copied to.
 
-The published part of a file, between two marks, and the lines of others around it.
+The second part finds the published block in a file, between two marks, and the lines of others
+around it.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 @dataclass(frozen=True)
 class Header:
-    """What a published file says of itself; ``backup`` is the name beside it of what was there
-    before, None where nothing was."""
+    """The content of a header.  ``backup`` is the name of the file beside it with the previous
+    content, None if there was none."""
 
     format: str
     cluster: str
@@ -61,7 +62,7 @@ class Header:
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Header:
-        """Inverse of :meth:`data`."""
+        """Inverse of :meth:`data`; raises TypeError, ValueError or KeyError for anything else."""
         values = {k: v for k, v in data.items() if k != "schema"}
         values["content"] = Content.from_json(data["content"])
         values["evidence"] = Evidence.from_json(data["evidence"])
@@ -70,9 +71,9 @@ class Header:
         return header
 
     def lines(self, among_others: bool = False) -> list[str]:
-        """The block without comment signs, the checksum still blank.
+        """The lines of the header without comment characters; the checksum is still blank.
 
-        ``among_others``: the file is one in which lines of others stay.
+        ``among_others``: lines of others stay in the file.
         """
         seen = self.evidence
         by_hand = f"put {self.backup} back in its place" if self.backup else "remove this file"
@@ -94,7 +95,7 @@ class Header:
             said.insert(0, f"{UNGUARDED.upper()}: other programs may have made the difference")
         if not self.proven:
             said.insert(0, "UNPROVEN: no library here was seen to obey this file")
-        # Signs that could end a comment of HTML are written as JSON escapes.
+        # Characters that could end an HTML comment are written as JSON escapes.
         packed = json.dumps(self.data(), sort_keys=True, separators=(",", ":"))
         for sign, escape in _ESCAPES.items():
             packed = packed.replace(sign, escape)
@@ -107,8 +108,8 @@ class Header:
 
 
 def _check(header: Header) -> None:
-    """Raise TypeError or ValueError unless everything is of its kind: a header is data from
-    outside, and undoing acts on it."""
+    """Raise TypeError or ValueError for a value of a wrong type or form.  A header comes from
+    outside, and undoing a publication relies on it."""
     seen, content = header.evidence, header.content
     texts = [header.format, header.cluster, header.tool, header.date, header.mpi, header.probe]
     texts += [header.fingerprint, header.backup or "", *seen.programs, seen.date, seen.machine]
@@ -123,7 +124,7 @@ def _check(header: Header) -> None:
     if header.backup is not None and not is_file_name(header.backup):
         raise ValueError(f"{header.backup!r} is not the name of a backup")
     for cluster in (header.cluster, seen.cluster):
-        if names_path(cluster):  # Its definition has words for mpirun.
+        if names_path(cluster):  # Cluster definitions contain words for mpirun.
             raise ValueError(f"the cluster {cluster!r:.80} is a path, not a name")
     gains = [seen.gain, *(seen.gain_ci or ())]
     numbers = [seen.runs, *(gain for gain in gains if gain is not None)]
@@ -138,9 +139,9 @@ def _check(header: Header) -> None:
 
 
 def read_header(text: str) -> Header | None:
-    """The header in a published file's text; None where it has none.
+    """The header in the text of a published file; None if it has none.
 
-    Raises WorkError for one that is damaged.
+    Raises WorkError if the header is damaged.
     """
     if BEGIN not in text:
         return None
@@ -157,20 +158,20 @@ def read_header(text: str) -> Header | None:
 
 
 def commented(lines: list[str], sign: tuple[str, str]) -> str:
-    """The block as comments: each line between the two signs of the format."""
+    """The lines as comments: each line between the two comment marks of the format."""
     return "".join(f"{sign[0]}{line}{sign[1]}\n" for line in lines)
 
 
 BEGIN = ">>> published by autotune"
 CLOSE = "<<< end of what autotune published"
 BLANK = "checksum: sha256:" + "0" * 64
-"""The line of the checksum before it is known."""
+"""The line of the checksum before the checksum is computed."""
 _CHECKSUM = re.compile(r"checksum: sha256:([0-9a-f]{64})")
 
 
 @dataclass(frozen=True)
 class Split:
-    """A text in three parts, whole lines each; ``block`` begins and ends with the marks."""
+    """A text in three parts of whole lines; ``block`` begins and ends with the marks."""
 
     before: str
     block: str
@@ -178,13 +179,13 @@ class Split:
 
     @property
     def others(self) -> str:
-        """All that autotune did not write."""
+        """The lines that autotune did not write."""
         return self.before + self.after
 
 
 def split_published(text: str) -> Split | None:
-    """The parts of a text with one published block; None where its marks are not both there once,
-    the first one first."""
+    """The parts of a text with one published block; None unless both marks are there exactly once
+    and in their order."""
     lines = text.splitlines(keepends=True)
     begins = [n for n, line in enumerate(lines) if BEGIN in line]
     ends = [n for n, line in enumerate(lines) if CLOSE in line]
@@ -195,8 +196,8 @@ def split_published(text: str) -> Split | None:
 
 
 def without_block(text: str) -> str:
-    """``text`` without its published part: from the first mark to the second, or, where that is
-    gone, to the end."""
+    """``text`` without the published block: from the first mark to the second, or to the end if the
+    second mark is missing."""
     kept, inside = [], False
     for line in text.splitlines(keepends=True):
         if BEGIN in line:
@@ -211,16 +212,16 @@ def without_block(text: str) -> str:
 def seal(text: str) -> str:
     """``text`` with its checksum filled in; it must contain one blank checksum line.
 
-    The checksum is that of the block where there is one, else of the whole text.
+    The checksum is that of the block if there is one, else of the whole text.
     """
     return text.replace(BLANK, f"checksum: sha256:{_sum(_sealed_part(text))}", 1)
 
 
 def untouched(text: str) -> bool:
-    """Whether the published part of ``text`` has the checksum that it names.
+    """Whether the published part of ``text`` has the checksum that it states.
 
-    Lines around a block may come and go.  The checksum of a whole file, as earlier versions wrote
-    it, is one too.
+    Lines around a block may change.  Earlier versions wrote a checksum of the whole file, which is
+    accepted, too.
     """
     part = _sealed_part(text)
     found = _CHECKSUM.search(part)
@@ -228,7 +229,7 @@ def untouched(text: str) -> bool:
 
 
 def unsealed(text: str) -> str:
-    """``text`` with a blank checksum: what the other lines say is to be compared alone."""
+    """``text`` with a blank checksum, to compare the other lines only."""
     return _CHECKSUM.sub(BLANK, text, count=1)
 
 

@@ -1,6 +1,6 @@
-"""Putting a file in place: backup, one atomic step, rollback.
+"""Installation of a file: backup, one atomic step, and rollback.
 
-Who may change a file: what another user could write is never executed by root.
+The second part checks owners: root never executes what another user could have written.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from runner.files import atomic_file
 
 BACKUP = ".before-autotune"
 SIDE = ".autotune"
-"""Ending of the file that holds the header, where the format has no comments."""
+"""Suffix of the file that holds the header if the format has no comments."""
 _LARGEST = 1 << 22
 
 
 @dataclass(frozen=True)
 class Text:
-    """A file's text; ``side`` is that of the file beside it, where the header is of its own."""
+    """The text of a file; ``side`` is that of the file beside it with the header, if any."""
 
     main: str
     side: str | None = None
 
     @property
     def whole(self) -> str:
-        """What checksum and header are about."""
+        """The text over which header and checksum are computed."""
         return (self.side or "") + self.main
 
     @property
     def header(self) -> Header | None:
-        """WorkError where it is damaged."""
+        """The header; raises WorkError if it is damaged."""
         return read_header(self.whole)
 
     @property
@@ -47,9 +47,9 @@ class Text:
 
 
 def read_installed(path: Path) -> Text | None:
-    """The file at ``path`` with what lies beside it; None where there is none.
+    """The file at ``path`` with the file beside it; None if it does not exist.
 
-    Raises UsageError for what cannot be read.
+    Raises UsageError if it cannot be read.
     """
     side = side_of(path)
     try:
@@ -73,10 +73,10 @@ def backup_of(path: Path) -> Path:
 
 
 def install(path: Path, text: Text, backup: bool, prove: Callable[[], None]) -> None:
-    """Replace ``path`` by ``text``, see it obeyed by ``prove``, else put everything back.
+    """Replace ``path`` by ``text`` and run ``prove``; if that fails, restore everything.
 
-    ``backup`` keeps what is there now for ``unpublish``.  Raises WorkError where the place cannot
-    be written, and whatever ``prove`` raises, after the rollback.
+    ``backup`` saves the present content for ``unpublish``.  Raises WorkError if the file cannot be
+    written, and whatever ``prove`` raises, after the rollback.
     """
     before = read_installed(path)
     kept = backup_of(path)
@@ -106,7 +106,7 @@ def _restore(path: Path, before: Text | None) -> None:
 
 
 def put(path: Path, text: Text) -> None:
-    """Write the file and what belongs beside it, each in one step; OSError where it cannot be."""
+    """Write the file and the file beside it, each atomically; raises OSError if that fails."""
     _write(path, text.main)
     if text.side is None:
         side_of(path).unlink(missing_ok=True)
@@ -115,7 +115,7 @@ def put(path: Path, text: Text) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    # A link (as /etc often has) stays one: what it points to is replaced.
+    # A link (as in many /etc) stays a link: the file that it points to is replaced.
     path = path.resolve()
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
     with atomic_file(path, mode) as part:
@@ -123,13 +123,13 @@ def _write(path: Path, text: str) -> None:
 
 
 def read(path: Path) -> str:
-    """The text of a file byte for byte; OSError where it cannot be read."""
+    """The text of a file, byte for byte; raises OSError if it cannot be read."""
     with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
         return file.read()
 
 
 def keep_edited(path: Path) -> Path:
-    """Copy a file that was edited by hand aside, before it is replaced."""
+    """Copy a hand-edited file aside before it is replaced; returns the copy.  Raises WorkError."""
     now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
     kept = path.with_name(f"{path.name}.edited-{now}")
     try:
@@ -140,10 +140,11 @@ def keep_edited(path: Path) -> Path:
 
 
 def check_owner(path: Path) -> None:
-    """Raise UsageError where this process is root's and another user could change ``path``.
+    """Raise UsageError if this process runs as root and another user could change ``path``.
 
-    That is: a file, a link to it or a folder above it belongs to neither root nor the caller, or
-    is writable by others (a folder with the sticky bit is not: only owners replace what is in it).
+    That is the case if the file, a link to it or a folder above it belongs to neither root nor the
+    caller, or is writable by others.  A folder with the sticky bit does not count as writable,
+    because only owners can replace files in it.
     """
     if os.geteuid() != 0:
         return
@@ -161,8 +162,7 @@ def check_owner(path: Path) -> None:
 
 
 def check_config(file: ConfigFile) -> None:
-    """As :func:`check_owner`, for a configuration of the user; the shipped ones are as safe as the
-    code beside them."""
+    """:func:`check_owner` for a user's configuration; shipped ones are as safe as the code."""
     if not is_shipped(file):
         check_owner(Path(file.path))
 

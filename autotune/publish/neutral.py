@@ -1,7 +1,7 @@
-"""Published files out of force while a default is measured (docs/design.md, "Names").
+"""Takes published files out of force while a default is measured (docs/design.md, "Names").
 
-What autotune published would otherwise be part of the default that it is compared with.  What a
-site wrote into the same files stays in force: copies without autotune's part take their places.
+Otherwise published settings would be part of the default that they are compared with.  Lines of a
+site in the same files stay in force: launches read copies without autotune's part.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _USER = (".openmpi", ".prte", ".pmix")
 
 @dataclass(frozen=True)
 class NeutralLaunch:
-    """How launches are kept from published files.
+    """How launches are made independent of published files.
 
-    ``unset`` are variables to take out of this process's environment, ``files`` those that are
-    out of force.
+    ``unset`` are variables to remove from this process's environment.  ``files`` are the files that
+    are out of force.
     """
 
     surroundings: Surroundings = field(default_factory=Surroundings)
@@ -46,7 +46,8 @@ class NeutralLaunch:
 
 
 def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
-    """What keeps launches under ``environment`` from the files that this user has published.
+    """What makes launches under ``environment`` independent of the files that this user has
+    published.
 
     Raises UsageError or WorkError for a damaged list of files or a file that cannot be read.
     """
@@ -74,7 +75,8 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
     if user:
         real = environment["HOME"]
         home = _home(place / "home", Path(real), user)
-        # The launcher reads the copies; the program keeps its HOME and is told where to look.
+        # The launcher reads the copies.  The program keeps its HOME and gets the paths of the
+        # copies.
         env |= {"HOME": str(home), _PARAM_FILES: _param_files(home, library)}
         options += ["-x", f"HOME={real}"]
         stand_ins.append((str(home), real))
@@ -92,7 +94,7 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
 
 
 def _takes_part(fmt: Format, path: Path, library: Library, env: Mapping[str, str]) -> bool:
-    """Whether launches of this library under this environment read the file at ``path``."""
+    """Whether launches of this library in this environment read the file at ``path``."""
     if fmt.unobeyed(library) is not None or _PARAM_FILES in env or "HOME" not in env:
         return False
     if fmt.cluster_wide:
@@ -102,21 +104,21 @@ def _takes_part(fmt: Format, path: Path, library: Library, env: Mapping[str, str
 
 
 def _name(fmt: UserConf) -> str:
-    """The file's place below the user's HOME, or its name among the installation's."""
+    """The file's path below the user's HOME, or its name among the installation's files."""
     if not fmt.cluster_wide:
         return fmt.relative
     return PrteSystemConf.file if isinstance(fmt, PrteSystemConf) else SYSTEM_FILE
 
 
 def _set_by(header: Header, library: Library, environment: Mapping[str, str]) -> set[str]:
-    """The variables that a script of this header has set in the environment."""
+    """The variables in the environment that a script with this header has set."""
     said = variables(header.content, library)
     same = {name for name, value in said.items() if environment.get(name) == value}
     return same if same == set(said) else set()
 
 
 def _place(texts: list[tuple[str, str]]) -> Path:
-    """The same folder for the same texts: its name is part of nothing, but seen in messages."""
+    """The folder of the copies: equal texts give the same folder.  Only messages show its name."""
     digest = hashlib.sha256(
         "\0".join(f"{n}\0{t}" for n, t in texts).encode(errors="surrogateescape")
     )

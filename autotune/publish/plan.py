@@ -1,4 +1,7 @@
-"""Which files a publication writes, where, with which text, before anything is touched."""
+"""The plan of a publication: which files are written, where, and with which text.
+
+Nothing is written yet.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ from runner.mpi.library import Library
 
 @dataclass(frozen=True)
 class Planned:
-    """One file to be: ``old`` is what is there now, ``unobeyed`` why nothing can prove it."""
+    """One planned file.  ``old`` is the present content; ``unobeyed`` says why nothing can prove
+    the file, None if it can be proven."""
 
     fmt: Format
     path: Path
@@ -40,15 +44,16 @@ class Planned:
     unobeyed: str | None
 
     def text(self, content: Content, library: Library, probe: str) -> Text:
-        """The file with ``content`` (its own, or a canary's) and what a probe has shown."""
+        """The file with ``content`` (its own, or a canary's); ``probe`` says what a probe
+        showed."""
         header = replace(self.header, content=self.content, probe=probe)
         return compose(self.fmt, header, content, self.kept, library)
 
 
 def compose(fmt: Format, header: Header, content: Content, kept: str, library: Library) -> Text:
-    """The whole file: what was there before (``kept``), the header, and ``content`` rendered.
+    """The whole file: the lines of others (``kept``), the header, and ``content`` rendered.
 
-    Raises UsageError for content that the format cannot say.
+    Raises UsageError for content that the format cannot express.
     """
     body = fmt.render(content, library)
     lines = header.lines(fmt.merges)
@@ -71,7 +76,11 @@ def plan_files(
     force: bool = False,
     unproven: bool = False,
 ) -> list[Planned]:
-    """What would be published, rules files first.  Raises UsageError for whatever forbids it."""
+    """The files that would be published, rules files first.
+
+    Raises UsageError for doubts (unless ``force``), formats that cannot be proven here (unless
+    ``unproven``), and content that the formats cannot express.
+    """
     _refuse_doubts(proposal, force)
     if out is not None and len(formats) > 1 and not _is_folder(out):
         raise UsageError(
@@ -116,7 +125,7 @@ def _parts(
     library: Library,
     out: Path | None,
 ) -> list[tuple[Format, Content, Path]]:
-    """Each format with its share; together they must say everything that was proven."""
+    """Each format with its part of the content; raises UsageError unless they cover all of it."""
     parts: list[tuple[Format, Content, Path]] = []
     rest = content
     covered: set[tuple[str, str]] = set()
@@ -162,7 +171,7 @@ def _is_folder(out: Path) -> bool:
 
 
 def _refuse_same(parts: Sequence[tuple[Format, Content, Path]]) -> None:
-    """Two formats in one file: the second would replace the first."""
+    """Raise UsageError for two formats with the same path: the second would replace the first."""
     seen: dict[Path, str] = {}
     for fmt, _, path in parts:
         if path in seen:
@@ -226,7 +235,7 @@ def _refuse_loss(path: Path, fmt: Format, ours: bool, edited: bool, force: bool)
 
 
 def series(library: Library) -> str:
-    """The versions a file is for: those of one series behave alike."""
+    """The versions that a file is for, because versions of one series behave alike."""
     numbers = ".".join(map(str, library.version_tuple[:2]))
     return f"{library.family} {numbers}.x (seen with {library.version})"
 

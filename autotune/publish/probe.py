@@ -1,4 +1,4 @@
-"""A real launch that loads a file, and what it shows: values read back, or a canary that died."""
+"""The probe: a real launch that loads a file, with values read back and canaries that must fail."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ DEAD = ("failed", "launch_error", "no_mpi")
 SMALL = ("--size", "8", "--count", "20")
 Names = set[tuple[str, str]]
 Stage = Callable[[Content], str]
-"""Content -> the whole text of the file as it would be with it."""
+"""The whole text of the file with the given content."""
 
 
 class Prober:
-    """Starts a small MPI program under one library.  Use as a context manager.
+    """Starts a small MPI program with one library.  Use it as a context manager.
 
-    Nothing is timed: other load on the machine is no reason to reject a run.
+    Nothing is timed, so runs are not rejected for foreign load.
     """
 
     def __init__(self, library: Library, cluster: Cluster) -> None:
         self.library = library
         self.cluster = cluster
         self.runner = Runner(adapter(library), guard=False, cpus=cluster.cpu_set)
-        # Two ranks on each of two nodes: with one, nothing is sent through a node's memory, and
-        # nothing about that is in force.
+        # There are two ranks on each of two nodes.  With one rank on a node, no message goes
+        # through # the memory of the node, and parameters about it are not in force.
         self._fewest = 2 * min(cluster.nodes, 2)
         self._places = tempfile.TemporaryDirectory(prefix="autotune-publish-")
 
@@ -66,17 +66,18 @@ class Prober:
         return Path(tempfile.mkdtemp(dir=self._places.name))
 
     def staged(self, fmt: Format, text: str) -> Loading:
-        """A private copy of ``text``; one of everybody without the caller's own files above it."""
+        """Stage a private copy of ``text``.  A cluster-wide file is loaded without the caller's own
+        files, which would have precedence."""
         loading = fmt.staged(text, self.place(), self.library)
         if fmt.cluster_wide:
             return Loading({"HOME": str(self.place())} | dict(loading.env), loading.options)
         return loading
 
     def prove(self, fmt: Format, content: Content, stage: Stage) -> str:
-        """Stage the file and see it obeyed; a sentence about what was seen.
+        """Stage the file and test that it is obeyed; returns a sentence about what was seen.
 
-        Canaries first: each must stop a launch that runs with the real file.  Raises NotObeyed
-        naming what was not taken over.
+        First come the canaries: each must stop a launch that runs with the real file.  Raises
+        NotObeyed with the values that had no effect.
         """
         canaries = fmt.canaries(content, self.library)
         ended = [(canary, self._canary(fmt, canary, stage)) for canary in canaries]
@@ -94,7 +95,7 @@ class Prober:
         return f"{count(len(content.names), 'value')} seen in force in a private copy{acted}"
 
     def check(self, fmt: Format, content: Content, loading: Loading) -> None:
-        """See a file in place obeyed; raises NotObeyed."""
+        """Test that a file in place is obeyed; raises NotObeyed."""
         ranks = 3 if content.rules else 0
         self._read_back(self.run(loading, content, fmt, "allreduce", ranks), fmt, content)
         self._loaded(fmt, loading, content)
@@ -103,13 +104,13 @@ class Prober:
     def run(
         self, loading: Loading, content: Content, fmt: Format, operation: str, ranks: int
     ) -> RunRecord:
-        """One launch of the probe program that loads the file."""
+        """Launch the probe program once with the file."""
         expected = expected_values(fmt, content, self.library)
         placed = bool(content.groups.get("placement"))
         cores = self.cluster.cores or self.cluster.cores_per_node or describe_machine().cores
         # Rules are for numbers of ranks.
         ranks = ranks if content.rules else max(ranks, self._fewest)
-        # A mapping on the command line would overrule the one that is to be seen.
+        # A mapping on the command line would have precedence over the one to be tested.
         ranks = min(ranks, cores) if placed else ranks
         words = _fixed(self.cluster.options(self.library), set(expected), placed)
         spec = LaunchSpec(
@@ -135,7 +136,7 @@ class Prober:
 
     def _canary(self, fmt: Format, canary: Canary, stage: Stage) -> RunRecord:
         loading = self.staged(fmt, stage(canary.content))
-        # What is read back does not matter here: the launch must not get that far.
+        # Read-back does not matter here, because the launch must fail before it.
         shown = Content(canary.content.only("placement").groups, canary.content.rules)
         return self.run(loading, shown, fmt, canary.operation, canary.ranks)
 
@@ -161,7 +162,8 @@ class Prober:
         }
 
     def _loaded(self, fmt: Format, loading: Loading, content: Content) -> Names:
-        """Names under ``env`` that the script was seen to set."""
+        """Names under ``env`` that the script was seen to set; raises NotObeyed for wrong or
+        further variables."""
         if not isinstance(fmt, Script):
             return set()
         wanted = variables(content, self.library)
@@ -174,7 +176,7 @@ class Prober:
         return {("env", name) for name in content.groups.get("env", {})}
 
     def _told(self, fmt: Format, loading: Loading, content: Content) -> Names:
-        """Numbers that a command of the library (MPICH's ``mpivars``) finds in force; a choice
+        """Numbers that a command of the library (MPICH's ``mpivars``) shows in force.  A choice
         (shown as its number) and text are left to the canaries.  Raises NotObeyed for a name that
         the library does not have."""
         wanted = content.groups.get(LIBRARY, {})
@@ -190,7 +192,7 @@ class Prober:
 
 
 def _taken(back: ReadBack) -> bool:
-    """Whether the library has the value, though it carries no messages where the probe ran."""
+    """Whether the library has the value, although its component is not used in the probe."""
     return back.state == "inactive" and back.effective is not None
 
 
@@ -219,7 +221,7 @@ def expected_values(fmt: Format, content: Content, library: Library) -> dict[str
 
 
 def _fixed(options: tuple[str, ...], names: set[str], placed: bool) -> tuple[str, ...]:
-    """The cluster's launch options without those that overrule what is to be seen."""
+    """The cluster's launch options without those that have precedence over what is tested."""
     words, left = list(without_parameters(options, names)), []
     while words:
         word = words.pop(0)
@@ -231,7 +233,7 @@ def _fixed(options: tuple[str, ...], names: set[str], placed: bool) -> tuple[str
 
 
 def _moved(library: Library, loading: Loading) -> Library:
-    """``library`` as it is while its system files are a copy: it then reads those of no other."""
+    """``library`` with its system files in a copy: it then reads no others."""
     info = library.params.get("mca_base_param_files")
     if info is None or SYSTEM_VARIABLE not in loading.env:
         return library
@@ -241,6 +243,6 @@ def _moved(library: Library, loading: Loading) -> Library:
 
 
 def _own_library(library: Library) -> dict[str, str]:
-    """Makes mpi4py load the launcher's library, where that is not the one beside this Python."""
+    """Variables with which mpi4py loads the launcher's library instead of this Python's."""
     others = {name: value for name, value in os.environ.items() if name != "MPI4PY_LIBMPI"}
     return adapter(library).python_variables(others)

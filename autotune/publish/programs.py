@@ -1,8 +1,8 @@
-"""The programs of a publication's evidence, to be run again: by name, or as the file says.
+"""The programs of a publication's evidence, to be run again: known applications or command lines.
 
-A header is data: what it calls a program is looked up among the applications that are known here.
-The command line that it holds is run only where this command line says so (``--run-recorded``), and
-then in the directory and the environment that it holds, for words that are relative to them.
+A header is data from outside: its program names are looked up among the applications that are known
+here.  A recorded command line is run only if this command line allows it (``--run-recorded``).  It
+is then run in the recorded directory and environment, because its words may be relative to them.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _LARGEST = 1 << 28
 
 @dataclass(frozen=True)
 class NotRun:
-    """A program that is not run: what it would be, and how to allow it.
+    """A program that is not run: its command, and how to allow it.
 
-    ``broken``: it was allowed, and cannot be run as it was.
+    ``broken``: it was allowed, but it cannot be run as recorded.
     """
 
     name: str
@@ -46,7 +46,7 @@ class NotRun:
 
 @dataclass(frozen=True)
 class EvidenceProgram:
-    """A program to be run again; ``origin`` is None where it is run from here, as things are."""
+    """A program to be run again; ``origin`` None: in the present directory and environment."""
 
     target: Target
     origin: Provenance | None = None
@@ -59,9 +59,9 @@ def program_of(
     where: str,
     recorded: bool,
 ) -> EvidenceProgram | NotRun:
-    """The program of one entry of the evidence, found in the file ``where``.
+    """The program of one entry of the evidence, from the file ``where``.
 
-    ``recorded``: its command line may be run, in the directory and the environment of the file.
+    ``recorded``: its recorded command line may be run, in the recorded directory and environment.
     Raises UsageError for a damaged entry, and for a program that root must not run.
     """
     name, chosen, ranks = _entry(check, where)
@@ -97,15 +97,14 @@ def program_of(
 
 
 def recorded_only(checks: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether one of these programs is known by its command line alone: it is looked at again only
-    with ``--run-recorded``."""
+    """Whether one of these programs is known by its command line only (``--run-recorded``)."""
     return any(
         check.get("program") and _known(str(check.get("app")), check) is None for check in checks
     )
 
 
 def _recorded(command: tuple[str, ...], check: Mapping[str, Any], origin: Provenance | None) -> App:
-    """The command line of the file, its program by an absolute path."""
+    """The recorded command line as an application, its program with an absolute path."""
     first = command[0]
     if origin is not None and "/" in first:
         first = str(Path(origin.cwd, first))
@@ -146,7 +145,7 @@ def _entry(check: Mapping[str, Any], where: str) -> tuple[str, str | None, int]:
 
 
 def _known(name: str, check: Mapping[str, Any]) -> App | None:
-    """The application of that name here; the micro-benchmark of collectives is one of them."""
+    """The known application with that name; the micro-benchmark of collectives is one of them."""
     for file in list_configs("apps"):
         if file.name == name:
             check_config(file)

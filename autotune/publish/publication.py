@@ -1,4 +1,4 @@
-"""A planned publication carried out: staged, proven, put in place, proven again or rolled back."""
+"""Publication of planned files: stage, prove, install, and prove again or roll back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Published:
-    """One file that is in place; ``undo`` is the command that takes it away."""
+    """One installed file; ``undo`` is the command that removes it."""
 
     path: Path
     format: str
@@ -48,12 +48,12 @@ class Published:
 
 
 def preview(one: Planned, library: Library) -> str:
-    """The text as it would be, apart from what the probe will say."""
+    """The text of the planned file, without the result of the probe."""
     return one.text(one.content, library, one.header.probe or UNSEEN).main
 
 
 def diff(one: Planned, library: Library) -> str:
-    """A unified diff from what is there now to what would be."""
+    """A unified diff from the present content to the planned file."""
     old = one.old.main if one.old is not None else ""
     lines = difflib.unified_diff(
         old.splitlines(keepends=True),
@@ -65,9 +65,10 @@ def diff(one: Planned, library: Library) -> str:
 
 
 def publish_files(planned: Sequence[Planned], prober: Prober, say: Say) -> list[Published]:
-    """Publish all files or none: the ones already in place are taken back when one fails.
+    """Publish all files or none: if one fails, the files already installed are removed again.
 
-    Raises NotObeyed, WorkError and UsageError; nothing that was there before is then changed.
+    Raises UsageError for a format that would do harm here, NotObeyed if a file is not obeyed,
+    WorkError if it cannot be written.  Previous content is then unchanged.
     """
     for one in planned:
         if why := one.fmt.harmful(prober.library):
@@ -110,14 +111,14 @@ def _publish(one: Planned, prober: Prober, say: Say) -> Published:
 
 
 def is_live(one: Planned, library: Library) -> bool:
-    """Whether the file is loaded from where it lies: a parameter file only at its own place."""
+    """Whether a launch loads the file from its path: a parameter file only from its usual place."""
     if not one.fmt.merges:
         return True
     return one.path == one.fmt.default_path(one.header.cluster, library).absolute()
 
 
 def in_place(one: Planned, prober: Prober) -> Loading:
-    """How the file at its place is seen; a system file without the caller's own above it."""
+    """How a launch loads the installed file; a system file without the caller's own files."""
     if not is_live(one, prober.library):
         # Written elsewhere with -o: nothing loads it from there, and lines of others in it, which
         # may name programs and libraries, are never loaded because of us.
@@ -131,7 +132,7 @@ def in_place(one: Planned, prober: Prober) -> Loading:
 
 
 def _take_back(made: Published, one: Planned) -> None:
-    """Best effort: the error that led here is the one to tell."""
+    """Remove an installed file; errors are ignored, because the first error is reported."""
     try:
         if one.old is not None and one.old.header is not None:
             put(one.path, one.old)

@@ -1,11 +1,12 @@
-"""A published gain looked at again: still there, gone, or not to be told with so many pairs.
+"""The recheck of a publication: is its gain still there, gone, or not decided by so many pairs?
 
-The comparison is the study's own (:class:`autotune.stats.LookPlan`): looks at numbers of pairs
-fixed in advance, intervals that cover the true gain at all looks together.  What is said of a
-published gain depends on the interval alone, so each answer has a probability to be wrong that is
-known.
+The first part compares a published gain with new pairs.  The comparison is the study's own
+(:class:`autotune.stats.LookPlan`): looks at numbers of pairs fixed in advance, and intervals that
+cover the true gain at all looks together.  The answer depends on the interval alone, so its
+probability of being wrong is known.
 
-A publication's values against the default, measured again on the programs of its evidence.
+The second part measures the published values against the default again, on the programs of the
+evidence.
 """
 
 from __future__ import annotations
@@ -34,20 +35,21 @@ from runner.mpi.library import Library
 Status = Literal["still there", "gone", "cannot be told", "not compared", "cannot be run"]
 
 PAIRS = 60
-"""Pairs after which nothing more is measured (``--pairs``)."""
+"""Largest number of pairs on a program (``--pairs``)."""
 SHRUNK = 0.5
-"""A gain below this share of the published one is called less than half of it."""
+"""A gain below this share of the published one is reported as less than half of it."""
 _LARGEST = 0.99
 _ROUNDING = 1e-9
-"""What two equal ratios may differ by in floating point."""
+"""Largest rounding difference of two equal ratios."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What was published for one program.
+    """The claim: what was published for one program.
 
-    ``gain`` (T_default / T - 1) is None where it is not known, or, with ``faster`` false, where no
-    gain was shown for this program of a class: then it was only to be no slower.
+    ``gain`` (T_default / T - 1) is None if it is not known.  It is also None, with ``faster``
+    false, if no gain was shown for this program of a class: then it was only shown not to be
+    slower.
     """
 
     gain: float | None = None
@@ -55,21 +57,22 @@ class Claim:
 
     @property
     def least(self) -> float:
-        """The smallest gain worth naming: 2 %, or half of a published gain that is smaller."""
+        """The smallest gain that counts: 2 %, or half of a published gain below 2 %."""
         if self.gain is None or self.gain >= MIN_GAIN:
             return MIN_GAIN
         return max(self.gain, 0.0) * SHRUNK
 
     def plan(self, pairs: int = PAIRS) -> LookPlan:
-        """Looks up to ``pairs``.  Ends early where the interval lies above 0 (with half of the
-        published gain seen), or where it rules out half of the gain and what is worth naming."""
+        """The plan of looks up to ``pairs``.  It ends early if the interval is above 0 and half of
+        the published gain is seen, or if the interval rules out half of the published gain and the
+        smallest gain that counts."""
         least = self.least if self.gain is None else max(self.least, self.gain * SHRUNK)
         looks = looks_up_to(pairs)
-        # No stop for futility: only what an interval shows is told.
+        # There is no stop for futility, because the answer depends on the interval alone.
         return LookPlan(looks=looks, min_gain=min(least, _LARGEST), win_from=looks[0], futility=0.0)
 
     def answer(self, decision: Decision) -> ClaimAnswer:
-        """What the interval says of the published gain."""
+        """What the interval says about the published gain."""
         seen = decision.comparison
         if not seen.interval:
             return ClaimAnswer(
@@ -101,8 +104,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimAnswer:
-    """``inside``: whether the published gain lies in the interval; ``shrunk``: whether the interval
-    lies below half of it.  None where no gain was published."""
+    """The answer about a claim.  ``inside``: the published gain lies in the interval; ``shrunk``:
+    the interval lies below half of it.  Both are None if no gain was published."""
 
     status: Status
     why: str
@@ -111,7 +114,7 @@ class ClaimAnswer:
     shrunk: bool | None
 
     def words(self, decision: Decision) -> str:
-        """One line: what was seen, against what was published."""
+        """One line: the measured gain, and the published gain."""
         seen = decision.comparison
         ends = (seen.lo if seen.lo > -1 else None, seen.hi if seen.hi < float("inf") else None)
         words = f"{percent(seen.gain)} in {seen.n} pairs"
@@ -135,7 +138,7 @@ class ClaimAnswer:
 
 @dataclass
 class Recheck:
-    """One comparison of a publication's values against the default on one program."""
+    """One comparison of published values with the default on one program."""
 
     source: str
     program: str
@@ -145,7 +148,7 @@ class Recheck:
 
     @property
     def failed(self) -> bool:
-        """Whether the gain is lost, or what was asked for could not be looked at."""
+        """Whether the gain is lost, or the program could not be run."""
         return self.status in ("gone", "cannot be run")
 
     def to_json(self) -> dict[str, Any]:
@@ -172,11 +175,15 @@ def recheck(
     recorded: bool = False,
     watch: Watcher = silent,
 ) -> list[Recheck]:
-    """Interleaved pairs of the default and the published values, on each program of the evidence.
+    """Compare the published values with the default by interleaved pairs, on each program of the
+    evidence.
 
-    They go on until the published gain is seen to be there or gone, at most ``pairs``.
-    ``recorded``: programs that are not known here are run as the file says.  The published files
-    are out of force on both sides (``clean_env``): else the default would be measured with them.
+    Each comparison ends when the published gain is shown to be there or gone, at most after
+    ``pairs``.  ``recorded``: programs that are not known here are run as the file records them.
+    ``budget_s`` is for each program.  The published files are out of force on both sides
+    (``clean_env``), because otherwise the default would be measured with them.
+
+    Raises MachineBusy, and UsageError for a damaged entry or a program that root must not run.
     """
     space = Space(
         "published",
@@ -217,7 +224,7 @@ def recheck(
             continue
         except MachineBusy:
             raise
-        except WorkError as problem:  # The other programs may still be looked at.
+        except WorkError as problem:  # The other programs can still be compared.
             found.append(Recheck(evidence.source, program, "cannot be run", str(problem)))
             continue
         found.append(_judged(evidence.source, program, claim, outcome))
@@ -225,8 +232,8 @@ def recheck(
 
 
 def claim_of(evidence: Evidence, check: Mapping[str, Any]) -> Claim:
-    """What was published for a program.  The gain of a table of collectives is that of single
-    sizes, while its program times all of them: its share of the whole is not known."""
+    """The claim for a program.  The gain of a rules table holds for single sizes, while its program
+    times all of them, so the gain of the whole program is not known."""
     if "gain" in check:
         own = check["gain"]
         good = isinstance(own, int | float) and not isinstance(own, bool) and 0 < own < 1e6

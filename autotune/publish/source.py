@@ -1,9 +1,7 @@
-"""Where published values come from, and what speaks against them.
+"""The source of a publication: a study, a class-wide result or a rules table, with doubts about it.
 
-A study's result, a class-wide one, or a table of collectives.
-
-Doubts are reasons not to publish here: another machine, MPI or cluster than measured, or nothing
-proven.  A user may insist; the file then says so.
+Doubts are reasons not to publish here: another machine, MPI or cluster than measured, or no proof.
+The user may insist; the file then says so.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ NOTHING = "it recommends the default, because nothing was proven to be faster"
 
 @dataclass(frozen=True)
 class PublicationSource:
-    """What to publish, why, and what speaks against it (empty: nothing)."""
+    """What to publish, its evidence, and the doubts about it (empty: none)."""
 
     content: Content
     evidence: Evidence
@@ -49,13 +47,13 @@ def read_source(
     insist: bool = False,
     spaces: Sequence[str] = (),
 ) -> PublicationSource:
-    """The proposal of ``study:ID``, ``classwide:ID`` or ``collectives:ID``; None: the latest
-    class-wide one for ``cluster``.
+    """The source ``study:ID``, ``classwide:ID`` or ``collectives:ID``; None: the latest class-wide
+    one for ``cluster``.
 
-    With ``insist`` a study's best unproven setting is taken where none was proven.  ``spaces``:
-    names or files of spaces whose parameters it may have, beside those known here.  Raises
-    UsageError where there is no such result, nothing in it that a file can hold, or a parameter
-    that is not taken from a database or a file.
+    With ``insist`` the best unproven setting of a study is taken if none was proven.  ``spaces``:
+    names or files of spaces whose parameters the source may have, in addition to those known here.
+    Raises UsageError if there is no such result, if a file can hold nothing of it, or for a
+    parameter that is not accepted from a database or a file.
     """
     found = _read(wanted, cluster, library, store, insist)
     groups = found.content.groups
@@ -133,8 +131,8 @@ def _from_study(
 
 
 def _loaded(store: Store, study: StudyRecord) -> list[str]:
-    """A doubt where runs count that the guard rejects: earlier versions did not store that it was
-    off."""
+    """A doubt if some of the counted runs are above the guard's limit: earlier versions did not
+    store that the guard was off."""
     if not study.key.guarded:
         return []
     counted = [r.record for r in store.runs(study.id, brief=True) if r.record.valid]
@@ -164,7 +162,7 @@ def _check_of(study: StudyRecord) -> dict[str, Any]:
 
 
 def _reading(key: StudyKey) -> dict[str, str]:
-    """How its figure is chosen and what it reads, where that is not what it always was."""
+    """The choice of its figure and its standard input, where these are not the defaults."""
     told = {"metric_choice": key.conditions.get("metric_choice"), "stdin": key.stdin}
     return {name: str(value) for name, value in told.items() if value}
 
@@ -254,7 +252,7 @@ def _from_classwide(
                 "app": e.app,
                 "input": e.input,
                 "ranks": e.ranks,
-                # A program of the class on which nothing was shown claims no gain.
+                # A program on which no gain was shown claims no gain.
                 "gain": e.gain if proven and e.lo is not None and e.lo > 0 else None,
             }
             for e in seen
@@ -275,7 +273,7 @@ def _from_collectives(
             "nothing to publish"
         )
     parts = [part for part in result.parts if part.proven]
-    # What stands, at the sizes where it leaves the library's own choice.
+    # Gains of the entries that differ from the library's own choice.
     gains = [row.gain for part in parts for row in part.evidence if row.verdict == "better"]
     evidence = Evidence(
         source=f"collectives:{result.id}",
@@ -315,7 +313,7 @@ def _other_machine(measured: str) -> list[str]:
 
 
 def _content(launched: Mapping[str, Mapping[str, str]]) -> Content:
-    """What files can hold of a launch; UsageError where there is more."""
+    """The part of a launch that files can hold; raises UsageError if there is more."""
     left = [name for group in launched if group not in GROUPS for name in launched[group]]
     if left:
         raise UsageError(

@@ -1,8 +1,8 @@
-"""What of a published file may be loaded: only what autotune would write itself, word for word.
+"""Trust in published files: only a file that autotune itself would write, word for word, is loaded.
 
-A header's checksum shows an accident, not an attack: anybody can compute it.  So the header is
-taken as data, its names and values are checked, the file is rendered again from them, and only a
-file that equals this text is loaded by a shell, an interpreter or a library.
+A checksum in a header detects an accident, not an attack, because anybody can compute it.  So the
+header is read as data, its names and values are checked, and the file is rendered again from them.
+A shell, an interpreter or a library loads the file only if it equals this text.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from runner.mpi.library import Library
 
 _SEEN = re.compile(r"\(seen with ([0-9][0-9A-Za-z.]{0,40})\)$")
 _SHOWN, _BEFORE = 100, 20
-"""Characters of a line that are shown, and of those how many before the first that differs."""
+"""Characters of a line that are shown, and those of them before the first difference."""
 _END = "nothing of it is executed.\nIf it is yours, publish it again."
 
 
 @dataclass(frozen=True)
 class Trust:
-    """The library that would load files, and the names that spaces here know."""
+    """The library that would load files, and the names of the spaces known here."""
 
     library: Library
     known: Names
 
     def check(self, path: Path, text: Text, header: Header) -> None:
-        """Raise UsageError, naming the name or line, unless the file may be loaded."""
+        """Raise UsageError, with the name or line, unless the file may be loaded."""
         check_owner(path)
         if text.side is not None:
             check_owner(side_of(path))
@@ -54,7 +54,8 @@ class Trust:
         check_groups(content.groups, self.known, origin, tables)
 
     def _tables(self, content: Content, name: str, origin: str) -> Iterator[str]:
-        """The tables that the content names, each found to be autotune's own."""
+        """The rules tables that the content names, as paths; raises UsageError for a file that
+        autotune did not publish."""
         for path in {v[name] for g, v in content.groups.items() if g == "mca" and name in v}:
             try:
                 self._check_table(Path(path))
@@ -80,10 +81,10 @@ class Trust:
 
 
 def difference(path: Path, text: Text, header: Header, library: Library) -> str | None:
-    """Where a published file is not what autotune would write, in words; None where it is that.
+    """Where a published file differs from what autotune would write, in words; None if it does not.
 
-    Of a file in which lines of others stay, only the published block is looked at.  ``library`` is
-    of the family that the file is for.  Raises UsageError where there is no such text.
+    If lines of others stay in the file, only the published block is compared.  ``library`` is of
+    the family that the file is for.  Raises UsageError if autotune could not write such a file.
     """
     fmt = find(header.format)
     given, first = text.main, 1
@@ -102,14 +103,14 @@ def difference(path: Path, text: Text, header: Header, library: Library) -> str 
         raise UsageError(f"{path}: autotune would not write such a file: {problem}") from None
     if given != own.main:
         return f"{path}: {_line(given, own.main, first)}"
-    # The file itself first: its lines are what a reader finds; then what lies beside it.
+    # The file itself comes first, because readers see its lines; then the file beside it.
     if (text.side or "") != (own.side or ""):
         return f"{side_of(path)}: {_line(text.side or '', own.side or '', 1)}"
     return None
 
 
 def _as_published(path: Path, header: Header, library: Library) -> Library:
-    """The library as it was then: texts may mention its version."""
+    """The library with the version of the publication, for the text; raises UsageError."""
     found = _SEEN.search(header.mpi)
     if found is not None:
         then = replace(library, version=found[1])
@@ -119,7 +120,7 @@ def _as_published(path: Path, header: Header, library: Library) -> Library:
 
 
 def _line(given: str, ours: str, first: int) -> str:
-    """Which line is not the one that autotune would write; ``first`` is the number of the first."""
+    """The line that differs from autotune's own; ``first`` is the number of the first line."""
     theirs, expected = unsealed(given).split("\n"), unsealed(ours).split("\n")
     for number, line in enumerate(theirs):
         own = expected[number] if number < len(expected) else ""

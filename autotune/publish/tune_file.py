@@ -1,10 +1,10 @@
 """A study's setting as a ``--tune`` file of Open MPI, proven by a run that loads it.
 
-Format: one ``--mca name value`` a line, the only form that 4.1 and 5.0 both read (field.md G1); in
-5.0 a single dash or blanks round an equals sign stop the job.  Mapping and binding cannot be said
-in this file: they stay words of the command line.
+The format is one ``--mca name value`` in each line, the only form that both 4.1 and 5.0 read.  In
+5.0 a single dash, or blanks around an equals sign, stop the job.  Such a file cannot express
+mapping and binding: they stay options of the command line.
 
-What a parameter file says of where its values come from: comment lines, one fact each.
+The second part writes the evidence as comment lines, one fact in each.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def write_tune_file(
 ) -> Path | None:
     """Write the library parameters of ``setting`` to ``path`` after a run has obeyed them.
 
-    ``evidence`` are comment lines.  Returns None where the setting has no parameter that such a
-    file can hold, or the library reads no such files.  Raises NotObeyed, and WorkError where the
-    file cannot be written.
+    ``evidence`` are comment lines.  Returns None if the setting has no parameter that such a file
+    can hold, or if the library reads no such files.  Raises NotObeyed if a run does not obey the
+    file, and WorkError if it cannot be written.
     """
     values = space.launched(setting).get("mca", {})
     option = adapter(target.library).tune_option
@@ -52,7 +52,7 @@ def write_tune_file(
 
 
 def tune_text(values: dict[str, str], evidence: list[str]) -> str:
-    """The file's text; newlines cannot get into it from a value or a comment."""
+    """The text of the file.  Raises NotObeyed for a value that could not be one word of a line."""
     lines = [f"# {' '.join(line.split())}" for line in evidence]
     lines.append(f"# written {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC")
     for name, value in sorted(values.items()):
@@ -82,7 +82,7 @@ def _prove(
     )
     record = runner.run(loaded)
     if record.state == "foreign_load":
-        # Obedience does not depend on how fast the run was.
+        # The test does not depend on how fast the run was.
         record.state = "ok"
     wrong = _disobeyed(record)
     if record.state != "ok" or wrong:
@@ -106,15 +106,15 @@ Ends = tuple[float | None, float | None]
 def file_evidence(
     setting: Setting, claims: Sequence[str], target: Target | None = None, machine: str = ""
 ) -> list[str]:
-    """The lines of one setting's file: the setting, where it was measured, what is claimed of it.
+    """The comment lines of a setting's file: the setting, where it was measured, and its claims.
 
-    ``target`` is None where nothing was run, ``machine`` a fingerprint, empty where not told.
+    ``target`` is None if nothing was run; ``machine`` is a fingerprint, empty if not known.
     """
     return [f"autotune: {setting.key}", *_where(target, machine), *claims]
 
 
 def gain_words(gain: float | None, ends: Ends | None) -> str:
-    """``+8.3 % (95 % interval +5.1 to +11.0 %)``, or that there is none; shares (0.083: 8.3 %)."""
+    """``+8.3 % (95 % interval +5.1 to +11.0 %)``, or that there is no gain; from fractions."""
     if gain is None:
         return "none proven"
     words = f"{gain * 100:+.1f} %"

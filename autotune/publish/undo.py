@@ -1,8 +1,7 @@
-"""The way back from a publication: what autotune wrote goes, what others wrote stays.
+"""Unpublishing: removes what autotune wrote and keeps what others wrote; and the list of files.
 
-Which files this user has published: a list for ``unpublish`` and ``verify-published``.
-
-The files themselves hold all that is needed; the list only finds them again.
+The list of the files that this user has published is for ``unpublish`` and ``verify-published``.
+The files themselves hold all that is needed; the list is only used to find them.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from runner.mpi.library import Library
 
 
 def remove(path: Path, force: bool = False) -> str:
-    """Undo a publication; a sentence about what was done.
+    """Undo a publication; returns a sentence about what was done.
 
-    Of a file in which lines of others stay, the published block is taken out, whatever was written
-    around it since.  Any other file becomes what it was before.
+    If lines of others stay in the file, only the published block is removed, whatever was written
+    around it since.  Any other file gets its previous content.
 
-    Raises UsageError for a file that autotune did not publish, or, without ``force``, one of which
-    the published part was edited since; WorkError where the backup is gone.
+    Raises UsageError for a file that autotune did not publish, or, without ``force``, if the
+    published part was edited since; WorkError if the backup is gone.
     """
     text = read_installed(path)
     if text is None:
@@ -53,7 +52,8 @@ def remove(path: Path, force: bool = False) -> str:
 
 
 def _backup(path: Path, header: Header) -> Path | None:
-    """The file that holds what was there before; None where nothing was."""
+    """The file with the previous content; None if there was none.  Raises WorkError for another
+    name than a backup's."""
     if header.backup is None:
         return None
     if not header.backup.endswith(BACKUP):
@@ -67,12 +67,12 @@ def _backup(path: Path, header: Header) -> Path | None:
 def _keeps_others(header: Header) -> bool:
     try:
         return find(header.format).merges
-    except UsageError:  # A format that a later version knows.
+    except UsageError:  # A later version may know this format.
         return False
 
 
 def _refusal(path: Path, text: Text, header: Header) -> str:
-    """What was edited, and what to do."""
+    """The message about an edited file: what was edited, and what to do."""
     try:
         found = difference(path, text, header, _library_of(header))
     except AutotuneError:
@@ -86,8 +86,8 @@ def _refusal(path: Path, text: Text, header: Header) -> str:
 
 
 def _library_of(header: Header) -> Library:
-    """What the file was made for, as far as its text depends on it.  UsageError where that cannot
-    be known from the file alone."""
+    """The library that the file was made for, as far as its text depends on it.  Raises UsageError
+    if the file alone does not tell it."""
     if header.format == MpichJson.name:
         raise UsageError("it is made from the library's own tree")
     family, _, rest = header.mpi.partition(" ")
@@ -96,12 +96,12 @@ def _library_of(header: Header) -> Library:
 
 
 def _take_out(path: Path, parts: Split, backup: Path | None) -> str:
-    """The file without its block; none where nothing else is in it, or was before."""
+    """Remove the block; delete the file if nothing is left and it did not exist before."""
     there = backup is not None and backup.is_file()
     before = read(backup) if backup is not None and there else None
     others = parts.others
     if before is not None and others == f"{before}\n":
-        others = before  # Publishing had ended its last line.
+        others = before  # Publishing had added the newline at the end.
     if backup is None and not others:
         path.unlink()
         return f"removed {path}"
@@ -117,7 +117,7 @@ def _take_out(path: Path, parts: Split, backup: Path | None) -> str:
 
 
 def _restore(path: Path, backup: Path | None) -> str:
-    """The whole file as it was before."""
+    """Restore the previous content of the whole file."""
     if backup is None:
         path.unlink()
         return f"removed {path}"
@@ -129,12 +129,12 @@ def _restore(path: Path, backup: Path | None) -> str:
 
 
 def record_path() -> Path:
-    """``published.json`` beside the results database's usual place."""
+    """``published.json`` in the usual folder of the results database."""
     return files.data("published.json")
 
 
 def published() -> list[Path]:
-    """The paths in the order of publication.  WorkError for a damaged list."""
+    """The paths in the order of publication.  Raises WorkError if the list is damaged."""
     place = record_path()
     try:
         data = json.loads(place.read_text(encoding="utf-8"))
@@ -153,7 +153,7 @@ def published() -> list[Path]:
 
 
 def remember_file(path: Path) -> None:
-    """Add ``path``; nothing where it is there already."""
+    """Add ``path`` to the list unless it is there already.  Raises WorkError."""
     known = published()
     if path not in known:
         _write([*known, path])

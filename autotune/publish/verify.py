@@ -1,4 +1,4 @@
-"""Published files looked at again: still there, still autotune's own words, still obeyed."""
+"""Verification of published files: do they still exist, unchanged, and are they still obeyed?"""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ from autotune.wording import UNGUARDED, count
 
 @dataclass
 class FileState:
-    """One file.  ``in_force`` is None where nothing here can tell; ``why`` in plain words.
+    """The state of one file.  ``in_force`` is None if it cannot be observed here; ``why`` in plain
+    words.
 
-    ``refused``: it is not a file that autotune would write, so that nothing of it was loaded.
+    ``refused``: autotune would not write such a file, so no part of it was loaded.
     """
 
     path: Path
@@ -51,7 +52,7 @@ class FileState:
 
 
 def published_header(path: Path) -> Header:
-    """The header of the file at ``path``; UsageError where autotune did not publish it."""
+    """The header of the file at ``path``; raises UsageError if autotune did not publish it."""
     text = read_installed(path)
     if text is None:
         raise UsageError(f"{path} does not exist; expected a file that autotune published")
@@ -62,9 +63,10 @@ def published_header(path: Path) -> Header:
 
 
 def cluster_of(header: Header, path: Path) -> Cluster:
-    """The cluster that a file is for.  A header may name one that is known here, no path of one.
+    """The cluster that a file is for.  A header may name a cluster that is known here, but not a
+    path.
 
-    Raises UsageError.
+    Raises UsageError for a path or an unknown cluster.
     """
     name = check_config_name("clusters", header.cluster, str(path))
     check_config(cluster_file(name))
@@ -72,10 +74,11 @@ def cluster_of(header: Header, path: Path) -> Cluster:
 
 
 def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
-    """Whether the file is untouched and obeyed by the library of ``prober``.
+    """Whether the file is unchanged and the library of ``prober`` obeys it.
 
-    Nothing of it is executed or loaded unless the whole of it is what autotune would write.
-    ``spaces``: names or files of spaces whose parameters a file may have, beside those known here.
+    No part of it is executed or loaded unless the whole file is what autotune would write.
+    ``spaces``: names or files of spaces whose parameters a file may have, in addition to those
+    known here.
     """
     text = read_installed(path)
     if text is None:
@@ -108,12 +111,12 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
 
 
 def _other_mpi(header: Header, here: str) -> str:
-    """What it is for, what is here, and how to name the one that it was measured with."""
+    """A message: the MPI of the file, the MPI here, and the option that selects the right one."""
     words = f"it is for {header.mpi}, but this is {here}"
     place = header.evidence.mpi_bin
     if not place:
         return words
-    # A distribution that has two families in one directory calls their launchers so.
+    # A distribution with two families in one directory gives their launchers such names.
     own = Path(place) / f"mpirun.{header.evidence.mpi_family}"
     return (
         f"{words}.  It was measured with the library in {place}: --mpi "
@@ -122,10 +125,11 @@ def _other_mpi(header: Header, here: str) -> str:
 
 
 def _loading(path: Path, text: Text, header: Header, prober: Prober) -> Loading:
-    """As a user's launch sees it; a parameter file that lies elsewhere is in force nowhere.
+    """How a user's launch loads the file; raises NotObeyed for a parameter file that no launch
+    reads.
 
-    What is loaded by name is a private copy of the text that was checked: the file itself may be
-    another by now.
+    Other files are loaded from a private copy of the checked text, because the file itself may have
+    changed since.
     """
     fmt = find(header.format)
     if not fmt.merges:
@@ -139,7 +143,7 @@ def _loading(path: Path, text: Text, header: Header, prober: Prober) -> Loading:
 
 
 def publications(states: Iterable[FileState]) -> dict[str, tuple[Evidence, Content]]:
-    """source -> evidence and all values that its files hold together; none of a refused file."""
+    """source -> evidence and all values of its files together; refused files are left out."""
     found: dict[str, tuple[Evidence, Content]] = {}
     for state in states:
         if state.header is None or state.refused:
@@ -158,7 +162,7 @@ def publications(states: Iterable[FileState]) -> dict[str, tuple[Evidence, Conte
 
 
 def _as_parameters(header: Header, path: Path) -> Content:
-    """Rules are compared by naming their file."""
+    """Rules are compared by the parameter that names their file."""
     content = header.content
     if not content.rules:
         return content

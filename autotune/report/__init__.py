@@ -1,1 +1,1 @@
-"""Pages for people: what was measured, what was gained, and lines to copy."""
+"""Reports: HTML pages with what was measured and gained, and with lines to copy."""

@@ -1,4 +1,4 @@
-"""Pages from the results database."""
+"""Builds the pages of a study and of a cluster from the results database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GUIDE = (
 
 
 def study_page(store: Store, study: StudyRecord) -> Page:
-    """One study."""
+    """The page of one study."""
     app = study.key.app
     return Page(
         f"{app.name}: the best way to start it",
@@ -32,9 +32,9 @@ def study_page(store: Store, study: StudyRecord) -> Page:
 
 
 def cluster_page(store: Store, name: str, dataset: str | None = None) -> Page:
-    """Everything that was measured on a cluster; ``dataset`` adds its level means.
+    """The page of everything that was measured on a cluster; ``dataset`` adds its level means.
 
-    Raises UsageError where there is nothing.
+    Raises UsageError if nothing was measured there.
     """
     sections = cluster_sections(store, name, dataset)
     title = f"MPI settings on {name}"

@@ -1,4 +1,4 @@
-"""What is said of a cluster: every study on it, the class-wide setting, what the files say."""
+"""The page of a cluster: studies, class-wide setting, rules tables and level means."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ from autotune.wording import (
 )
 
 _DRAWN = 6
-"""Parameters whose level means are drawn."""
+"""Number of parameters whose level means are drawn."""
 _OWN = "the library's own"
 
 
 def cluster_sections(store: Store, name: str, dataset: str | None) -> list[Section]:
-    """The overview, the class-wide setting, collectives, level means, then each study's answer.
+    """The sections: overview, class-wide setting, collectives, level means, then the result of each
+    study.
 
-    Raises UsageError where nothing was measured on this cluster.
+    Raises UsageError if nothing was measured on this cluster.
     """
     studies = answered(store, name)
     result = RESULTS.latest(name)
@@ -60,7 +61,7 @@ def cluster_sections(store: Store, name: str, dataset: str | None) -> list[Secti
 
 
 def answered(store: Store, cluster: str) -> list[tuple[StudyRecord, Result]]:
-    """The searches on a cluster that ended with an answer, the newest first."""
+    """The searches on a cluster that have a result, the newest first."""
     found = []
     for summary in store.studies():
         if summary.cluster == cluster and summary.status in HEADLINES:
@@ -117,13 +118,13 @@ def _label(study: StudyRecord) -> str:
 
 
 def _mark(label: str, gain: Sequence[float | None], note: str, marked: bool) -> Mark:
-    """A gain and the ends of its interval in percent."""
+    """A gain and the ends of its interval, as a mark in percent."""
     value, low, high = (math.nan if v is None else 100 * v for v in gain)
     return Mark(label, value, low, high, note, marked)
 
 
 def classwide_section(result: ClasswideResult) -> Section:
-    """The setting for the whole class with its evidence on every program."""
+    """The setting for the class with its evidence on every program."""
     known = interval((result.lo, result.hi))
     ends = f" ({known})" if known else ""
     said = {
@@ -176,7 +177,7 @@ def classwide_section(result: ClasswideResult) -> Section:
 
 
 def collectives_section(result: CollectiveResult) -> Section:
-    """A heat map per operation: which algorithm stands at which size, and what it gains."""
+    """A heat map for each operation: the algorithm at each size, and its gain."""
     drawings = []
     for operation in dict.fromkeys(part.operation for part in result.parts if part.proven):
         parts = [p for p in result.parts if p.operation == operation and p.evidence]

@@ -1,12 +1,11 @@
-"""Figures as SVG text, drawn by matplotlib: one drawing serves light and dark pages, and files.
+"""Figures as SVG text, drawn by matplotlib, for light pages, dark pages and files.
 
-Ink, and whatever else is grey, takes the colour of the text around it (``currentColor``); marks
-have colours that the colour-blind tell apart (Okabe and Ito).  In a file of its own a drawing is
-black on white; a page overrules that.  The same data give the same text.
+Lines and text have the colour of the text around the figure (``currentColor``).  Marks have colours
+that colour-blind readers can tell apart (Okabe and Ito).  In a file of its own a figure is black on
+white; a page overrules that.  The same data give the same text.
 
-Heat maps: what is best where, in words and colours.
-
-Means of levels as drawings (Pellegrini, Figure 4.9).
+The kinds of figures: dots, bars, curves, steps and boxes; heat maps of what is best where, in words
+and colours; means of levels (Pellegrini, Figure 4.9).
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ COLOURS = (
 )
 DASHES = ("-", "--", ":", "-.", (0, (5, 1)), (0, (1, 2)), (0, (3, 1, 1, 1)), (0, (8, 3)))
 INK = "#010203"
-"""Stands for the page's own colour while matplotlib draws."""
+"""Placeholder of the page's own colour while matplotlib draws."""
 _METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 _IDS = re.compile(r' id="[A-Za-z0-9.]+_\d+"')
 _WIDTH = 7.0
 ABREAST = 3
-"""Entries of a legend below a figure that fit beside each other."""
+"""Entries of a legend below a figure in one row."""
 DOTS = 500
-"""Values drawn for each box; of more, so many from the smallest to the largest."""
+"""Largest number of values drawn for a box; more are thinned evenly by rank."""
 _INKED = (
     *("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"),
     "grid.color",
@@ -64,7 +63,7 @@ _SETTINGS: dict[Any, Any] = {
 }
 
 Point = tuple[float, float, float]
-"""Value, low and high end of its interval."""
+"""Value, low end and high end of its interval."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class Mark:
 
 
 class Drawing:
-    """Axes to draw on, then the text."""
+    """A figure that is being drawn: its axes, and its SVG text at the end."""
 
     def __init__(self, axes: Axes) -> None:
         self.axes = axes
@@ -89,8 +88,8 @@ class Drawing:
 
 @contextmanager
 def drawing(title: str, x_name: str, y_name: str, height: float) -> Iterator[Drawing]:
-    """A figure of 7 x ``height`` inches; ``svg`` is there when the block has ended."""
-    # Slow to import, and only a few commands draw.
+    """A figure of 7 x ``height`` inches; ``svg`` is set when the block has ended."""
+    # The import is slow, and only a few commands draw.
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -99,7 +98,7 @@ def drawing(title: str, x_name: str, y_name: str, height: float) -> Iterator[Dra
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()
-        # Over the whole figure: long labels would leave a title over the axes no room.
+        # The title is over the whole figure: long labels would leave no room above the axes.
         figure.suptitle(plain(title), x=0.01, ha="left")
         axes.set_xlabel(plain(x_name))
         axes.set_ylabel(plain(y_name))
@@ -111,7 +110,7 @@ def drawing(title: str, x_name: str, y_name: str, height: float) -> Iterator[Dra
 
 
 def _tidied(svg: str, title: str) -> str:
-    """The element alone, as wide as its place, in the page's colour, without repeated ids."""
+    """The SVG element, as wide as the page allows, in the page's colour, without repeated ids."""
     body = svg[svg.index("<svg") :].strip()
     head, rest = body.split(">", 1)
     head = re.sub(r'\s(width|height)="[^"]*"', "", head)
@@ -121,12 +120,12 @@ def _tidied(svg: str, title: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Without mathematics: a dollar sign is a dollar sign."""
+    """The text without mathematics: a dollar sign stays a dollar sign."""
     return text.replace("$", r"\$")
 
 
 def dots(title: str, axis: str, marks: Sequence[Mark], reference: float = 0.0) -> str:
-    """A dot with an interval per mark, and a dashed line at ``reference``."""
+    """A dot with an interval for each mark, and a dashed line at ``reference``; SVG text."""
     with drawing(title, axis, "", _rows(len(marks))) as made:
         made.axes.axvline(reference, color=INK, linestyle="--", linewidth=1)
         for place, mark in enumerate(marks):
@@ -139,7 +138,7 @@ def dots(title: str, axis: str, marks: Sequence[Mark], reference: float = 0.0) -
 
 
 def bars(title: str, axis: str, marks: Sequence[Mark]) -> str:
-    """A bar from 0 per mark, with its interval."""
+    """A bar from 0 for each mark, with its interval; SVG text."""
     with drawing(title, axis, "", _rows(len(marks))) as made:
         made.axes.axvline(0.0, color=INK, linewidth=1)
         for place, mark in enumerate(marks):
@@ -156,7 +155,7 @@ def _rows(count: int) -> float:
 
 
 def _intervals(axes: Axes, marks: Sequence[Mark]) -> None:
-    """A line each; where one end is open, an arrow to the edge says so."""
+    """A line for each interval; an arrow to the edge shows that an end is open."""
     ends = [end for mark in marks for end in (mark.lo, mark.hi) if math.isfinite(end)]
     if ends:
         axes.update_datalim([(end, 0) for end in ends])
@@ -188,7 +187,7 @@ def _labels(axes: Axes, marks: Sequence[Mark]) -> None:
 
 
 def curve(lines: Mapping[str, Mapping[int, Point]], title: str, x_name: str, y_name: str) -> str:
-    """A line with intervals per name over an axis of powers of two; a thin line marks 1."""
+    """A line with intervals for each name over powers of two; a thin line marks 1.  SVG text."""
     with drawing(title, x_name, y_name, 4.0) as made:
         axes = made.axes
         axes.axhline(1.0, color=INK, linewidth=0.8)
@@ -213,7 +212,7 @@ def curve(lines: Mapping[str, Mapping[int, Point]], title: str, x_name: str, y_n
 def steps(
     lines: Mapping[str, Sequence[tuple[float, float]]], title: str, x_name: str, y_name: str
 ) -> str:
-    """What was the best so far, per name: steps through (x, value); a thin line marks 1."""
+    """The best value so far for each name, as steps (x, value); a thin line marks 1.  SVG text."""
     with drawing(title, x_name, y_name, 3.2) as made:
         made.axes.axhline(1.0, color=INK, linewidth=0.8)
         for number, (name, points) in enumerate(lines.items()):
@@ -227,10 +226,10 @@ def steps(
 
 
 def boxes(title: str, axis: str, groups: Mapping[str, Sequence[float]], reference: float) -> str:
-    """A box per name with its values as dots, and a dashed line at ``reference``.
+    """A box for each name with its values as dots, and a dashed line at ``reference``; SVG text.
 
-    The box is that of all values.  Of more than ``DOTS`` so many are drawn, from the smallest to
-    the largest: a page with a hundred thousand dots is read by nobody.
+    The box is computed from all values.  Of more than ``DOTS`` values only so many are drawn, from
+    the smallest to the largest, because a page with a hundred thousand dots is too large to read.
     """
     with drawing(title, axis, "", _rows(len(groups)) + 0.2) as made:
         made.axes.axvline(reference, color=INK, linestyle="--", linewidth=1)
@@ -277,9 +276,10 @@ def heat_map(
     words: Sequence[Sequence[str]],
     neutral: str = "",
 ) -> str:
-    """A cell per row and column, coloured by its kind, with its words in it.
+    """A cell for each row and column, coloured by its kind, with its words in it; SVG text.
 
-    The kind ``neutral`` stays grey; where colours come again, they are hatched.
+    The kind ``neutral`` stays grey.  If there are more kinds than colours, the colours repeat with
+    hatching.
     """
     from matplotlib.patches import Patch, Rectangle
 
@@ -308,7 +308,7 @@ def heat_map(
 
 
 def _look(number: int) -> dict[str, Any]:
-    """A colour, then the same colours hatched."""
+    """The style of a kind: a colour, or, when all are used, the same colours hatched."""
     again = number // len(COLOURS)
     hatch = {"hatch": _HATCHES[(again - 1) % len(_HATCHES)], "edgecolor": INK} if again else {}
     return {"facecolor": COLOURS[number % len(COLOURS)], "alpha": 0.4, **hatch}
@@ -321,7 +321,7 @@ AXES: dict[Response, str] = {
 
 
 def level_means(factors: Sequence[Factor], response: Response) -> list[str]:
-    """One drawing per significant factor, the strongest first."""
+    """One figure for each significant factor, the strongest first."""
     shown = sorted((f for f in factors if f.significant), key=lambda f: -f.omega2)
     return [drawn(factor, response) for factor in shown]
 

@@ -1,4 +1,4 @@
-"""A self-contained HTML page: nothing loaded, light and dark, every word escaped."""
+"""A self-contained HTML page: it loads nothing, is light or dark, and escapes all text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ for (const button of document.querySelectorAll("button")) {
 
 @dataclass(frozen=True)
 class Copy:
-    """Lines to be copied."""
+    """Lines for the reader to copy."""
 
     title: str
     text: str
@@ -38,7 +38,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class PageTable:
-    """Rows of text; a column whose name begins with ">" holds numbers."""
+    """A table of text; a column whose name begins with ">" holds numbers."""
 
     title: str
     columns: tuple[str, ...]
@@ -47,7 +47,8 @@ class PageTable:
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a page, in this order; ``figures`` are SVG made by :mod:`figures`."""
+    """One part of a page, its fields in the order of the page.  ``figures`` are SVG text from
+    :mod:`autotune.report.figures`."""
 
     title: str
     verdict: str = ""
@@ -60,7 +61,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """Title, one line under it, the sections, and where all of it comes from."""
+    """A page: title, a line below it, the sections, and a footer with the origin."""
 
     title: str
     subtitle: str
@@ -69,7 +70,7 @@ class Page:
 
 
 def render(page: Page) -> str:
-    """The page as text.  Only the figures, which this package draws itself, go in unescaped."""
+    """The page as HTML.  Only the figures, which this package draws itself, are not escaped."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
@@ -81,5 +82,5 @@ def render(page: Page) -> str:
 
 
 def drawn_page(title: str, words: Sequence[str], drawings: Sequence[str]) -> str:
-    """A page of a few words and drawings."""
+    """A page of a few sentences and figures, as HTML."""
     return render(Page(title, "", (Section("", words=tuple(words), figures=tuple(drawings)),)))

@@ -1,4 +1,4 @@
-"""What is said of one study."""
+"""The section of one study on a page: verdict, proof, search, and where it was measured."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from autotune.wording import (
 )
 
 SHOWN = 10
-"""Settings in the table of what was seen."""
+"""Number of settings in the table of trials."""
 
 
 def study_section(store: Store, study: StudyRecord, title: str | None = None) -> Section:
-    """Verdict, proven setting, proof, course of the search, and where it was measured."""
+    """The section of a study: verdict, proven setting, proof, course of the search, provenance."""
     runs = store.runs(study.id, brief=True)
     history = RunHistory.of(entry_of(run) for run in runs)
     trials = store.trials(study.id)
@@ -76,7 +76,7 @@ def _words(study: StudyRecord, history: RunHistory, result: Result | None) -> li
         if not result.guard:
             words.append(WHY_UNGUARDED)
     counted = [e.record for e in history.entries if e.counts and e.record.valid]
-    # Over its limit and yet counted: the guard would have rejected it.
+    # These runs are above the limit of the guard and count all the same, so the guard was off.
     loaded = sum(record.foreign_cpu_s > record.foreign_limit_s for record in counted)
     if loaded:
         words.append(
@@ -96,7 +96,7 @@ def _copies(result: Result | None) -> list[Copy]:
 
 
 def _title(names: ParameterNames, finalist: Finalist) -> str:
-    """Name and text of a long setting, which notes call by the name alone."""
+    """Name and text of a long setting; notes use its name only."""
     name = names.name(finalist.setting.key)
     return f"{name}: {names.whole[name]}" if name in names.whole else name
 
@@ -129,7 +129,7 @@ def _tables(
 
 
 def provenance(study: StudyRecord, runs: list[StoredRun]) -> PageTable:
-    """Where, when and with what it was measured."""
+    """A table of where, when and with what the study was measured."""
     key = study.key
     hosts = sorted({run.record.host for run in runs if run.record.host})
     memory = key.machine.memory_bytes / 2**30
@@ -150,7 +150,7 @@ def provenance(study: StudyRecord, runs: list[StoredRun]) -> PageTable:
 
 
 def search_history(history: RunHistory, trials: list[TrialRecord]) -> str:
-    """The best ratio so far over the search runs; empty where nothing was searched."""
+    """A figure of the best ratio so far over the search runs; empty if there was no search."""
     estimates = {t.number: t.estimate for t in trials if t.state == "ok" and t.estimate is not None}
     last: dict[int, int] = {}
     searched = 0
@@ -171,7 +171,7 @@ def search_history(history: RunHistory, trials: list[TrialRecord]) -> str:
 
 
 def _proof(history: RunHistory, result: Result | None) -> str:
-    """Every run of the proof: each finalist beside the default."""
+    """A figure of every run of the proof: each finalist beside the default."""
     groups = proof_ratios(history)
     if result is None or len(groups) < 2:
         return ""
@@ -182,7 +182,7 @@ def _proof(history: RunHistory, result: Result | None) -> str:
 
 
 def proof_ratios(history: RunHistory) -> dict[str, list[float]]:
-    """Seconds of each setting's confirmation runs over the default's median in that phase."""
+    """Seconds of each setting's confirmation runs divided by the default's median in that phase."""
     entries = [e for e in history.entries if e.kind == CONFIRM and e.counts and e.record.valid]
     defaults = [e.record.value_s for e in entries if e.key == DEFAULT_KEY]
     if not defaults:
@@ -195,7 +195,7 @@ def proof_ratios(history: RunHistory) -> dict[str, list[float]]:
 
 
 def _short(keys: Mapping[str, object]) -> dict[str, str]:
-    """A label of bounded length for each setting, all of them different."""
+    """A different label of bounded length for each setting."""
     names: dict[str, str] = {}
     for number, key in enumerate(keys):
         label = key if len(key) <= 40 else f"{number}: {key[:32]}…"

@@ -1,1 +1,1 @@
-"""How things look on a terminal: tables, live lines, answers.  A script may use it, too."""
+"""Terminal output: tables, progress lines, results.  Python scripts may use it, too."""

@@ -1,4 +1,4 @@
-"""What ``autotune classwide`` prints."""
+"""Terminal output of ``autotune classwide``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HELD_OUT = {
 
 
 def print_classwide(result: ClasswideResult, choice: Choice, proof: ClasswideProof | None) -> None:
-    """How it was chosen, its proof if there is one, and the answer."""
+    """Print how the setting was chosen, its proof if there is one, and the result."""
     out = console()
     rows = [
         [
@@ -45,7 +45,7 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: ClasswidePro
             markup=False,
         )
     out.print(f"chosen: {choice.method} ({choice.why})", markup=False)
-    if choice.setting != result.setting:  # Else it stands at the end.
+    if choice.setting != result.setting:  # If the two are equal, the setting is printed at the end.
         out.print(f"  {choice.setting.key.replace(',', ' ')}", markup=False)
     if proof is not None:
         print_proof(proof, result.status != "unguarded")
@@ -69,12 +69,12 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: ClasswidePro
 
 
 def _count(number: float) -> str:
-    """A number of cells, with a decimal where it is a mean."""
+    """A number of cells, with one decimal if it is a mean."""
     return f"{number:.1f}".removesuffix(".0")
 
 
 def _interval(row: ProgramEvidence) -> str:
-    """Both ends, or the one there is; what is said below the table where there is none."""
+    """Both ends of the interval, or the one that exists; "none (see below)" if there is none."""
     if row.lo is None and row.hi is None:
         return "none (see below)"
     if row.hi is None:
@@ -87,7 +87,7 @@ def _interval(row: ProgramEvidence) -> str:
 
 
 def print_proof(proof: ClasswideProof, guarded: bool) -> None:
-    """What was taken out of the setting, and the pairs of every program."""
+    """Print what was removed from the setting, and the pairs of every program."""
     out = console()
     margin = f"{100 * proof.margin:g} %"
     pruned = proof.pruned

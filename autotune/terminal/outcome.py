@@ -1,4 +1,4 @@
-"""The end of a study on the terminal: what was found, how sure it is, and what to do with it."""
+"""Terminal output of a study's result: the setting, its evidence, and how to use it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from autotune.wording import (
 
 
 def print_result(result: Result, command: bool = False) -> None:
-    """Print at most a screenful at 80 columns.  ``command``: it is that of a search, which can be
-    said again."""
+    """Print a result, at most a screenful at 80 columns.  ``command``: this command is a search,
+    which can be repeated with other options."""
     out = console()
     names = result.names
     out.print()
@@ -78,10 +78,10 @@ def print_result(result: Result, command: bool = False) -> None:
 
 
 def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = False) -> None:
-    """The answer in one sentence, then the figures.
+    """Print the answer in one sentence, then the figures.
 
-    ``a`` and ``b`` are keys of settings; ``data`` is what ``ComparisonOutcome.to_json()`` gives.
-    ``command``: it is that of a comparison, which can be said again.
+    ``a`` and ``b`` are keys of settings; ``data`` is the result of ``ComparisonOutcome.to_json()``.
+    ``command``: this command is a comparison, which can be repeated with other options.
     """
     out = console()
     names = ParameterNames({a: "A", b: "B"})
@@ -129,7 +129,7 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
 
 
 def _print_step(step: dict[str, Any], command: bool) -> None:
-    """What would decide it, and the command for that where this one is its like."""
+    """Print what would decide an open question, with a command if this one can be repeated."""
     out = console()
     out.print(f"to decide it: {step['words']}", markup=False)
     if command and step["options"]:
@@ -137,7 +137,7 @@ def _print_step(step: dict[str, Any], command: bool) -> None:
 
 
 SHOWN = 3
-"""Settings whose rejections are spelled out; the JSON has all."""
+"""Number of settings whose rejections are printed; the JSON document has all."""
 
 
 def _print_rejections(rows: list[dict[str, Any]], names: ParameterNames) -> None:
@@ -149,7 +149,7 @@ def _print_rejections(rows: list[dict[str, Any]], names: ParameterNames) -> None
 
 
 def _print_long(names: ParameterNames, result: Result) -> None:
-    """Spell out the settings that have a number for a name; the answer comes further down."""
+    """Print the settings that have a number as their name; the recommended one comes later."""
     answer = names.name(result.recommended.key) if result.status == "recommended" else ""
     for name, whole in names.whole.items():
         console().print(f"{name}: {'see Setting below' if name == answer else whole}", markup=False)
@@ -162,7 +162,7 @@ def _print_use(result: Result) -> None:
     for name, value in result.recommended.to_json().items():
         out.print(f"  {name} = {value}", markup=False)
     out.print("Start it like this:", style="bold")
-    # One line whatever its length: it is made to be copied.
+    # The line is not wrapped, because it is made to be copied.
     out.print(f"  {result.mpirun}", markup=False, soft_wrap=True)
     if result.params_file:
         out.print("Parameter file (a test run has shown that it takes effect):", style="bold")

@@ -1,4 +1,4 @@
-"""A prediction in words for the terminal."""
+"""Terminal output of a prediction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def print_prediction(found: Prediction) -> None:
-    """The setting, what is expected of it and why, at 80 columns."""
+    """Print the setting, its expected gain and the reasons, at 80 columns."""
     out = console()
     named, features = found.named, found.features
     what = features.app or Path(features.argv[0]).name
@@ -60,7 +60,7 @@ def print_prediction(found: Prediction) -> None:
 
 
 def _why(named: NamedSetting, name: str) -> str:
-    """What the model expects of one parameter, "" where it cannot tell."""
+    """The expected effect of one parameter, "" if the model cannot say it."""
     if name not in named.why:
         return ""
     effect = named.why[name]

@@ -1,4 +1,4 @@
-"""Live progress of a study: one line that is redrawn on a terminal, plain lines elsewhere."""
+"""Progress of a study: one line that is redrawn on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from autotune.terminal.render import PlainConsole, shown
 from autotune.wording import percent, remaining, seconds
 
 LONG_S = 20.0
-"""How long a phase must take for a line that says so."""
+"""A phase that is expected to take longer than this, in seconds, gets a line about its duration."""
 PLAIN_EVERY = 10
-"""Without a terminal every tenth trial is a line, besides every new best."""
+"""Without a terminal every tenth trial gets a line, and so does every new best setting."""
 
 
 class LiveLine:
-    """One line on standard error that is redrawn on a terminal.  Use as a context manager;
+    """One line on standard error that is redrawn on a terminal.  Use it as a context manager;
     ``quiet`` draws nothing."""
 
     def __init__(self, quiet: bool = False) -> None:
@@ -46,13 +46,13 @@ class LiveLine:
             self._live = None
 
     def _draw(self, words: str) -> None:
-        """Redraw the line, where there is a terminal."""
+        """Redraw the line if there is a terminal."""
         if self._live is not None:
             self._live.update(Text(shown(words), overflow="ellipsis", no_wrap=True), refresh=True)
 
 
 class ProgressState(LiveLine):
-    """What is done now; without a terminal a line per kind of step (the words before the colon)."""
+    """The current step; without a terminal a line for each kind of step (before the colon)."""
 
     def __init__(self, quiet: bool = False) -> None:
         super().__init__(quiet)
@@ -67,7 +67,7 @@ class ProgressState(LiveLine):
 
 
 class Progress(LiveLine):
-    """A watcher that draws."""
+    """A watcher of study events that draws the progress."""
 
     def __init__(self, trials: int | None, budget_s: float | None, quiet: bool = False) -> None:
         super().__init__(quiet)
@@ -97,7 +97,7 @@ class Progress(LiveLine):
         self._redraw()
 
     def _foretell(self, event: RunEnded) -> None:
-        """After the first run of a phase that takes long: how long at most."""
+        """After the first run of a long phase, print its longest duration."""
         whole = (self._planned or 0) * event.entry.record.wall_s
         if self._runs == 1 and whole >= LONG_S:
             one = seconds(event.entry.record.wall_s)
@@ -128,7 +128,7 @@ class Progress(LiveLine):
         return f"trial {self._done}{of}"
 
     def _left(self) -> str:
-        """The remaining time of the search phase, from the pace so far."""
+        """The remaining time of the search phase, at the pace so far."""
         gone = time.monotonic() - self._began
         ends = []
         if self.trials and self._measured >= 3:

@@ -1,6 +1,6 @@
-"""How things look on a terminal: tables and words that fit 80 columns, plain lines elsewhere.
+"""Rendering: tables and text for 80 columns on a terminal, plain lines elsewhere.
 
-The words of the command that runs, to say it again with other options.
+The last part keeps the words of the running command, to print it again with other options.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from autotune.files import write_text
 
 WIDTH = 80
 NARROW = 20
-"""Fewer columns than this are not believed."""
+"""A smaller value of COLUMNS is ignored."""
 _ACTING = ("Cc", "Cf", "Cs")
-"""Categories of characters: control, format (which turn the direction, too), surrogates."""
+"""Unicode categories that are escaped: control, format (direction), surrogates."""
 
 
 def shown(text: str) -> str:
-    """The text with escapes in place of what a terminal would act on: it may come from a program's
-    output, a database or a file of somebody else."""
+    """The text with escapes in place of characters that a terminal acts on.  Text may come from a
+    program's output, a database or somebody else's file."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -39,14 +39,14 @@ def shown(text: str) -> str:
 
 
 class PlainConsole(Console):
-    """Acts on our own styles, never on control characters in what is printed."""
+    """A console with autotune's own styles, without control characters of the text."""
 
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(shown(text), **options)
 
 
 def width() -> int | None:
-    """Columns of standard output: as COLUMNS says, else the terminal's own (None), else 80."""
+    """Columns of standard output: COLUMNS, else the terminal's own width (None), else 80."""
     said = os.environ.get("COLUMNS", "")
     if said.isascii() and said.isdigit() and int(said) >= NARROW:
         return int(said)
@@ -54,7 +54,7 @@ def width() -> int | None:
 
 
 def console() -> Console:
-    """Standard output; without a terminal 80 columns or what COLUMNS says, and no colour."""
+    """Standard output; without a terminal it has no colour, and 80 columns or those of COLUMNS."""
     return PlainConsole(width=width(), soft_wrap=False, highlight=False)
 
 
@@ -66,15 +66,15 @@ def error_console() -> Console:
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:
     """A light table below its title; a column whose name starts with ``>`` is right-aligned.
 
-    Where two spaces between the columns would break words in the width, there is one.  Where one
-    space would, too, the first column stands on lines of its own.
+    Columns are separated by two spaces, or by one if two would break words at this width.  If one
+    space would break words, too, the first column is printed on lines of its own.
     """
     made = _Table(columns, [list(row) for row in rows])
     return Group(Text(title), made) if title else made
 
 
 class _Hanging:
-    """Words after a head; no line ends in blanks."""
+    """Text after a head; no line ends in blanks."""
 
     def __init__(self, head: str, words: str) -> None:
         self.head = shown(head)
@@ -90,7 +90,7 @@ class _Hanging:
 
 
 def hanging(head: str, words: str) -> RenderableType:
-    """``words`` after ``head``; lines after the first begin where the words began."""
+    """``words`` after ``head``; the next lines begin in the column where the words began."""
     return _Hanging(head, words)
 
 
@@ -99,7 +99,7 @@ def _longest_word(text: str) -> int:
 
 
 class _Table:
-    """A table that knows its width when it is drawn."""
+    """A table whose column widths are computed when it is drawn."""
 
     def __init__(self, columns: Sequence[str], rows: list[list[str]]) -> None:
         self.titles = [name.lstrip(">") for name in columns]
@@ -123,7 +123,7 @@ class _Table:
     def _drawn(self, narrow: bool) -> Table:
         drawn = Table(box=None, pad_edge=False, collapse_padding=narrow)
         for heading, right in zip(self.titles, self.right, strict=True):
-            # Figures are never broken: words give way.
+            # Numbers are never broken; text is wrapped instead.
             justify: Literal["left", "right"] = "right" if right else "left"
             drawn.add_column(heading, justify=justify, overflow="fold", no_wrap=right)
         for row in self.rows:
@@ -131,7 +131,7 @@ class _Table:
         return drawn
 
     def _stacked(self, room: int) -> RenderResult:
-        """Every first cell above the rest of its row; of the rest the widest column gives way."""
+        """Each first cell above the rest of its row, in which the widest column is narrowed."""
         widths = self._widths[1:]
         over = 2 * len(widths) + sum(widths) - room
         if over > 0:
@@ -148,7 +148,7 @@ class _Table:
 
 
 def write_json(data: Any, target: str) -> None:
-    """Write JSON to a file (whole or not at all), or to standard output for ``-``."""
+    """Write JSON to a file (atomically), or to standard output for ``-``."""
     text = json.dumps(data, indent=2, allow_nan=False, default=str) + "\n"
     if target == "-":
         sys.stdout.write(text)
@@ -160,13 +160,13 @@ _words: list[str] | None = None
 
 
 def remember_command(words: Sequence[str] | None) -> None:
-    """What :func:`autotune.cli.main` was called with; None: this process's own arguments."""
+    """Remember the arguments of :func:`autotune.cli.main`; None means those of this process."""
     global _words
     _words = None if words is None else list(words)
 
 
 def this_command(changed: Mapping[str, str] | None = None) -> str:
-    """The command line, to be copied; ``changed`` options replace or join those before ``--``."""
+    """The command line, to be copied, with the options ``changed`` replaced or added."""
     words = list(sys.argv[1:] if _words is None else _words)
     end = words.index("--") if "--" in words else len(words)
     options, program = words[:end], words[end:]

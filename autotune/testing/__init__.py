@@ -1,6 +1,6 @@
-"""Suites that every implementation of an extension point must pass, to be subclassed in tests.
+"""Test suites (contracts) that every implementation of an extension point must pass.
 
-Needs pytest and hypothesis: pip install "mpi-autotune[testing]".  Each suite is a class: make a
+They need pytest and hypothesis: pip install "mpi-autotune[testing]".  Each suite is a class: make a
 subclass whose name begins with ``Test`` in a test module of your own, and give it the fixtures and
 attributes that its docstring names (docs/extending.md).
 """
@@ -27,7 +27,7 @@ __all__ = ["FormatContract", "MpiLibraryContract", "SchedulerContract", "Strateg
 
 
 def __getattr__(name: str) -> Any:
-    """Import a suite when it is first asked for: pytest is no dependency of autotune."""
+    """Import a suite on first use, because pytest is no dependency of autotune."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import pytest

@@ -1,7 +1,4 @@
-"""What the formats are given in tests: everything a file can hold, and evidence for it.
-
-What every format of published files must do.
-"""
+"""The contract of formats of published files, and the content and evidence for its tests."""
 
 from __future__ import annotations
 
@@ -73,7 +70,7 @@ HOSTILE = st.text(max_size=40).filter(lambda t: any(not c.isalnum() for c in t))
 
 
 class FormatContract:
-    """Subclass with a fixture ``fmt``."""
+    """The tests of a format.  Subclass it with a fixture ``fmt``."""
 
     @pytest.fixture
     def fmt(self) -> Format:
@@ -125,7 +122,7 @@ class FormatContract:
         for at in range(0, len(whole), max(1, len(whole) // 40)):
             other = "x" if whole[at] != "x" else "y"
             assert Text(whole[:at] + other + whole[at + 1 :]).edited
-        # Where lines of others stay, they are not autotune's.
+        # Where lines of others stay in the file, they are not part of the checksum.
         assert Text(whole + " ").edited is not fmt.merges
 
     @settings(
@@ -168,7 +165,7 @@ class FormatContract:
             except UsageError:
                 continue
             assert all(c.isascii() and (c.isprintable() or c == "\n") for c in body)
-            # One statement more in each place that lists them, nothing else.
+            # The body has one statement more in each place that lists them, nothing else.
             assert body.count("\n") - harmless.count("\n") in (0, 1, 2)
             assert not set(value) & set("\n\r\"'`$\\;&|<>(){}[]#! \t")
 
@@ -209,7 +206,7 @@ class FormatContract:
 
 
 def _directives(fmt: Format, text: Text) -> list[str]:
-    """The lines that a reader acts on."""
+    """The lines that a reader of the file acts on."""
     if fmt.comment is None:
         return text.main.splitlines()
     begin, end = fmt.comment

@@ -1,7 +1,4 @@
-"""Landscapes, and the loop that drives a strategy over one as a study would.
-
-Spaces on which strategies are tried.
-"""
+"""Landscapes and spaces for tests of strategies, and a loop that drives a strategy."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ Measure = Callable[[Setting], tuple[float | None, str]]
 
 
 def fine(setting: Setting) -> tuple[float | None, str]:
-    """A smooth landscape: the more of the right values, the faster."""
+    """A smooth landscape: each right value makes the setting faster."""
     good = {"size": 256, "flag": 1, "word": "ring"}
     right = sum(setting.get(name) == value for name, value in good.items())
     return 1.0 - 0.1 * right + 0.01 * len(setting), "ok"
@@ -34,12 +31,12 @@ def rough(setting: Setting) -> tuple[float | None, str]:
 
 
 def hopeless(setting: Setting) -> tuple[float | None, str]:
-    """Everything fails."""
+    """Every setting fails."""
     return None, "failed"
 
 
 def observe(number: int, setting: Setting, measure: Measure, attrs: object = None) -> Observation:
-    """The observation as it comes back from a store: its attributes went through JSON."""
+    """The observation as a store returns it: its attributes have passed through JSON."""
     estimate, state = measure(setting)
     return Observation(number, setting, estimate, state, json.loads(json.dumps(attrs or {})))
 
@@ -47,9 +44,9 @@ def observe(number: int, setting: Setting, measure: Measure, attrs: object = Non
 def drive(
     strategy: Strategy, trials: int, measure: Measure, first: int = 0, idle: str | None = None
 ) -> list[Observation]:
-    """Ask, measure and tell; fewer observations where the strategy ends by itself.
+    """Ask, measure and tell; fewer observations if the strategy ends by itself.
 
-    From trial 7 on, the parameter ``idle`` is seen to do nothing.
+    From trial 7 on, the parameter ``idle`` is reported as inactive.
     """
     told = []
     for number in range(first, first + trials):
@@ -87,19 +84,19 @@ RULED = Space(
     ),
     (Constraint(parse_expression("low <= high"), "the low limit is below the high one"),),
 )
-"""A condition and a rule."""
+"""A space with a condition and a constraint."""
 
 MAPPED = Space(
     "mapped",
     (_SIZE, _WORD, Parameter("map_by", ("node", "slot"), target="placement", default="slot")),
 )
-"""What a mapping shows to do nothing may do something under another."""
+"""A parameter that is inactive under one mapping may be active under another."""
 
 FORCED = Space(
     "forced",
     (Parameter("ranks", (1, 2, 4), target="resource", unset=False), _FLAG, _WORD),
 )
-"""Here the default is no valid setting."""
+"""A space whose default is not valid."""
 
 MANY = Space(
     "many",
@@ -112,4 +109,4 @@ MANY = Space(
     ),
     (Constraint(parse_expression("p3 <= p4")),),
 )
-"""Far more settings than are ever tried."""
+"""A space with far more settings than are ever tried."""

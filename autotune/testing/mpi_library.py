@@ -1,4 +1,4 @@
-"""What every MPI library must keep: found, started, read back or not, refused, ended."""
+"""The contract of MPI library adapters: discovery, launches, read-back, refusals, time limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from runner.types import LIBRARY, LaunchSpec, RunRecord
 
 TIMEOUT_S = 60.0
 LIMITS_S = (2.0, 6.0, 20.0)
-"""Time limits that are tried until the ranks have begun within one."""
+"""Time limits in seconds that are tried until the ranks have started within one."""
 UNKNOWN = "no_such_parameter_of_any_library"
 PROGRAM = """
 import os, sys
@@ -45,9 +45,10 @@ _LINE = re.compile(r"rank (\d+) of (\d+) (\S+) (.*)")
 
 @dataclass(frozen=True)
 class ParameterFile:
-    """How a launch loads a file: variables for the launcher, and words of its command line.
+    """How a launch loads a parameter file: variables for the launcher, and words of its command
+    line.
 
-    ``dies``: the file holds what stops the launch, since nothing can be read back.
+    ``dies``: the file holds a value that stops the launch, because nothing can be read back.
     """
 
     env: dict[str, str] = field(default_factory=dict)
@@ -58,27 +59,27 @@ class ParameterFile:
 class MpiLibraryContract:
     """Real launches with the adapter of one library.
 
-    A subclass gives the fixture ``library`` (:func:`runner.mpi.discover.find_library`), or
-    ``wanted``, and the attributes below.  The ranks are Python with mpi4py, which must be able to
-    load the library: by itself, or from :meth:`~runner.mpi.base.Adapter.python_variables`.
+    A subclass gives the fixture ``library`` (:func:`runner.mpi.discover.find`), or ``wanted``, and
+    the attributes below.  The ranks are Python with mpi4py, which must be able to load the library:
+    by itself, or with :meth:`~runner.mpi.base.Adapter.python_variables`.
     """
 
     wanted: ClassVar[str | None] = None
     """The library as ``--mpi`` names it."""
     parameter: ClassVar[tuple[str, str]]
-    """One of the library's own parameters and a legal value that is not its default."""
+    """One of the library's own parameters, and a valid value that is not its default."""
     wrong_value: ClassVar[str] = "autotune-canary"
-    """A value of ``parameter`` that stops the launch where the adapter says ``checks_values``."""
+    """A value of ``parameter`` that stops the launch if the adapter says ``checks_values``."""
     launch_options: ClassVar[tuple[str, ...]] = ()
     """Words that every launch needs here, as in a cluster definition."""
     wrong_options: ClassVar[tuple[str, ...]] = ("--no-such-option-of-a-launcher",)
     """Words that the launcher refuses."""
 
     def parameter_file(self, place: Path) -> ParameterFile | None:
-        """Write a file below ``place`` that sets ``parameter``; None: the library reads none."""
+        """Write a file below ``place`` that sets ``parameter``; None if no such file is read."""
         return None
 
-    # What the checks start with.
+    # Fixtures.
 
     @pytest.fixture
     def library(self) -> Library:
@@ -87,17 +88,17 @@ class MpiLibraryContract:
 
     @pytest.fixture
     def launcher(self, library: Library) -> Adapter:
-        """Its adapter."""
+        """The adapter of the library."""
         return adapter(library)
 
     @pytest.fixture
     def runner(self, launcher: Adapter) -> Iterator[Runner]:
-        """What starts ranks; load of others is no reason to reject a run that is not timed."""
+        """The runner; without the guard, because no run is timed."""
         with Runner(launcher, guard=False) as started:
             yield started
 
     def spec(self, launcher: Adapter, ranks: int = 2, *words: str, **more: Any) -> LaunchSpec:
-        """A launch of a small program that says who its ranks are."""
+        """A launch of a small program whose ranks print who they are."""
         env = launcher.python_variables(os.environ) | more.pop("env", {})
         return LaunchSpec(
             program=(sys.executable, "-c", more.pop("program", PROGRAM), *words),
@@ -111,7 +112,7 @@ class MpiLibraryContract:
 
     @staticmethod
     def said(record: RunRecord) -> dict[int, tuple[int, str, str]]:
-        """Rank -> size of its world, its variable, its input; of a run that was valid."""
+        """For each rank the size of its world, its variable and its input; of a valid run."""
         assert record.state == "ok", f"{record.reason}\n{record.stderr_tail}"
         lines = _LINE.findall(record.stdout_tail)
         return {int(rank): (int(size), value, text) for rank, size, value, text in lines}
@@ -263,7 +264,7 @@ class MpiLibraryContract:
     def test_a_parameter_file_is_seen_to_be_obeyed(
         self, launcher: Adapter, runner: Runner, tmp_path: Path
     ) -> None:
-        """By the value read back, or by a file that stops a launch which runs without it."""
+        """The value is read back, or a file with a wrong value stops the launch."""
         given = self.parameter_file(tmp_path)
         if given is None:
             assert not launcher.tune_option

@@ -1,4 +1,4 @@
-"""What every scheduler must do: take a command line as it is, tell what became of it, end it."""
+"""The contract of schedulers: they run a command line unchanged, report and cancel it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from runner.scheduler import Job, Scheduler
 
 PATIENCE_S = 60.0
 _LOG_S = 10.0
-"""A log on a shared disk may come later than the job's end."""
+"""Seconds that a log on a shared disk may come later than the job's end."""
 
 
 class SchedulerContract:
-    """Subclass with a fixture ``scheduler``: one that can be used here, such as
-    :func:`runner.scheduler.find` gives it."""
+    """The tests of a scheduler.  Subclass it with a fixture ``scheduler``: one that can be used
+    here, such as :func:`runner.scheduler.find` returns it."""
 
     @pytest.fixture
     def scheduler(self) -> Scheduler:
@@ -43,7 +43,7 @@ class SchedulerContract:
         self.wait(scheduler, number, "running")
         scheduler.cancel([number])
         self.wait(scheduler, number, "ended")
-        scheduler.cancel([number])  # What has ended is no error.
+        scheduler.cancel([number])  # Cancelling a job that has ended is no error.
 
     def test_an_unknown_job_has_ended(self, scheduler: Scheduler) -> None:
         assert scheduler.states(["99999999"]) == {"99999999": "ended"}
@@ -54,13 +54,13 @@ class SchedulerContract:
 
     @staticmethod
     def job(place: Path, program: str) -> Job:
-        """A Python program with words that a shell would change, in ``place``."""
+        """A job: a Python program in ``place``, with arguments that a shell would change."""
         words = (sys.executable, "-c", program, "a b", "$HOME", "quote'd")
         return Job(words, "contract", place / "job.log", cwd=str(place), env={"A_VALUE": "a $b"})
 
     @staticmethod
     def wait(scheduler: Scheduler, number: str, state: str) -> None:
-        """Until a job is in that state; fails after :data:`PATIENCE_S`."""
+        """Wait until a job is in that state; fails after :data:`PATIENCE_S`."""
         end = time.monotonic() + PATIENCE_S
         while (seen := scheduler.states([number])[number]) != state:
             assert time.monotonic() < end, f"job {number} is {seen}, not {state}"

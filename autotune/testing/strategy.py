@@ -1,4 +1,4 @@
-"""What every strategy must do."""
+"""The contract of search strategies."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from autotune.testing.landscapes import (
 
 
 class StrategyContract:
-    """Subclass with a fixture ``kind``: the class of the strategy."""
+    """The tests of a strategy.  Subclass it with a fixture ``kind``: the class of the strategy."""
 
     @pytest.fixture
     def kind(self) -> type[Strategy]:
         raise NotImplementedError
 
     def make(self, kind: type[Strategy], space: Space, seed: int = 0, **more: Any) -> Strategy:
-        """The strategy as it is by default, but that it never loses patience."""
+        """The strategy with its default options, but without a limit of patience."""
         options = {"patience": 0} if "patience" in kind.options else {}
         return kind(space, seed=seed, options=options, **more)
 

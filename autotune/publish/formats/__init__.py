@@ -1,7 +1,7 @@
-"""The formats by name; a new one is a class in a file here and a line in the list.
+"""The formats of published files by name.
 
-An installed package adds one by an entry point ``NAME = "module:Class"`` of the group
-``autotune.formats``.
+A new format is a class in a file of this package and an entry in ``ALL``.  An installed package
+adds a format by an entry point ``NAME = "module:Class"`` of the group ``autotune.formats``.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ ALL: tuple[Format, ...] = (
 
 
 def everything() -> tuple[Format, ...]:
-    """Every format, those of installed packages too.
+    """Every format, with those of installed packages.
 
-    Raises RunnerError, which names the entry point, for one that is broken.
+    Raises RunnerError with the entry point if a format is broken.
     """
     return (*ALL, *(find(name) for name in added(GROUP, _own())))
 
 
 def names() -> list[str]:
-    """Every format's name."""
+    """The names of all formats."""
     return [*_own(), *added(GROUP, _own())]
 
 
@@ -66,7 +66,10 @@ def _own() -> list[str]:
 
 
 def find(name: str) -> Format:
-    """The format of that name; UsageError lists them, RunnerError names a broken entry point."""
+    """The format with that name.
+
+    Raises UsageError with the known names, RunnerError with the entry point if it is broken.
+    """
     for one in ALL:
         if one.name == name:
             return one
@@ -78,8 +81,8 @@ def find(name: str) -> Format:
 
 
 def usual(content: Content, library: Library) -> list[Format]:
-    """What is published where no format is asked for: the user's own files that together hold all
-    that can be said in such files.  Raises UsageError where nothing can."""
+    """The formats that are written if the user names none: files of the user that together hold
+    everything that such files can express.  Raises UsageError if they can express nothing."""
     chosen = [
         fmt
         for fmt in sorted(ALL, key=lambda one: one.usual)
@@ -96,8 +99,11 @@ def usual(content: Content, library: Library) -> list[Format]:
 
 
 def _holds(fmt: Format, content: Content, library: Library) -> bool:
-    """Whether the format has something to say of the content.  A table of rules in a setting's own
-    values stays with them: they are obeyed as they are."""
+    """Whether the format can express a part of the content.
+
+    A rules table among the values of the setting itself is not taken apart: it stays with these
+    values.
+    """
     holds_rules = isinstance(fmt, RulesV1)
     if content.rules and (holds_rules or fmt.loads_rules):
         return True

@@ -1,4 +1,4 @@
-"""What a format of published files is: text, the place it belongs to, and how a launch loads it."""
+"""The base class of formats: the text of a published file, its place, and how a launch loads it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from runner.mpi.discover import adapter
 from runner.mpi.library import POLICIES, Library
 
 CANARY = "autotune-canary"
-"""A value that no policy parameter takes: the job must not start."""
+"""A value that no policy parameter accepts: the launch must fail."""
 
 
 @dataclass(frozen=True)
 class Loading:
-    """How a launch is made to see a file: variables added to its environment, launcher words."""
+    """How a launch loads a file: variables added to its environment, and launcher options."""
 
     env: Mapping[str, str] = field(default_factory=dict)
     options: tuple[str, ...] = ()
@@ -28,10 +28,11 @@ class Loading:
 
 @dataclass(frozen=True)
 class Canary:
-    """Content whose effect on a launch cannot be missed; ``names`` are proven by it.
+    """Content whose effect on a launch is certain to be seen; it proves that the library reads
+    ``names``.
 
-    The launch must die, or, with ``dies`` false, at least bind its ranks otherwise than with the
-    real content.  ``operation`` of the probe program and ``ranks`` are what the effect needs.
+    The launch must fail.  With ``dies`` false it must at least bind its ranks differently than with
+    the real content.  The effect needs ``operation`` of the probe program and ``ranks``.
     """
 
     content: Content
@@ -48,59 +49,61 @@ class Format(ABC):
     summary: ClassVar[str]
     suffix: ClassVar[str]
     family: ClassVar[str] = ""
-    """The only family whose libraries read it; "" where it holds environment variables."""
+    """The only family whose libraries read the format; "" for files of environment variables."""
     comment: ClassVar[tuple[str, str] | None] = ("# ", "")
-    """Signs before and after a comment line; None where the format has none: the header then goes
-    into a file of its own beside it."""
+    """Characters before and after a comment line.  None if the format has no comments: the header
+    is then written to a file beside it."""
     usual: ClassVar[int] = 0
-    """Its place among the formats that are written where none is asked for, for libraries of its
-    family; 0: not among them."""
+    """Its position among the default formats of its family's libraries; 0: not among them."""
     loads_rules: ClassVar[bool] = False
-    """Whether a file of rules has no effect without this one, which names it."""
+    """Whether a rules file has no effect without this file, which names it."""
     prologue: ClassVar[str] = ""
-    """What must come before everything else, the header too."""
+    """Text that must come before everything else, the header included."""
     merges: ClassVar[bool] = False
-    """Whether lines of others stay in the file: it is one that a site may already have."""
+    """Whether lines of others stay in the file, because a site may already have it."""
     cluster_wide: ClassVar[bool] = False
-    """Whether it changes the default of everybody: only for what was proven for a class."""
+    """Whether it changes the default of all users; only for settings proven for a class."""
 
     def unobeyed(self, library: Library) -> str | None:
-        """Why this library cannot be seen to obey such a file; None where it can."""
+        """Why the library cannot be shown to obey such a file; None if it can."""
         if self.family and library.family != self.family:
             return f"it is for {self.family}, but this library is {library.family}"
         return None
 
     def harmful(self, library: Library) -> str | None:
-        """Why a file made here would do harm even unproven; None where it would not."""
+        """Why a file made here would do harm, proven or not; None if it would not."""
         return None
 
     @abstractmethod
     def part(self, content: Content, library: Library) -> Content:
-        """What of ``content`` this format can say."""
+        """The part of ``content`` that this format can express."""
 
     @abstractmethod
     def body(self, content: Content, library: Library) -> str:
-        """The text that does it, for content that :meth:`part` returned and that was checked."""
+        """The text for content that :meth:`part` returned and that was checked."""
 
     @abstractmethod
     def staged(self, text: str, place: Path, library: Library) -> Loading:
-        """Put ``text`` below the empty private directory ``place``, seen by a launch through
-        what is returned.  WorkError where the file's own reader refuses it."""
+        """Write ``text`` below the empty private directory ``place``; returns how a launch loads
+        it.
+
+        Raises WorkError if the file's own reader refuses it.
+        """
 
     @abstractmethod
     def live(self, path: Path, library: Library) -> Loading:
-        """How a launch sees the file at ``path``.  WorkError as :meth:`staged`."""
+        """How a launch loads the file at ``path``.  Raises WorkError as :meth:`staged`."""
 
     def canaries(self, content: Content, library: Library) -> list[Canary]:
-        """Contents that prove what cannot be read back."""
+        """Canaries for values that cannot be read back."""
         return []
 
     def default_path(self, cluster: str, library: Library) -> Path:
-        """Where the file belongs."""
+        """The usual path of the file."""
         return Path(f"autotune-{cluster}{self.suffix}")
 
     def render(self, content: Content, library: Library) -> str:
-        """:meth:`body` of checked content; UsageError for a name or value that cannot be said."""
+        """:meth:`body` of checked content; raises UsageError for a wrong name or value."""
         check_published_groups(content.groups)
         return self.body(content, library)
 
@@ -111,23 +114,23 @@ def assignments(values: Mapping[str, str]) -> str:
 
 
 def policies(content: Content, library: Library) -> dict[str, str]:
-    """Placement as run-time parameters of this library's generation."""
+    """Placement as run-time parameters of this version of the library."""
     new = library.version_tuple >= (5,)
     placed = content.groups.get("placement", {})
     return {POLICIES[name][new]: value for name, value in placed.items() if name in POLICIES}
 
 
 def variables(content: Content, library: Library) -> dict[str, str]:
-    """Everything that environment variables can say, for this library's family and generation."""
+    """Everything that environment variables can express, for this library's family and version."""
     groups = content.groups
     said = adapter(library).variables(groups, groups.get("placement", {}))
     return said | dict(groups.get("env", {}))
 
 
 def value_canaries(content: Content) -> list[Canary]:
-    """For each number or choice of a library that checks them, and each placement, a word that
-    stops the job.  Most variables that hold text take any, and nothing shows them: they stay
-    unseen."""
+    """Canaries of a library that checks values: for each number or choice, and for each placement,
+    a word that stops the job.  Most variables that hold text accept any value and nothing shows
+    them, so they have no canary that works."""
     return [
         Canary(content.with_value(group, name, CANARY), frozenset({(group, name)}))
         for group in ("mca", "placement")
@@ -136,8 +139,9 @@ def value_canaries(content: Content) -> list[Canary]:
 
 
 def policy_canaries(content: Content) -> list[Canary]:
-    """For a mapping or ranking policy a word that stops the job.  PRRTE passes over a binding that
-    it does not know, so that another one is shown to bind otherwise."""
+    """For each mapping or ranking policy a word that stops the job.  PRRTE ignores an unknown
+    binding, so for a binding the canary is another one, with which the ranks are bound
+    differently."""
     found = []
     for name, value in content.groups.get("placement", {}).items():
         proven = frozenset({("placement", name)})
@@ -156,7 +160,7 @@ def _placed(
 
 
 def home_copy(place: Path, relative: str, text: str) -> dict[str, str]:
-    """A private HOME with the user's MPI files, one of them replaced by ``text``."""
+    """Variables of a launch with a private HOME: the user's MPI files, one replaced by ``text``."""
     home = place / "home"
     real = Path(os.environ.get("HOME", "/nonexistent"))
     for name in (".openmpi", ".prte", ".pmix"):
@@ -169,7 +173,7 @@ def home_copy(place: Path, relative: str, text: str) -> dict[str, str]:
 
 
 def system_directory(library: Library) -> Path:
-    """Where this library looks for system parameter files."""
+    """The directory in which this library looks for system parameter files."""
     beside = Path(library.bin).resolve().parent / "etc"
     info = library.params.get("mca_base_param_files")
     if info is None or beside.is_dir():
@@ -178,7 +182,8 @@ def system_directory(library: Library) -> Path:
 
 
 def system_copy(place: Path, name: str, text: str, library: Library) -> Path:
-    """A private copy of the system configuration with one file replaced by ``text``."""
+    """The directory of a private copy of the system configuration, one file replaced by
+    ``text``."""
     real = system_directory(library)
     copy = place / "etc"
     copy.mkdir()

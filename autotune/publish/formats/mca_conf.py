@@ -1,8 +1,8 @@
-"""``mca-params.conf`` of Open MPI, of a user or of the whole installation (field.md G1).
+"""Parameter files of Open MPI: ``mca-params.conf``, ``prte-mca-params.conf``, and ``--tune`` files.
 
-``prte-mca-params.conf``: the only file in which Open MPI 5.x reads mapping and binding.
-
-A ``--tune`` file: ``--mca name value`` lines, the only form that 4.1 and 5.0 both read.
+``mca-params.conf`` belongs to one user or to the whole installation.  ``prte-mca-params.conf`` is
+the only file in which Open MPI 5.x reads mapping and binding.  A ``--tune`` file has ``--mca name
+value`` lines, the only form that both 4.1 and 5.0 read.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from runner.mpi.library import Library
 
 SYSTEM_FILE = "openmpi-mca-params.conf"
 SYSTEM_VARIABLE = "OPAL_SYSCONFDIR"
-"""Where the library looks for its system files instead of where it was installed."""
+"""The variable with the directory of the library's system files."""
 
 
 class UserConf(Format):
-    """The user's file; beats ``--tune`` in 5.0, is beaten by it in 4.1."""
+    """The user's file.  It has precedence over ``--tune`` in 5.0, but not in 4.1."""
 
     name = "openmpi-user"
     summary = "Open MPI parameters of one user ($HOME/.openmpi/mca-params.conf)"
@@ -42,7 +42,7 @@ class UserConf(Format):
     relative = ".openmpi/mca-params.conf"
 
     def part(self, content: Content, library: Library) -> Content:
-        # 4.1 has one namespace for the library and what starts it; 5.x reads only mca here.
+        # 4.1 has one namespace for the library and its launcher; 5.x reads only mca here.
         old = library.version_tuple < (5,)
         return content.only("mca", *(("prte", "pmix", "placement") if old else ()))
 
@@ -66,7 +66,7 @@ class UserConf(Format):
 
 
 class SystemConf(UserConf):
-    """The installation's file: the weakest of all places, so that everything else overrules it."""
+    """The installation's file.  It has the lowest precedence of all places."""
 
     name = "openmpi-system"
     summary = "Open MPI parameters of the installation (PREFIX/etc/openmpi-mca-params.conf)"
@@ -119,7 +119,7 @@ class PrteSystemConf(PrteUserConf):
 
 
 class Tune(Format):
-    """For one program or one class of jobs; 5.0's user file beats it."""
+    """A file for one program or one class of jobs; the user's file overrules it in 5.0."""
 
     name = "tune"
     summary = "a file for mpirun --tune FILE"

@@ -1,9 +1,9 @@
-"""Files for MPICH: variables in a script, and its tree of collective algorithms as JSON.
+"""Files for MPICH: a script of variables, and its tree of collective algorithms as JSON.
 
-MPICH stops in MPI_Init on a value that it does not understand, but passes over a variable that it
-does not know.  The tree takes the place of the library's own and must be complete: a collective
-that is missing aborts every program that calls it (as measured with 5.0.2).  So the library's own
-tree is the base, and rules change branches of it.
+MPICH stops in MPI_Init on a value that it does not understand, but ignores an unknown variable.
+The tree replaces the library's own tree and must be complete: a missing collective aborts every
+program that calls it (as measured with 5.0.2).  So the library's own tree is the base, and rules
+replace branches of it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COLLECTIVE = re.compile(r"[a-z_]{1,40}")
 _INTRA, _INTER = "comm_type=intra", "comm_type=inter"
 _PARENT = "comm_hierarchy=parent"
 _OTHERWISE = {"comm_size=pow2": "comm_size=any", _PARENT: "comm_hierarchy=any"}
-"""Conditions on what an algorithm can do at all, and what the tree says for all other cases."""
+"""Conditions for an algorithm to work at all, and the branch of the tree for all other cases."""
 
 
 class MpichEnv(Sh):
@@ -52,7 +52,7 @@ class MpichEnv(Sh):
 
 
 class MpichJson(RulesV1):
-    """MPICH's selection tree.  MPICH aborts in MPI_Init on a mistake in it."""
+    """MPICH's selection tree.  MPICH aborts in MPI_Init on an error in it."""
 
     name = "mpich-json"
     summary = "collective selection of MPICH (MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE)"
@@ -88,7 +88,7 @@ class MpichJson(RulesV1):
         return json.dumps(changed(builtin_tree(library) or {}, content.rules), indent=1) + "\n"
 
     def canaries(self, content: Content, library: Library) -> list[Canary]:
-        """For each collective an algorithm of another: MPICH loads it and aborts at the call."""
+        """For each collective an algorithm of another one, at whose call MPICH aborts."""
         found = []
         for name in dict.fromkeys(rule.collective for rule in content.rules):
             other = "MPIR_Bcast_intra_binomial"
@@ -104,8 +104,10 @@ class MpichJson(RulesV1):
 
 
 def changed(tree: Tree, rules: tuple[Rule, ...]) -> Tree:
-    """``tree`` with the branches that ``rules`` speak of replaced; UsageError for a collective that
-    a tree (unless it is empty) does not have."""
+    """``tree`` with the branches of the collectives in ``rules`` replaced.
+
+    Raises UsageError for a collective that the tree does not have, unless the tree is empty.
+    """
     result = dict(tree)
     for name in dict.fromkeys(rule.collective for rule in rules):
         key = f"collective={name}"
@@ -122,8 +124,8 @@ def changed(tree: Tree, rules: tuple[Rule, ...]) -> Tree:
 
 
 def _by_size(rules: list[Rule], before: Tree) -> Tree:
-    """A rule holds from its size on, a branch of the tree up to one: what is below the first rule
-    keeps the library's own choice."""
+    """The rules as branches.  A rule holds from its size on, a branch of the tree up to its size;
+    below the first rule the library's own choice stays."""
     sets: dict[int, Tree] = {}
     for size in sorted({rule.comm_size for rule in rules}):
         entries = {r.message: _leaf(r, before) for r in rules if r.comm_size == size}
@@ -132,7 +134,7 @@ def _by_size(rules: list[Rule], before: Tree) -> Tree:
 
 
 def _upwards(word: str, entries: dict[int, Tree], least: int, before: Tree) -> Tree:
-    """Branches ``word<N`` in ascending order and ``word=any`` for the rest."""
+    """Branches ``word<N`` in ascending order, and ``word=any`` for the rest."""
     starts = sorted(entries)
     if starts == [least]:
         return entries[least]
@@ -148,18 +150,20 @@ def _upwards(word: str, entries: dict[int, Tree], least: int, before: Tree) -> T
 
 
 def _leaf(rule: Rule, before: Tree) -> Tree:
-    """The algorithm where it can be used, elsewhere the library's own choice.
+    """The algorithm where it works, elsewhere the library's own choice.
 
-    Some algorithms abort or compute wrongly with, say, three ranks or an operation that does not
-    commute.  What one needs is read from the library's own tree: the conditions that stand above
-    it everywhere.  An algorithm that the tree does not use gets none.
+    Some algorithms abort or compute wrong results, for example with three ranks or with an
+    operation that does not commute.  The conditions of an algorithm are read from the library's own
+    tree: those that are above it everywhere.  An algorithm that the tree does not use gets no
+    conditions.
     """
     leaf = {f"algorithm={rule.algorithm}": _parameters(rule.algorithm, before)}
     places = [path for name, path, _ in _leaves(before) if name == rule.algorithm]
     common = [c for c in places[0] if all(c in path for path in places)] if places else []
     if rule.algorithm.endswith("_smp") and _PARENT not in common:
-        # It calls the same collective among the ranks of a node: without the condition, itself
-        # again without end.  The library's tree for allreduce leaves it out (never used there).
+        # It calls the same collective among the ranks of a node.  Without the condition it would
+        # call # itself without end.  The library's tree for allreduce lacks the condition (never
+        # used there).
         common.insert(0, _PARENT)
     for condition in reversed(common):
         name, _, value = condition.partition("=")
@@ -175,7 +179,8 @@ def _leaf(rule: Rule, before: Tree) -> Tree:
 
 
 def _parameters(algorithm: str, before: Tree) -> Tree:
-    """As the library's own tree gives them: some hang without (barrier's k_dissemination)."""
+    """The parameters of the algorithm in the library's own tree: some (barrier's k_dissemination)
+    hang without them."""
     return next((given for name, _, given in _leaves(before) if name == algorithm), {})
 
 

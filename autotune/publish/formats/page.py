@@ -1,4 +1,4 @@
-"""An HTML page for the users of a cluster: what was found, and lines to copy."""
+"""An HTML page for the users of a cluster: the proven settings, and lines to copy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STYLE = (
 
 
 class UserPage(Sh):
-    """Offline, light and dark.  Its lines are proven as a user would take them: copied out."""
+    """A page that works offline, light or dark.  Its lines are tested as copied by a user."""
 
     name = "html"
     summary = "page for a cluster's users, with lines to copy"

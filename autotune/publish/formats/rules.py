@@ -1,6 +1,6 @@
-"""Rules files of coll/tuned, versions 1 and 2: numbers in lines (field.md G2).
+"""Rules files of Open MPI's coll/tuned: versions 1 and 2 as lines of numbers, version 3 as JSON.
 
-Rules of collectives as JSON: coll/tuned version 3, of Open MPI 6 (field.md G2).
+Version 3 is that of Open MPI 6.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from runner.mpi.library import Library
 
 
 class RulesV1(Format):
-    """Read by every version up to 5.0.  A file with any mistake is ignored in silence, hence the
-    canary: its real rules with a last one whose effect cannot be missed."""
+    """Version 1, read by every Open MPI up to 5.0.  Open MPI silently ignores a file with an error.
+    So the canary has the real rules and a last rule whose effect is certain to be seen."""
 
     name = "rules-v1"
     summary = "rules file of coll/tuned, version 1 (Open MPI 4 and 5)"
@@ -64,7 +64,7 @@ class RulesV1(Format):
 
 
 class RulesV2(RulesV1):
-    """With a column for the largest number of requests; from 5.0.7 on."""
+    """Version 2, with a column for the largest number of requests; read from 5.0.7 on."""
 
     name = "rules-v2"
     summary = "rules file of coll/tuned, version 2 (Open MPI from 5.0.7 on)"
@@ -79,7 +79,7 @@ class RulesV2(RulesV1):
 
 
 class RulesV3(RulesV1):
-    """The first rule that matches wins, so that ranges are written without overlap."""
+    """Version 3.  The first matching rule is used, so ranges are written without overlap."""
 
     name = "rules-v3"
     summary = "rules file of coll/tuned, version 3 JSON (Open MPI 6)"

@@ -1,8 +1,6 @@
-"""Formats that set environment variables: the file's own interpreter tells which it would set.
+"""Scripts that set environment variables: for sh and csh, Slurm jobs, Lmod (Lua) and Tcl modules.
 
-Environment scripts: sh, csh, and a Slurm job's lines.
-
-Environment modules: Lmod (Lua) and Tcl (field.md G5).
+The file's own interpreter runs each script to show which variables it sets.
 """
 
 from __future__ import annotations
@@ -31,10 +29,10 @@ TIMEOUT_S = 20
 
 
 class Script(Format):
-    """Something that one loads before ``mpirun``.  Read back by running it, never by parsing."""
+    """A script that is loaded before ``mpirun``; it is read back by running it, not by parsing."""
 
     interpreters: ClassVar[tuple[str, ...]]
-    """Commands that read the format; the first found is used."""
+    """Commands that read the format; the first one installed is used."""
 
     def unobeyed(self, library: Library) -> str | None:
         why = super().unobeyed(library)
@@ -47,7 +45,8 @@ class Script(Format):
 
     def part(self, content: Content, library: Library) -> Content:
         launcher = adapter(library)
-        # What the launcher has no variable for is left over, so that the command says so.
+        # Placements without a variable in the launcher are left over, so that the command reports
+        # them.
         placed = content.groups.get("placement", {})
         unsaid = {("placement", name) for name in placed if name not in launcher.placement_names}
         return content.only(*launcher.kinds, "placement", "env").without(unsaid)
@@ -62,7 +61,8 @@ class Script(Format):
 
     @abstractmethod
     def command(self, interpreter: str, path: Path) -> list[str]:
-        """What loads the file at ``path`` and then prints the environment as ``env -0`` does."""
+        """The command that loads the file at ``path`` and prints the environment like ``env
+        -0``."""
 
     def canaries(self, content: Content, library: Library) -> list[Canary]:
         checked = adapter(library).checks_values
@@ -85,9 +85,9 @@ class Script(Format):
 
 
 def environment_after(words: list[str], base: dict[str, str], path: Path) -> dict[str, str]:
-    """Variables that ``words``, loading ``path``, add to ``base``.
+    """Variables that the command ``words``, which loads ``path``, adds to the environment ``base``.
 
-    Raises WorkError where the interpreter refuses the file.
+    Raises WorkError if the interpreter refuses the file.
     """
     try:
         done = subprocess.run(
@@ -135,7 +135,7 @@ class Csh(Script):
 
 
 class SlurmLines(Sh):
-    """``srun`` hands the environment on, but reads no PRRTE file: variables are the way."""
+    """``srun`` passes the environment on, but reads no PRRTE file: only variables work."""
 
     name = "slurm"
     summary = "lines for a Slurm job script, before srun or mpirun"
@@ -187,6 +187,7 @@ class TclModule(Script):
 
 
 def _driven(interpreter: str, driver: str, path: Path) -> list[str]:
-    """``driver`` comes through a pipe, so that no file of ours lies beside the module file."""
+    """The command that loads a module file.  ``driver`` comes through a pipe, so that no extra file
+    is needed beside the module file."""
     pipe = 'printf "%s\\n" "$2" | "$1" /dev/stdin "$3"'
     return ["/bin/sh", "-c", pipe, "sh", interpreter, driver, str(path)]

@@ -1,4 +1,4 @@
-"""A fragment for Spack's ``modules.yaml``: variables of the generated module of the MPI package."""
+"""A fragment of Spack's ``modules.yaml``: variables of the generated module of the MPI package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runner.mpi.library import Library
 
 
 class Spack(Script):
-    """Merged by the site into its own ``modules.yaml``; Spack has no variant for parameters."""
+    """A fragment to merge into a site's ``modules.yaml``: Spack has no variant for parameters."""
 
     name = "spack"
     summary = "fragment for Spack's modules.yaml"
@@ -32,7 +32,7 @@ class Spack(Script):
             head += [f"    {kind}:", f"      {library.family}:", "        environment:"]
             head.append("          set:")
             found = sorted(variables(content, library).items())
-            # A JSON string is a YAML string, whatever it looks like: no value becomes a number.
+            # Every JSON string is a YAML string, so no value is read as a number.
             head += [f"            {name}: {json.dumps(value)}" for name, value in found]
         return "\n".join(head) + "\n"
 
