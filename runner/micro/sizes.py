@@ -22,8 +22,7 @@ def one_size(text: str) -> int:
 
 
 def sizes(text: str) -> list[int]:
-    """Sizes in bytes from ``8,4k,1m`` or ``8:1m``: a range in steps of a factor 4, with its ends.
-    """
+    """Bytes from ``8,4k,1m`` or ``8:1m``: a range in steps of a factor of 4, with its ends."""
     if ":" not in text:
         return [one_size(word) for word in text.split(",")]
     first, _, last = text.partition(":")

@@ -149,9 +149,7 @@ _PATIENCE_S = 60
 
 @dataclass(frozen=True)
 class NetworkPath:
-    """Round trip (s) and bandwidth (bits/s); 25 % are faster than ``low``, 5 % slower than
-    ``high``.
-    """
+    """Round trip in s (25 % below ``low_s``, 5 % above ``high_s``) and bandwidth in bits/s."""
 
     round_trip_s: float
     low_s: float

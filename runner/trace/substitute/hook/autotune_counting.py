@@ -226,8 +226,7 @@ class Maker:
         return call
 
     def _handed_in(self, op: str, measure: Any, comm: Any, sent: Any, received: Any) -> int:
-        """Bytes that this rank passes to a call; for a scatter its block; in place, the other one.
-        """
+        """Bytes that this rank passes: for a scatter its block; in place, the other buffer's."""
         given, other = (
             (received, sent)
             if op == "scatter" and received is not None
