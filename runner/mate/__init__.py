@@ -1,6 +1,7 @@
-"""Over-decomposed MPI programs: ranks as coroutines, regions with dependencies, pinned workers.
+"""MATE: over-decomposed MPI programs, with ranks as coroutines, regions and pinned workers.
 
-See README.md for the model and the whole interface.
+A process holds several ranks; regions of a rank run when all that they depend on is done. README.md
+describes the model and the whole interface.
 """
 
 from __future__ import annotations

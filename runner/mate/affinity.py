@@ -1,4 +1,4 @@
-"""Which CPU each worker is pinned to."""
+"""The CPU that each worker is pinned to."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def check_affinity(workers: int, cpus: CpuSet, affinity: str) -> None:
 def cpu_places(workers: int, affinity: str, masks: Sequence[CpuSet], mine: int) -> list[int | None]:
     """A CPU for each worker of process ``mine``; ``masks`` are those of all processes of the node.
 
-    Processes with the same mask take turns in it, so that ``--bind-to none`` does not put the
-    workers of all processes on the first CPUs.
+    Processes with the same mask take turns in it, so that with ``--bind-to none`` the workers of
+    all processes do not share the first CPUs.
     """
     if affinity == "none":
         return [None] * workers
@@ -46,7 +46,7 @@ def crowded(workers: int, masks: Sequence[CpuSet]) -> bool:
 
 
 def scattered(cpus: CpuSet, package: Callable[[int], int]) -> list[int]:
-    """The CPUs, taking one from each package (socket) in turn."""
+    """The CPUs in an order that takes one from each package (socket) in turn."""
     groups: dict[int, list[int]] = {}
     for cpu in cpus:
         groups.setdefault(package(cpu), []).append(cpu)
@@ -59,7 +59,7 @@ def scattered(cpus: CpuSet, package: Callable[[int], int]) -> list[int]:
 
 
 def package_of(cpu: int) -> int:
-    """The socket of a CPU, 0 where the system does not say."""
+    """The socket of a CPU; 0 if the system does not report it."""
     path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id")
     try:
         return int(path.read_text())

@@ -1,7 +1,8 @@
-"""Which ranks a process holds, so that all have about the same work (Martin 2018, chapter 8).
+"""Distributes ranks over processes so that all have about the same work (Martin 2018, chapter 8).
 
-Times come from a sampling run (``Report.rank_compute_s``), or from what an application knows of its
-cells.  The answer is a rank map (``Config.rank_map``): applied at launch, nothing moves later.
+The times of the ranks come from a sampling run (``Report.rank_compute_s``), or from what an
+application knows of its cells. The result is a rank map (``Config.rank_map``). It is applied at
+launch; no rank moves later.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from runner.mate.errors import ConfigError
 
 SWEEPS = 50
-"""More exchanges gain nothing (digest 10.6: about 10 sweeps are enough)."""
+"""Number of sweeps; about 10 are enough, and more exchanges gain nothing."""
 _TOLERANCE = 1e-12
 Map = tuple[tuple[int, ...], ...]
 
@@ -21,7 +22,8 @@ Map = tuple[tuple[int, ...], ...]
 def imbalance(compute_s: Sequence[float], total_s: float) -> float:
     """The share of a run's time that uneven work costs: (max - mean) / total (equation 8.1).
 
-    ``compute_s``: computation of each rank or core.  Raises :class:`ConfigError` for no times.
+    ``compute_s`` is the computation of each rank or core in seconds. Raises :class:`ConfigError` if
+    it is empty.
     """
     if not compute_s or not total_s > 0:
         raise ConfigError(
@@ -31,12 +33,12 @@ def imbalance(compute_s: Sequence[float], total_s: float) -> float:
 
 
 def consecutive(costs: Sequence[float], processes: int, least: int = 1) -> list[int]:
-    """How many ranks in a row each process gets, so that the largest sum is as small as can be.
+    """Numbers of consecutive ranks per process for which the largest sum is as small as possible.
 
-    Every process gets ``least`` ranks (its workers) or more.  Of several best cuts the one that
-    gives most to the first processes.  The original's search (Fig. D.1) may never end and may leave
-    processes empty (digest 10.5); this one ends for all times.  Raises :class:`ConfigError` for
-    times that are none or too few ranks.
+    Every process gets at least ``least`` ranks (its workers). Of several best cuts, the one that
+    gives most ranks to the first processes is taken. The original's search (Martin 2018, figure
+    D.1) may never end and may leave processes empty; this one ends for all times. Raises
+    :class:`ConfigError` if the times are no times or the ranks are too few.
     """
     _check(costs, processes, least)
     sums = [0.0, *itertools.accumulate(costs)]
@@ -46,11 +48,11 @@ def consecutive(costs: Sequence[float], processes: int, least: int = 1) -> list[
         while high - low > _TOLERANCE * sums[-1]:
             middle = (low + high) / 2
             if not low < middle < high:
-                break  # Neighbours among the numbers: there is nothing between them.
+                break  # Adjacent floating-point numbers: there is no number between them.
             low, high = (
                 (low, middle) if _feasible(sums, processes, least, middle) else (middle, high)
             )
-        # What is summed in another order may be larger by a last bit.
+        # A sum in another order may be larger by its last bit.
         feasible = _feasible(sums, processes, least, high * (1 + _TOLERANCE))
     assert feasible is not None
     return _cut(sums, processes, least, feasible)
@@ -67,14 +69,14 @@ def _check(costs: Sequence[float], processes: int, least: int) -> None:
 
 
 Feasible = tuple[float, list[list[bool]]]
-"""A largest load, and for each number of processes left from which rank on they can hold all."""
+"""For a largest load and the processes left: the first rank from which they can hold all."""
 
 
 def _feasible(sums: Sequence[float], processes: int, least: int, load: float) -> Feasible | None:
     count = len(sums) - 1
     can = [[False] * (count + 1) for _ in range(processes + 1)]
     can[0][count] = True
-    # The first rank that is too far from rank i: moves only forward.
+    # The first rank that is too far from rank i; it only moves forward.
     reach = [0] * (count + 1)
     end = 0
     for i in range(count + 1):
@@ -105,10 +107,11 @@ def _cut(sums: Sequence[float], processes: int, least: int, feasible: Feasible) 
 
 
 def shuffled(rows: Sequence[Sequence[int]], costs: Sequence[float], sweeps: int = SWEEPS) -> Map:
-    """Exchange ranks between processes of one node while that lowers the larger of two loads.
+    """Exchange ranks between processes of one node as long as that lowers the larger of two loads.
 
-    ``rows``: the ranks of each process, ``costs`` by rank.  At most one exchange, the first that
-    helps, for each pair of processes in a sweep (Fig. D.2); how many ranks each has never changes.
+    ``rows`` are the ranks of each process, ``costs`` the times by rank. A sweep makes at most one
+    exchange for each pair of processes, the first that helps (Martin 2018, figure D.2). The number
+    of ranks of a process never changes.
     """
     made = [list(row) for row in rows]
     loads = [sum(costs[rank] for rank in row) for row in made]
@@ -138,10 +141,10 @@ def _exchange(
 def balanced(
     costs: Sequence[float], nodes: Sequence[int], least: int = 1, shuffle: bool = True
 ) -> Map:
-    """A rank map: consecutive ranks over all processes, then shuffled within each node.
+    """A rank map: consecutive ranks over all processes, then exchanged within each node.
 
-    ``nodes``: the node of each process, in order; the order of ranks from node to node stays.
-    Raises :class:`ConfigError` as :func:`consecutive`.
+    ``nodes`` is the node of each process, in order; the order of ranks from node to node stays.
+    Raises :class:`ConfigError` as :func:`consecutive` does.
     """
     counts = consecutive(costs, len(nodes), least)
     starts = [0, *itertools.accumulate(counts)]

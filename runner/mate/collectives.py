@@ -1,12 +1,11 @@
 """Barriers, local broadcast and collectives over all ranks, as methods of a rank's context.
 
-Data go through process-wide buffers in the order of processes and local ids; the rank map puts them
-into the order of global ranks.
+The data pass through process-wide buffers in the order of processes and local ids; the rank map
+puts them into the order of global ranks.
 
-Operations that all ranks take part in.
-
-The ranks of a process meet; the last to come acts for the process, with one non-blocking MPI
-operation that is looked after like any message: no worker blocks, other ranks go on.
+The second part follows one operation. The ranks of a process meet; the last rank to arrive acts for
+the process, with one non-blocking MPI operation that is polled like any message. No worker blocks,
+and other ranks go on.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ _LOCAL_OPS: dict[str, Any] = {
 
 
 class Collectives(Messages):
-    """Every rank must call the same operations in the same order."""
+    """The collective operations; every rank must call the same operations in the same order."""
 
     def __init__(self, task: Task, shared: MessageLayer, calls: CollectiveCalls) -> None:
         super().__init__(task, shared)
         self._calls = calls
 
     async def local_barrier(self) -> None:
-        """Until all ranks of this process have come."""
+        """Wait until all ranks of this process have arrived."""
         call, last = self._calls.join(self._task, LOCAL, "local_barrier", None)
         if last:
             self._calls.close(call)
@@ -49,7 +48,7 @@ class Collectives(Messages):
             await until_complete(call)
 
     async def local_bcast(self, value: Any = None, root: int = 0) -> Any:
-        """The object that local rank ``root`` gave, itself and not a copy."""
+        """The object that local rank ``root`` passed: the object itself, not a copy."""
         self._check_root(root, len(self._scheduler.tasks), "local rank")
         call, last = self._calls.join(self._task, LOCAL, f"local_bcast({root})", value)
         if last:
@@ -59,12 +58,12 @@ class Collectives(Messages):
         return call.given[root]
 
     async def barrier(self) -> None:
-        """Until all ranks of the job have come."""
+        """Wait until all ranks of the job have arrived."""
         call, last = self._calls.join(self._task, GLOBAL, "barrier", None)
         await self._act(call, last, "Ibarrier", None, None)
 
     async def bcast(self, array: Array, root: int = 0) -> None:
-        """``array`` of rank ``root`` into that of all ranks (equal sizes)."""
+        """Copy ``array`` of rank ``root`` into that of all ranks (equal sizes)."""
         process, local = self._locate(root)
         call, last = self._arrive(f"bcast({root})", _flat(array, "array"))
         # A buffer of its own: the giver may change its array while slower ranks still copy.
@@ -77,7 +76,7 @@ class Collectives(Messages):
     async def reduce(
         self, send: Array, recv: Array | None = None, op: Any = "sum", root: int = 0
     ) -> None:
-        """Elementwise ``op`` of all ranks' ``send`` into ``recv`` of rank ``root``."""
+        """Reduce all ranks' ``send`` elementwise by ``op`` into ``recv`` of rank ``root``."""
         process, local = self._locate(root)
         if self._task.rank == root and recv is None:
             raise MateError(f"reduce: rank {root} is the root and needs an array to receive into")
@@ -89,7 +88,7 @@ class Collectives(Messages):
         await self._act(call, last, "Ireduce", combined, target, self._mpi_op(op), process)
 
     async def allreduce(self, send: Array, recv: Array, op: Any = "sum") -> None:
-        """Elementwise ``op`` of all ranks' ``send`` into everybody's ``recv`` (may be ``send``)."""
+        """Reduce every ``send`` elementwise by ``op`` into every ``recv`` (may be ``send``)."""
         mine = _flat(recv, "recv")
         call, last = self._arrive("allreduce", _flat(send, "send"))
         combined = self._combine(call.given, op) if last else None
@@ -98,7 +97,8 @@ class Collectives(Messages):
         mine[...] = call.result
 
     async def gather(self, send: Array, recv: Array | None = None, root: int = 0) -> None:
-        """All ranks' ``send`` (n elements) into ``recv`` of ``root`` (size * n, by global rank)."""
+        """Gather every ``send`` (n elements) into ``root``'s ``recv`` (size * n, by global rank).
+        """
         process, _ = self._locate(root)
         if self._task.rank == root and recv is None:
             raise MateError(f"gather: rank {root} is the root and needs an array to receive into")
@@ -114,7 +114,7 @@ class Collectives(Messages):
             )
 
     async def scatter(self, send: Array | None, recv: Array, root: int = 0) -> None:
-        """Part ``r`` of ``send`` of ``root`` into ``recv`` (n elements) of global rank ``r``."""
+        """Copy part ``r`` of ``root``'s ``send`` into global rank ``r``'s ``recv`` (n elements)."""
         process, local = self._locate(root)
         mine = _flat(recv, "recv")
         if self._task.rank == root and send is None:
@@ -130,11 +130,11 @@ class Collectives(Messages):
         mine[...] = call.result.reshape(len(call.given), -1)[self._task.local]
 
     async def allgather(self, send: Array, recv: Array) -> None:
-        """All ranks' ``send`` (n elements) into everybody's ``recv`` (size * n, by global rank)."""
+        """Gather every ``send`` (n elements) into every ``recv`` (size * n, by global rank)."""
         await self.allgatherv(send, recv, [send.size] * self._ranks.size)
 
     async def allgatherv(self, send: Array, recv: Array, counts: Sequence[int]) -> None:
-        """All ranks' ``send``, ``counts[r]`` elements of rank ``r``, one after another."""
+        """Gather all ranks' ``send`` into every ``recv``: ``counts[r]`` elements of rank ``r``."""
         mine = _flat(send, "send")
         if len(counts) != self._ranks.size or counts[self._task.rank] != mine.size:
             raise MateError(
@@ -159,7 +159,7 @@ class Collectives(Messages):
     async def _act(
         self, call: CollectiveCall, last: bool, name: str, source: Any, target: Any, *args: Any
     ) -> None:
-        """The last rank performs the process's part, the others wait for it."""
+        """The last rank performs the process's part; the others wait for it."""
         if not last:
             await until_complete(call)
             return
@@ -174,7 +174,7 @@ class Collectives(Messages):
         return self._shared.ranks
 
     def _counts(self, each: int) -> list[int]:
-        """Elements of each process if every rank has ``each``."""
+        """The elements of each process if every rank has ``each``."""
         return [each * len(ranks) for ranks in self._ranks.ranks]
 
     def _locate(self, root: int) -> tuple[int, int]:
@@ -187,7 +187,7 @@ class Collectives(Messages):
             raise MateError(f"root {root}: this {what} does not exist; expected 0 to {count - 1}")
 
     def _combine(self, arrays: list[Array], op: Any) -> Array:
-        """``op`` over the local ranks, in the order of their ids: equal runs give equal bits."""
+        """``op`` over the local ranks in the order of their ids: equal runs give equal bits."""
         combined = arrays[0].copy()
         for array in arrays[1:]:
             if isinstance(op, str):
@@ -211,7 +211,7 @@ class Collectives(Messages):
 
 
 def _flat(array: Array, what: str) -> Array:
-    """A contiguous array in one dimension, without a copy."""
+    """A contiguous array as one dimension, without a copy."""
     if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
         raise MateError(f"{what}: a collective needs a contiguous numpy array")
     return array.reshape(-1)
@@ -226,7 +226,7 @@ class CollectiveCall:
     def __init__(self, kind: str, count: int) -> None:
         self.kind = kind
         self.given: list[Any] = [None] * count
-        """What each local rank brought."""
+        """The data that each local rank passed."""
         self.arrived: list[Task] = []
         self.over = False
         self.result: Any = None
@@ -240,14 +240,14 @@ class CollectiveCall:
 
 
 class CollectiveCalls:
-    """All operations of a process that are not over."""
+    """All unfinished operations of a process."""
 
     def __init__(self, scheduler: RankScheduler) -> None:
         self._scheduler = scheduler
         self._open: dict[tuple[int, int], CollectiveCall] = {}
 
     def join(self, task: Task, scope: int, kind: str, given: Any) -> tuple[CollectiveCall, bool]:
-        """Join the rank's next operation; True for the last to come, who must :meth:`close` it.
+        """Join the rank's next operation; True for the last rank, which must :meth:`close` it.
 
         Raises :class:`MateError` if another rank is in another operation.
         """
@@ -273,7 +273,7 @@ class CollectiveCalls:
             return call, last
 
     def close(self, call: CollectiveCall, result: Any = None) -> None:
-        """Let all ranks of the operation go on."""
+        """Let all ranks of the operation continue."""
         scheduler = self._scheduler
         with scheduler.lock:
             call.result = result
@@ -286,6 +286,6 @@ class CollectiveCalls:
 
 @types.coroutine
 def until_complete(call: CollectiveCall) -> Generator[None, None, None]:
-    """Wait until the last rank closes the call."""
+    """Wait until a rank closes the operation."""
     while not call.over:
         yield

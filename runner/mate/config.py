@@ -1,8 +1,7 @@
-"""How a job is laid out over processes, workers and ranks, checked before anything starts.
+"""The layout of a job over processes, workers and ranks, checked before the job starts.
 
-Which process holds which ranks.
-
-The configuration as command-line switches.
+The parts are the configuration, the rank map (which process holds which ranks), and the
+configuration as command-line switches.
 """
 
 from __future__ import annotations
@@ -24,16 +23,17 @@ Grid = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Config:
-    """Everything about a job except the number of processes, which is the launcher's.
+    """The configuration of a job; the launcher alone sets the number of processes.
 
-    Raises :class:`ConfigError` naming the switch if a value is impossible.  Times in microseconds.
+    Times are in microseconds. Raises :class:`ConfigError` that names the switch if a value is
+    impossible.
     """
 
     workers: int = 1
     ranks_per_process: int = 0
-    """0 stands for one rank per worker and is replaced by that number."""
+    """Ranks of a process; 0 means one rank per worker, and is replaced by that number."""
     local_grid: Grid | None = None
-    """How the ranks of a process cut its grid: parts along x, y, z."""
+    """How the ranks of a process divide its grid: parts along x, y, z."""
     block_size: int = 64
     split: int = 1
     in_process: bool = False
@@ -94,7 +94,10 @@ class Config:
         return self.ranks_per_process / self.workers
 
     def require_useful(self) -> None:
-        """Refuse what runs but wastes cores: more workers than ranks (Martin 2018, chapter 4)."""
+        """Refuse a configuration that would waste cores: more workers than ranks.
+
+        Raises :class:`ConfigError` (Martin 2018, chapter 4).
+        """
         if self.rank_map is None and self.workers > self.ranks_per_process:
             raise ConfigError(
                 f"--workers {self.workers} is more than --ranks-per-process "
@@ -103,7 +106,7 @@ class Config:
             )
 
     def map_for(self, processes: int) -> RankMap:
-        """The rank map of a job; raises :class:`ConfigError` if it is for other processes."""
+        """The rank map of a job; raises :class:`ConfigError` if it does not fit the processes."""
         if self.rank_map is None:
             return RankMap.uniform(processes, self.ranks_per_process)
         if len(self.rank_map) != processes:
@@ -113,7 +116,7 @@ class Config:
         return RankMap(self.rank_map)
 
     def rank_extent(self, subgrid: Grid, ghost: int = 1) -> Grid:
-        """Cells of one rank along x, y, z where the process has ``subgrid`` cells.
+        """Cells of one rank along x, y, z if the process has ``subgrid`` cells.
 
         Raises :class:`ConfigError` if there is no local grid, if it does not divide the subgrid, or
         if a rank would be thinner than the ghost layer.
@@ -136,7 +139,7 @@ class Config:
         return (cells[0], cells[1], cells[2])
 
     def local_coordinates(self, local: int) -> Grid:
-        """Place of a local rank in the local grid (x runs fastest)."""
+        """Position of a local rank in the local grid (x runs fastest)."""
         if self.local_grid is None:
             raise ConfigError("--local-grid is missing; expected three numbers, such as 1x8x4")
         x, y, _ = self.local_grid
@@ -144,7 +147,7 @@ class Config:
 
 
 MAX_LOCAL_RANKS = 256
-"""Ranks per process, as in the original (Martin 2018, chapter 4)."""
+"""Largest number of ranks per process, as in the original (Martin 2018, chapter 4)."""
 
 
 class RankMap:
@@ -152,7 +155,7 @@ class RankMap:
 
     def __init__(self, ranks: Sequence[Sequence[int]]) -> None:
         self.ranks = tuple(tuple(r) for r in ranks)
-        """For each process its global ranks, in the order of their local ids."""
+        """The global ranks of each process, in the order of their local ids."""
         flat = [rank for process in self.ranks for rank in process]
         if sorted(flat) != list(range(len(flat))):
             raise ConfigError(
@@ -166,16 +169,16 @@ class RankMap:
                     f"{MAX_LOCAL_RANKS}"
                 )
         self.order = flat
-        """Global ranks in the order process 0, process 1, ..."""
+        """Global ranks in the order of processes and local ids."""
         self.locations = [(0, 0)] * len(flat)
-        """For each global rank (process, local id)."""
+        """(process, local id) of each global rank."""
         for number, process in enumerate(self.ranks):
             for local, rank in enumerate(process):
                 self.locations[rank] = (number, local)
 
     @classmethod
     def uniform(cls, processes: int, per_process: int) -> RankMap:
-        """Global rank = process * per_process + local id."""
+        """The map with global rank = process * per_process + local id."""
         starts = range(0, processes * per_process, per_process)
         return cls([range(start, start + per_process) for start in starts])
 
@@ -185,7 +188,7 @@ class RankMap:
 
     @property
     def largest(self) -> int:
-        """Ranks in the process that has most."""
+        """Number of ranks of the process that has most."""
         return max(len(process) for process in self.ranks)
 
 
@@ -259,7 +262,7 @@ def from_arguments(namespace: argparse.Namespace) -> Config:
 
 
 def parse_grid(text: str) -> Grid:
-    """``"1x8x4"`` as numbers; raises :class:`ConfigError` for anything else."""
+    """``"1x8x4"`` as numbers; raises :class:`ConfigError` for any other text."""
     parts = text.lower().split("x")
     if len(parts) != 3 or not all(p.isascii() and p.isdigit() for p in parts):
         raise ConfigError(f"--local-grid {text}: expected three numbers, such as 1x8x4")

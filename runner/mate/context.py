@@ -1,8 +1,7 @@
-"""What a rank is given: who it is, and everything it can do (Martin 2018, appendix E).
+"""The context of a rank: its identity and all operations it can call (Martin 2018, appendix E).
 
-A rank inside a graph: run what is ready, wait when nothing is.
-
-Which rank the calling thread runs.
+In the order of the file: the context, the coroutine that runs a rank and its graphs, and which rank
+the calling thread runs.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Marks:
 
 
 class Context(Collectives):
-    """One rank's view of the job.  Methods that may wait are awaited; the others return at once."""
+    """One rank's view of the job; methods that may wait are awaited, the others return at once."""
 
     def __init__(
         self,
@@ -66,7 +65,7 @@ class Context(Collectives):
 
     @property
     def worker(self) -> int:
-        """Number of the worker that runs this rank now."""
+        """Number of the worker that runs this rank at present."""
         return self._task.worker
 
     def rank_of(self, process: int, local: int) -> int:
@@ -85,9 +84,9 @@ class Context(Collectives):
         return len(self._shared.ranks.ranks[process])
 
     def add_local_neighbor(self, local: int) -> None:
-        """From now on this rank's ``@`` dependencies wait for that local rank too.
+        """Make this rank's ``@`` dependencies wait for that local rank too, from now on.
 
-        Directed: the other does not wait for this one unless it registers it.  Raises
+        The relation is directed: the other rank waits for this one only if it registers it. Raises
         :class:`MateError` if there is no such rank.
         """
         if not 0 <= local < self.local_count:
@@ -106,9 +105,9 @@ class Context(Collectives):
         state: Any = None,
         lazy: bool = False,
     ) -> None:
-        """Run a graph; see the README.  Raises what a region raises.
+        """Run a graph (see README.md); raises what a region raises.
 
-        Raises :class:`GraphError` for a graph that can never run, :class:`MateError` inside
+        Raises :class:`GraphError` for a graph that can never run, and :class:`MateError` inside
         another graph or for a negative count.
         """
         if self._in_graph:
@@ -128,11 +127,11 @@ class Context(Collectives):
             self._in_graph = False
 
     def buffering(self) -> AbstractContextManager[None]:
-        """Time in this block is packing and unpacking."""
+        """Count the time in this block as packing and unpacking."""
         return self._task.clock.during(BUFFERING)
 
     def start_timers(self) -> None:
-        """Count times of all workers of the process from now on (they run from the start)."""
+        """Count the times of all workers of the process from now on; they count from the start."""
         self._timers.start()
 
     def stop_timers(self) -> None:
@@ -140,16 +139,16 @@ class Context(Collectives):
         self._timers.stop()
 
     def reset_timers(self) -> None:
-        """Forget the times counted so far."""
+        """Set the counted times to zero."""
         self._timers.reset()
 
     def mark_first(self) -> None:
-        """Take the time when the first local rank comes here."""
+        """Take the time when the first local rank gets here."""
         if self._marks.first is None:
             self._marks.first = perf_counter()
 
     def mark_last(self) -> None:
-        """Take the time when the last local rank comes here."""
+        """Take the time when the last local rank gets here."""
         self._marks.last = perf_counter()
 
     def process_time(self) -> float:
@@ -160,7 +159,7 @@ class Context(Collectives):
 
 
 async def life(context: Context, task: Task, main: Main, args: tuple[Any, ...]) -> Any:
-    """A rank from its beginning to its end."""
+    """Run a rank from its beginning to its end."""
     task.clock.switch(COMPUTE)
     task.kind = COMPUTE
     result = await main(context, *args)
@@ -223,7 +222,7 @@ def run_graph(
 
 @types.coroutine
 def drain(scheduler: RankScheduler, task: Task) -> Generator[None, None, None]:
-    """Until no message of the rank is under way: the end of a rank waits for all of them."""
+    """Wait until none of the rank's messages is under way; a rank ends only then."""
     for part in task.parts.values():
         with scheduler.lock:
             part.lazy = False
@@ -241,11 +240,11 @@ class _Here(threading.local):
 
 
 here = _Here()
-"""Set by a worker before it runs a rank."""
+"""The rank that this thread runs; a worker sets it before it runs a rank."""
 
 
 def context() -> Context:
-    """What the rank that calls this was given; raises :class:`MateError` outside of ranks."""
+    """The context of the rank that calls this; raises :class:`MateError` outside of ranks."""
     if here.task is None:
         raise MateError(
             "this function works only in a rank: call it from a function that mate.run has started"

@@ -1,4 +1,4 @@
-"""What can go wrong in a MATE job, as messages for the user."""
+"""The errors of a MATE job, with messages for the user."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from runner.errors import RunnerError
 
 
 class MateError(RunnerError):
-    """The job cannot go on; ``exit_code`` is for applications that end with it."""
+    """The job cannot continue; ``exit_code`` is for applications that end with it."""
 
     exit_code = 1
 
@@ -18,14 +18,14 @@ class ConfigError(MateError):
 
 
 class GraphError(MateError):
-    """A graph that is wrong however it is scheduled."""
+    """A graph that is wrong under every schedule."""
 
     exit_code = 2
 
 
 class Deadlock(MateError):
-    """No rank can go on and no message is under way; the message says who waits for what."""
+    """No rank can continue and no message is under way; the text says what each rank waits for."""
 
 
 class RankFailed(MateError):
-    """A rank raised; ``__cause__`` is what it raised."""
+    """A rank raised an exception; ``__cause__`` is that exception."""

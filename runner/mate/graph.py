@@ -1,6 +1,6 @@
-"""Description of a graph: its regions and what each depends on (Martin 2018, chapter 3).
+"""The description of a graph: its regions and their dependencies (Martin 2018, chapter 3).
 
-A description is made once and shared by all ranks; what a rank has done so far lives in
+A description is made once and shared by all ranks. The progress of each rank is in
 :mod:`runner.mate.task`.
 """
 
@@ -21,7 +21,7 @@ _DEPENDENCY = re.compile(r"\s*([A-Za-z_]\w*)\s*(|\*|@|\*@|@\*)\s*")
 
 @dataclass(frozen=True)
 class Dependency:
-    """One entry of ``depends``: a region, of the previous iteration or not, own or neighbours'."""
+    """One entry of ``depends``: a region of this or the previous iteration, own or neighbours'."""
 
     name: str
     previous: bool = False
@@ -32,7 +32,7 @@ class Dependency:
 
 
 def parse_dependency(text: str) -> Dependency:
-    """``"compute*@"`` as a :class:`Dependency`; raises :class:`GraphError` for anything else."""
+    """``"compute*@"`` as a :class:`Dependency`; raises :class:`GraphError` for any other form."""
     found = _DEPENDENCY.fullmatch(text)
     if found is None:
         raise GraphError(
@@ -74,10 +74,11 @@ class Graph:
     def region(
         self, name: str | None = None, depends: Iterable[str] = ()
     ) -> Callable[[Body], Body]:
-        """Decorator that adds a function as a region; ``name``: if not the function's own.
+        """Decorator that adds a function as a region; ``name`` replaces the function's name.
 
-        Names in ``depends`` may refer to regions added later.  Raises :class:`GraphError` for a
-        dependency that is not understood, a second region of the name, or a graph already in use.
+        Names in ``depends`` may refer to regions added later. Raises :class:`GraphError` for a
+        dependency that is not understood, a second region of the same name, or a graph already in
+        use.
         """
         if isinstance(depends, str):
             raise GraphError(f"graph {self.name}: depends={depends!r} must be a list of strings")
@@ -96,9 +97,9 @@ class Graph:
         return add
 
     def edges(self) -> tuple[Edge, ...]:
-        """All dependencies with regions as indices, in the order in which they were written.
+        """All dependencies, with regions as indices, in the order in which they were written.
 
-        Raises :class:`GraphError` for an unknown region, or for regions that can never run because
+        Raises :class:`GraphError` for an unknown region, and for regions that can never run because
         they wait for each other in the same iteration.
         """
         if self._edges is None:
@@ -111,7 +112,7 @@ class Graph:
         return self._edges
 
     def table(self) -> dict[str, list[tuple[int, int, bool]]]:
-        """Own and inter-rank dependencies as (dependent, depended, previous iteration)."""
+        """Own and inter-rank dependencies as (dependent, dependency, previous iteration)."""
         table: dict[str, list[tuple[int, int, bool]]] = {"own": [], "neighbors": []}
         for edge in self.edges():
             kind = "neighbors" if edge.neighbors else "own"

@@ -1,14 +1,15 @@
-"""Blocking calls of mpi4py raise while a rank's worker makes them, others are made one at a time.
+"""Guards mpi4py while ranks run: blocking calls from a worker raise, other calls are serialized.
 
-Such a call would stop the worker with all its ranks, and often the job for ever.  The methods live
-in extension types, which cannot be patched openly; while ranks run, their entries in the type's
-dictionary are replaced by ones that ask which thread calls.  So every communicator and request is
-guarded, also one that was made or stored before.  At thread level "serialized" every other method
-and property of the classes and every function of ``mpi4py.MPI`` takes the one lock of the message
-layer in the same way, whoever calls it: the runtime, a rank, or another thread.
+A blocking call would stop the worker with all its ranks, and often the job for ever. The methods
+are in extension types, which cannot be patched in the usual way. While ranks run, their entries in
+the type's dictionary are replaced by functions that check which thread calls. So every communicator
+and request is guarded, also those made or stored before. At thread level "serialized", every other
+method and property of the classes and every function of ``mpi4py.MPI`` takes the one lock of the
+message layer in the same way, from the runtime, a rank, or another thread.
 
-Not seen: a method bound before (``r = comm.Recv; ...; r(buf)``), one-sided and file operations,
-MPI called from C, other ways to block (``time.sleep``, locks), and threads that are no workers.
+The guard does not see: a method bound before (``r = comm.Recv; ...; r(buf)``), one-sided and file
+operations, MPI called from C, other ways to block (``time.sleep``, locks), and threads that are no
+workers.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ _INSTEAD = {
 _NO_CALLS = ("buffer", "memory", "Pickle")
 """Classes of mpi4py whose methods do not call MPI."""
 _ANY_THREAD = ("Is_initialized", "Is_finalized", "Query_thread", "Is_thread_main")
-"""Functions that MPI allows beside other calls."""
+"""Functions that MPI allows at the same time as other calls."""
 
 
 class Guard:
-    """Raises in the threads whose idents are in ``threads``; ``alone`` is held in other calls."""
+    """Raises in the threads whose ids are in ``threads``; other calls hold ``alone``."""
 
     def __init__(self, alone: AbstractContextManager[Any] | None = None) -> None:
         self.threads: set[int] = set()
@@ -73,7 +74,7 @@ class Guard:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Guard mpi4py's calls; what was there before is put back."""
+        """Guard mpi4py's calls in this block; afterwards the original entries are restored."""
         from mpi4py import MPI
 
         blocking = {getattr(MPI, kind): names for kind, names in _BLOCKING.items()}
@@ -100,7 +101,7 @@ class Guard:
                 _changed(kind)
 
     def _locked(self, entry: Any) -> Any:
-        """The entry of a class or module with the lock round it, or itself without a lock."""
+        """The entry of a class or module with the lock around it, if there is a lock."""
         alone = self._alone
         if alone is None:
             return entry
@@ -173,5 +174,5 @@ def _dictionary(kind: type) -> dict[str, Any]:
 
 
 def _changed(kind: type) -> None:
-    """Tell the interpreter to forget cached look-ups of the type."""
+    """Make the interpreter drop its cached look-ups of the type."""
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))

@@ -1,4 +1,4 @@
-"""Start a job, wait for its end, and make sure that an error ends all of it."""
+"""Starts a job, waits for its end, and makes sure that an error ends all processes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from runner.mate.transport_mpi import MpiTransport
 from runner.mate.worker import Worker
 
 _SWITCH_INTERVAL_S = 1e-3
-"""A worker that comes back from a kernel waits at most this long for another in Python code."""
+"""Longest time in seconds that a worker back from a kernel waits for another one in Python code."""
 
 
 def world(config: Config) -> Any:
-    """MPI_Init with the thread level the configuration needs; the world communicator.
+    """The world communicator, after MPI_Init with the thread level that the configuration needs.
 
-    Raises :class:`MateError` if MPI is there already, or does not grant the level.
+    Raises :class:`MateError` if MPI is initialised already, or does not grant the level.
     """
     import mpi4py
 
@@ -59,11 +59,11 @@ def run(
 ) -> Report:
     """Run ``await main(ctx, *args)`` on every rank of the job; collective over ``comm``.
 
-    Returns when all ranks of all processes have ended.  ``comm=None``: one process without MPI.
-    Raises :class:`ConfigError` in all processes if one of them cannot run the configuration, and
-    without MPI what ends the job: :class:`Deadlock`, a rank's :class:`RunnerError`, or
-    :class:`RankFailed` from any other exception of a rank.  With MPI these are printed and the job
-    is aborted.
+    Returns when all ranks of all processes have ended. ``comm=None``: one process without MPI.
+    Raises :class:`ConfigError` in all processes if one of them cannot run the configuration.
+    Without MPI it raises the error that ends the job: :class:`Deadlock`, a rank's
+    :class:`RunnerError`, or :class:`RankFailed` for any other exception of a rank. With MPI these
+    errors are printed and the job is aborted.
     """
     config = config or Config()
     if comm is None:
@@ -78,7 +78,7 @@ def run(
 
 
 def _agree(comm: Any, config: Config) -> None:
-    """Let every process raise if the configuration is wrong for one of them."""
+    """Raise in every process if the configuration is wrong for one of them."""
     problem = ""
     try:
         config.map_for(comm.size)
@@ -169,11 +169,11 @@ class _Job:
         return contextlib.nullcontext() if self._comm is None else self._guard.installed()
 
     def _start(self, threads: list[threading.Thread], together: threading.Barrier) -> float:
-        """Let the workers of all processes begin at the same time; that time on this clock.
+        """Let the workers of all processes begin at the same time; returns that time on this clock.
 
-        Two barriers: at the first all workers of this process are ready, so none of them calls MPI
-        or can fail while this thread waits for the other processes.  Returns also if a worker has
-        failed; the scheduler knows it then.
+        There are two barriers. At the first, all workers of this process are ready, so none of them
+        calls MPI or can fail while this thread waits for the other processes. It also returns if a
+        worker has failed; the scheduler knows it then.
         """
         try:
             for thread in threads:
@@ -208,17 +208,17 @@ class _Job:
             raise
 
     def _close_coroutines(self) -> None:
-        """Ranks that were stopped by another's failure end without a warning."""
+        """Close the ranks that another rank's failure stopped: they then end without a warning."""
         for task in self._tasks:
             if task.coroutine is not None:
-                # A worker that was interrupted in a rank ends it itself.
+                # A worker that was interrupted in a rank closes this rank itself.
                 with contextlib.suppress(ValueError):
                     task.coroutine.close()
 
     def _abort(self, task: Task | None, error: BaseException) -> None:
-        """Print what happened and end all processes; called by the worker that met it.
+        """Print the error and end all processes; called by the worker that found it.
 
-        At once, not after the workers' end: another worker may be in a kernel for long.
+        It does not wait for the workers' end, because another worker may be in a long kernel.
         """
         who = "job" if task is None else f"rank {task.rank}"
         place = f"process {self._transport.process}"
@@ -232,7 +232,7 @@ class _Job:
             sys.stderr.flush()
             sys.stdout.flush()
         finally:
-            # Also where nobody can be told: the other processes would wait for ever.
+            # Also if nothing can be printed: the other processes would wait for ever.
             self._comm.Abort(getattr(error, "exit_code", 1))
 
 
@@ -251,7 +251,7 @@ def _without_runtime(error: BaseException) -> BaseException:
 
 
 def _masks(comm: Any) -> tuple[list[affinity.CpuSet], int]:
-    """The CPUs of each process of this node, and which of them is this process."""
+    """The CPUs of each process of this node, and the index of this process."""
     mine = affinity.cpu_mask()
     if comm is None:
         return [mine], 0
@@ -274,7 +274,7 @@ def _switch_interval() -> Iterator[None]:
 
 
 def _gentle_barrier(transport: Transport) -> None:
-    """Wait for the other processes without taking the core from their workers."""
+    """Wait for the other processes without occupying the core of their workers."""
     assert isinstance(transport, MpiTransport)
     request = transport.comm.Ibarrier()
     pause = 10e-6

@@ -18,10 +18,10 @@ from runner.mate.task import RankGraph, RegionNode, Request, Task
 
 
 class Event(NamedTuple):
-    """Something that happened to one execution of a region.
+    """An event of one execution of a region; ``rank`` is a local id.
 
     ``kind``: ``start``; ``body`` (the function has returned; ``posted`` messages were started);
-    ``request`` (one of them is complete); ``finish`` (the execution has).  ``rank`` is a local id.
+    ``request`` (one of the messages is complete); ``finish`` (the execution has finished).
     """
 
     kind: str
@@ -35,7 +35,7 @@ class Event(NamedTuple):
 
 
 class Lapse(NamedTuple):
-    """A worker's time in one piece: running a rank (global id), or waiting (-1)."""
+    """A period of a worker: it ran a rank (global id), or it waited (-1)."""
 
     worker: int
     rank: int
@@ -44,7 +44,7 @@ class Lapse(NamedTuple):
 
 
 class LoggedPart(RankGraph):
-    """A part that writes down what happens to it."""
+    """A rank's part of a graph that records its events."""
 
     __slots__ = ("log",)
 
@@ -66,8 +66,11 @@ class LoggedPart(RankGraph):
 
 
 class EventLog:
-    """What happened in one process.  Events are added under the scheduler's lock: their order in
-    the list is the order in which they took effect."""
+    """The events of one process.
+
+    Events are added under the scheduler's lock, so their order in the list is the order in which
+    they took effect.
+    """
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -76,7 +79,7 @@ class EventLog:
         self.graphs: dict[str, Graph] = {}
 
     def part(self, graph: Graph, task: Task, random: object) -> RankGraph:
-        """Makes the parts of a logged run."""
+        """The class that makes the parts of a logged run."""
         self.graphs[graph.name] = graph
         part = LoggedPart(graph, task, random)  # type: ignore[arg-type]
         part.log = self
@@ -98,12 +101,12 @@ class EventLog:
         )
 
     def request_done(self, request: Request) -> None:
-        """A message is complete."""
+        """Record that a message is complete."""
         if request.owner is not None:
             self.add("request", request.owner)
 
     def neighbors(self) -> list[list[int]]:
-        """For each local rank the local ranks it registered."""
+        """The local ranks that each local rank registered as neighbours."""
         return [list(task.neighbors) for task in self.tasks]
 
     def check(self) -> list[str]:
@@ -127,9 +130,9 @@ class _Execution:
 def check_events(graph: Graph, events: list[Event], neighbors: list[list[int]]) -> list[str]:
     """Violations of the graph in a process's events, in words.
 
-    Checked for every execution: it started once, after all four kinds of dependencies had finished;
-    executions of a region follow each other; it finished after its function returned and after
-    every message it started was complete.
+    Each execution of a region is checked. It must start once, after all four kinds of dependencies
+    have finished. Executions of a region must follow each other. It must finish after its function
+    has returned and after every message that it started is complete.
     """
     done: dict[tuple[int, int], int] = defaultdict(int)
     open_: dict[tuple[int, int], _Execution] = {}

@@ -1,14 +1,15 @@
 """Messages between ranks, as methods of a rank's context.
 
-The in-process path: a message between two ranks of one process is one copy, without MPI.
+In the order of the file: the methods, the mailbox and the tags.
 
-Nothing is buffered: whoever comes second copies from the sender's buffer into the receiver's, and
-both messages are complete then.  So a blocking ``send`` waits for its ``recv``, as MPI allows.
+The mailbox is the path within a process: a message between two ranks of one process is one copy,
+without MPI. Nothing is buffered: the second of the two copies from the sender's buffer into the
+receiver's, and both messages are then complete. So a blocking ``send`` waits for its ``recv``, as
+MPI allows.
 
-Local rank ids inside MPI tags, so that MPI itself matches messages between ranks.
-
-No header, no copy, no bookkeeping (Martin 2018, chapter 4).  The original had 21 usable bits and
-split them 5 + 8 + 8; here the split follows the real ``MPI_TAG_UB`` and the number of ranks.
+The tags carry local rank ids, so that MPI itself matches messages between ranks, without header,
+copy or tables (Martin 2018, chapter 4). The original had 21 usable bits and split them 5 + 8 + 8.
+Here the split follows the real ``MPI_TAG_UB`` and the number of ranks.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from runner.mate.timers import MPI, WAITING
 from runner.mate.transport import Poller, Transport, as_bytes, payload, size_of
 
 _LOOKS = 10
-"""About as long as it takes to park a rank and take it up again."""
+"""Number of polls that take about as long as parking a rank and resuming it."""
 _MANY_ROUTES = 4096
-"""A program that uses ever new tags must not fill the memory."""
+"""Largest number of routes kept: a program with ever new tags must not fill the memory."""
 
 
 class MessageLayer:
-    """What the ranks of a process have in common."""
+    """The message layer that the ranks of a process share."""
 
     def __init__(
         self, ranks: RankMap, scheduler: RankScheduler, transport: Transport, poller: Poller
@@ -51,7 +52,7 @@ class MessageLayer:
 
 
 class Messages:
-    """Point-to-point messages.  ``dest`` and ``source`` are global ranks."""
+    """Point-to-point messages; ``dest`` and ``source`` are global ranks."""
 
     def __init__(self, task: Task, shared: MessageLayer) -> None:
         self._task = task
@@ -66,9 +67,9 @@ class Messages:
         self._receive_routes: dict[tuple[int, int], Route] = {}
 
     def isend(self, buffer: Any, dest: int, tag: int = 0) -> Request:
-        """Start a message to rank ``dest``; the buffer must stay as it is until it is complete.
+        """Start a message to rank ``dest``; its buffer must not change until it is complete.
 
-        ``buffer``: a contiguous array, or ``(buffer, count, datatype)``.  Raises
+        ``buffer`` is a contiguous array, or ``(buffer, count, datatype)``. Raises
         :class:`MateError` for a rank or tag that does not exist.
         """
         route = self._send_routes.get((dest, tag)) or self._route(dest, tag, False)
@@ -79,9 +80,9 @@ class Messages:
         return self._start(route, data, None)
 
     def irecv(self, buffer: Any, source: int, tag: int = 0, status: Any = None) -> Request:
-        """Start the receipt of a message from rank ``source``; see :meth:`isend`.
+        """Start to receive a message from rank ``source``; see :meth:`isend`.
 
-        ``status``: an ``MPI.Status`` that is filled when the message is complete.
+        ``status`` is an ``MPI.Status`` that is filled when the message is complete.
         """
         route = self._receive_routes.get((source, tag)) or self._route(source, tag, True)
         data = buffer if type(buffer) is np.ndarray else payload(buffer)
@@ -91,7 +92,7 @@ class Messages:
         task = self._task
         owner = task.owner
         request = Request(task, owner, route, data, status)
-        # Counted first: it may be complete before this returns.
+        # Counted first: the message may be complete before this call returns.
         if owner is None:
             task.posted += 1
         else:
@@ -105,14 +106,14 @@ class Messages:
             if self._sleepers.asleep:
                 self._transport.wake_poller()
         spent = perf_counter() - begin
-        # As Clock.during(MPI), but a third of its price.
+        # The same as Clock.during(MPI) at a third of its cost.
         clock = task.clock
         clock.spent[MPI] += spent
         clock.since += spent
         return request
 
     def _route(self, peer: int, tag: int, incoming: bool) -> Route:
-        """Check a partner and a tag once, and remember where such messages go."""
+        """Check a partner and a tag once, and store the route of their messages."""
         ranks, task = self._shared.ranks, self._task
         verb = "receive from" if incoming else "send to"
         if not isinstance(peer, (int, np.integer)) or not 0 <= peer < ranks.size:
@@ -141,24 +142,24 @@ class Messages:
         await self.wait(self.irecv(buffer, source, tag, status))
 
     async def wait(self, request: Request) -> None:
-        """Until the message is complete.  Only this rank waits."""
+        """Wait until the message is complete; only this rank waits."""
         await self.waitall((request,))
 
     async def waitall(self, requests: Iterable[Request]) -> None:
-        """Until all these messages are complete."""
+        """Wait until all these messages are complete."""
         left = list(requests)
         if not self._complete_soon(left):
             await _until_complete(self._scheduler, RankWait(self._task, left))
         elif self._sleepers.asleep and self._scheduler.ready:
-            # The looks have made other ranks ready, and this one goes on.
+            # The polls have made other ranks ready, and this rank goes on.
             with self._scheduler.lock:
                 self._scheduler.call_workers()
 
     def _complete_soon(self, left: list[Request]) -> bool:
-        """Whether these are complete, after a few looks if no other rank wants the worker.
+        """Whether these messages are complete, after a few polls if no other rank needs the worker.
 
-        Takes complete ones from the end of ``left``.  Parking a rank and taking it up again costs
-        as much as several looks.
+        Complete messages are removed from the end of ``left``. Parking a rank and resuming it costs
+        as much as several polls.
         """
         poller, clock = self._shared.poller, self._task.clock
         kind = MPI
@@ -194,9 +195,10 @@ def _until_complete(scheduler: RankScheduler, wait: RankWait) -> Generator[None,
 
 
 def pieces(array: NDArray[Any], count: int) -> list[NDArray[Any]]:
-    """A contiguous array as ``count`` contiguous parts of nearly equal size (empty ones left out).
+    """A contiguous array as ``count`` contiguous parts of nearly equal size, without empty parts.
 
-    Sent and received in order under one tag they arrive in order: messages do not overtake.
+    Parts that are sent and received in order under one tag arrive in order, because messages do not
+    overtake.
     """
     return [part for part in np.array_split(array.reshape(-1), count) if part.size]
 
@@ -206,7 +208,7 @@ Queues = dict[Key, deque[Request]]
 
 
 class Mailbox:
-    """Messages that wait for their other side, in the order in which they were started."""
+    """Messages without a partner yet, in the order in which they were started."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -215,9 +217,10 @@ class Mailbox:
         self._receives: Queues = {}
 
     def start(self, request: Request) -> None:
-        """Match the message with its other side, or leave it for that.
+        """Match the message with its partner, or leave it for the partner.
 
-        Raises :class:`MateError` for an array with gaps (where MPI is called, mpi4py does that).
+        Raises :class:`MateError` for an array with gaps; for messages through MPI, mpi4py does
+        that.
         """
         request.buffer = payload(request.buffer)
         rank, route = request.task.rank, request.route
@@ -258,7 +261,7 @@ class Mailbox:
 
 @dataclass(frozen=True)
 class TagCodec:
-    """``[user tag][local id of the sender][local id of the receiver]``."""
+    """MPI tags: ``[user tag][local id of the sender][local id of the receiver]``."""
 
     local_bits: int
     user_bits: int

@@ -1,7 +1,7 @@
-"""What an annotated program may ask of the runtime, as an ordinary MPI program without it.
+"""The runtime's functions for an annotated program that runs as an ordinary MPI program.
 
-A program that imports this runs under plain MPI: every process is one rank.  The translator
-(:mod:`runner.mate.translate`) puts :mod:`runner.mate.translated` in its place.
+A program that imports this module runs under plain MPI: every process is one rank. The translator
+(:mod:`runner.mate.translate`) replaces it by :mod:`runner.mate.translated`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def local_rank() -> int:
 
 
 def local_count() -> int:
-    """Ranks of the process."""
+    """Number of ranks of the process."""
     return 1
 
 
@@ -27,20 +27,20 @@ def process() -> int:
 
 
 def process_count() -> int:
-    """How many processes there are."""
+    """Number of processes."""
     from mpi4py import MPI
 
     return int(MPI.COMM_WORLD.size)
 
 
 def add_local_neighbor(local: int) -> None:
-    """This rank's ``@`` dependencies wait for that local rank too."""
+    """Make this rank's ``@`` dependencies wait for that local rank too."""
 
 
 def local_bcast(value: Any = None, root: int = 0) -> Any:
-    """The object that local rank ``root`` gave, itself and not a copy."""
+    """The object that local rank ``root`` passed: the object itself, not a copy."""
     return value
 
 
 def local_barrier() -> None:
-    """Until all ranks of the process have come."""
+    """Wait until all ranks of the process have arrived."""

@@ -1,16 +1,12 @@
-"""Workers without a rank to run, and how they are called back.
+"""The scheduler: which rank runs next, which workers sleep, and who is told of complete messages.
 
-Two things may call a worker: a ready rank, and messages under way that nobody looks after.  A
-worker is called once and counts as awake from then on: one that is on its way is not called again,
-and no call is spent on one that is about to wake by itself.
+Idle workers: two things may call a worker, a ready rank, and messages under way that no worker
+polls. A called worker counts as awake at once. A worker on its way is not called again, and no call
+is spent on a worker that is about to wake by itself.
 
-Everything here happens with the scheduler's lock held.
-
-Which rank runs next, and who is told when something completes.
-
-One lock guards all state of a process.  It is held for short steps of pure Python only, never
-during a kernel or an MPI call; since such steps hold the interpreter's lock anyway, finer locks
-would buy nothing.
+Ranks: one lock guards all state of a process, that of the idle workers too. It is held for short
+steps of pure Python only, never during a kernel or an MPI call. Such steps hold the interpreter's
+lock anyway, so finer locks would gain nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Sleeper:
-    """One worker's place to sleep; only one other may call it at a time."""
+    """The place where one worker sleeps; only one other worker may call it at a time."""
 
     __slots__ = ("bell", "called")
 
@@ -59,28 +55,28 @@ class Sleepers:
     def __init__(self, lock: threading.Lock) -> None:
         self._lock = lock
         self._timed: list[Sleeper] = []
-        """Those who wake by themselves to look after messages."""
+        """Workers that wake by themselves to poll messages."""
         self._untimed: list[Sleeper] = []
         self.idle = 0
         """Workers without a rank, awake or asleep."""
         self.asleep = 0
-        """Those of them that sleep and were not called."""
+        """Idle workers that sleep and were not called."""
 
     @property
     def awake(self) -> int:
-        """Idle workers that will look for a ready rank before they sleep (again)."""
+        """Number of idle workers that will look for a ready rank before they sleep (again)."""
         return self.idle - self.asleep
 
     @property
     def looking(self) -> bool:
-        """Whether an idle worker looks after messages, now or when its time is over."""
+        """Whether an idle worker polls messages, now or when its time is over."""
         return self.idle > len(self._untimed)
 
     def sleep(self, sleeper: Sleeper, seconds: Callable[[], float | None]) -> None:
-        """Until called, or until the time is over; None: until called.
+        """Sleep until called or until the time is over; None: until called.
 
-        ``seconds`` is asked after the worker counts as asleep: who starts a message first appends
-        it and then looks for sleepers, so one of the two sees the other.
+        ``seconds`` is called after the worker counts as asleep. A rank that starts a message
+        appends the message first and then looks for sleepers; so one of the two sees the other.
         """
         self.asleep += 1
         self._untimed.append(sleeper)
@@ -95,7 +91,8 @@ class Sleepers:
             self._lock.acquire()
             if sleeper.called:
                 sleeper.called = False
-                # Called after its time was over: the bell has rung and nobody has heard it.
+                # Called after its time was over: the bell has rung, but the worker has not heard
+                # it.
                 sleeper.bell.acquire(False)
             else:
                 self.asleep -= 1
@@ -104,16 +101,16 @@ class Sleepers:
     def call_for_ranks(self, ready: int) -> None:
         """Call one worker for each ready rank that no awake idle worker will take."""
         for _ in range(min(ready - self.awake, self.asleep)):
-            # Who looks after messages goes on with that as long as there are others.
+            # A worker that polls messages continues with that as long as there are others.
             self._call(self._untimed or self._timed)
 
     def call_for_messages(self) -> None:
-        """Call one worker to look after messages now."""
+        """Call one worker to poll messages now."""
         if self.asleep:
             self._call(self._timed or self._untimed)
 
     def call_all(self) -> None:
-        """There will be nothing more to wait for."""
+        """Call all workers: there will be no more work."""
         while self.asleep:
             self._call(self._untimed or self._timed)
 
@@ -128,7 +125,7 @@ _RETRY_S = 5e-6
 
 
 class RankScheduler:
-    """The ranks of one process."""
+    """The ranks of one process and the state that decides which of them runs."""
 
     def __init__(self, tasks: list[Task], seed: int | None, log: EventLog | None) -> None:
         self.tasks = tasks
@@ -159,7 +156,7 @@ class RankScheduler:
         return task
 
     def wake(self, task: Task) -> None:
-        """What the rank waits for has (perhaps) happened."""
+        """Make the rank ready: what it waits for may have happened."""
         if task.state == PARKED:
             task.state = QUEUED
             self.ready.append(task)
@@ -169,17 +166,17 @@ class RankScheduler:
     def call_workers(self) -> None:
         """Call a sleeping worker for each ready rank that no idle worker is about to take.
 
-        Whoever makes ranks ready calls this before it goes into a rank's code or to sleep.
+        A worker that makes ranks ready calls this before it enters a rank's code or sleeps.
         """
         if self.sleepers.asleep:
             self.sleepers.call_for_ranks(len(self.ready))
 
     def over(self) -> bool:
-        """Whether no worker has anything more to do."""
+        """Whether no worker has any more work."""
         return not self.live or self.failure is not None
 
     def end_turn(self, task: Task, ended: bool) -> None:
-        """The rank has given its worker back."""
+        """Handle a rank that has given its worker back."""
         self.running -= 1
         if ended:
             task.state = ENDED
@@ -194,7 +191,7 @@ class RankScheduler:
             task.state = PARKED
 
     def complete(self, requests: Iterable[Request]) -> None:
-        """These messages are complete: count them for their regions, wake who waits for them."""
+        """Count these messages as complete for their regions; wake the ranks that wait for them."""
         log, wake = self.log, self.wake
         for request in requests:
             request.done = True
@@ -211,14 +208,15 @@ class RankScheduler:
                 owner.part.request_done(owner, wake)
             waiter = request.waiter
             if waiter is not None:
-                # The two know each other: without this only the cycle collector would free them.
+                # The two objects refer to each other; otherwise only the cycle collector would free
+                # them.
                 request.waiter = None
                 waiter.missing -= 1
                 if not waiter.missing:
                     wake(waiter.task)
 
     def check_deadlock(self) -> None:
-        """Fail if nothing in this process can ever go on; nothing may be under way in MPI."""
+        """Fail if nothing in this process can ever continue; nothing may be under way in MPI."""
         if self.running or self.ready or not self.live or self.failure:
             return
         stuck = [t for t in self.tasks if t.state == PARKED]
@@ -242,7 +240,7 @@ class RankScheduler:
                 self.on_failure(task, error)
 
     def part(self, task: Task, graph: Graph) -> RankGraph:
-        """The rank's part of a graph; the first rank to come makes those of all local ranks."""
+        """The rank's part of a graph; the first rank that asks makes those of all local ranks."""
         if graph not in self._graphs:
             graph.edges()
             make = RankGraph if self.log is None else self.log.part
@@ -256,7 +254,7 @@ class RankScheduler:
         return task.parts[graph]
 
     def add_neighbor(self, task: Task, neighbor: int) -> None:
-        """Register a neighbour, for graphs in use and to come; a second time changes nothing."""
+        """Register a neighbour for present and future graphs; a second time changes nothing."""
         if neighbor in task.neighbors:
             return
         task.neighbors.append(neighbor)
@@ -267,9 +265,10 @@ class RankScheduler:
 def acquire_patiently(lock: threading.Lock) -> None:
     """Take a lock that is held, without queueing for it.
 
-    A thread that blocks on the lock is handed it when the holder releases it, before it has the
-    interpreter's lock; the holder then blocks at its next step, and so on: every step costs two
-    switches between threads (5 us instead of 2 us a region).  Asking again later breaks the chain.
+    A thread that blocks on the lock gets it when the holder releases it, before it has the
+    interpreter's lock. The holder then blocks at its next step, and so on. Every step then costs
+    two switches between threads (5 us instead of 2 us a region). Asking again later breaks this
+    chain.
     """
     while not lock.acquire(blocking=False):
         time.sleep(_RETRY_S)

@@ -1,14 +1,15 @@
-"""A rank as the scheduler sees it: a coroutine with a state, and what it waits for.
+"""A rank as the scheduler sees it, and its progress in a graph.
 
-What a rank has done of a graph, and which regions may run next.
+The first part is the rank: a coroutine with a state, and what it waits for. The second part is its
+progress in a graph and which regions may run next.
 
-The rule (Martin 2018, chapter 4, with a region's step read as the execution it is about to do):
-region R may run when ``done(X) >= done(R) + 1 - delay`` for each region X that it depends on, own
-or of every registered neighbour.  Counts only grow, and one at a time, so nothing is ever scanned:
-each region keeps the number of its dependencies that are not met, and a region that finishes tells
-those whose need it reaches exactly.
+The rule (Martin 2018, chapter 4; a region's step is the execution that it is about to do): region R
+may run when ``done(X) >= done(R) + 1 - delay`` for each region X that it depends on, of the rank
+itself or of every registered neighbour. Counts grow by one at a time, so nothing is scanned. Each
+region keeps the number of its unmet dependencies. A region that finishes tells the regions that
+needed exactly this count.
 
-Everything here is called with the scheduler's lock held, except where it says otherwise.
+All functions here are called with the scheduler's lock held, unless they say otherwise.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ QUEUED, RUNNING, PARKED, ENDED = range(4)
 
 
 class Blocker(Protocol):
-    """Something a rank can wait for."""
+    """Something that a rank can wait for."""
 
     def describe(self) -> str:
-        """In the words of a deadlock report."""
+        """The text for a deadlock report."""
 
 
 class Route:
-    """One way for messages: direction, partner and tag of a rank, and what MPI is told."""
+    """The route of messages: direction, partner and tag of a rank, and what MPI gets."""
 
     __slots__ = ("incoming", "peer", "post", "process", "tag", "wire")
 
@@ -54,13 +55,13 @@ class Route:
         self.tag = tag
         self.process = process
         self.wire = wire
-        """The tag with the local ids."""
+        """The tag that includes the local ids."""
         self.post = post
-        """Starts a message in MPI, None for the mailbox."""
+        """Starts a message in MPI; None for the mailbox."""
 
 
 class Request:
-    """A message that was started.  Complete once ``done`` is true; wait with ``ctx.wait``."""
+    """A message that was started; it is complete once ``done`` is true. Wait with ``ctx.wait``."""
 
     __slots__ = ("buffer", "done", "owner", "route", "status", "task", "waiter")
 
@@ -69,11 +70,11 @@ class Request:
     ) -> None:
         self.task = task
         self.owner = owner
-        """The region that started it, or None outside graphs."""
+        """The region that started it; None outside graphs."""
         self.route = route
         """None for a collective operation."""
         self.buffer = buffer
-        """Kept alive until the message is complete."""
+        """Referenced until the message is complete, so that the memory stays."""
         self.status = status
         self.done = False
         self.waiter: RankWait | None = None
@@ -100,7 +101,7 @@ class RankWait:
 
 
 class Task:
-    """One local rank.  State and flags are changed with the scheduler's lock held."""
+    """One local rank; state and flags are changed with the scheduler's lock held."""
 
     __slots__ = (
         "blocker",
@@ -130,28 +131,28 @@ class Task:
         self.rank = rank
         self.coroutine: Coroutine[Any, Any, Any] | None = None
         self.context: Any = None
-        """What the rank was given."""
+        """The context that the rank's function gets."""
         self.state = QUEUED
         self.woken = False
-        """Something happened while it ran: look again before parking it."""
+        """Something happened while it ran; check again before it is parked."""
         self.kind = 0
-        """What its time counts as when it is resumed (see timers)."""
+        """The kind that its time counts as when it is resumed (see timers)."""
         self.clock: WorkerClock
-        """Of the worker that runs it."""
+        """The clock of the worker that runs it."""
         self.worker = -1
         self.workers: set[int] = set()
         self.compute_s = 0.0
         self.owner: RegionNode | None = None
         """The region that runs now."""
         self.posted = 0
-        """Messages started outside regions, and those of them that are complete."""
+        """Number of messages started outside regions, and how many of them are complete."""
         self.finished = 0
         self.draining = False
-        """It has ended, but for these messages."""
+        """The rank has ended, except for these messages."""
         self.neighbors: list[int] = []
         self.parts: dict[Graph, RankGraph] = {}
         self.sequence = [0, 0]
-        """Collective operations begun: local, global."""
+        """Number of collective operations begun: local, global."""
         self.blocker: Blocker | None = None
         self.result: Any = None
 
@@ -184,18 +185,18 @@ class RegionNode:
         self.body = region.body
         self.is_async = region.is_async
         self.done = 0
-        """Finished executions since the job began."""
+        """Number of finished executions since the job began."""
         self.unmet = 0
-        """Dependencies that the next execution still waits for."""
+        """Number of dependencies that the next execution still waits for."""
         self.remaining = 0
-        """Executions that this entry of the graph has not ended yet."""
+        """Number of executions that this entry of the graph has not ended yet."""
         self.busy = False
-        """Running, or its messages are under way."""
+        """Whether it runs or its messages are under way."""
         self.body_ended = False
         self.posted = 0
-        """Messages started by the running execution; written by the rank, without the lock."""
+        """Messages that the running execution started; the rank counts them without the lock."""
         self.finished = 0
-        """Those of them that are complete; two counters, so that each has a single writer."""
+        """Number of these that are complete; two counters, so that each has a single writer."""
         self.outputs: list[tuple[RegionNode, int]] = []
         self.inputs: list[tuple[RegionNode, int]] = []
 
@@ -213,7 +214,7 @@ class RankGraph:
         self.ready = 0
         """Bit mask of the regions that may run now."""
         self.active = 0
-        """Regions that this entry has still to run."""
+        """Number of regions that this entry has still to run."""
         self.busy = 0
         self.lazy = False
         self.waiting = False
@@ -230,7 +231,7 @@ class RankGraph:
                 self.ready |= node.bit
 
     def take(self) -> RegionNode | None:
-        """The region to run now, or None: see :meth:`over`, else wait."""
+        """The region to run now; None if none may run: either :meth:`over`, or wait."""
         ready = self.ready
         if not ready:
             return None
@@ -248,7 +249,7 @@ class RankGraph:
         return not self.active and (self.lazy or not self.busy)
 
     def end_body(self, node: RegionNode, wake: Callable[[Task], None]) -> None:
-        """The region's function has returned; it has finished once its messages are complete."""
+        """The region's function has returned; it finishes once its messages are complete."""
         node.remaining -= 1
         if not node.remaining:
             self.active -= 1
@@ -257,13 +258,13 @@ class RankGraph:
             self.finish(node, wake)
 
     def request_done(self, node: RegionNode, wake: Callable[[Task], None]) -> None:
-        """One of the region's messages is complete."""
+        """Count one of the region's messages as complete."""
         node.finished += 1
         if node.body_ended and node.posted == node.finished:
             self.finish(node, wake)
 
     def finish(self, node: RegionNode, wake: Callable[[Task], None]) -> None:
-        """Count the execution and tell everybody who waited for exactly this one."""
+        """Count the execution and tell every region that waited for exactly this one."""
         done = node.done = node.done + 1
         node.busy = False
         self.busy -= 1
@@ -316,7 +317,7 @@ def _any_bit(mask: int, random: Random) -> int:
 def link(target: RegionNode, source: RegionNode, delay: int) -> None:
     """Make ``target`` depend on ``source``; raises :class:`GraphError` if it could never run."""
     if target is source:
-        # A region's own previous execution has always finished.
+        # The own previous execution of a region has always finished.
         if delay == 0:
             name = target.part.graph.regions[target.index].name
             raise GraphError(
@@ -334,14 +335,14 @@ def link(target: RegionNode, source: RegionNode, delay: int) -> None:
 
 
 def link_own(part: RankGraph) -> None:
-    """The dependencies between regions of one rank."""
+    """Set up the dependencies between regions of one rank."""
     for edge in part.graph.edges():
         if not edge.neighbors:
             link(part.nodes[edge.target], part.nodes[edge.source], edge.delay)
 
 
 def link_neighbor(part: RankGraph, neighbor: RankGraph) -> None:
-    """The ``@`` dependencies of a rank on one registered neighbour."""
+    """Set up the ``@`` dependencies of a rank on one registered neighbour."""
     for edge in part.graph.edges():
         if edge.neighbors:
             link(part.nodes[edge.target], neighbor.nodes[edge.source], edge.delay)

@@ -1,7 +1,4 @@
-"""Where a worker's time goes: an exact partition of its wall time, and its CPU time.
-
-What a job tells about itself when it has ended.
-"""
+"""The time of workers: an exact partition of wall time, CPU time, and the report of a job."""
 
 from __future__ import annotations
 
@@ -19,16 +16,16 @@ COMPUTE, MPI, BUFFERING, WAITING, SCHEDULING = range(5)
 
 @dataclass
 class WorkerTimes:
-    """Seconds of one worker by kind, and what it sent.  The five kinds add up to ``wall_s``."""
+    """Seconds of one worker by kind, and what it sent; the five kinds add up to ``wall_s``."""
 
     compute_s: float = 0.0
-    """Bodies of regions and ranks, without the two kinds below."""
+    """Bodies of regions and ranks, without ``mpi_s`` and ``buffering_s``."""
     mpi_s: float = 0.0
-    """Inside MPI calls of ranks, and looking after requests between two ranks."""
+    """Inside MPI calls of ranks, and polling requests between two ranks."""
     buffering_s: float = 0.0
     """Inside ``ctx.buffering()``."""
     waiting_s: float = 0.0
-    """No rank could go on (the polling in that time included)."""
+    """No rank could continue (polling in that time is included)."""
     scheduling_s: float = 0.0
     """The runtime's own work: finding and finishing regions, switching ranks."""
     cpu_s: float = 0.0
@@ -45,13 +42,13 @@ class WorkerTimes:
         return sum(parts)
 
     def plus(self, other: WorkerTimes, sign: int = 1) -> WorkerTimes:
-        """Sum, or with ``sign=-1`` difference, field by field."""
+        """The sum field by field; with ``sign=-1`` the difference."""
         mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
         return WorkerTimes(**{k: mine[k] + sign * theirs[k] for k in mine})
 
 
 class WorkerClock:
-    """One worker's clock; only that worker's thread switches it."""
+    """One worker's clock; only the worker's own thread switches it."""
 
     __slots__ = (
         "bytes",
@@ -73,21 +70,21 @@ class WorkerClock:
         self.waiting_cpu = 0.0
         self.cpu = 0.0
         self.cpu_id: int | None = None
-        """Clock of the thread, None before it begins and after it has ended."""
+        """Clock of the thread; None before it begins and after it has ended."""
 
     def begin(self) -> None:
-        """Called by the worker's thread first: from now on its time counts."""
+        """Start counting; the worker's thread calls this first."""
         self.cpu_id = time.pthread_getcpuclockid(threading.get_ident())
         self.since = perf_counter()
 
     def end(self) -> None:
-        """Called by the worker's thread last: its time stands still from now on."""
+        """Stop counting; the worker's thread calls this last."""
         self.switch(SCHEDULING)
         self.cpu = time.thread_time()
         self.cpu_id = None
 
     def switch(self, kind: int) -> None:
-        """From now on the time is of this kind."""
+        """Count the time from now on as this kind."""
         now = perf_counter()
         self.spent[self.kind] += now - self.since
         self.since = now
@@ -95,7 +92,7 @@ class WorkerClock:
 
     @contextmanager
     def during(self, kind: int) -> Iterator[None]:
-        """Time of this kind, then what it was before."""
+        """Count the time in this block as this kind, then as the kind before."""
         before = self.kind
         self.switch(kind)
         try:
@@ -104,7 +101,7 @@ class WorkerClock:
             self.switch(before)
 
     def read(self) -> WorkerTimes:
-        """The times up to now, from any thread while the worker's thread lives."""
+        """The times so far; any thread may call this while the worker's thread lives."""
         spent = list(self.spent)
         cpu_id, cpu = self.cpu_id, self.cpu
         if cpu_id is not None:
@@ -117,7 +114,7 @@ class WorkerClock:
 
 
 class Timers:
-    """Start, stop and reset for all workers of a process; running from the start of the job."""
+    """Start, stop and reset for all workers of a process; they run from the start of the job."""
 
     def __init__(self, clocks: list[WorkerClock]) -> None:
         self._clocks = clocks
@@ -136,7 +133,7 @@ class Timers:
             self._begun = None
 
     def reset(self) -> None:
-        """Forget what was counted; goes on if running."""
+        """Set the counts to zero; counting continues if it is running."""
         self._total = [WorkerTimes() for _ in self._clocks]
         if self._begun is not None:
             self._begun = self._read()
@@ -150,13 +147,13 @@ class Timers:
         return [t.plus(s) for t, s in zip(self._total, spans, strict=True)]
 
     def result(self) -> list[WorkerTimes]:
-        """What was counted so far."""
+        """The times counted so far."""
         return self._total if self._begun is None else self._now()
 
 
 @dataclass
 class Report:
-    """One process's part of a job.  Times in seconds; worker times are those the timers counted."""
+    """One process's part of a job, in seconds; worker times are those that the timers counted."""
 
     process: int
     process_count: int
@@ -166,11 +163,11 @@ class Report:
     """From the common start to the end of the last local rank."""
     workers: list[WorkerTimes]
     rank_compute_s: list[float]
-    """Time in the bodies of each rank over the whole job: what a load balancer needs."""
+    """Time in the bodies of each rank over the whole job; load balancing needs it."""
     rank_workers: list[list[int]]
     """The workers that ran each rank."""
     results: list[Any] = field(default_factory=list)
-    """What each rank returned."""
+    """The value that each rank returned."""
 
     def totals(self) -> dict[str, float]:
         """Sums over the workers of this process."""

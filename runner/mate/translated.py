@@ -1,6 +1,6 @@
-"""What translated programs call: mpi4py's names, for ranks that are coroutines.
+"""The functions that translated programs call: mpi4py's names, for ranks that are coroutines.
 
-The same names as :mod:`runner.mate.ordinary`; what may have to wait is awaited.
+The names are those of :mod:`runner.mate.ordinary`. Functions that may have to wait are awaited.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def local_rank() -> int:
 
 
 def local_count() -> int:
-    """Ranks of the process."""
+    """Number of ranks of the process."""
     return context().local_count
 
 
@@ -41,22 +41,22 @@ def process() -> int:
 
 
 def process_count() -> int:
-    """How many processes there are."""
+    """Number of processes."""
     return context().process_count
 
 
 def add_local_neighbor(local: int) -> None:
-    """This rank's ``@`` dependencies wait for that local rank too."""
+    """Make this rank's ``@`` dependencies wait for that local rank too."""
     context().add_local_neighbor(local)
 
 
 async def local_bcast(value: Any = None, root: int = 0) -> Any:
-    """The object that local rank ``root`` gave, itself and not a copy."""
+    """The object that local rank ``root`` passed: the object itself, not a copy."""
     return await context().local_bcast(value, root)
 
 
 async def local_barrier() -> None:
-    """Until all ranks of the process have come."""
+    """Wait until all ranks of the process have arrived."""
     await context().local_barrier()
 
 
@@ -69,17 +69,17 @@ class Request:
         self._request = request
 
     async def Wait(self, status: Any = None) -> None:
-        """Until it is complete."""
+        """Wait until the message is complete."""
         await context().wait(self._request)
 
 
 async def waitall(requests: Iterable[Request], statuses: Any = None) -> None:
-    """Until all of them are complete."""
+    """Wait until all of them are complete."""
     await context().waitall([request._request for request in requests])
 
 
 class World:
-    """All ranks; the calling rank is the one that the thread runs."""
+    """All ranks of the job; the calling rank is the one that the thread runs."""
 
     @property
     def rank(self) -> int:
@@ -129,8 +129,11 @@ class World:
         await context().allgather(_array(sendbuf), _array(recvbuf))
 
     async def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
-        """``recvbuf`` is ``[array, counts]``, ``[array, (counts, displacements)]`` or ``[array,
-        counts, displacements, type]``; the parts lie one after another."""
+        """Gather into ``recvbuf``, whose parts lie one after another.
+
+        ``recvbuf`` is ``[array, counts]``, ``[array, (counts, displacements)]`` or ``[array,
+        counts, displacements, type]``.
+        """
         array, counts = recvbuf[0], recvbuf[1]
         places = recvbuf[2] if len(recvbuf) > 3 else None
         if isinstance(counts, tuple) and len(counts) == 2 and np.ndim(counts[0]):
@@ -164,8 +167,10 @@ def _array(buf: Any) -> Any:
 
 
 def graph(name: str, regions: Sequence[tuple[str, Sequence[str], bool]]) -> Graph:
-    """A graph whose regions are (name, dependencies, whether they wait); their bodies are given to
-    :func:`run_graph` in the same order."""
+    """A graph whose regions are (name, dependencies, whether they wait).
+
+    The bodies are passed to :func:`run_graph` in the same order.
+    """
     made = Graph(name)
     for place, (region, depends, waits) in enumerate(regions):
         made.region(name=region, depends=depends)(_waiting(place) if waits else _plain(place))
@@ -192,9 +197,9 @@ async def run_graph(graph: Graph, iterations: int | range, *bodies: Callable[[in
 
 
 def start(main: Callable[[], Any]) -> None:
-    """Run ``await main()`` on every rank.  The runtime's switches are taken from the command line.
+    """Run ``await main()`` on every rank, with the runtime's switches from the command line.
 
-    Ends the process with a message for a wrong switch.
+    Ends the process with a message if a switch is wrong.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     add_arguments(parser)
@@ -211,7 +216,7 @@ def start(main: Callable[[], Any]) -> None:
 
 
 async def _life(ctx: Any, main: Callable[[], Any]) -> None:
-    """A rank; a program that calls ``sys.exit(0)`` has ended well."""
+    """Run one rank; a program that calls ``sys.exit(0)`` has ended without an error."""
     try:
         await main()
     except SystemExit as wanted:
@@ -220,7 +225,7 @@ async def _life(ctx: Any, main: Callable[[], Any]) -> None:
 
 
 def _ended(text: str, code: object) -> MateError:
-    """What ends the job as the program wanted it."""
+    """The exception with which the program asked to end the job."""
     problem = MateError(text)
     problem.exit_code = code if isinstance(code, int) else 1
     return problem
@@ -228,9 +233,9 @@ def _ended(text: str, code: object) -> MateError:
 
 @contextlib.contextmanager
 def _nothing_forgotten(comm: Any) -> Iterator[None]:
-    """An operation that nobody awaits would silently not happen: it ends the job.
+    """End the job if an operation was not awaited, because it would silently not happen.
 
-    That is so where a function of another file, which was not translated, is given a communicator.
+    This occurs if a communicator is passed to a function of another file that was not translated.
     """
     show = warnings.showwarning
 

@@ -1,8 +1,7 @@
-"""How messages leave a rank: the layer without MPI, and what every layer offers.
+"""Message layers: the layer without MPI, the interface of all layers, and who polls them.
 
-A layer starts a message, looks from time to time which are complete, and tells the scheduler.
-
-Who looks after messages, and how often.
+A layer starts messages, checks from time to time which are complete, and tells the scheduler. The
+poller decides which worker polls, and how often.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from runner.mate.task import Request
 
 
 def payload(buffer: Any) -> Any:
-    """What mpi4py takes: a contiguous array as it is, or ``[buffer, count, datatype]``.
+    """The buffer in mpi4py's form: a contiguous array, or ``[buffer, count, datatype]``.
 
-    Raises :class:`MateError` for an array with gaps and for anything that is no buffer.
+    Raises :class:`MateError` for an array with gaps and for any object that is no buffer.
     """
     if isinstance(buffer, np.ndarray):
         if not buffer.flags.forc:
@@ -58,27 +57,29 @@ def as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 class Transport:
-    """One process without MPI: messages exist between its own ranks only."""
+    """The layer of one process without MPI: it has only messages between its own ranks."""
 
     process = 0
     processes = 1
     tag_ub = 2**31 - 1
     alone: AbstractContextManager[Any] | None = None
-    """The lock round every MPI call while ranks run, where calls must not overlap."""
+    """The lock around every MPI call while ranks run, if calls must not overlap."""
     direct = True
-    """Messages between ranks of one process do not come here but go through the mailbox."""
+    """Whether messages between ranks of one process use the mailbox and not this layer."""
 
     def __init__(self) -> None:
         self.scheduler: RankScheduler
         self.incoming: list[tuple[Any, Request]] = []
-        """Messages that were started, with their handles, and not yet looked at.  Ranks append, the
-        poller takes from the front: both are single steps of the interpreter."""
+        """Messages that were started and not yet polled, with their handles.
+
+        Ranks append, the poller takes from the front; both are single steps of the interpreter.
+        """
         self.with_status: list[tuple[Any, Request]] = []
-        """The same for those whose status is wanted."""
+        """The same for messages whose status is requested."""
 
     @property
     def pending(self) -> bool:
-        """Whether anything is under way that :meth:`poll` could find complete."""
+        """Whether any message is under way that :meth:`poll` could find complete."""
         return False
 
     def post(self, incoming: bool) -> Callable[[Any, int, int], Any]:
@@ -86,12 +87,12 @@ class Transport:
         raise MateError("this job runs without MPI: there are no other processes")
 
     def wake_poller(self) -> None:
-        """A message was started while workers sleep."""
+        """Handle a message that was started while workers sleep."""
 
     def collective(self, request: Request, name: str, source: Any, target: Any, *args: Any) -> None:
         """Begin the collective operation ``name`` of this process with all others.
 
-        ``source`` and ``target`` are arrays, ``[array, counts]`` or None as in mpi4py.
+        ``source`` and ``target`` are arrays, ``[array, counts]`` or None, as in mpi4py.
         """
         if target is not None:
             into = target[0] if isinstance(target, list) else target
@@ -111,24 +112,27 @@ class Transport:
         raise MateError("a message's status needs MPI: start with comm=...")
 
     def delivered(self, *requests: Request) -> None:
-        """These messages are complete; called by a rank's worker without the lock."""
+        """Handle complete messages; a rank's worker calls this without the lock."""
         scheduler = self.scheduler
         with scheduler.lock:
             scheduler.complete(requests)
             scheduler.call_workers()
 
     def poll(self) -> None:
-        """Tell the scheduler what has become complete; one worker at a time calls this."""
+        """Tell the scheduler which messages are complete; one worker at a time calls this."""
 
 
 _POLL_GAP = 20e-6
-"""A busy worker looks after messages at most this often (seconds) ..."""
+"""Shortest time in seconds between two polls of a busy worker."""
 _POLL_SHARE = 3.0
-"""... and not before this multiple of what the last look took, however many requests there are."""
+"""A busy worker polls only after this multiple of the last poll's duration.
+
+Polling so takes a bounded share of the time, however many requests there are.
+"""
 
 
 class Poller:
-    """Lets one worker at a time look which messages are complete."""
+    """Lets one worker at a time poll for complete messages."""
 
     def __init__(self, transport: Transport, crowded: bool) -> None:
         self._transport = transport
@@ -137,16 +141,16 @@ class Poller:
         self._next = 0.0
 
     def pause(self) -> None:
-        """Between two looks: let others use the core if there are more workers than cores."""
+        """Pause between two polls: others use the core if there are more workers than cores."""
         if self._crowded:
             os.sched_yield()
 
     def poll_if_due(self) -> float:
-        """Look, unless that was done a moment ago; the seconds it took."""
+        """Poll unless the last poll was a moment ago; returns the seconds it took."""
         return self.poll() if perf_counter() >= self._next else 0.0
 
     def poll(self) -> float:
-        """Look now and return the seconds it took; 0 if another worker is at it."""
+        """Poll now and return the seconds it took; 0 if another worker polls."""
         if not self._lock.acquire(blocking=False):
             return 0.0
         try:

@@ -1,6 +1,6 @@
-"""Messages through MPI: all requests of a process are tested together.
+"""The layer with MPI: messages through MPI, with all requests of a process tested together.
 
-A worker never blocks in MPI.  Started requests lie in one list; whoever polls calls one
+A worker never blocks in MPI. Started requests are in one list. The worker that polls calls one
 ``Testsome`` on it, which also drives the library's progress.
 """
 
@@ -18,7 +18,7 @@ Call = Callable[..., Any]
 
 
 class MpiTransport(Transport):
-    """All processes of a communicator, which is duplicated: no foreign message can match."""
+    """All processes of a communicator; it is duplicated, so that no foreign message can match."""
 
     def __init__(self, comm: Any, serialized: bool, direct: bool) -> None:
         super().__init__()
@@ -28,12 +28,12 @@ class MpiTransport(Transport):
         self.comm = comm.Dup()
         self.process = self.comm.rank
         self.processes = self.comm.size
-        # Only the world has it in some libraries.
+        # In some libraries only the world has it.
         tag_ub: Any = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
         self.tag_ub = int(tag_ub)
         self.direct = direct
         self.alone = threading.RLock() if serialized else None
-        # Bound here, before the guard hides blocking calls.
+        # Bound here, before the guard replaces blocking calls.
         self._isend = self._call(self.comm.Isend)
         self._irecv = self._call(self.comm.Irecv)
         self._testsome = self._call(MPI.Request.Testsome)
@@ -42,7 +42,7 @@ class MpiTransport(Transport):
         self._requests: list[Request] = []
 
     def _call(self, function: Call) -> Call:
-        """The function, under the one lock of thread level "serialized" if that was chosen."""
+        """The function, under the lock of thread level "serialized" if that level was chosen."""
         lock = self.alone
         if lock is None:
             return function
@@ -55,14 +55,14 @@ class MpiTransport(Transport):
 
     @property
     def pending(self) -> bool:
-        # In the order in which messages move: none can slip past this look.
+        # In the order in which messages move between the lists: none can be missed by this check.
         return bool(self.incoming or self._requests or self.with_status)
 
     def post(self, incoming: bool) -> Call:
         return self._irecv if incoming else self._isend
 
     def wake_poller(self) -> None:
-        # Somebody must look even if this worker goes into a long kernel now.
+        # A worker must poll even if this one enters a long kernel now.
         sleepers = self.scheduler.sleepers
         if sleepers.awake:
             return
@@ -74,8 +74,8 @@ class MpiTransport(Transport):
     def collective(self, request: Request, name: str, source: Any, target: Any, *args: Any) -> None:
         request.buffer = (source, target)
         given = {"Ibarrier": (), "Ibcast": (source,)}.get(name, (source, target))
-        # These calls and those that look at a status, a type or an operation are not bound here:
-        # the guard takes the lock in them.
+        # These calls and those that read a status, a type or an operation are not bound here: the
+        # guard takes the lock in them.
         raw = getattr(self.comm, name)(*given, *args)
         self.incoming.append((raw, request))
         if self.scheduler.sleepers.asleep:
@@ -85,7 +85,7 @@ class MpiTransport(Transport):
         return getattr(self._mpi, name.upper())
 
     def copy(self, source: Any, target: Any) -> None:
-        # Threads may copy at the same time: the thread's number as tag keeps them apart.
+        # Threads may copy at the same time; the thread's number as tag keeps the copies apart.
         tag = threading.get_native_id() % 32768
         self._sendrecv(source, 0, tag, target, 0, tag)
 
@@ -108,7 +108,8 @@ class MpiTransport(Transport):
     def _look_after(self, count: int) -> None:
         """Move the first ``count`` new messages to those that are tested.
 
-        Never out of all lists: another worker may be looking whether anything is under way.
+        Each message is always in one of the lists, because another worker may be checking whether
+        any message is under way.
         """
         raw, requests = zip(*self.incoming[:count], strict=True)
         self._raw += raw
@@ -123,7 +124,10 @@ class MpiTransport(Transport):
             raise self._explained(error) from error
 
     def _explained(self, error: Exception) -> MateError:
-        """MPI does not say which request failed; most often a receive is too short."""
+        """The error with an explanation.
+
+        MPI does not say which request failed; most often a receive buffer is too short.
+        """
         receipts = [r for r in self._requests if r.route and r.route.incoming][:4]
         named = "; ".join(f"rank {r.task.rank}: {r.describe()}" for r in receipts)
         return MateError(
@@ -138,7 +142,7 @@ class MpiTransport(Transport):
             self._raw.clear()
 
     def _take_out(self, indices: list[int]) -> None:
-        """Complete the requests at these indices (falling); the last fills the gap."""
+        """Complete the requests at these indices (descending); the last one fills the gap."""
         scheduler = self.scheduler
         requests, raw = self._requests, self._raw
         with scheduler.lock:
@@ -164,11 +168,11 @@ class MpiTransport(Transport):
             raise self._explained(error) from error
 
     def _address_status(self, request: Request) -> None:
-        """MPI knows processes and wire tags; the rank wants what it asked for."""
+        """Put the rank and tag in place of MPI's process and wire tag."""
         assert request.route is not None
         request.status.source = request.route.peer
         request.status.tag = request.route.tag
 
     def close(self) -> None:
-        """Give the duplicated communicator back; collective."""
+        """Free the duplicated communicator; collective."""
         self.comm.Free()

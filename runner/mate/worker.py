@@ -1,4 +1,4 @@
-"""Workers: the kernel threads that run ranks and look after messages."""
+"""Workers: the kernel threads that run ranks and poll messages."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from runner.mate.transport import Poller, Transport
 
 _FIRST_PAUSE = 20e-6
 _GROWTH = 1.25
-"""Each pause is longer than the one before, so a message is noticed late by at most a fifth of the
-time it was waited for."""
+"""Growth of the pauses: each is longer than the one before.
+
+A message is noticed late by at most a fifth of the time that was waited for it.
+"""
 
 
 class Worker:
@@ -48,12 +50,13 @@ class Worker:
         self._log = scheduler.log
         self._sleeper = Sleeper()
         self._resting = False
-        """Counted as idle."""
+        """Whether the worker counts as idle."""
 
     def run(self, together: threading.Barrier, idents: set[int]) -> None:
         """Pin the thread, wait for the others (twice), then run ranks until all have ended.
 
-        Whoever fails before the ranks run breaks ``together``: nobody goes on waiting there.
+        A worker that fails before the ranks run breaks ``together``, so that no other one waits
+        there.
         """
         try:
             affinity.pin(self._cpu)
@@ -63,10 +66,10 @@ class Worker:
             self.clock.begin()
             self._work()
         except threading.BrokenBarrierError:
-            # Another has failed, and has told so.
+            # Another worker has failed and has reported it.
             return
         except BaseException as error:
-            # Not a rank's fault: MPI refused a request, or the runtime is wrong.
+            # Not a rank's fault: MPI refused a request, or the runtime has an error.
             self._fail(None, error)
             together.abort()
             return
@@ -98,7 +101,7 @@ class Worker:
                         scheduler.call_workers()
 
     def _take(self) -> Task | None:
-        """A ready rank, or None: the worker counts as idle then; called with the lock held."""
+        """A ready rank; None if there is none, then the worker counts as idle. Needs the lock."""
         scheduler = self._scheduler
         sleepers, rested = scheduler.sleepers, self._resting
         task = scheduler.take()
@@ -113,7 +116,7 @@ class Worker:
         if sleepers.asleep:
             scheduler.call_workers()
             if rested and not sleepers.looking and self._transport.pending:
-                # This worker may be away for long: another looks after messages now.
+                # This worker may be away for long: another one polls messages now.
                 sleepers.call_for_messages()
         return task
 
@@ -159,7 +162,7 @@ class Worker:
             self._scheduler.fail(task, error)
 
     def _idle(self) -> Task | None:
-        """A ready rank as soon as there is one, or None if there will be nothing more to do."""
+        """A ready rank as soon as there is one; None if there will be no more work."""
         clock = self.clock
         clock.switch(WAITING)
         cpu = time.thread_time()
@@ -196,7 +199,7 @@ class Worker:
                 poller.poll()
 
     def _spin_until(self, end: float) -> None:
-        """Look after messages again and again, as long as this worker is the one that does."""
+        """Poll messages again and again, as long as this worker is the one that polls."""
         scheduler, transport, poller = self._scheduler, self._transport, self._poller
         while transport.pending and poller.poll() > 0.0:
             if scheduler.ready or scheduler.failure or perf_counter() >= end:

@@ -1,1 +1,1 @@
-"""Micro-benchmarks after the manner of the OSU suite: the fastest probes there are."""
+"""Micro-benchmarks in the manner of the OSU suite: short programs that test one operation each."""

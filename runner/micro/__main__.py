@@ -96,8 +96,11 @@ def _parse(words: list[str], ranks: int) -> Any:
 
 
 def _measure(comm: Any, given: Any, size: int) -> dict[str, Any]:
-    """One size: ``us`` per operation (median of the batches, slowest rank), ``best_us`` (the
-    fastest batch), ``seconds`` of all."""
+    """Times of one size: ``us`` per operation, ``best_us`` and ``seconds``.
+
+    ``us`` is the median of the batches, each timed by its slowest rank; ``best_us`` is that of the
+    fastest batch; ``seconds`` is the time of all batches.
+    """
     from runner.micro.operations import OPERATIONS
     from runner.micro.point_to_point import pingpong
 
@@ -119,7 +122,7 @@ def _measure(comm: Any, given: Any, size: int) -> dict[str, Any]:
 
 
 def _timed(comm: Any, work: Any, each: int) -> list[float]:
-    """Seconds of each batch: those of the slowest rank, on every rank."""
+    """Seconds of each batch, those of the slowest rank; the same list on every rank."""
     from mpi4py import MPI
 
     work(each)
@@ -140,7 +143,7 @@ def _print(given: Any, ranks: int, points: list[dict[str, Any]]) -> None:
         rate = f" {p['mb_s']:>10.1f}" if rates else ""
         print(f"{p['size']:>10} {p['count']:>8} {p['us']:>12.3f}{rate}")
     head = {"benchmark": given.operation, "ranks": ranks, "buffers": given.buffers}
-    # A single size is also said at the top, where a metric such as json:us finds it.
+    # A single size is also printed at the top level, so that a metric such as json:us finds it.
     single = points[0] if len(points) == 1 else {}
     total = sum(p["seconds"] for p in points)
     print(json_line({**head, **single, "seconds": total, "sizes": points}))

@@ -1,11 +1,11 @@
-"""Run a benchmark that the user brings and say its figure in seconds, as one line of JSON.
+"""Runs a benchmark of the user and prints its figure in seconds, as one line of JSON.
 
 ``mpirun -n RANKS python -m runner.micro.brought --figure RE --us-of CALLS -- PROGRAM ARGS``
 
-OSU and IMB print microseconds per call or MB/s, HPCG a rating in a file: a tuner wants seconds,
-less being better.  This stands between: every rank starts the program as its child, which finds
-the launcher's environment, binding and process group as if it had been started directly.  The rank
-whose program printed the figure (they all print on rank 0) adds the line of JSON.
+OSU and IMB print microseconds per call or MB/s, and HPCG writes a rating into a file. A tuner needs
+seconds, of which fewer are better. Every rank starts the program as its child. The child has the
+launcher's environment, binding and process group, as if the launcher had started it. The rank whose
+program printed the figure (they all print on rank 0) adds the line of JSON.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def main(arguments: list[str]) -> int:
 
 
 def figure(options: Any, lines: Iterable[str]) -> dict[str, Any]:
-    """``figure`` as printed, ``seconds`` and ``verified``; {} where no line has a figure above 0.
+    """``figure`` as printed, ``seconds`` and ``verified``; {} if no line has a figure above 0.
 
-    The first line that matches counts: the callers ask for one message size a run.
-    Raises :class:`AppUsageError` if the group of the pattern held no number.
+    The first line that matches counts, because callers ask for one message size per run. Raises
+    :class:`AppUsageError` if the group of the pattern held no number.
     """
     lines = list(lines)
     found = next((m for m in map(re.compile(options.figure).search, lines) if m), None)
@@ -92,7 +92,7 @@ def figure(options: Any, lines: Iterable[str]) -> dict[str, Any]:
 
 
 def _run(program: list[str], directory: str | None) -> tuple[list[str], int]:
-    """What the program printed, passed on line by line, and its exit code."""
+    """The program's output, which is also passed on line by line, and its exit code."""
     with subprocess.Popen(
         program, cwd=directory, stdout=subprocess.PIPE, text=True, errors="replace"
     ) as child:
@@ -138,7 +138,7 @@ if __name__ == "__main__":
         print(f"runner.micro.brought: error: {error}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
-        # Whoever read the output has gone; nothing more may be written, not even at the end.
+        # The reader of the output has gone; nothing more may be written, not even at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""What is timed: each operation as a function that does it ``count`` times on given buffers.
+"""The operations that are timed, each as a function that does it ``count`` times on given buffers.
 
-The sizes are bytes of the message that one rank sends to one other (point-to-point, all-to-all,
-scatter) or contributes (other collectives), as in the OSU suite.
+The sizes are bytes of the message that one rank sends to one other rank (point-to-point,
+all-to-all, scatter) or contributes (other collectives), as in the OSU suite.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ Build = Callable[[Any, int], Operation]
 
 @dataclass(frozen=True)
 class Kind:
-    """``build(comm, size)`` makes the operation; ``sent`` is how many times ``size`` bytes one
-    operation moves where a bandwidth makes sense (else 0), ``ranks`` the least number."""
+    """One kind of operation; ``build(comm, size)`` makes the operation.
+
+    ``sent`` is how many times ``size`` bytes one operation moves, for operations with a bandwidth
+    (else 0). ``ranks`` is the smallest number of ranks.
+    """
 
     build: Build
     meaning: str
@@ -40,7 +43,8 @@ def _repeated(call: Callable[[], Any]) -> Operation:
 
 
 def _bytes(size: int) -> NDArray[np.uint8]:
-    # Written, not only allocated: pages never touched are all the kernel's one page of zeros.
+    # The pages are written, not only allocated: untouched pages all share the kernel's one zero
+    # page.
     return np.full(size, 1, np.uint8)
 
 
@@ -112,7 +116,7 @@ def alltoallv(comm: Any, size: int) -> Operation:
 
 
 WINDOW = 64
-"""Messages under way at once in the bandwidth tests, as in the OSU suite."""
+"""Number of messages under way at once in the bandwidth tests, as in the OSU suite."""
 
 OPERATIONS: dict[str, Kind] = {
     "pingpong": Kind(pingpong, "ping-pong between ranks 0 and 1: one round trip", 2, 2),

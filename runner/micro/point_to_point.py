@@ -10,15 +10,16 @@ import numpy as np
 
 Operation = Callable[[int], None]
 ONE_WAY, OTHER_WAY, ANSWER = 1, 2, 3
-"""Tags."""
+"""Message tags."""
 
 
 def pingpong(comm: Any, size: int, buffers: int = 1) -> Operation:
-    """Ranks 0 and 1 send a message to and fro.
+    """Ranks 0 and 1 send a message back and forth.
 
     Each round trip sends the next of ``buffers`` buffers of ``size`` bytes and receives into the
-    one half the ring away: one that is used again and again stays in the processors' caches, where
-    a second copy costs little; with many of them neither was in use a short time ago.
+    buffer half the ring away. A buffer that is used again and again stays in the processors'
+    caches, where a second copy costs little. With many buffers neither one was used a short time
+    ago.
     """
     ring = [_message(size) for _ in range(buffers)]
     turns = itertools.cycle([(ring[i], ring[i - buffers // 2]) for i in range(buffers)])
@@ -37,10 +38,10 @@ def pingpong(comm: Any, size: int, buffers: int = 1) -> Operation:
 
 
 def bandwidth(comm: Any, size: int, window: int, *, both: bool) -> Operation:
-    """``window`` messages at once, then a byte back; with ``both`` as many the other way.
+    """Send ``window`` messages at once, then a byte back; with ``both`` as many the other way.
 
-    The requests are persistent: one call of Python starts a whole window, so that it is the
-    library that is timed.
+    The requests are persistent: one call of Python starts a whole window, so the library is timed
+    and not Python.
     """
     from mpi4py import MPI
 
@@ -72,5 +73,6 @@ def bandwidth(comm: Any, size: int, window: int, *, both: bool) -> Operation:
 def _message(size: int) -> list[Any]:
     from mpi4py import MPI
 
-    # Written, not only allocated: pages never touched are all the kernel's one page of zeros.
+    # The pages are written, not only allocated: untouched pages all share the kernel's one zero
+    # page.
     return [np.full(size, 1, np.uint8), MPI.BYTE]

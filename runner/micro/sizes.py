@@ -1,4 +1,4 @@
-"""Message sizes on the command line, and how often an operation is done at each."""
+"""Message sizes on the command line, and the number of operations at each size."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 
 DEFAULT_RANGE = "8:1m"
 BATCHES = 20
-"""Parts into which the calls at one size are cut; the figure is the median part."""
+"""Number of batches into which the calls at one size are cut; the figure is the median batch."""
 LEAST, MOST = 100, 2000
 BYTES = 64 << 20
 _UNITS = {"": 0, "k": 10, "m": 20}
 
 
 def one_size(text: str) -> int:
-    """``4096``, ``4k``, ``1m``: bytes, at least 1."""
+    """Bytes of one size such as ``4096``, ``4k`` or ``1m``; at least 1."""
     match = re.fullmatch(r"([1-9][0-9]{0,17})([kKmM]?)", text)
     if not match:
         raise argparse.ArgumentTypeError(f"expected bytes such as 4096, 4k or 1m, not {text!r}")
@@ -22,7 +22,7 @@ def one_size(text: str) -> int:
 
 
 def sizes(text: str) -> list[int]:
-    """``8,4k,1m`` or ``8:1m``: that range in steps of a factor of 4, both ends included."""
+    """Bytes from ``8,4k,1m`` or ``8:1m``: a range in steps of a factor of 4, with its ends."""
     if ":" not in text:
         return [one_size(word) for word in text.split(",")]
     first, _, last = text.partition(":")
@@ -39,6 +39,8 @@ def sizes(text: str) -> list[int]:
 
 
 def calls(size: int) -> int:
-    """How often, where it is not said: a function of the size alone, because two settings are
-    compared by the time of the same work."""
+    """The default number of calls at a size.
+
+    It depends on the size alone, because two settings are compared by the time of the same work.
+    """
     return min(max(BYTES // max(size, 1), LEAST), MOST)

@@ -1,8 +1,8 @@
-"""A small cluster on one machine: network namespaces joined by a delay line.
+"""A testbed: a small cluster on one machine, made of network namespaces joined by a delay line.
 
-``up(name, nodes, latency_s, rate_bps)``, ``status(name)``, ``down(name)`` and ``run(name, argv)``
-are the whole of it; :func:`find` and :func:`launch_words` serve those who start MPI programs
-themselves.  docs/testbed.md says how it works and where it stops being a network.
+The functions are ``up(name, nodes, latency_s, rate_bps)``, ``status(name)``, ``down(name)`` and
+``run(name, argv)``. :func:`find` and :func:`launch_words` are for code that starts MPI programs
+itself. docs/testbed.md says how a testbed works and in what it differs from a network.
 """
 
 from runner.testbed.launch import launch_words, run

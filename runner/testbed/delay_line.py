@@ -1,12 +1,14 @@
-"""The delay line's program, compiled on first use into the user's cache.
+"""The delay line: its compiled program, the kernel's rate limit, and the page of shared counters.
 
-Rate by the kernel: a token bucket on each node's device, so that senders feel a full link.
+The program is compiled on first use into the user's cache.
 
-The delay line keeps the rate on its own too; but it cannot stop a sender (the kernel drops what a
-full TUN device does not take), so there every byte that TCP's window allows waits in its queue and
-a short message waits behind all of them.  With a token bucket in front, TCP holds back the rest.
+The rate limit is a token bucket of the kernel on each node's device, so that senders notice a full
+link. The delay line also keeps the rate by itself, but it cannot stop a sender, because the kernel
+drops what a full TUN device does not take. So all bytes that TCP's window allows wait in its queue,
+and a short message waits behind them. With a token bucket in front, TCP holds the rest back.
 
-The page that the delay line and this side both map (``struct shared`` in native/testbed.h).
+The shared page (``struct shared`` in native/testbed.h) is mapped by the delay line and by this
+process.
 """
 
 from __future__ import annotations
@@ -36,9 +38,9 @@ def cache_dir() -> Path:
 
 
 def delay_line_program() -> Path:
-    """The compiled program.
+    """Path of the compiled program; it is compiled if it is missing.
 
-    Raises RunnerError if it cannot be compiled or stored, or others may write it.
+    Raises RunnerError if it cannot be compiled or stored, or if other users may write it.
     """
     sources = _sources()
     place = cache_dir() / f"testbed-{_digest(sources)}"
@@ -49,7 +51,8 @@ def delay_line_program() -> Path:
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=place.parent) as work:
             _compile(sources, Path(work))
-            # Two builders at once make the same program: the later one replaces it whole.
+            # Two builders at the same time make the same program; the later one replaces it
+            # completely.
             (Path(work) / "program").replace(place)
     except OSError as error:
         raise RunnerError(
@@ -98,7 +101,7 @@ def _compile(sources: dict[str, str], work: Path) -> None:
 
 
 def shape(nodes: tuple[Node, ...], rate_bps: int, mtu: int) -> bool:
-    """Put a token bucket on every node's device; False where this kernel or ``tc`` has none."""
+    """Put a token bucket on every node's device; False if this kernel or ``tc`` has none."""
     tool = shutil.which("tc")
     if tool is None:
         return False
@@ -106,8 +109,8 @@ def shape(nodes: tuple[Node, ...], rate_bps: int, mtu: int) -> bool:
 
 
 def _shape_one(tool: str, node: Node, rate_bps: int, mtu: int) -> bool:
-    # A bucket must hold the largest packet.  TCP keeps its queue in front of it short by itself:
-    # the limit is only there to be far away, because what is over it is lost.
+    # A bucket must hold the largest packet. TCP keeps its queue in front of the bucket short by
+    # itself; the limit is far above that length, because packets over it are lost.
     bucket = max(2 * mtu, rate_bps // 8 // 1000)
     limit = max(64 * mtu, rate_bps // 8 // 10)
     words = ["dev", "net0", "root", "tbf", "rate", f"{rate_bps}bit"]
@@ -128,7 +131,7 @@ FILE = "shared"
 
 @dataclass(frozen=True)
 class Counters:
-    """What the delay line counted since its start (``late_max_ns``: the worst so far)."""
+    """What the delay line counted since its start; ``late_max_ns`` is the largest delay so far."""
 
     latency_ns: int
     bytes_per_s: int
@@ -141,19 +144,19 @@ class Counters:
 
 
 def create_shared_page(directory: Path) -> Path:
-    """An empty page."""
+    """Make an empty page."""
     path = directory / FILE
     path.write_bytes(bytes(mmap.PAGESIZE))
     return path
 
 
 def read_counters(directory: Path) -> Counters:
-    """The counters now."""
+    """The counters at this moment."""
     with (directory / FILE).open("rb") as file:
         return Counters(*_WORDS.unpack(file.read(_WORDS.size)))
 
 
 def set_link(directory: Path, latency_s: float, rate_bps: int) -> None:
-    """Latency each way and rate; in force for the next packet."""
+    """Set the latency each way and the rate; they apply from the next packet on."""
     with (directory / FILE).open("r+b") as file, mmap.mmap(file.fileno(), 0) as page:
         _SETTABLE.pack_into(page, 0, round(latency_s * 1e9), rate_bps // 8)

@@ -1,7 +1,7 @@
-"""Starting MPI programs on a testbed: host file, launch agent, and the words that name them.
+"""Starts MPI programs on a testbed: host file, launch agent, and the options of ``mpirun``.
 
-``mpirun`` itself runs on the host, as on a login node; its network to the nodes has no delay and
-carries only start-up and output.  The ranks see nothing but their node's own device.
+``mpirun`` itself runs on the host, as on a login node. Its network to the nodes has no delay and
+carries only start-up and output. The ranks can use only their node's own device.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LAUNCHERS = ("mpirun", "mpiexec")
 
 
 def write_files(testbed: Testbed) -> None:
-    """The host file and the launch agent of a testbed."""
+    """Write the host file and the launch agent of a testbed."""
     lines = [f"{node.address} slots={len(node.cpus)}" for node in testbed.nodes]
     testbed.hostfile.write_text("\n".join(lines) + "\n", encoding="utf-8")
     testbed.agent.write_text(_agent(testbed), encoding="utf-8")
@@ -31,13 +31,13 @@ def write_files(testbed: Testbed) -> None:
 
 
 def _agent(testbed: Testbed) -> str:
-    """A shell script that runs a command in a node, called as ssh is: ``agent NODE COMMAND...``."""
+    """A shell script that runs a command in a node; called like ssh: ``agent NODE COMMAND...``."""
     enter = shlex.quote(shutil.which(model.SET_NAMESPACE) or model.SET_NAMESPACE)
     pin = shlex.quote(shutil.which("taskset") or "taskset")
     cases = "\n".join(_case(node) for node in testbed.nodes)
-    # Nodes that share a CPU are oversubscribed although each has a slot for its rank: Open MPI must
-    # be told, or ranks spin against each other.  The environment is the weakest place to say it,
-    # so that a command line still can say otherwise.
+    # Nodes that share a CPU are oversubscribed although each has a slot for its rank. Open MPI must
+    # know this, or ranks spin against each other. An environment variable has the lowest
+    # precedence, so a command line can still set another value.
     yielding = "export OMPI_MCA_mpi_yield_when_idle=1\n" if testbed.shared_cpus else ""
     return f"""#!/bin/sh
 # Runs a command in a node of testbed {testbed.name}, as ssh would.  Written by autotune testbed up.
@@ -68,9 +68,9 @@ def _case(node: Node) -> str:
 def launch_words(testbed: Testbed, prrte: bool) -> tuple[str, ...]:
     """Words for the command line of ``mpirun`` (``prrte``: Open MPI 5 or later).
 
-    The default is not to bind: a rank has its node's CPUs already, and the launcher believes that
-    all nodes look alike and would bind the first rank of each to the same CPU.  It is said as a
-    parameter, not as ``--bind-to``, because that may stand on a command line only once.
+    The default is not to bind. A rank has its node's CPUs already; the launcher assumes that all
+    nodes look alike and would bind the first rank of each node to the same CPU. The default is set
+    as a parameter, not as ``--bind-to``, because that option may occur only once.
     """
     words = ["--hostfile", str(testbed.hostfile)]
     if prrte:
@@ -85,8 +85,8 @@ def launch_words(testbed: Testbed, prrte: bool) -> tuple[str, ...]:
 def run(name: str, argv: tuple[str, ...], timeout_s: float | None = None) -> Ran:
     """Run a command on a testbed with this process's own input and output.
 
-    ``mpirun`` and ``mpiexec`` of Open MPI start their ranks on the nodes; anything else runs in the
-    first node.  Raises RunnerError where the testbed is not up or there is no such command.
+    ``mpirun`` and ``mpiexec`` of Open MPI start their ranks on the nodes; any other command runs in
+    the first node. Raises RunnerError if the testbed is not up or the command does not exist.
     """
     if not argv:
         raise RunnerError(

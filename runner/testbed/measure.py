@@ -1,8 +1,11 @@
-"""The state of a testbed, and its own limits measured: what it can be trusted for.
+"""Measures a testbed: its state, the correction of its latency, and its round trip and bandwidth.
 
-What devices and wake-ups cost each way, so that the latency is the asked one.
+The state comes with the testbed's own limits if they are measured.
 
-Round trip and bandwidth between the first two nodes of a testbed, measured with real TCP.
+The correction is the time that devices and wake-ups cost each way; with it the latency is the
+requested one.
+
+Round trip and bandwidth are measured between the first two nodes with real TCP.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ STREAM_S = 0.6
 
 
 def status(name: str = state.DEFAULT_NAME, measured: bool = True) -> Status:
-    """What there is of testbed ``name``; with ``measured`` its limits too (about two seconds).
+    """The state of testbed ``name``; with ``measured`` its limits too (about two seconds).
 
     Raises RunnerError if the nodes of a testbed that is up cannot talk to each other.
     """
@@ -57,7 +60,7 @@ class _Clock:
 
 
 def run_time(pid: int) -> float:
-    """CPU seconds of a process: to the nanosecond where the kernel tells, else to a tick."""
+    """CPU seconds of a process: to the nanosecond if the kernel reports it, else to a tick."""
     words = read_proc(f"/proc/{pid}/schedstat").split()
     if words and int(words[0]):
         return int(words[0]) / 1e9
@@ -104,17 +107,18 @@ _READINGS = 5
 _EACH_S = 0.15
 _GOOD = 0.02
 _PACKET_BITS = 8 * 60
-"""Of 8 bytes with the headers of IP and TCP."""
+"""Bits of a packet with 8 bytes of data and the headers of IP and TCP."""
 
 
 def compensation(testbed: Testbed) -> float:
-    """Seconds to take off the delay line's own wait, each way; between 0 and the latency.
+    """Seconds to subtract from the delay line's own wait, each way; between 0 and the latency.
 
-    The first figure is the round trip without delay.  A line that has to sleep costs more than one
-    that does not, so the figure is then put right under the very latency, with the link as it will
-    be: who keeps the rate costs time too.  One reading scatters by a third of a short latency, so
-    an attempt is the median of several under one wait, and the best attempt stands.  What a packet
-    needs to pass the link is no latency.
+    The first estimate is the round trip without delay. A delay line that has to sleep costs more
+    than one that does not. So the estimate is then corrected at the requested latency, with the
+    link as it will be, because the component that keeps the rate costs time too. One reading
+    scatters by a third of a short latency; so an attempt is the median of several readings at one
+    wait, and the best attempt is used. The time that a packet needs to pass the link is not
+    latency.
     """
     asked = testbed.latency_s
     if not asked:
@@ -133,7 +137,7 @@ def compensation(testbed: Testbed) -> float:
 
 
 def _one_way(testbed: Testbed) -> float:
-    """Half a round trip as the link is now; seconds."""
+    """Half a round trip over the link in its present state; seconds."""
     pings = max(20, min(1000, round(_EACH_S / (2 * testbed.latency_s + 1e-4))))
     return statistics.median(
         measure_path(testbed, pings, 0.0).round_trip_s / 2 for _ in range(_READINGS)
@@ -145,7 +149,7 @@ _PATIENCE_S = 60
 
 @dataclass(frozen=True)
 class NetworkPath:
-    """Seconds and bits per second; ``low``: 25 % were faster, ``high``: 5 % were slower."""
+    """Round trip in s (25 % below ``low_s``, 5 % above ``high_s``) and bandwidth in bits/s."""
 
     round_trip_s: float
     low_s: float
@@ -154,7 +158,7 @@ class NetworkPath:
 
 
 def measure_path(testbed: Testbed, pings: int, stream_s: float) -> NetworkPath:
-    """``pings`` round trips of 8 bytes, then a stream of ``stream_s`` seconds (0: none).
+    """Measure ``pings`` round trips of 8 bytes, then a stream of ``stream_s`` seconds (0: none).
 
     Raises RunnerError if the nodes cannot talk to each other.
     """

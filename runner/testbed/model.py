@@ -1,6 +1,7 @@
-"""What a testbed is and what was found out about it: plain dataclasses, JSON both ways.
+"""The description of a testbed and of its state, and what it needs of the machine.
 
-What a testbed needs of the machine; what is missing is said in one message.
+Descriptions are plain dataclasses that become JSON and are read from it. The last part finds what
+this machine lacks and reports all of it in one message.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from runner.errors import RunnerError
 
 @dataclass(frozen=True)
 class NodeProcess:
-    """A process once and for all: the kernel gives its id again, but not with this start."""
+    """A process, identified by id and start time, because the kernel uses ids again."""
 
     pid: int
     started_ticks: int
@@ -36,11 +37,15 @@ class Node:
 
 @dataclass(frozen=True)
 class Testbed:
-    """A testbed that was brought up.  ``latency_s`` is each way; ``rate_bps`` (bits per second, 0 =
-    unlimited) holds for each link in each direction; ``compensation_s`` is what the devices and
-    wake-ups cost each way, measured without any delay and taken off the delay line's own wait."""
+    """A testbed that was brought up.
 
-    __test__ = False  # not a test class, whatever pytest makes of its name
+    ``latency_s`` is seconds each way. ``rate_bps`` is bits per second of each link in each
+    direction (0: unlimited). ``compensation_s`` is the time in seconds that devices and wake-ups
+    cost each way; it was measured without any delay and is subtracted from the delay line's own
+    wait.
+    """
+
+    __test__ = False  # not a test class, although its name begins with "Test" (pytest)
 
     name: str
     directory: str
@@ -54,7 +59,7 @@ class Testbed:
     mtu: int
     compensation_s: float = 0.0
     shaper: str = "none"
-    """Who limits the rate: ``tbf`` (and the delay line), ``delay line`` alone, or ``none``."""
+    """What limits the rate: ``tbf`` (and the delay line), ``delay line`` alone, or ``none``."""
 
     @property
     def network(self) -> str:
@@ -80,21 +85,21 @@ class Testbed:
 
     @property
     def cpus(self) -> frozenset[int]:
-        """CPUs that the nodes have together; fewer than one per node where nodes share them."""
+        """Number of CPUs of all nodes together; fewer than one per node if nodes share them."""
         return frozenset(cpu for node in self.nodes for cpu in node.cpus)
 
     @property
     def shared_cpus(self) -> bool:
-        """Whether nodes share CPUs, so that one rank per node is oversubscribed already."""
+        """Whether nodes share CPUs, so that even one rank per node is oversubscribed."""
         return sum(len(node.cpus) for node in self.nodes) > len(self.cpus)
 
 
 @dataclass(frozen=True)
 class Status:
-    """The state of a testbed, and what was measured just now between its first two nodes.
+    """The state of a testbed, and what was just measured between its first two nodes.
 
-    ``state``: ``up``; ``down``; ``broken`` (something is left of it, but it does not work).  Times
-    in seconds, rates in bits per second, CPU shares in CPUs.  Figures are None unless measured.
+    ``state``: ``up``; ``down``; ``broken`` (parts of it are left, but it does not work). Times are
+    in seconds, rates in bits per second, CPU shares in CPUs. Figures are None if not measured.
     """
 
     name: str
@@ -113,7 +118,7 @@ class Status:
     irq_pingpong: float | None = None
     irq_stream: float | None = None
     late_s: float | None = None
-    """How late a packet was delivered during the round trips, on average."""
+    """Mean lateness of a packet's delivery during the round trips, in seconds."""
     dropped: int | None = None
     realtime: bool | None = None
     """Whether the delay line has real-time priority."""
@@ -121,7 +126,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Downed:
-    """What :func:`down` removed: whether there was anything, and how many processes were ended."""
+    """What :func:`down` removed: whether there was anything, and how many processes it ended."""
 
     name: str
     found: bool
@@ -139,7 +144,7 @@ class Ran:
 
 
 def to_json(item: Testbed | Status | Downed | Ran) -> dict[str, Any]:
-    """A dictionary of JSON types only."""
+    """The value as a dictionary of JSON types."""
     return dataclasses.asdict(item)
 
 
@@ -155,7 +160,7 @@ def testbed_from_json(data: dict[str, Any]) -> Testbed:
 
 
 def _check(found: Testbed) -> None:
-    """Raise TypeError unless everything is of its kind."""
+    """Raise TypeError unless every entry has its type."""
     texts = [found.name, found.directory, found.token, found.subnet, found.shaper]
     texts += [text for node in found.nodes for text in (node.name, node.address)]
     counts: list[object] = [found.line_cpu, found.rate_bps, found.mtu]
@@ -177,7 +182,7 @@ SET_NAMESPACE = "nsenter"
 
 
 def missing_needs() -> list[str]:
-    """What this machine or user lacks, in words; empty where a testbed can be brought up."""
+    """What this machine or user lacks, in words; empty if a testbed can be brought up."""
     found = []
     if sys.platform != "linux":
         return ["Linux (network namespaces)"]
@@ -193,7 +198,7 @@ def missing_needs() -> list[str]:
 
 
 def require() -> None:
-    """Raise RunnerError naming everything that is missing."""
+    """Raise RunnerError that names all that is missing."""
     lacking = missing_needs()
     if lacking:
         raise RunnerError(

@@ -1,8 +1,8 @@
-"""Processes of a testbed: recognised by a token in their environment, and ended.
+"""The processes of a testbed: recognised by a token in their environment, and ended.
 
-The delay line, the node processes and everything started in a node carry the token of the very
-instance they belong to, so that nothing else can be taken for one of them, and nothing of an
-instance whose record was lost half-written is overlooked.
+The delay line, the node processes and every process started in a node carry the token of their
+instance. So no other process is taken for one of them, and processes are found even if the record
+of their instance was lost while it was written.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _PATIENCE_S = 5.0
 
 
 def node_process(pid: int) -> NodeProcess | None:
-    """The process with this id as it is now, or None."""
+    """The process with this id at this moment; None if there is none."""
     found = process_time(pid)
     return None if found is None else NodeProcess(pid, found.started_ticks)
 
 
 def alive(wanted: NodeProcess) -> bool:
-    """Whether this very process still runs (a zombie does not)."""
+    """Whether this process still runs; a zombie does not, nor does another process with its id."""
     found = stat_fields(wanted.pid)
     return (
         found is not None and int(found[1][19]) == wanted.started_ticks and found[1][0] not in "ZX"
@@ -70,5 +70,5 @@ def end_all(token: str) -> int:
 
 
 def _dying(killed: set[NodeProcess]) -> set[NodeProcess]:
-    """A process that is about to end has given its environment back already."""
+    """The killed processes that still run; one that is about to end has no environment any more."""
     return {p for p in killed if alive(p)}

@@ -1,4 +1,4 @@
-"""Bringing a testbed up and down, and cleaning what a crash left."""
+"""Brings a testbed up and down, and removes what a crash left."""
 
 from __future__ import annotations
 
@@ -21,10 +21,16 @@ from runner.testbed.processes import TOKEN, end_all, node_process, with_token
 MTU = 65520
 MAX_NODES = 64
 SPIN_NS = 30_000
-"""So long before a packet is due the delay line stops sleeping: timers wake it some 30 us late."""
+"""So many nanoseconds before a packet is due the delay line stops sleeping.
+
+Timers wake it about 30 us late.
+"""
 SPIN_BELOW_S = 0.0005
-"""From this latency on it sleeps to the end: being late is calibrated away, its scatter is below
-5 % of the latency, and the clock is not looked at on a CPU that a rank wants."""
+"""From this latency on, in seconds, the delay line sleeps to the end.
+
+The calibration corrects the lateness, and its scatter is below 5 % of the latency. So the delay
+line does not spin on a CPU that a rank needs.
+"""
 _START_S = 30.0
 _ROUTES = Path("/proc/net/route")
 
@@ -37,13 +43,13 @@ def up(
     mtu: int = MTU,
     cores: int | None = None,
 ) -> Testbed:
-    """Bring a testbed up, or return the one that is up with these very properties.
+    """Bring a testbed up, or return the one that is up with exactly these properties.
 
     ``latency_s`` is seconds each way, ``rate_bps`` bits per second of each link in each direction
-    (0: unlimited), ``cores`` the CPUs of each node (None: equal shares of all; fewer leave one to
-    the delay line alone, which has the last).  What an earlier one left behind after a crash is
-    cleaned first.  Raises RunnerError where the machine cannot carry a testbed, or one of this
-    name is up otherwise.
+    (0: unlimited). ``cores`` is the number of CPUs of each node; None: equal shares of all CPUs.
+    The delay line runs on the last CPU, which it has alone if the nodes leave one. The remains of
+    an earlier testbed after a crash are removed first. Raises RunnerError if the machine cannot
+    carry a testbed, or if a testbed of this name is up with other properties.
     """
     _check(nodes, latency_s, rate_bps, mtu)
     cpus = _cpus(nodes, cores)
@@ -72,7 +78,7 @@ def up(
 
 
 def down(name: str = state.DEFAULT_NAME) -> Downed:
-    """End every process of the testbed and remove all of it; finding nothing is no error."""
+    """End every process of the testbed and remove all of it; a missing testbed is no error."""
     place = state.directory(name)
     if not place.exists():
         return Downed(name, False, 0)
@@ -118,11 +124,12 @@ def _start(
     rate_bps: int,
     mtu: int,
 ) -> Testbed:
-    """Start the delay line and its nodes without any delay yet."""
+    """Start the delay line and its nodes, still without delay."""
     program = delay_line.delay_line_program()
     token = uuid.uuid4().hex
     (place / "tmp").mkdir(parents=True)
-    # Before anything is started: whatever happens, the next one finds every process by it.
+    # Written before any process is started: whatever happens, the next call finds every process by
+    # it.
     (place / state.TOKEN_FILE).write_text(token, encoding="utf-8")
     nodes = len(cpus)
     subnet = _free_subnet(name)
@@ -153,7 +160,7 @@ def _start(
 
 
 def _cpus(nodes: int, cores: int | None) -> list[tuple[int, ...]]:
-    """The CPUs of each node: equal shares in order, or one each in turn where there are too few."""
+    """The CPUs of each node: equal shares in order, or one each in turn if there are too few."""
     all_of_them = sorted(os.sched_getaffinity(0))
     share = len(all_of_them) // nodes
     if cores is not None:
@@ -169,9 +176,9 @@ def _cpus(nodes: int, cores: int | None) -> list[tuple[int, ...]]:
 
 
 def _free_subnet(name: str) -> str:
-    """A network that this machine has no route to yet, the same for a name whenever it is free.
+    """A network that this machine has no route to yet; for one name the same one, if it is free.
 
-    From 198.18.0.0/15, which RFC 2544 keeps for tests of networks.
+    It is part of 198.18.0.0/15, which RFC 2544 reserves for tests of networks.
     """
     taken = set()
     for row in _ROUTES.read_text(encoding="ascii").splitlines()[1:]:
@@ -187,7 +194,7 @@ def _free_subnet(name: str) -> str:
 
 
 def _run(words: list[str], token: str, log: Path, name: str) -> list[NodeProcess]:
-    """Start the program, which leaves us once it works; its processes, the delay line first."""
+    """Start the program, which detaches once it works; returns its processes, delay line first."""
     with log.open("w", encoding="utf-8") as errors:
         try:
             done = subprocess.run(
@@ -216,7 +223,7 @@ def _run(words: list[str], token: str, log: Path, name: str) -> list[NodeProcess
 
 
 def _clean(name: str) -> Downed:
-    """Remove everything of a testbed, whether it works or not."""
+    """Remove all parts of a testbed, whether it works or not."""
     place = state.directory(name)
     ended = 0
     with contextlib.suppress(FileNotFoundError):
@@ -231,7 +238,7 @@ def _clean(name: str) -> Downed:
 
 
 def _wait_gone(token: str, name: str) -> None:
-    """The kernel takes devices away a moment after their last process."""
+    """Wait for the devices to go; the kernel removes them a moment after their last process."""
     device = Path("/sys/class/net") / f"tb-{name}"
     until = time.monotonic() + 5
     while (device.exists() or with_token(token)) and time.monotonic() < until:

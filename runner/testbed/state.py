@@ -1,4 +1,4 @@
-"""Where testbeds are written down: one directory per name, a record, and a lock beside it."""
+"""The records of testbeds: one directory per name with a record, and a lock beside it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LARGEST = MIB
 
 
 def root() -> Path:
-    """``$XDG_RUNTIME_DIR/autotune-testbed``, or in the user's cache where there is none."""
+    """``$XDG_RUNTIME_DIR/autotune-testbed``; without the variable, a folder of the user's cache."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and Path(runtime).is_dir():
         return Path(runtime) / "autotune-testbed"
@@ -34,14 +34,15 @@ def root() -> Path:
 
 
 def is_name(name: str) -> bool:
-    """Whether a testbed can be called so."""
+    """Whether the text is allowed as the name of a testbed."""
     return _NAME.fullmatch(name) is not None
 
 
 def directory(name: str) -> Path:
-    """The directory of testbed ``name``; RunnerError for a name that cannot be one."""
+    """The directory of testbed ``name``; raises RunnerError if the name is not allowed."""
     if not is_name(name):
-        # It becomes part of device and command names, which the kernel limits to 15 characters.
+        # The name becomes part of device and command names, which the kernel limits to 15
+        # characters.
         raise RunnerError(
             f"{name!r} cannot be a testbed's name; expected 1 to 9 lower-case letters and digits, "
             "a letter first"
@@ -50,7 +51,7 @@ def directory(name: str) -> Path:
 
 
 def names() -> list[str]:
-    """Names of the testbeds of which anything is there, up or broken."""
+    """Names of the testbeds of which any part exists, working or broken."""
     with contextlib.suppress(OSError):
         return sorted(p.name for p in root().iterdir() if p.is_dir() and is_name(p.name))
     return []
@@ -58,9 +59,10 @@ def names() -> list[str]:
 
 @contextlib.contextmanager
 def locked() -> Iterator[None]:
-    """Hold the lock of all testbeds while one comes or goes; the kernel frees it at death.
+    """Hold the lock of all testbeds while one is brought up or down; a crash frees it.
 
-    One lock: they share the networks, and two that are calibrated at once disturb each other.
+    All testbeds have one lock: they share the networks, and two that are calibrated at the same
+    time disturb each other.
     """
     try:
         root().mkdir(parents=True, exist_ok=True)
@@ -85,7 +87,7 @@ def locked() -> Iterator[None]:
 
 
 def write_testbed(testbed: Testbed) -> None:
-    """Record the testbed, whole or not at all."""
+    """Write the record of the testbed, completely or not at all."""
     place = Path(testbed.directory)
     new = place / f"{RECORD}.new"
     new.write_text(json.dumps(to_json(testbed), indent=2) + "\n", encoding="utf-8")
@@ -93,9 +95,9 @@ def write_testbed(testbed: Testbed) -> None:
 
 
 def read_testbed(name: str) -> Testbed | None:
-    """What was recorded; None if nothing readable is.
+    """The record; None if there is no readable one.
 
-    Raises RunnerError for a place that others may write: what lies there is run as root.
+    Raises RunnerError if other users may write the place, because its content is run as root.
     """
     place = directory(name)
     refuse_others(root(), place)
@@ -107,12 +109,12 @@ def read_testbed(name: str) -> Testbed | None:
 
 
 def works(testbed: Testbed) -> bool:
-    """Whether the delay line and every node of the record still live."""
+    """Whether the delay line and every node of the record are still alive."""
     return alive(testbed.line) and all(alive(node.process) for node in testbed.nodes)
 
 
 def find_testbed(name: str) -> Testbed:
-    """The testbed ``name``; RunnerError says how to bring it up where it is not up."""
+    """The testbed ``name``; if it is not up, RunnerError says how to bring it up."""
     testbed = read_testbed(name)
     start = "autotune testbed up --nodes 2 --latency 1ms --rate 1gbit"
     start += "" if name == DEFAULT_NAME else f" --name {name}"

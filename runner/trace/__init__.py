@@ -1,4 +1,4 @@
-"""What a program communicates: a profiling library, its reader, and the features made of it."""
+"""What a program communicates: the profiling library, the counts of a run, and its features."""
 
 from runner.trace.document import Features, FeaturesError, features_from_json, load_features
 from runner.trace.schema import (

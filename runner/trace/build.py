@@ -1,9 +1,10 @@
-"""The profiling library, compiled on first use with the MPI's own ``mpicc`` into the user's cache.
+"""The profiling library: compiled on first use, and whether a program can load it.
 
-One library per MPI (version, place, header) and per source text.  Several processes may build at
-once: each writes a file of its own and the last one replaces it whole.
+It is compiled with the ``mpicc`` of the MPI library into the user's cache. There is one profiling
+library per MPI library (version, place, header) and source text. Several processes may build at the
+same time: each writes a file of its own, and the last one replaces it completely.
 
-Whether a program can be preloaded: a statically linked one has no dynamic loader to do it.
+A statically linked program has no dynamic loader and cannot load it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _TIMEOUT_S = 120
 
 
 class NoCompiler(RunnerError):
-    """There is no mpicc of this MPI, or it does not work: the substitute may still do."""
+    """This MPI library has no working mpicc; the substitute for mpi4py may still count."""
 
 
 def cache_dir() -> Path:
@@ -38,7 +39,7 @@ def cache_dir() -> Path:
 
 
 def make_cache() -> Path:
-    """The cache directory, made where it is missing; RunnerError where it cannot be written."""
+    """The cache directory, made if it is missing; raises RunnerError if it cannot be written."""
     place = cache_dir()
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -52,10 +53,10 @@ def make_cache() -> Path:
 
 
 def profiling_library(library: Library, tell: Callable[[str], None] = lambda words: None) -> Path:
-    """The compiled library for an MPI; ``tell`` is told before it is compiled.
+    """The compiled profiling library for an MPI library; ``tell`` is called before it is compiled.
 
-    Raises NoCompiler where its mpicc is missing or cannot compile it, RunnerError where it cannot
-    be stored.
+    Raises NoCompiler if the mpicc is missing or cannot compile it, and RunnerError if the result
+    cannot be stored.
     """
     compiler = Path(library.bin) / "mpicc"
     if not os.access(compiler, os.X_OK):
@@ -87,7 +88,7 @@ def _sources() -> dict[str, str]:
 
 
 def _digest(sources: dict[str, str], library: Library) -> str:
-    """Changes with the sources and the MPI, also with one put in the place of another."""
+    """A hash of sources and MPI library; another installation in the same place changes it."""
     place = Path(library.bin).resolve()
     words = [*FLAGS, library.family, library.version, str(place)]
     for path in (place / "mpicc", *sorted((place.parent / "lib").glob("libmpi.so*"))):
@@ -127,7 +128,7 @@ _WIDE, _NARROW = 2, 1
 
 
 def statically_linked(program: Path) -> bool:
-    """True for an ELF executable without a dynamic loader; False for anything else (scripts)."""
+    """True for an ELF executable without a dynamic loader; False for all other files (scripts)."""
     try:
         with program.open("rb") as file:
             head = file.read(64)

@@ -1,4 +1,7 @@
-"""Counts of all ranks -> feature values (Pellegrini 1.9.3 and 1.16; definitions: schema.py)."""
+"""Turns the counts of all ranks into feature values (Pellegrini 1.9.3 and 1.16).
+
+The definitions are in schema.py.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _LARGEST_RATIO = 1000.0
 
 
 def feature_values(ranks: Sequence[RankCounts], cores: int) -> dict[str, float]:
-    """Every feature, in the order of the schema.  ``cores``: what the launch may use."""
+    """Every feature in the order of the schema; ``cores``: those that the launch may use."""
     values = {
         **_p2p(ranks),
         **_patterns(ranks),
@@ -39,7 +42,7 @@ def _total(ranks: Iterable[RankCounts], figure: Callable[[RankCounts], int]) -> 
 
 
 def _op(ranks: Iterable[RankCounts], *names: str) -> OpCounts:
-    """Sum of some operations over all ranks."""
+    """The sum of some operations over all ranks."""
     total = OpCounts()
     for rank in ranks:
         for name in names:
@@ -97,8 +100,10 @@ def _collectives(ranks: Sequence[RankCounts]) -> dict[str, float]:
 
 
 def communication_ns(rank: RankCounts) -> int:
-    """Time in MPI calls.  At most the wall time: several threads inside MPI at once cannot make
-    more of a process's time communication than there is."""
+    """Nanoseconds in MPI calls, at most the wall time.
+
+    With several threads inside MPI at once the sum could be more than the process's wall time.
+    """
     return min(sum(op.ns for op in rank.ops.values()), rank.wall_ns)
 
 
@@ -132,7 +137,7 @@ def _places(ranks: Sequence[RankCounts], cores: int) -> dict[str, float]:
 
 
 def nodes(ranks: Sequence[RankCounts]) -> int:
-    """Nodes that the ranks ran on: distinct host names."""
+    """The number of nodes that the ranks ran on: distinct host names."""
     return len({rank.host for rank in ranks})
 
 

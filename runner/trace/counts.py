@@ -1,4 +1,4 @@
-"""What one rank counted, as its file says it (native/counts.c writes, format 1)."""
+"""The counts of one rank, read from its file (format 1, written by native/counts.c)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _LINES = {"rank", "size", "host", "wall_ns", "outside", "p2p_sizes", "coll_sizes
 
 @dataclass
 class OpCounts:
-    """One kind of operation on one rank.  ``bytes`` handed in, ``ns`` spent inside;
-    ``comm_sizes``: sum of the sizes of the communicators."""
+    """One kind of operation on one rank: ``bytes`` passed to it, ``ns`` spent in it.
+
+    ``comm_sizes`` is the sum of the sizes of the communicators.
+    """
 
     calls: int = 0
     nonblocking: int = 0
@@ -30,8 +32,11 @@ class OpCounts:
 
 @dataclass
 class RankCounts:
-    """All counts of one rank; ``to`` maps a receiver (world rank) to (messages, bytes);
-    ``outside``: messages to processes outside of MPI_COMM_WORLD."""
+    """All counts of one rank.
+
+    ``to`` maps a receiver (world rank) to (messages, bytes). ``outside`` counts messages to
+    processes outside MPI_COMM_WORLD.
+    """
 
     rank: int
     size: int
@@ -45,15 +50,15 @@ class RankCounts:
 
     @property
     def messages(self) -> int:
-        """Point-to-point messages sent."""
+        """Number of point-to-point messages sent."""
         return sum(self.p2p_sizes)
 
 
 def read_ranks(directory: Path, ranks: int) -> list[RankCounts]:
     """The counts of all ranks, in order.
 
-    Raises RunnerError where a rank left none, an unfinished file, or where the ranks do not form
-    one world of ``ranks`` processes.
+    Raises RunnerError if a rank left no file or an unfinished one, or if the ranks do not form one
+    world of ``ranks`` processes.
     """
     files = {path.name: path for path in directory.iterdir() if path.name.startswith("rank-")}
     missing = [rank for rank in range(ranks) if f"rank-{rank}" not in files]
@@ -76,7 +81,7 @@ def read_ranks(directory: Path, ranks: int) -> list[RankCounts]:
 
 
 def parse_counts(path: Path) -> RankCounts:
-    """One rank's file; RunnerError for one that is not complete."""
+    """The counts in one rank's file; raises RunnerError if the file is not complete."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     if not lines or lines[0] != FORMAT or lines[-1] != "end":
         raise RunnerError(

@@ -25,12 +25,12 @@ class FeaturesError(RunnerError):
 
 @dataclass(frozen=True)
 class Features:
-    """What one traced run said about a program.
+    """The features that one traced run gave.
 
-    ``values`` holds every name of FEATURE_NAMES, finite and not negative.  ``method``: ``pmpi``
-    (the profiling library) or ``mpi4py`` (the substitute without a compiler).  ``machine``:
-    ``fingerprint``, ``cpu_model`` and ``hostname`` as texts.  ``app``, ``input``, ``cluster`` are
-    None where unknown.  ``wall_s``: seconds from Init to Finalize, the longest of the ranks.
+    ``values`` holds every name of FEATURE_NAMES, finite and not negative. ``method`` is ``pmpi``
+    (the profiling library) or ``mpi4py`` (the substitute without a compiler). ``machine`` holds
+    ``fingerprint``, ``cpu_model`` and ``hostname`` as texts. ``app``, ``input`` and ``cluster`` are
+    None if unknown. ``wall_s`` is the longest time of a rank from Init to Finalize, in seconds.
     """
 
     values: dict[str, float]
@@ -49,11 +49,11 @@ class Features:
     cluster: str | None = None
 
     def vector(self, names: Iterable[str] = FEATURE_NAMES) -> list[float]:
-        """The values in the order of ``names``; KeyError for an unknown one."""
+        """The values in the order of ``names``; raises KeyError for an unknown name."""
         return [self.values[name] for name in names]
 
     def save(self, path: Path | str) -> None:
-        """Write the file, whole or not at all; FeaturesError where it cannot be written."""
+        """Write the file completely or not at all; raises FeaturesError if that fails."""
         place = Path(path)
         try:
             with atomic_file(place) as part:
@@ -63,12 +63,12 @@ class Features:
             raise FeaturesError(f"cannot write {place}: {problem.strerror}") from None
 
     def portable(self) -> Features:
-        """For others: without the places of this machine's files."""
+        """The features for other machines: without paths of this machine."""
         words = tuple(Path(w).name if Path(w).is_absolute() else w for w in self.argv)
         return dataclasses.replace(self, argv=words, cwd=".")
 
     def to_json(self) -> dict[str, Any]:
-        """The content of the file, in JSON types."""
+        """The content of the file as JSON types."""
         return {
             "schema": SCHEMA,
             "method": self.method,
@@ -90,8 +90,8 @@ class Features:
 def load_features(path: Path | str) -> Features:
     """Read and check a features file.
 
-    Raises FeaturesError saying file and key for one that cannot be read, is cut off, has NaN,
-    missing or unknown keys, another schema version, or values out of range.
+    Raises FeaturesError with file and key if the file cannot be read, is cut off, has NaN, missing
+    or unknown keys, another schema version, or values out of range.
     """
     place = str(path)
     try:
@@ -111,7 +111,7 @@ def load_features(path: Path | str) -> Features:
 
 
 def features_from_json(data: Any, place: str = "features") -> Features:
-    """Features from the content of a file; ``place`` names it in errors (FeaturesError)."""
+    """Features from the content of a file; errors (FeaturesError) name ``place``."""
     if not isinstance(data, dict):
         raise FeaturesError(f"{place}: expected a JSON object with a features schema.\n{_AGAIN}")
     if data.get("schema") != SCHEMA:
@@ -166,7 +166,7 @@ def _values(check: _Checks, raw: Any, ranks: Any) -> dict[str, float]:
 
 
 class _Checks:
-    """Checks of single entries; each failure is one FeaturesError naming file and key."""
+    """Checks of single entries; each failure raises FeaturesError with file and key."""
 
     def __init__(self, place: str) -> None:
         self._place = place

@@ -1,4 +1,4 @@
-"""One run of a program under the profiling library."""
+"""One run of a program under the profiling library, or under the substitute for mpi4py."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from runner.types import GUARD_STATES, LaunchSpec, RunRecord
 
 DIRECTORY = "AUTOTUNE_TRACE_DIR"
 ATTEMPTS = 3
-"""Runs that foreign load may spoil before giving up."""
+"""Number of runs that foreign load may spoil before the trace gives up."""
 
 Method = Literal["auto", "pmpi", "mpi4py"]
 
 
 class NotTraceable(RunnerError):
-    """The program or the environment rules preloading out: nothing was run."""
+    """The program or the environment rules preloading out; the program was not run."""
 
 
 @dataclass(frozen=True)
 class Traced:
-    """A finished run and what every rank counted; ``method``: ``pmpi`` or ``mpi4py``."""
+    """A finished run and the counts of every rank; ``method`` is ``pmpi`` or ``mpi4py``."""
 
     record: RunRecord
     ranks: list[RankCounts]
@@ -47,11 +47,11 @@ def trace(
     method: Method = "auto",
     tell: Callable[[str], None] = lambda words: None,
 ) -> Traced:
-    """Run ``spec`` once, traced; a run that foreign load spoilt is repeated.
+    """Run ``spec`` once, traced; repeat a run that foreign load spoilt.
 
-    ``auto`` takes the profiling library, or without a compiler the substitute for mpi4py, which
-    ``tell`` is told.  Raises NotTraceable for a statically linked program, RunnerError where the
-    run failed, was not MPI, or left no complete counts.
+    ``auto`` uses the profiling library or, without a compiler, the substitute for mpi4py; ``tell``
+    is called if it uses the substitute. Raises NotTraceable for a statically linked program, and
+    RunnerError if the run failed, was not MPI, or left no complete counts.
     """
     program = shutil.which(spec.program[0], path=os.environ.get("PATH")) or spec.program[0]
     if statically_linked(Path(program)):
@@ -76,7 +76,7 @@ def trace(
 def run_counted(runner: Runner, spec: LaunchSpec) -> tuple[RunRecord, dict[str, int] | None]:
     """One run, and how often all ranks together called each operation.
 
-    None for the calls where the program cannot be counted: then it was run as it is.
+    The calls are None if the program cannot be counted; then it was run without counting.
     """
     program = shutil.which(spec.program[0], path=os.environ.get("PATH")) or spec.program[0]
     try:
@@ -90,7 +90,7 @@ def run_counted(runner: Runner, spec: LaunchSpec) -> tuple[RunRecord, dict[str, 
     except RunnerError:
         return runner.run(spec), None
     if not record.valid and record.state not in GUARD_STATES:
-        # Whatever is wrong, it is to be seen without the profiling library.
+        # Whatever the problem is, the user should see it without the profiling library.
         return runner.run(spec), None
     calls: dict[str, int] = {}
     for rank in ranks:
@@ -102,7 +102,8 @@ def run_counted(runner: Runner, spec: LaunchSpec) -> tuple[RunRecord, dict[str, 
 def with_variables(spec: LaunchSpec, library: Library, variables: dict[str, str]) -> LaunchSpec:
     """``spec`` with environment variables for the ranks alone, on all nodes.
 
-    Not in the launcher's own environment: the library must not be preloaded into the launcher.
+    The variables do not go into the launcher's own environment, because the launcher must not load
+    the library.
     """
     words = adapter(library).rank_environment(variables)
     return dataclasses.replace(spec, launch_options=(*words, *spec.launch_options))
@@ -111,7 +112,7 @@ def with_variables(spec: LaunchSpec, library: Library, variables: dict[str, str]
 def _means(
     library: Library, method: Method, tell: Callable[[str], None]
 ) -> tuple[str, dict[str, str]]:
-    """What is used, and the variables that make the ranks load it."""
+    """The method, and the variables that make the ranks load it."""
     if method == "mpi4py":
         return "mpi4py", substitute.variables()
     try:
@@ -124,7 +125,7 @@ def _means(
 
 
 def _preloaded(library: Path) -> str:
-    """The value of LD_PRELOAD: ours first, then what the user preloads."""
+    """The value of LD_PRELOAD: the profiling library first, then the user's libraries."""
     if set(" :,") & set(str(library)):
         raise NotTraceable(
             f"the profiling library is in {library.parent}, but the path of a preloaded "
@@ -136,7 +137,7 @@ def _preloaded(library: Path) -> str:
 
 
 def _require_success(record: RunRecord) -> None:
-    # A program need not print its figure to have features.
+    # A program has features even if it prints no figure.
     if record.valid or record.state == "no_metric":
         return
     words = f"the traced run ended as {record.state}: {record.reason}"

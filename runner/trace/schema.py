@@ -1,8 +1,8 @@
-"""What the features of a program are: names, units, definitions.  Version 1 of the schema.
+"""The features of a program: names, units and definitions, version 1 of the schema.
 
-A change of a name, a definition or the order needs a new version: models are trained on these.
-Source: Pellegrini, section 4.6 (the thesis gives 14 of its 19 features; the other
-five of :data:`THESIS_NAMES` are completions in its sense).
+A change of a name, a definition or the order needs a new version, because models are trained on
+these. Source: Pellegrini, section 4.6. The thesis gives 14 of its 19 features; the other five of
+:data:`THESIS_NAMES` are our completions in the same sense.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COLLECTIVES = (
     "scan",
     "neighbor",
 )
-"""Collective operations with counts of their own; v, w and non-blocking forms count as the same."""
+"""Collective operations with counts of their own; v, w and non-blocking forms are included."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class FeatureSpec:
     """One feature.
 
     ``kind``: ``count`` features are the same in every run of a program that communicates the same;
-    ``time`` features are measured.  ``scale``: ``log2`` where log2(1 + x) is the natural scale of
-    distances, because values span orders of magnitude.
+    ``time`` features are measured. ``scale`` is ``log2`` if distances are taken on log2(1 + x),
+    because values span orders of magnitude.
     """
 
     name: str
@@ -46,7 +46,7 @@ class FeatureSpec:
     scale: Literal["linear", "log2"]
     group: Literal["thesis", "extra", "collective", "histogram"]
     largest: float | None = None
-    """No greater value is possible (1 for shares)."""
+    """The greatest possible value (1 for shares)."""
 
     @property
     def count_based(self) -> bool:
@@ -224,7 +224,7 @@ def _collective(name: str) -> tuple[FeatureSpec, FeatureSpec]:
 
 
 def bin_words(index: int) -> str:
-    """The sizes in a histogram bin, as words."""
+    """The message sizes of a histogram bin, in words."""
     if index == 0:
         return "of 0 bytes"
     if index == SIZE_BINS - 1:
@@ -248,6 +248,6 @@ FEATURES: tuple[FeatureSpec, ...] = (
 )
 FEATURE_NAMES: tuple[str, ...] = tuple(spec.name for spec in FEATURES)
 THESIS_NAMES: tuple[str, ...] = tuple(spec.name for spec in _THESIS)
-"""The 19 features of the thesis (P, Fig. 4.6), as far as they are known."""
+"""The 19 features of the thesis (Pellegrini, figure 4.6), as far as they are known."""
 COUNT_NAMES: tuple[str, ...] = tuple(spec.name for spec in FEATURES if spec.count_based)
 SPECS: dict[str, FeatureSpec] = {spec.name: spec for spec in FEATURES}

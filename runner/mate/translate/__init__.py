@@ -1,9 +1,9 @@
-"""Ordinary annotated mpi4py programs as programs of this runtime (Martin 2018, chapter 4).
+"""The translator: turns ordinary annotated mpi4py programs into programs of MATE.
 
     from runner.mate.translate import translate
     text = translate(Path("app.py").read_text(), "app.py")
 
-Needs libcst; comments and formatting survive.
+It needs libcst; comments and formatting survive. Source: Martin 2018, chapter 4.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["TranslationError", "translate"]
 def translate(text: str, file: str = "program") -> str:
     """The program as one of the runtime; ``file`` is its name for messages.
 
-    Raises TranslationError, with file and line, for what cannot be translated.
+    Raises TranslationError, with file and line, if a statement cannot be translated.
     """
     _check_python(text, file)
     try:
@@ -39,7 +39,10 @@ def translate(text: str, file: str = "program") -> str:
 
 
 def _check_python(text: str, file: str) -> None:
-    """Python's own parser has limits where libcst's runs out of stack, which ends the process."""
+    """Parse with Python first: Python's parser has limits at which libcst's exhausts the stack.
+
+    A process whose stack is exhausted ends.
+    """
     try:
         ast.parse(text)
     except SyntaxError as problem:
@@ -47,7 +50,7 @@ def _check_python(text: str, file: str) -> None:
         raise TranslationError(place, f"this is not valid Python: {problem.msg}") from None
     except (RecursionError, MemoryError):
         raise TranslationError(f"{file}:1", "it is nested too deeply to be translated") from None
-    except ValueError as problem:  # A null byte.
+    except ValueError as problem:  # A null byte in the text.
         raise TranslationError(f"{file}:1", f"this is not valid Python: {problem}") from None
 
 

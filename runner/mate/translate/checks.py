@@ -1,4 +1,4 @@
-"""What a program may not have, looked for before anything is changed."""
+"""Checks of a program before anything is changed: what it may not contain."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _IMPORTS = {MPI: "from mpi4py import MPI", ORDINARY: "from runner.mate import or
 
 
 def is_main(statement: cst.BaseStatement) -> bool:
-    """``if __name__ == "__main__":``."""
+    """Whether the statement is ``if __name__ == "__main__":``."""
     return isinstance(statement, cst.If) and m.matches(statement.test, MAIN_TEST)
 
 
 def check_directives(module: cst.Module, fail: Fail) -> None:
-    """Every directive stands before a statement, every region in a graph in a function."""
+    """Check that directives stand before statements, and regions in graphs in functions."""
     directives = _Directives(fail)
     module.visit(directives)
     module.visit(_Comments(directives.read, fail))
@@ -79,8 +79,10 @@ class _Comments(cst.CSTVisitor):
 
 
 def check_imports(module: cst.Module, fail: Fail) -> None:
-    """Names are told by how they are written: ``MPI`` and the module that stands for the runtime
-    must come in the usual way."""
+    """Check that ``MPI`` and the module for the runtime are imported in the usual way.
+
+    The translator recognises names by their spelling.
+    """
     module.visit(_Imports(fail))
 
 
@@ -117,7 +119,7 @@ class _Imports(cst.CSTVisitor):
 def check_module(
     module: cst.Module, calls: frozenset[cst.Call], communicators: set[str], fail: Fail
 ) -> None:
-    """Nothing may wait or ask for a rank where a module is imported: a process does that once."""
+    """Check that an import waits for nothing and asks for no rank: a process imports once."""
     for statement in module.body:
         if not is_main(statement):
             statement.visit(_AtImport(calls, communicators, fail))
@@ -153,7 +155,7 @@ class _AtImport(cst.CSTVisitor):
 
 
 def check_main(wrapper: MetadataWrapper, fail: Fail) -> None:
-    """What the starting block binds belongs to one rank then: functions cannot read it there."""
+    """Check the starting block: its names belong to one rank, so functions cannot read them."""
     for block in wrapper.module.body:
         if not is_main(block):
             continue

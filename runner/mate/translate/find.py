@@ -1,4 +1,4 @@
-"""What a program contains: its functions, who calls whom, and which of them have to wait."""
+"""The contents of a program: its functions, which calls which, and which of them have to wait."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from runner.mate.translate.scopes import (
 
 @dataclass
 class Call:
-    """A call inside a function: what is called, and through what it is reached."""
+    """A call inside a function: the called name, and the expression through which it is reached."""
 
     node: cst.Call
     name: str
     base: cst.BaseExpression | None
     inside: str
-    """"function", "lambda" or "generator": the innermost thing that holds it."""
+    """"function", "lambda" or "generator": the innermost construct that holds the call."""
 
 
 @dataclass
 class Found:
-    """One function (None: the module itself) with what stands directly in it."""
+    """One function (None: the module itself) with the constructs directly in it."""
 
     node: cst.FunctionDef | None
     name: str
@@ -45,10 +45,10 @@ class Finder(cst.CSTVisitor):
         self.fail = fail
         self.functions: list[Found] = [Found(None, "")]
         self.modules: set[str] = set()
-        """Names that imports bound to modules or to what is in them."""
+        """Names that imports bound to modules or to their contents."""
         self.communicators: set[str] = set()
         self.values: dict[str, cst.CSTNode] = {}
-        """Names that stand somewhere without being called."""
+        """Names that occur without being called."""
         self._stack: list[Found] = [self.functions[0]]
         self._inside: list[str] = ["function"]
         self._called: set[int] = set()
@@ -174,7 +174,7 @@ class Finder(cst.CSTVisitor):
 
 
 def is_world(node: cst.CSTNode) -> bool:
-    """``MPI.COMM_WORLD``."""
+    """Whether the expression is ``MPI.COMM_WORLD``."""
     return (
         isinstance(node, cst.Attribute)
         and isinstance(node.value, cst.Name)
@@ -184,7 +184,7 @@ def is_world(node: cst.CSTNode) -> bool:
 
 
 def is_request(node: cst.CSTNode) -> bool:
-    """``MPI.Request``, the class."""
+    """Whether the expression is the class ``MPI.Request``."""
     return (
         isinstance(node, cst.Attribute)
         and isinstance(node.value, cst.Name)
@@ -195,14 +195,14 @@ def is_request(node: cst.CSTNode) -> bool:
 
 @dataclass(frozen=True)
 class WaitingFunctions:
-    """Names of functions that have to wait, and the calls that are to be awaited."""
+    """Names of functions that have to wait, and the calls that must be awaited."""
 
     functions: frozenset[str]
     calls: frozenset[cst.Call]
 
 
 def waiting(finder: Finder) -> WaitingFunctions:
-    """The closure over calls by name.  Raises TranslationError for what cannot wait."""
+    """The closure over calls by name; raises TranslationError for a function that cannot wait."""
     names = {f.name for f in finder.functions[1:] if f.graph}
     while True:
         more = {

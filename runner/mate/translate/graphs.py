@@ -1,6 +1,7 @@
-"""An annotated loop as regions: what belongs to which, and what cannot be one.
+"""Annotated loops as regions: reading and checking them, and making their local functions.
 
-Regions as local functions that share the enclosing function's variables.
+The first part reads which statements belong to which region, and refuses what cannot be one. The
+second makes each region a local function that shares the enclosing function's variables.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class GraphPart:
 def read_graph(node: Statement, fail: Fail) -> GraphPart:
     """The regions of the statement that a graph directive precedes.
 
-    Raises TranslationError where it is neither a regular loop nor a block, or a statement belongs
-    to no region.
+    Raises TranslationError if the statement is neither a regular loop nor a block, or if a part of
+    it belongs to no region.
     """
     variable: str
     iterations: cst.BaseExpression | None
@@ -68,7 +69,7 @@ def read_graph(node: Statement, fail: Fail) -> GraphPart:
 
 
 def check_graph(node: Statement, fail: Fail) -> None:
-    """Read a graph of the program as it was written; raises TranslationError for what it has."""
+    """Read a graph of the original program; raises TranslationError for what it may not have."""
     part = read_graph(node, fail)
     graph = Graph("graph")
     for region in part.regions:
@@ -88,7 +89,7 @@ def check_graph(node: Statement, fail: Fail) -> None:
 
 
 def check_variable(function: cst.FunctionDef, graph: Statement, fail: Fail) -> None:
-    """After the graph the loop's variable has no value: its regions have one each."""
+    """Check that the loop's variable is not used after the graph: each region has its own value."""
     target = graph.target if isinstance(graph, cst.For) else None
     if isinstance(target, cst.Name) and target.value != "_":
         function.body.visit(_Uses(target.value, fail))
@@ -130,9 +131,9 @@ def _regions(
 
 
 class _Leaving(cst.CSTVisitor):
-    """Refuses what would leave a region: it is a function, and others depend on its end.
+    """Refuses statements that would leave a region: it is a function, and others depend on its end.
 
-    Directives deeper inside it too.
+    Directives deeper inside a region are refused too.
     """
 
     def __init__(self, fail: Fail) -> None:
@@ -174,7 +175,7 @@ class _Leaving(cst.CSTVisitor):
 
 
 class _Uses(cst.CSTVisitor):
-    """Refuses a name outside the loops and comprehensions that are over it."""
+    """Refuses the use of a name outside the loops and comprehensions over it."""
 
     def __init__(self, name: str, fail: Fail) -> None:
         self.name, self.fail = name, fail
@@ -233,7 +234,7 @@ ASYNC = cst.Asynchronous(whitespace_after=cst.SimpleWhitespace(" "))
 
 @dataclass(frozen=True)
 class LocalFunction:
-    """A region's function, and the names that it shares with what is around it."""
+    """A region's function, and the names that it shares with the enclosing function."""
 
     function: cst.FunctionDef
     shared: frozenset[str]
@@ -244,7 +245,7 @@ class LocalFunction:
 
 
 def functions(part: GraphPart, scope: BoundNames) -> list[LocalFunction]:
-    """One for each region of a translated graph; ``scope``: names of the enclosing function."""
+    """One function per region of a translated graph; ``scope``: names of the enclosing function."""
     found = []
     for region in part.regions:
         others = {n for r in part.regions if r is not region for n in targets(r.body)}
@@ -315,7 +316,7 @@ class _Unannotated(cst.CSTTransformer):
 
 
 def _without_waits(body: Sequence[cst.BaseStatement], others: set[str]) -> list[cst.BaseStatement]:
-    """The statements, but for those that wait for other regions' messages: the graph does that."""
+    """The statements without the waits for other regions' messages; the graph waits for these."""
     here = targets(body)
     kept: list[cst.BaseStatement] = []
     for statement in body:
@@ -327,7 +328,7 @@ def _without_waits(body: Sequence[cst.BaseStatement], others: set[str]) -> list[
 
 
 def _waited(statement: cst.BaseStatement) -> set[str]:
-    """What a translated statement waits for if it does nothing else."""
+    """The messages that a translated statement waits for, if it does nothing else."""
     if not (isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1):
         return set()
     only = statement.body[0]

@@ -1,8 +1,7 @@
-"""The directives: ``#pragma mate graph`` and ``#pragma mate region(NAME) depends(A, B*@)``.
+"""The directives ``#pragma mate graph`` and ``#pragma mate region(NAME) depends(A, B*@)``.
 
-Grammar: Martin 2018, chapter 4, put together in section 4.2 of the digest.
-
-What cannot be translated, with its place.
+Their grammar is that of Martin 2018, chapter 4. The file also has the error for statements that
+cannot be translated, with their place.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _REGION = re.compile(
 
 @dataclass(frozen=True)
 class GraphPragma:
-    """A loop or block comes next whose parts are regions."""
+    """The next statement is a loop or block whose parts are regions."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ Pragma = GraphPragma | RegionPragma
 def read(comment: str) -> Pragma | None:
     """The directive of a comment; None for any other comment.
 
-    Raises ValueError, saying what was expected, for one that is not understood.
+    Raises ValueError, which says what was expected, for a directive that is not understood.
     """
     found = _PRAGMA.fullmatch(comment.strip())
     if found is None:
@@ -58,7 +57,7 @@ def read(comment: str) -> Pragma | None:
             f"{comment.strip()!r} is not understood; expected '#pragma mate graph' or "
             "'#pragma mate region(NAME) depends(NAME, NAME*, NAME@, NAME*@)'"
         )
-    # An ampersand stands for the at sign in places of the original's listings.
+    # Some listings of the original have an ampersand instead of the at sign.
     words = (word.strip().replace("&", "@") for word in (region["depends"] or "").split(","))
     depends = tuple(word for word in words if word)
     try:
@@ -70,9 +69,9 @@ def read(comment: str) -> Pragma | None:
 
 
 def directive(node: Statement, fail: Fail) -> tuple[Pragma | None, int]:
-    """The directive in front of a statement and the index of its line; (None, -1) without one.
+    """The directive before a statement and the index of its line; (None, -1) without one.
 
-    Raises TranslationError for one that is not understood, or several before one statement.
+    Raises TranslationError if it is not understood, or if several stand before one statement.
     """
     found: tuple[Pragma | None, int] = (None, -1)
     for number, line in enumerate(node.leading_lines):
@@ -87,7 +86,7 @@ def directive(node: Statement, fail: Fail) -> tuple[Pragma | None, int]:
 
 
 def pragma_of(comment: cst.Comment, fail: Fail) -> Pragma | None:
-    """The directive of a comment; raises TranslationError for one that is not understood."""
+    """The directive of a comment; raises TranslationError if it is not understood."""
     try:
         return read(comment.value)
     except ValueError as problem:
@@ -100,7 +99,7 @@ def without_directive(node: Statement, number: int) -> Statement:
 
 
 class TranslationError(MateError):
-    """``place`` is "file:line"; every problem of a file is one of these."""
+    """Any problem of a translated file; ``place`` is "file:line"."""
 
     exit_code = 2
 
@@ -114,7 +113,7 @@ Fail = Callable[[cst.CSTNode, str], TranslationError]
 
 
 def positions(wrapper: MetadataWrapper, file: str) -> Fail:
-    """How an error at a node is made."""
+    """A function that makes the error of a node."""
     places = wrapper.resolve(PositionProvider)
 
     def fail(node: cst.CSTNode, problem: str) -> TranslationError:

@@ -1,4 +1,4 @@
-"""The translated program: waiting functions made coroutines, annotated loops made graphs."""
+"""Writes the translated program: waiting functions become coroutines, annotated loops graphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WIDTH = 96
 
 
 class Rewriter(cst.CSTTransformer):
-    """Made for one module; ``graphs`` are the descriptions that go to the module's top."""
+    """Rewrites one module; ``graphs`` are the descriptions that go to the top of the module."""
 
     def __init__(self, module: cst.Module, waiting: WaitingFunctions, fail: Fail) -> None:
         self.module = module
@@ -42,7 +42,7 @@ class Rewriter(cst.CSTTransformer):
     def leave_ImportFrom(
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
     ) -> cst.ImportFrom:
-        """``from runner.mate import ordinary as mate`` takes the runtime instead."""
+        """Import the runtime in place of ``from runner.mate import ordinary as mate``."""
         made = []
         for alias in _aliases(updated_node):
             if _stands_for_runtime(original_node, alias):
@@ -133,7 +133,7 @@ class Rewriter(cst.CSTTransformer):
         self.graphs.append(
             f'{name} = {self.api}.graph(\n    "{title}",\n    [\n{"".join(rows)}    ],\n)\n'
         )
-        # What only regions bind needs a place in the function before they can share it.
+        # A name that only regions bind needs a binding in the function before they can share it.
         inside = names_in([s for region in part.regions for s in region.body])
         shared = {n for found in local for n in found.shared}
         fresh = sorted(n for n in shared if scope.bound[n] <= inside.bound[n])
@@ -158,13 +158,13 @@ class Rewriter(cst.CSTTransformer):
 
 
 def _row(name: str, depends: Sequence[str], waits: bool) -> str:
-    """A region in a graph's description."""
+    """A region as a row of the graph's description."""
     words = ", ".join(f'"{word}"' for word in depends)
     return f'        ("{name}", [{words}], {waits}),\n'
 
 
 def _led_by(lines: Sequence[cst.EmptyLine], statement: cst.BaseStatement) -> cst.BaseStatement:
-    """The statement with lines before it, and no two blank ones in a row."""
+    """The statement with lines before it, without two blank lines in a row."""
     assert isinstance(statement, cst.SimpleStatementLine | cst.BaseCompoundStatement)
     own = list(statement.leading_lines)
     if lines and lines[-1].comment is None and own and own[0].comment is None:
@@ -185,14 +185,14 @@ def _attribute(base: str, name: str) -> cst.Attribute:
 
 
 def _bare(value: cst.BaseExpression) -> cst.BaseExpression:
-    """Without the parentheses that an awaited call needs only inside a larger expression."""
+    """The expression without parentheses that an awaited call needs only inside a larger one."""
     if isinstance(value, cst.Await) and len(value.lpar) == 1:
         return value.with_changes(lpar=[], rpar=[])
     return value
 
 
 def _api_name(module: cst.Module) -> str | None:
-    """What the program calls the module that stands for the runtime, if it imports it."""
+    """The program's name for the module of the runtime, if the program imports it."""
     for statement in module.body:
         for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
             if not isinstance(small, cst.ImportFrom):
@@ -204,9 +204,9 @@ def _api_name(module: cst.Module) -> str | None:
 
 
 def with_main(module: cst.Module, rewriter: Rewriter, fail: Fail) -> cst.Module:
-    """The module that starts the runtime where it started itself, with its graphs at the top.
+    """The module with the start of the runtime in its starting block, and its graphs at the top.
 
-    Raises TranslationError where there is no ``if __name__ == "__main__":`` block.
+    Raises TranslationError if there is no ``if __name__ == "__main__":`` block.
     """
     body: list[cst.BaseStatement] = []
     for statement in module.body:
@@ -248,7 +248,7 @@ def _two_blank(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
 
 
 def _after_imports(body: Sequence[cst.BaseStatement]) -> int:
-    """Behind the last import and the module's own description."""
+    """The index after the last import and the module's docstring."""
     last = 0
     for number, statement in enumerate(body):
         small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None

@@ -1,6 +1,7 @@
-"""Names in pieces of a function: which are bound there, which are mentioned.
+"""Names in parts of a function: those bound, those mentioned, and those that the runtime treats.
 
-Which names mean what: calls that may wait, and calls that the runtime does not have.
+The second part lists names with a fixed role: calls that may wait, and calls that the runtime does
+not have.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import libcst as cst
 
 @dataclass(frozen=True)
 class BoundNames:
-    """How often each name is bound and mentioned (bindings are mentions too)."""
+    """How often each name is bound and mentioned (a binding is a mention too)."""
 
     bound: Counter[str]
     mentioned: Counter[str]
@@ -36,7 +37,7 @@ def parameters(node: cst.FunctionDef) -> list[str]:
 
 
 def persistent(name: str, body: Sequence[cst.BaseStatement]) -> bool:
-    """Whether statements that bind a name may read the value it had before them."""
+    """Whether statements that bind a name may read its earlier value."""
     with_it = [s for s in body if names_in([s]).mentioned[name]]
     first = with_it[0]
     if isinstance(first, cst.SimpleStatementLine):
@@ -105,7 +106,7 @@ class _Names(cst.CSTVisitor):
         return False
 
     def visit_NameItem(self, node: cst.NameItem) -> None:
-        self._bind(node.name.value)  # nonlocal: it has its place already
+        self._bind(node.name.value)  # nonlocal: it is bound already
 
     def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
         self._target(node.target)
@@ -149,7 +150,7 @@ class _Names(cst.CSTVisitor):
 
 
 def targets(body: Sequence[cst.BaseStatement]) -> set[str]:
-    """What statements bind, attributes (``self.requests``) included."""
+    """The targets that statements bind, including attributes (``self.requests``)."""
     found = _Targets()
     for statement in body:
         statement.visit(found)
@@ -157,14 +158,14 @@ def targets(body: Sequence[cst.BaseStatement]) -> set[str]:
 
 
 def chains(node: cst.BaseExpression) -> set[str]:
-    """Names and dotted names in an expression, the longest of each."""
+    """Names and dotted names in an expression; the longest form of each."""
     found = _Chains()
     node.visit(found)
     return found.names
 
 
 def dotted(node: cst.BaseExpression) -> str:
-    """``a.b.c`` as a string; empty where it is more than names."""
+    """``a.b.c`` as a string; "" if the expression is more than names."""
     if isinstance(node, cst.Attribute):
         base = dotted(node.value)
         return base and f"{base}.{node.attr.value}"
@@ -203,10 +204,10 @@ BLOCKING = frozenset(
         *("Allgather", "Allgatherv", "Wait", "Waitall", "local_bcast", "local_barrier"),
     }
 )
-"""Methods that may have to wait: they are awaited (Martin 2018, appendix E)."""
+"""Methods that may have to wait; they are awaited (Martin 2018, appendix E)."""
 
 WAITS = frozenset({"Wait", "Waitall"})
-"""Taken out of a region that waits for another's messages: the graph does it (Martin 2018, 3.4)."""
+"""Waits that are removed from a region: the graph waits for messages (Martin 2018, 3.4)."""
 
 UNSUPPORTED = frozenset(
     {
@@ -220,7 +221,7 @@ UNSUPPORTED = frozenset(
         *("Create_dist_graph", "Create_group", "Spawn", "Connect", "Accept", "Disconnect"),
     }
 )
-"""Methods of communicators and requests that the runtime has not (Martin 2018, appendix E)."""
+"""Methods of communicators and requests that the runtime lacks (Martin 2018, appendix E)."""
 
 OBJECTS = frozenset(
     {
@@ -229,7 +230,7 @@ OBJECTS = frozenset(
         *("probe", "iprobe"),
     }
 )
-"""Methods for pickled objects; refused on what is known to be a communicator."""
+"""Methods for pickled objects; refused on what is certainly a communicator."""
 
 _NOT_SUPPORTED = "is not supported by the runtime"
 _INSTEAD = {
@@ -247,7 +248,7 @@ _INSTEAD = {
 
 
 def unsupported_words(name: str) -> str:
-    """That the runtime has no such method, and what to use for it."""
+    """A message that the runtime has no such method, and what to use instead."""
     known = sorted(n for n in STARTS | BLOCKING if not n.startswith("local_"))
     advice = f"use {_INSTEAD[name]}" if name in _INSTEAD else f"it has {', '.join(known)}"
     return f"{name} {_NOT_SUPPORTED}; {advice}"
@@ -258,12 +259,12 @@ NOT_IN_MPI = {
     "COMM_SELF": _NOT_SUPPORTED,
     **dict.fromkeys(("Init", "Init_thread", "Finalize"), "is done by the runtime; remove it"),
 }
-"""Attributes of the module ``MPI`` that a program may not have, and why."""
+"""Attributes of the module ``MPI`` that a program may not use, and why."""
 
 MPI = "mpi4py.MPI"
 
 ORDINARY = "runner.mate.ordinary"
-"""What stands for the runtime in an ordinary program."""
+"""The module that stands for the runtime in an ordinary program."""
 
 CONTAINER_METHODS = frozenset(dir(dict)) | frozenset(dir(list)) | frozenset(dir(set))
-"""A method of one's own with such a name cannot be told from these by its name alone."""
+"""Methods of containers; by its name alone, a program's own method cannot be told from these."""

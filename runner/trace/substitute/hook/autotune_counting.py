@@ -1,4 +1,4 @@
-"""Communicators and requests of mpi4py that count; the file is that of native/counts.c."""
+"""Communicators and requests of mpi4py that count; they write the same file as native/counts.c."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ MAKERS = (
 )
 PROBES = ("Probe", "Iprobe", "Mprobe", "Improbe", "probe", "iprobe", "mprobe", "improbe")
 FIRST = ("buf", "obj", "sendbuf", "sendobj")
-"""Names of the argument that a call hands in."""
+"""Names of the argument that passes data to a call."""
 SECOND = ("recvbuf", "recvobj")
 WAITS = ("Wait", "Test", "wait", "test")
 WAITS_OF_MANY = ("Waitall", "Waitany", "Waitsome", "Testall", "Testany", "Testsome", "waitall")
 
 
 def argument(args: Any, options: Any, place: int, names: tuple[str, ...]) -> Any:
-    """One argument of a call, given by place or by name; None where it was left out."""
+    """One argument of a call, given by position or by name; None if it was left out."""
     if len(args) > place:
         return args[place]
     return next((options[name] for name in names if name in options), None)
 
 
 class Counts:
-    """What this process counted so far."""
+    """The counts of this process so far."""
 
     def __init__(self) -> None:
         self.ops: dict[str, list[int]] = {name: [0] * 5 for name in OPERATIONS}
@@ -69,7 +69,7 @@ class Counts:
         self.began = time.monotonic_ns()
 
     def timed(self, op: str, call: Any, args: Any, options: Any) -> tuple[Any, bool]:
-        """The call's result, and whether it is to be counted (not inside another)."""
+        """The call's result, and whether the call counts (not if it is inside another call)."""
         if getattr(self.inside, "call", False):
             return call(*args, **options), False
         self.inside.call = True
@@ -114,13 +114,13 @@ class Counts:
 
 
 class Sizes:
-    """Bytes that an argument of mpi4py describes."""
+    """The number of bytes that an argument of mpi4py describes."""
 
     def __init__(self, mpi: Any) -> None:
         self._mpi = mpi
 
     def buffer(self, spec: Any) -> int:
-        """Of an upper-case method: an array, or ``[array, counts, ..., type]``."""
+        """Bytes of an upper-case method's argument: an array, or ``[array, counts, ..., type]``."""
         if spec is None or spec is self._mpi.IN_PLACE or spec is self._mpi.BOTTOM:
             return 0
         if not isinstance(spec, list | tuple):
@@ -139,7 +139,7 @@ class Sizes:
         return int(width * (counts if isinstance(counts, int) else sum(counts)))
 
     def pickled(self, item: Any) -> int:
-        """Of a lower-case method."""
+        """Bytes of a lower-case method's argument after pickling."""
         return len(self._mpi.pickle.dumps(item))
 
 
@@ -155,7 +155,7 @@ class Maker:
         self.comms = {getattr(mpi, n): self._comm(getattr(mpi, n)) for n in names}
 
     def wrapped(self, result: Any) -> Any:
-        """A communicator or request that a method made, as one that counts."""
+        """The counting form of a communicator or request that a method made."""
         made = self.comms.get(type(result)) or self.requests.get(type(result))
         return result if made is None or not result else made(result)
 
@@ -226,7 +226,7 @@ class Maker:
         return call
 
     def _handed_in(self, op: str, measure: Any, comm: Any, sent: Any, received: Any) -> int:
-        """Bytes of this rank: of a scatter its block; in place, what lies in the other buffer."""
+        """Bytes that this rank passes: for a scatter its block; in place, the other buffer's."""
         given, other = (
             (received, sent)
             if op == "scatter" and received is not None

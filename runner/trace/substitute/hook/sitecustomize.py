@@ -1,4 +1,4 @@
-"""Start of every rank's Python: counts as soon as mpi4py.MPI is imported (runner/trace)."""
+"""Runs at the start of every rank's Python: counts as soon as mpi4py.MPI is imported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HERE = str(Path(__file__).resolve().parent)
 
 
 class CountedMPI(MetaPathFinder, Loader):
-    """Finds mpi4py.MPI as everybody does, and adds the counting once it is loaded."""
+    """Finds mpi4py.MPI in the usual way, and adds the counting once it is loaded."""
 
     def __init__(self) -> None:
         self._loader: Any = None
@@ -40,7 +40,7 @@ class CountedMPI(MetaPathFinder, Loader):
 
 
 def run_shadowed() -> None:
-    """The environment's own sitecustomize, which ours hides."""
+    """Run the environment's own sitecustomize, which this file hides."""
     others = [place for place in sys.path if place != HERE]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
     if spec is not None and spec.loader is not None:
