@@ -137,7 +137,8 @@ def prepare_schema(database: Database, schema: Schema = CURRENT) -> Path | None:
 
 
 def _version(connection: Connection, database: Database, schema: Schema) -> int | None:
-    """The version found; None for an empty database. Raises UsageError as :func:`prepare`."""
+    """The version found; None for an empty database. Raises UsageError as
+    :func:`prepare_schema`."""
     inspector = inspect(connection)
     tables = set(inspector.get_table_names())
     known: dict[str, str] = {}

@@ -59,9 +59,9 @@ class ParameterFile:
 class MpiLibraryContract:
     """Real launches with the adapter of one library.
 
-    A subclass gives the fixture ``library`` (:func:`runner.mpi.discover.find`), or ``wanted``, and
-    the attributes below.  The ranks are Python with mpi4py, which must be able to load the library:
-    by itself, or with :meth:`~runner.mpi.base.Adapter.python_variables`.
+    A subclass gives the fixture ``library`` (:func:`runner.mpi.discover.find_library`), or
+    ``wanted``, and the attributes below.  The ranks are Python with mpi4py, which must be able to
+    load the library: by itself, or with :meth:`~runner.mpi.base.Adapter.python_variables`.
     """
 
     wanted: ClassVar[str | None] = None
