@@ -112,8 +112,7 @@ class Dialect(Protocol):
         """Make the settings of the database; called when it is known to be a store."""
 
     def now(self) -> str:
-        """SQL for the seconds since the epoch by the database's own clock; workers' clocks may
-        differ."""
+        """SQL for the seconds since the epoch by the database's clock; workers' may differ."""
         ...
 
     def iso_time(self, seconds: str) -> str:

@@ -40,8 +40,7 @@ class MachineInfo:
 
     @property
     def hash(self) -> str:
-        """Hash of the machine; memory counts in whole GiB, since the kernel's figure varies with
-        each boot."""
+        """Hash of the machine; memory counts in whole GiB, since each boot reports it differently."""
         gib = round(self.memory_bytes / _GIB)
         return digest([self.cores, self.cpu_model, gib, self.kernel])
 
@@ -125,8 +124,7 @@ class StudyKey:
 
     @property
     def context(self) -> str:
-        """Hash of the conditions of a run; runs of one setting are comparable if contexts are
-        equal."""
+        """Hash of the conditions of a run; equal contexts make runs of one setting comparable."""
         return digest(self._context_parts())
 
     @property

@@ -230,8 +230,7 @@ def _to_run(place: Sequence[Any], record: RunRecord) -> StoredRun:
 
 @contextmanager
 def _all_kept() -> Iterator[None]:
-    """Switch garbage collection off: very many objects are made, and a search among them takes a
-    third."""
+    """Switch garbage collection off, which takes a third of the time: many objects are made."""
     was = gc.isenabled()
     gc.disable()
     try:

@@ -70,8 +70,7 @@ def owner_columns(owner: OwnerProcess) -> dict[str, Any]:
 
 
 def _value_columns(name: str, value: Value) -> dict[str, Any]:
-    """The value as text for reading, and as a number, so that SQL compares 8192 and 65536 as
-    numbers."""
+    """The value as text, and as a number so that SQL compares 8192 and 65536 as numbers."""
     number: float | None = None
     if not isinstance(value, str):
         try:

@@ -40,8 +40,7 @@ _PLAIN, _EXPONENT = "([0-9.]+)", "([0-9.eEdD+-]+)"
 
 @dataclass(frozen=True)
 class Figure:
-    """A line of the output (without blanks at its ends), and the ``--metric`` pattern that reads
-    it."""
+    """A line of the output, without blanks at its ends, and the ``--metric`` that reads it."""
 
     line: str
     metric: str

@@ -127,8 +127,7 @@ class RunHistory:
         return self.entries[-1].order + 1 if self.entries else 0
 
     def blocks(self, phase: str) -> dict[int, dict[str, HistoryEntry]]:
-        """The blocks of one phase, ``{block: {setting key: entry}}``, with a setting's last run in
-        each."""
+        """Blocks of one phase, ``{block: {setting key: entry}}``, with each setting's last run."""
         return self._blocks.get(phase, {})
 
     @property
@@ -137,8 +136,7 @@ class RunHistory:
         return list(self._blocks)
 
     def is_slow(self, entry: HistoryEntry) -> bool | None:
-        """Whether a run took more than twice the default's time around it; None if it has no
-        figure."""
+        """Whether a run took more than twice the default's time there; None without a figure."""
         ratio = self.ratio(entry)
         return None if ratio is None else ratio > SLOW
 

@@ -244,7 +244,7 @@ class Target:
         return {n: (theirs[n], own[n]) for n in theirs if own.get(n, theirs[n]) != theirs[n]}
 
     def inherited(self, adapter: Adapter) -> dict[str, str]:
-        """Values that environment and parameter files give every launch; names have the real paths."""
+        """Values that environment and parameter files give every launch, by the real paths."""
         if self.clean_env:
             return {}
         around = self.surroundings
