@@ -48,6 +48,7 @@ class Launch(BaseModel):
         return text
 
     def matches(self, library: Library) -> bool:
+        """Whether the entry is for this library."""
         match = _MPI.match(self.mpi)
         if match is None:
             raise UsageError(

@@ -74,6 +74,7 @@ class InactiveParameters:
 
     @property
     def everywhere(self) -> frozenset[str]:
+        """Names of the parameters that are inactive under any conditions."""
         return frozenset(self._everywhere)
 
     @property

@@ -106,6 +106,7 @@ class Space:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """Names of the parameters, in order."""
         return tuple(parameter.name for parameter in self.parameters)
 
     @cached_property

@@ -59,6 +59,7 @@ class Decision:
 
     @property
     def stop(self) -> bool:
+        """Whether the decision is final."""
         return self.outcome != "continue"
 
 

@@ -40,7 +40,7 @@ class MachineInfo:
 
     @property
     def hash(self) -> str:
-        """Hash of the machine; memory counts in whole GiB, since each boot reports it differently."""
+        """Hash of the machine, hexadecimal; memory in whole GiB, as it differs a little by boot."""
         gib = round(self.memory_bytes / _GIB)
         return digest([self.cores, self.cpu_model, gib, self.kernel])
 
@@ -56,6 +56,7 @@ class MpiInfo:
 
     @property
     def hash(self) -> str:
+        """Hash of the library, in hexadecimal."""
         return digest([self.family, self.version, self.library_hash])
 
 
@@ -78,6 +79,7 @@ class AppInfo:
 
     @property
     def hash(self) -> str:
+        """Hash of the program and how it is run, in hexadecimal."""
         return digest([self.program_hash, list(self.argv), self.input, self.metric, self.verify])
 
 

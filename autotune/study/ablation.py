@@ -45,6 +45,7 @@ class AblationResult:
 
     @property
     def complete(self) -> bool:
+        """Whether each parameter that is left was seen to matter."""
         return not self.why
 
 

@@ -131,6 +131,7 @@ class MachineEvaluator:
         position: int = 0,
         timeout_s: float | None = None,
     ) -> HistoryEntry:
+        """Make one run that counts, as :meth:`Evaluator.run`."""
         spec = self.target.spec(self.space, setting, timeout_s)
         place = (setting, phase, trial, block, position)
         for quiet_s in itertools.islice(itertools.cycle(QUIET_S), self.max_rejects):

@@ -47,6 +47,7 @@ class Figure:
 
     @property
     def words(self) -> str:
+        """The option that reads the figure, quoted for a shell: ``--metric PATTERN``."""
         return f"--metric {shlex.quote(self.metric)}"
 
 

@@ -165,10 +165,12 @@ class Target:
 
     @property
     def oversubscribed(self) -> bool:
+        """Whether there are more ranks than cores."""
         return self.ranks > self.cores
 
     @property
     def program(self) -> tuple[str, ...]:
+        """The argument list of the program."""
         return self.app.program(self.input, self.ranks)
 
     @property
