@@ -28,7 +28,7 @@ from runner.types import RunRecord
 NOTHING_LEFT = "the strategy has nothing left to try"
 BUDGET_SPENT = "the budget is spent, its reserve for the proof kept"
 BUDGET_GONE = "the budget is spent"
-"""The same if rejected or long runs used part of that reserve."""
+"""The end of a search in which rejected or long runs used part of that reserve."""
 POLL_S = 1.0
 """Seconds between two looks at the trials of other workers."""
 
