@@ -52,8 +52,7 @@ _PLACES = {
     "target": "api.options",
     "tune": "api.tune",
 }
-"""The module of each public name. A name is loaded when it is first used, so that a command does
-not load the others."""
+"""The module of each public name; names are loaded at first use, so that commands start fast."""
 
 __all__ = [
     "AutotuneError",

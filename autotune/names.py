@@ -44,7 +44,7 @@ def config_name(name: str, what: str) -> str:
 
 
 def is_file_name(name: object) -> bool:
-    """Whether this names one entry of a folder; any characters but separators are allowed."""
+    """Whether this names one entry of a folder; all printable characters but ``/`` are allowed."""
     return (
         isinstance(name, str)
         and name not in ("", ".", "..")

@@ -1,0 +1,1 @@
+"""Configuration files: applications and clusters, found by name and validated."""

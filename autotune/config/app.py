@@ -75,8 +75,10 @@ class App(BaseModel):
     default_ranks: int | None = Field(default=None, ge=1)
     timeout_s: float | None = Field(default=None, gt=0)
     tunable: tuple[str, ...] = ()
-    """Options that spaces may add to the program; a space names them in ``requires``. "mate" means
-    the options of runner.mate."""
+    """Options that spaces may add to the program; a space names them in ``requires``.
+
+    "mate" means the options of runner.mate.
+    """
     inputs: dict[str, Input] = Field(default_factory=dict)
     literal: bool = False
     """Whether braces in ``command`` belong to the program and are not placeholders."""
@@ -182,8 +184,7 @@ def check_pattern(option: str, pattern: str | None, groups: int) -> None:
 
 
 def readable_metric(word: str, where: str) -> str:
-    """The absolute path of a file that can be read; raises UsageError, with ``where``, if it
-    cannot."""
+    """The absolute path of a file; raises UsageError, with ``where``, if it cannot be read."""
     path = Path(word).expanduser().absolute()
     try:
         if path.is_dir():
@@ -275,8 +276,7 @@ _PLACE = re.compile(r"\{(\w+)\}")
 
 
 def fill(word: str, values: dict[str, str], app: str, howto: str = "") -> str:
-    """The ``word`` with every ``{name}`` replaced; a name in capitals may be an environment
-    variable.
+    """The ``word`` with every ``{name}`` replaced; capitals may name an environment variable.
 
     Raises UsageError for a name without a value and for a variable that is not set; ``howto`` says
     in the message how to get the program.

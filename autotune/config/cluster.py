@@ -48,6 +48,7 @@ class Launch(BaseModel):
         return text
 
     def matches(self, library: Library) -> bool:
+        """Whether the entry is for this library."""
         match = _MPI.match(self.mpi)
         if match is None:
             raise UsageError(
@@ -159,13 +160,11 @@ class Cluster(BaseModel):
         return self.model_dump_json(exclude_defaults=True, exclude={"spaces"})
 
     def space(self, library: Library) -> str:
-        """Name of the space that is searched if none is named: the definition's, else the library's
-        own."""
+        """Name of the usual space: the definition's, else that of the library."""
         return self.spaces.get(library.family, library.family)
 
     def options(self, library: Library) -> tuple[str, ...]:
-        """The fixed launch options for ``library``: the testbed's, then those of the first matching
-        entry.
+        """The fixed launch options for ``library``: the testbed's, then those of the first match.
 
         Raises RunnerError if the testbed is not up, UsageError if it cannot start this library.
         """

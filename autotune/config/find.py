@@ -52,8 +52,7 @@ def read_file(path: Path) -> ConfigFile:
 
 
 def list_configs(kind: str) -> list[ConfigFile]:
-    """Every configuration of a kind, ordered by name; the first place of :func:`find_config` has
-    precedence."""
+    """Every configuration of a kind, by name; of equal names the one that ``find`` takes."""
     found: dict[str, ConfigFile] = {}
     for place in _places(kind):
         if not place.is_dir():

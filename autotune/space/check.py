@@ -52,10 +52,12 @@ class SpaceReport:
 
     @property
     def errors(self) -> tuple[SpaceFinding, ...]:
+        """The remarks that must be corrected."""
         return tuple(finding for finding in self.findings if finding.kind == "error")
 
     @property
     def ok(self) -> bool:
+        """Whether there is no error."""
         return not self.errors
 
 

@@ -151,8 +151,7 @@ class StartTable(BaseModel):
 
 
 class Definition(BaseModel):
-    """One space file; ``library`` names the MPI it is for, and without it the file is for every
-    MPI.
+    """One space file; without ``library`` it is for every MPI.
 
     ``requires`` is what an application must declare (its ``tunable``) to be tuned with this space.
     ``app_facts`` are the facts of its input that the application may give. ``derived`` are
@@ -238,8 +237,11 @@ def _tell_pydantic(read: Any, value: Any) -> None:
 
 
 FACTS = ("ranks", "cores", "nodes")
-"""Facts that the caller may give: ``ranks``; ``cores``, the number that all ranks use together
-(default: one each); ``nodes``, the number of nodes of the job."""
+"""Facts that the caller may give.
+
+``ranks``; ``cores``, the number that all ranks use together (default: one each); ``nodes``, the
+number of nodes of the job.
+"""
 
 
 def undefined_names(definition: Definition) -> Iterator[str]:

@@ -70,9 +70,11 @@ class Expr:
     """One node; ``str(node)`` is text that parses to an equal expression."""
 
     def evaluate(self, scope: Scope) -> Result:
+        """The value under a scope; None if it is not known."""
         raise NotImplementedError
 
     def children(self) -> tuple[Expr, ...]:
+        """The nodes directly below this one."""
         return ()
 
     def map(self, change: Callable[[Expr], Expr]) -> Expr:
@@ -94,6 +96,8 @@ class Expr:
 
 @dataclass(frozen=True)
 class Constant(Expr):
+    """A number, a text, or a truth value."""
+
     content: Value
 
     def evaluate(self, scope: Scope) -> Result:
@@ -108,6 +112,8 @@ class Constant(Expr):
 
 @dataclass(frozen=True)
 class Name(Expr):
+    """The name of a parameter, a derived value or a fact."""
+
     name: str
 
     def evaluate(self, scope: Scope) -> Result:
@@ -123,6 +129,8 @@ class Name(Expr):
 
 @dataclass(frozen=True)
 class IsSet(Expr):
+    """``set(name)``: whether the setting gives the parameter a value."""
+
     name: str
 
     def evaluate(self, scope: Scope) -> Result:
@@ -138,6 +146,8 @@ class IsSet(Expr):
 
 @dataclass(frozen=True)
 class Arithmetic(Expr):
+    """Arithmetic on two numbers; unknown for text and for a division by zero."""
+
     sign: str
     left: Expr
     right: Expr
@@ -163,6 +173,8 @@ class Arithmetic(Expr):
 
 @dataclass(frozen=True)
 class Compare(Expr):
+    """A comparison of two values."""
+
     sign: str
     left: Expr
     right: Expr
@@ -215,6 +227,8 @@ class Logic(Expr):
 
 @dataclass(frozen=True)
 class Not(Expr):
+    """``not`` of a term; unknown stays unknown."""
+
     term: Expr
 
     def evaluate(self, scope: Scope) -> Result:

@@ -59,8 +59,7 @@ class InactiveParameters:
         return frozenset(fresh)
 
     def strip(self, setting: Setting) -> Setting:
-        """The canonical setting without its inactive parameters: equal for all settings that do the
-        same."""
+        """The canonical setting without its inactive parameters; equal settings do the same."""
         setting = self.space.canonical(setting)
         while idle := [name for name in setting if self.does_nothing(name, setting)]:
             setting = self.space.canonical(setting.without(*idle))
@@ -75,6 +74,7 @@ class InactiveParameters:
 
     @property
     def everywhere(self) -> frozenset[str]:
+        """Names of the parameters that are inactive under any conditions."""
         return frozenset(self._everywhere)
 
     @property

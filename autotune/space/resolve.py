@@ -65,7 +65,8 @@ def resolve(
 
     Parameters that the library does not have, or whose condition cannot be true under the facts,
     are in ``Space.absent`` with the reason. ``origin`` is the file's name in messages. Raises
-    :class:`UsageError` if the definition is for another library, or if levels are missing.
+    :class:`UsageError` if the definition is for another library, or if the space that follows is
+    not valid.
     """
     facts = dict(facts or {})
     if library and definition.library and not matches(definition.library, library):
@@ -250,7 +251,7 @@ def levels_of(
 ) -> tuple[Value, ...]:
     """The levels of a parameter; ``where`` and ``library`` (its title, or "") are for messages.
 
-    Raises :class:`UsageError` if there is no level.
+    Raises :class:`UsageError` for levels that are missing, excluded or not readable.
     """
     if keys.levels is None:
         known = f"for {library}" if library else "without a library"

@@ -55,8 +55,7 @@ def normalise_value(value: object) -> Value:
 
 
 def write_value(value: Value) -> str:
-    """Text from which :func:`read_value`, or :meth:`Setting.parse` for quoted text, reads the
-    value."""
+    """Text that :func:`read_value` reads back, or :meth:`Setting.parse` if it is quoted."""
     if not isinstance(value, str):
         return repr(value)
     if _PLAIN.fullmatch(value) and read_value(value) == value:

@@ -106,6 +106,7 @@ class Space:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """Names of the parameters, in order."""
         return tuple(parameter.name for parameter in self.parameters)
 
     @cached_property
@@ -162,8 +163,7 @@ class Space:
         return expr.truth(_Values(self, setting))
 
     def active(self, name: str, setting: Mapping[str, Value]) -> bool:
-        """Whether a value of this parameter can have an effect: its condition is not known to be
-        false."""
+        """Whether a value of this parameter can have an effect: its condition is not false."""
         when = self[name].when
         return when is None or self.truth(when, setting) is not False
 
@@ -446,8 +446,7 @@ def _words(space: Space, setting: Mapping[str, Value]) -> dict[str, str]:
 
 
 def _own_option(space: Space, parameter: Parameter, value: Value) -> str | None:
-    """The parameter's own words, if any; a template without a placeholder is given if the value is
-    true."""
+    """The parameter's own words, if any; a template without a placeholder is for true values."""
     if parameter.target != "arg":
         return None
     if parameter.option is not None:

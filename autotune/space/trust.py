@@ -121,11 +121,10 @@ def check_space(space: Space, origin: str) -> None:
 
 
 def check_config_name(kind: str, name: str, origin: str) -> str:
-    """The same ``name``, if a configuration of that kind ("spaces", "clusters", "apps") has it
-    here.
+    """The same ``name``, if it is a known configuration of that kind.
 
-    A path is never accepted from outside, even if a file is there. Raises UsageError for an unknown
-    name.
+    The kinds are "spaces", "clusters" and "apps". A path is never accepted from outside, even if a
+    file is there. Raises UsageError for an unknown name.
     """
     known = cluster_names() if kind == "clusters" else [file.name for file in list_configs(kind)]
     for part in name.split("+") if kind == "spaces" else [name]:

@@ -109,11 +109,10 @@ def compare(
 def judge(
     ratios: LogRatios, rank: int, *, level: float, alpha: float, min_gain: float, method: Method
 ) -> Comparison:
-    """The comparison whose interval ends at the ``rank``-th value from either side (0: no
-    interval).
+    """The comparison whose interval ends at the ``rank``-th value from either side.
 
-    ``level`` is the exact coverage of this rank. Without an interval, the coverage of the range, 1
-    - 2^(1-n), is stored instead. Raises :class:`NoBlocks`.
+    Rank 0 means no interval. ``level`` is the exact coverage of this rank. Without an interval, the
+    coverage of the range, 1 - 2^(1-n), is stored instead. Raises :class:`NoBlocks`.
     """
     if ratios.n == 0:
         raise NoBlocks("a comparison needs at least one block")

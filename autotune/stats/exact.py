@@ -121,11 +121,10 @@ def sign_walk_ranks(looks: tuple[int, ...], tail: float, function: Spending) -> 
 
 @lru_cache(maxsize=256)
 def wilcoxon_walk_ranks(looks: tuple[int, ...], tail: float, function: Spending) -> tuple[int, ...]:
-    """The ranks of :func:`sign_walk_ranks` for Walsh averages, by the sum of the looks' exact
-    tails.
+    """The ranks of :func:`sign_walk_ranks` for Walsh averages.
 
     Signed rank sums of growing samples do not form a walk with independent steps. So this function
-    adds the probabilities of the looks (Bonferroni), which is valid but a little wider than
+    adds the exact tails of the looks (Bonferroni), which is valid but a little wider than
     necessary.
     """
     ranks: list[int] = []

@@ -41,6 +41,7 @@ class LogRatios:
 
     @property
     def n(self) -> int:
+        """Number of blocks."""
         return int(self.low.size)
 
     def first(self, n: int) -> LogRatios:

@@ -59,6 +59,7 @@ class Decision:
 
     @property
     def stop(self) -> bool:
+        """Whether the decision is final."""
         return self.outcome != "continue"
 
 
@@ -267,8 +268,7 @@ def _level(looks: tuple[int, ...], ranks: tuple[int, ...], method: Method) -> fl
 
 @lru_cache(maxsize=256)
 def _design_chance(last: int, allowed: int) -> float:
-    """Chance of a block at or below 0 under the gain that the last look finds with 80 %
-    probability."""
+    """Chance of a block at or below 0 under the gain that the last look finds with 80 % chance."""
     if allowed == 0:
         return 0.0
 
@@ -286,8 +286,7 @@ ROUND_SHARE = 0.75
 
 @dataclass(frozen=True)
 class ErrorBudget:
-    """The error budget; ``alpha`` is the chance (0..1) of a false statement over the life of a
-    study.
+    """The error budget; ``alpha`` is the chance (0..1) of a false statement in a study's life.
 
     Both sides count. Raises UsageError for an alpha that is not between 0 and 1.
     """
@@ -299,8 +298,7 @@ class ErrorBudget:
             raise UsageError(f"alpha {self.alpha}: expected a number between 0 and 1, such as 0.05")
 
     def round(self, number: int) -> float:
-        """The alpha that round ``number`` (1, 2, ...) may spend; raises ValueError for a number
-        below 1."""
+        """The alpha of round ``number`` (1, 2, ...); raises ValueError for a number below 1."""
         if number < 1:
             raise ValueError(f"round {number}: rounds are counted from 1")
         return float(self.alpha * ROUND_SHARE * (1 - ROUND_SHARE) ** (number - 1))

@@ -34,10 +34,12 @@ class Simulated:
 
 
 def normal(rng: np.random.Generator, cv: float, n: int) -> Floats:
+    """Normal noise, shape (n,)."""
     return rng.normal(0, cv, n)
 
 
 def heavy_tail(rng: np.random.Generator, cv: float, n: int) -> Floats:
+    """Noise from Student's t with 2 degrees of freedom, shape (n,)."""
     return np.asarray(cv * rng.standard_t(2, n))
 
 

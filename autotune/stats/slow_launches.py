@@ -77,8 +77,7 @@ def slow_launches(
 def _critical(
     launches: int, default_slow: int, default_launches: int, tail: float
 ) -> tuple[int | None, int | None]:
-    """The largest number of slow launches that is "rarer", and the smallest that is "more
-    frequent"."""
+    """The largest number of slow launches that is "rarer", the smallest that is "more frequent"."""
     total = launches + default_launches
     few = many = None
     for count in range(launches + 1):

@@ -46,6 +46,7 @@ class Database:
 
     @property
     def url(self) -> URL:
+        """Where the database is, including the password; not for messages."""
         return self.location.url
 
     @contextmanager
@@ -61,10 +62,12 @@ class Database:
             yield connection
 
     def ready(self) -> None:
+        """Make the settings of a database that is known to be a store."""
         with self._explained():
             self.dialect.ready(self._engine)
 
     def close(self) -> None:
+        """Close all connections."""
         self._engine.dispose()
 
     @contextmanager
@@ -112,8 +115,7 @@ class Dialect(Protocol):
         """Make the settings of the database; called when it is known to be a store."""
 
     def now(self) -> str:
-        """SQL for the seconds since the epoch by the database's own clock; workers' clocks may
-        differ."""
+        """SQL for the seconds since the epoch by the database's clock; workers' may differ."""
         ...
 
     def iso_time(self, seconds: str) -> str:

@@ -40,8 +40,7 @@ class MachineInfo:
 
     @property
     def hash(self) -> str:
-        """Hash of the machine; memory counts in whole GiB, since the kernel's figure varies with
-        each boot."""
+        """Hash of the machine, hexadecimal; memory in whole GiB, as it differs a little by boot."""
         gib = round(self.memory_bytes / _GIB)
         return digest([self.cores, self.cpu_model, gib, self.kernel])
 
@@ -57,6 +56,7 @@ class MpiInfo:
 
     @property
     def hash(self) -> str:
+        """Hash of the library, in hexadecimal."""
         return digest([self.family, self.version, self.library_hash])
 
 
@@ -79,6 +79,7 @@ class AppInfo:
 
     @property
     def hash(self) -> str:
+        """Hash of the program and how it is run, in hexadecimal."""
         return digest([self.program_hash, list(self.argv), self.input, self.metric, self.verify])
 
 
@@ -125,8 +126,7 @@ class StudyKey:
 
     @property
     def context(self) -> str:
-        """Hash of the conditions of a run; runs of one setting are comparable if contexts are
-        equal."""
+        """Hash of the conditions of a run; equal contexts make runs of one setting comparable."""
         return digest(self._context_parts())
 
     @property

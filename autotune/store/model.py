@@ -153,8 +153,7 @@ class OwnerProcess:
 
 @cache
 def _host() -> str:
-    """The host name at the start of this process, so that a change of the name changes no
-    ownership."""
+    """The host name at the start of this process; a later change of it changes no ownership."""
     return socket.gethostname()
 
 

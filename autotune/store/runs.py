@@ -80,6 +80,7 @@ def add(
     order: int | None,
     launched: Launched | None,
 ) -> int:
+    """Store one run and return its id; see :meth:`autotune.store.Store.add_run`."""
     studies.lock(connection, study_id)
     key = _setting_key(connection, trial_id, setting_key)
     record = storable(record)
@@ -129,6 +130,7 @@ def listing(
     after: int | None = None,
     brief: bool = False,
 ) -> list[StoredRun]:
+    """Runs of a study that meet the conditions; see :meth:`autotune.store.Store.runs`."""
     conditions: list[ColumnElement[bool]] = [s.run.c.study_id == study_id]
     if trial_id is not None:
         conditions.append(s.run.c.trial_id == trial_id)
@@ -190,6 +192,7 @@ def known(
     other_than: int | None,
     launched: Launched | None,
 ) -> list[StoredRun]:
+    """Runs of a setting in other studies; see :meth:`autotune.store.Store.known_runs`."""
     conditions: list[ColumnElement[bool]] = [
         s.run.c.study_id.in_(select(s.study.c.id).where(s.study.c.context_hash == context)),
         s.run.c.setting_hash == hash_of(clean(setting_key)),
@@ -238,8 +241,7 @@ def _to_run(place: Sequence[Any], record: RunRecord) -> StoredRun:
 
 @contextmanager
 def _all_kept() -> Iterator[None]:
-    """Switch garbage collection off: very many objects are made, and a search among them takes a
-    third."""
+    """Switch garbage collection off, which takes a third of the time: many objects are made."""
     was = gc.isenabled()
     gc.disable()
     try:

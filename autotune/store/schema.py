@@ -298,6 +298,7 @@ VIEWS = (*READABLE, "run_read_back")
 
 
 def create_views(connection: Connection, dialect: Dialect) -> None:
+    """Create the views in the dialect of the database."""
     started = dialect.iso_time("run.started_at")
     for statement in (_STUDIES, _TRIALS, _RUNS.format(started=started), _READ_BACK):
         connection.exec_driver_sql(statement)

@@ -69,8 +69,7 @@ class Store(WorkerClaims):
 
     @classmethod
     def open_to_read(cls, place: str | Path | None = None) -> Store:
-        """Open an existing database as :meth:`open_existing`; a file that cannot be written is
-        copied.
+        """Open an existing database as :meth:`open_existing`; copy a file that cannot be written.
 
         The store then reads the copy, which has the present content. What is written to such a
         store is lost.
@@ -154,8 +153,7 @@ class Store(WorkerClaims):
     def change_request(
         self, study_id: int, change: Callable[[dict[str, Any] | None], Mapping[str, Any]]
     ) -> None:
-        """Replace the JSON with which a worker of this study begins by the return value of
-        ``change``."""
+        """Replace the JSON with which a worker of this study begins by what ``change`` returns."""
         with self._database.write() as connection:
             studies.change_request(connection, study_id, change)
 
@@ -258,8 +256,7 @@ class Store(WorkerClaims):
             )
 
     def run_columns(self, study_id: int, output: bool = False) -> dict[str, list[Any]]:
-        """All runs of a study in order as columns, for tables; lists and dictionaries are JSON
-        text.
+        """All runs of a study in order as columns, for tables; lists and dictionaries are JSON.
 
         ``output``: include what the programs printed (``stdout_tail``, ``stderr_tail``).
         """

@@ -24,6 +24,7 @@ _LOCK = select(s.study.c.id).where(s.study.c.id == bindparam("wanted")).with_for
 
 
 def now() -> str:
+    """The present time, ISO 8601 in UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -112,6 +113,7 @@ def change_request(
     study_id: int,
     change: Callable[[dict[str, Any] | None], Mapping[str, Any]],
 ) -> None:
+    """Replace a study's request; see :meth:`autotune.store.Store.change_request`."""
     lock(connection, study_id)
     text = connection.scalar(select(s.study.c.request).where(s.study.c.id == study_id))
     try:
@@ -221,10 +223,12 @@ def _list(studies: list[StudySummary]) -> str:
 
 
 def has(connection: Connection, key: StudyKey) -> bool:
+    """Whether there is a study of exactly this key."""
     return connection.scalar(select(s.study.c.id).where(s.study.c.hash == key.hash)) is not None
 
 
 def get(connection: Connection, study_id: int) -> StudyRecord:
+    """The study of this number; raises UsageError if there is none."""
     row = connection.execute(select(s.study).where(s.study.c.id == study_id)).first()
     if row is None:
         raise unknown_study(study_id)
@@ -232,6 +236,7 @@ def get(connection: Connection, study_id: int) -> StudyRecord:
 
 
 def unknown_study(study_id: int) -> UsageError:
+    """The error for a study that does not exist."""
     return UsageError(f"no study with the id {study_id} in this results database")
 
 
@@ -247,6 +252,7 @@ def lock(connection: Connection, study_id: int) -> None:
 def set_result(
     connection: Connection, study_id: int, status: str, result: Mapping[str, Any] | None
 ) -> None:
+    """Store the status and result of a study; raises UsageError for an unknown study."""
     text = None if result is None else dump(dict(result))
     done = connection.execute(
         update(s.study).where(s.study.c.id == study_id).values(status=clean(status), result=text)

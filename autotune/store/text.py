@@ -21,6 +21,7 @@ def clean(text: str) -> str:
 
 
 def clean_or_none(text: str | None) -> str | None:
+    """The clean text; None stays None."""
     return None if text is None else clean(text)
 
 

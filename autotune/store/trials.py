@@ -35,6 +35,7 @@ def add(
     origin: str,
     heartbeat_at: float | None = None,
 ) -> TrialRecord:
+    """Add a running trial of this process; see :meth:`autotune.store.Store.add_trial`."""
     studies.lock(connection, study_id)
     key = clean(key)
     row = connection.execute(
@@ -61,6 +62,7 @@ def add(
 
 
 def owner_columns(owner: OwnerProcess) -> dict[str, Any]:
+    """Column values of the process that owns a trial."""
     return {
         "owner_host": clean(owner.host),
         "owner_scope": owner.scope,
@@ -70,8 +72,7 @@ def owner_columns(owner: OwnerProcess) -> dict[str, Any]:
 
 
 def _value_columns(name: str, value: Value) -> dict[str, Any]:
-    """The value as text for reading, and as a number, so that SQL compares 8192 and 65536 as
-    numbers."""
+    """The value as text, and as a number so that SQL compares 8192 and 65536 as numbers."""
     number: float | None = None
     if not isinstance(value, str):
         try:
@@ -89,6 +90,7 @@ def finish(
     attrs: Mapping[str, Any] | None,
     reason: str,
 ) -> TrialRecord:
+    """Give a trial its state and estimate; see :meth:`autotune.store.Store.finish_trial`."""
     query = select(s.trial).where(s.trial.c.id == trial_id).with_for_update()
     row = connection.execute(query).first()
     if row is None:
@@ -112,12 +114,14 @@ def finish(
 
 
 def unknown_trial(trial_id: int) -> UsageError:
+    """The error for a trial that does not exist."""
     return UsageError(f"no trial with the id {trial_id} in this results database")
 
 
 def listing(
     connection: Connection, study_id: int, since: int = 0, state: str | None = None
 ) -> list[TrialRecord]:
+    """Trials of a study from the number ``since`` on, in order; ``state`` selects one state."""
     of_study = select(s.trial).where(s.trial.c.study_id == study_id, s.trial.c.number >= since)
     query = of_study if state is None else of_study.where(s.trial.c.state == state)
     return [to_trial(row) for row in connection.execute(query.order_by(s.trial.c.number))]
@@ -178,6 +182,7 @@ def _stale(trial: TrialRecord, before: float) -> bool:
 
 
 def to_trial(row: Row[Any]) -> TrialRecord:
+    """A trial from its row."""
     return TrialRecord(
         id=row.id,
         study_id=row.study_id,

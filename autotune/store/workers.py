@@ -37,8 +37,7 @@ class WorkerClaims:
         most: int | None = None,
         origin: str = "search",
     ) -> TrialRecord | None:
-        """Add a trial as :meth:`add_trial`, with a lease, if the study has no trial of this setting
-        yet.
+        """Add a trial as :meth:`add_trial`, with a lease, if its setting has no trial in the study.
 
         Returns None if another worker was faster, or if the study has ``most`` trials. :meth:`beat`
         renews leases.
@@ -178,8 +177,7 @@ def workers(connection: Connection, dialect: Dialect, study_id: int) -> list[Wor
 
 
 def role_holder(connection: Connection, dialect: Dialect, study_id: int, name: str) -> str | None:
-    """The holder of a role as ``host:pid``; None if there is none, or it is gone or its lease
-    expired."""
+    """The holder of a role as ``host:pid``; None if it is free or gone, or its lease expired."""
     row = connection.execute(
         select(s.role).where(s.role.c.study_id == study_id, s.role.c.name == name)
     ).first()

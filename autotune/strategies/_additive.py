@@ -31,8 +31,10 @@ class Belief:
     """The prior, before anything is measured; all in log ratios."""
 
     total: float = 0.5
-    """Standard deviation of the effects of all parameters together, so with more parameters fewer
-    matter."""
+    """Standard deviation of the effects of all parameters together.
+
+    So with more parameters a smaller share of them matters.
+    """
     stiffness: float = 2.0
     """Weight of the prior of ``total``, in levels of data per parameter."""
     pairs: float = 0.6
@@ -84,8 +86,7 @@ class Kernel:
         return chosen
 
     def changed(self, codes: Matrix) -> Floats:
-        """Number of parameters that each setting names although they may be left out, shape
-        (settings,)."""
+        """Number of optional parameters that each setting names, shape (settings,)."""
         return np.asarray(((codes > 0) & self.optional).sum(axis=1), dtype=np.float64)
 
     def each(self, hot: Floats) -> Floats:
@@ -148,8 +149,7 @@ class Additive:
             self._factor, self._weights = best.factor, best.weights
 
     def predict(self, codes: Matrix) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of the true log ratio of each setting, each of shape
-        (settings,)."""
+        """Mean and standard deviation of each true log ratio, both of shape (settings,)."""
         hot, changed = self._kernel.one_hot(codes), self._kernel.changed(codes)
         mean = self._belief.drift * changed
         variance = self._own_variance(hot, changed)
@@ -200,8 +200,10 @@ class Additive:
     def _solved(
         self, each: Floats, sizes: Floats, own: Floats
     ) -> tuple[tuple[Floats, bool], Floats, Floats]:
-        """The Cholesky factor, the weights of the runs and the inverse; ``own``: each run's
-        variance."""
+        """The Cholesky factor, the weights of the runs and the inverse.
+
+        ``own``: variance of each run.
+        """
         root = np.sqrt(sizes)
         single = np.einsum("p,pij->ij", sizes, each)
         pair = np.einsum("p,pij->ij", root, each) ** 2 - np.einsum("p,pij->ij", sizes, each**2)

@@ -92,8 +92,7 @@ class Population:
         return bool(plan.patience) and self._unimproved >= plan.patience
 
     def tell(self, codes: Codes, ratio: float) -> None:
-        """Record one trial, in the order of the trials, and complete the generations that now can
-        be."""
+        """Record one trial, in the order of the trials, and complete generations if possible."""
         if codes not in self._ratios and self._model is not None:
             self._model.add(codes, ratio)
         self._ratios[codes] = ratio
@@ -103,8 +102,7 @@ class Population:
         self._advance()
 
     def relabel(self) -> None:
-        """Merge individuals that have become equal because the codec learned of inactive
-        parameters."""
+        """Merge individuals that are equal since the codec learned of inactive parameters."""
         for codes, ratio in list(self._ratios.items()):
             self._ratios.setdefault(self._settle(codes) or codes, ratio)
         self.members = [self._settle(m) or m for m in self.members]
@@ -386,8 +384,7 @@ class Genes:
 
 
 def _neighbours(codec: Codec) -> tuple[Matrix, Matrix]:
-    """The codes above and below each code on its axis; the code itself at the ends and off the
-    axis."""
+    """The codes above and below each code on its axis; itself at the ends and off the axis."""
     widest = int(codec.sizes.max(initial=1))
     up = np.tile(np.arange(widest), (len(codec.sizes), 1))
     down = up.copy()

@@ -47,8 +47,7 @@ def _one_thread() -> Any:
 
 
 class Surrogate:
-    """The surrogate; it is told (codes, ratio) one by one and gives the expected improvement of
-    codes.
+    """The surrogate; it is told (codes, ratio) one by one and predicts expected improvements.
 
     The cost of a prediction grows with the number of settings in the model. When it reaches 400,
     only the better half stays.

@@ -133,8 +133,7 @@ class Auto(Strategy):
         return self.codec.decode(tuple(codes[good[best]].tolist()))
 
     def _screen(self) -> Setting | None:
-        """Screening of many parameters: two at a time at a random level, until each was changed
-        once."""
+        """Screening of many parameters: two at a time at random levels, until each was changed."""
         order = self.rng(0).permutation(np.flatnonzero(self.codec.sizes > 1))
         hands = [order[i : i + _HAND] for i in range(0, len(order), _HAND)]
         for number in range(self.ordinal, len(hands)):
@@ -175,8 +174,7 @@ class Auto(Strategy):
         return np.array(list(ratios), dtype=np.intp).reshape(shape), np.array(logs)
 
     def _model(self, ordered: Sequence[Observation], codes: Matrix, logs: Floats) -> Additive:
-        """The fitted surrogate; the default's own runs give the noise before any setting is
-        repeated."""
+        """The fitted surrogate; the default's own runs show the noise before any repetition."""
         told = ordered[-1].attrs.get(SCATTER) if ordered else None
         scatter = (0.0, 0.0)
         if isinstance(told, list | tuple) and len(told) == 2:

@@ -141,8 +141,7 @@ def _order(trial: FrozenTrial) -> tuple[int, int]:
 
 
 class Genetic(OptunaStrategy):
-    """The genetic search of Pellegrini 1.8; by default sparse, with a surrogate that ranks
-    offspring.
+    """The genetic search of Pellegrini 1.8; by default sparse, and a surrogate ranks offspring.
 
     :meth:`ask` returns None if the patience or the number of generations is used up, or if the
     space is exhausted.

@@ -1,5 +1,4 @@
-"""One factor at a time from the default, then the best levels together, then neighbours of the
-best."""
+"""One factor at a time from the default, then the best levels together, then single changes."""
 
 from __future__ import annotations
 

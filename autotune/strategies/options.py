@@ -42,8 +42,7 @@ class Option:
         return f"{self.bounds[0]} to {self.bounds[1]}"
 
     def read(self, given: OptionValue) -> OptionValue:
-        """The value for the input of a user or a caller; raises :class:`UsageError` if it is not
-        valid."""
+        """The value for a user's or a caller's input; raises :class:`UsageError` if not valid."""
         if self.type == "choice":
             if given in self.bounds:
                 return given

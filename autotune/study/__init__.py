@@ -1,0 +1,1 @@
+"""Studies: targets, search, race, ablation, proof, recommendation, and their results."""

@@ -45,6 +45,7 @@ class AblationResult:
 
     @property
     def complete(self) -> bool:
+        """Whether each parameter that is left was seen to matter."""
         return not self.why
 
 
@@ -66,11 +67,7 @@ class Ablation:
         return min(max(needed, LEAST_BLOCKS), self.plan.prune_blocks)
 
     def slim(self, setting: Setting, phase: str, count: int, reserve: int) -> AblationResult:
-        """The smallest setting that is as fast, by group elimination with ``count`` blocks per
-        round.
-
-        ``reserve``: number of runs that the budget must hold in addition to these.
-        """
+        """The smallest setting that is as fast, by group elimination; ``count`` blocks a round."""
         pieces = 1
         for number in range(MAX_ROUNDS):
             left = Elimination(setting, [self.space])
@@ -111,12 +108,7 @@ class Ablation:
 
 
 def is_missed(without: Pairs, min_gain: float) -> bool:
-    """Whether a setting is slower than the one it is paired with, by enough and in nearly all
-    blocks.
-
-    The burden of proof is on the parameters that the smaller setting leaves out: they stay only if
-    they have an effect.
-    """
+    """Whether a setting is slower than its pair partner, by enough and in nearly all blocks."""
     worse = without.median_ratio() > 1 + min_gain / 2
     return worse and without.slower_share() >= MISSED_SHARE
 
@@ -148,11 +140,7 @@ class Elimination:
         return None if broken else smaller
 
     def take_out(self, idle: Mapping[Group, float]) -> None:
-        """Take groups without effect out together; at least the group whose absence costs most
-        stays.
-
-        ``idle`` has T / T_whole of the setting without each group.
-        """
+        """Take groups without effect out together; the group whose absence costs most stays."""
         for group in sorted(idle, key=lambda group: idle[group]):
             self.setting = self.without(group) or self.setting
 

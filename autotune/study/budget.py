@@ -19,8 +19,11 @@ KEPT_SHARE = 0.4
 A smaller share leaves settings without ablation and gains undecided; a larger one proves no more.
 """
 KEPT_MOST = 350
-"""Largest reserve in runs: four rounds of ablation (six settings in eight blocks each), and a
-complete proof of three finalists."""
+"""Largest reserve in runs.
+
+It is four rounds of ablation (six settings in eight blocks each) and a complete proof of three
+finalists.
+"""
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,7 @@ class SearchPlan:
     race_share: float = 0.25
     """Runs after the first that search and race may use, per tried setting."""
     race_least: int = 4
-    """Number of such runs that are allowed, and reserved in a budget, however few settings there
-    are."""
+    """Smallest number of such runs, allowed and reserved in a budget even for few settings."""
     prune_blocks: int = 8
     reserve_blocks: int = 12
     """Number of blocks of the confirmation that a budget reserves."""
@@ -112,8 +114,7 @@ class Budget:
 
     @property
     def holds(self) -> float:
-        """Number of runs of about the default's length in the whole budget; infinite without a
-        bound."""
+        """Runs of about the default's length in the whole budget; infinite without a bound."""
         run_s = self.cost_s(1)
         by_time = self.seconds / run_s if self.seconds is not None and run_s else math.inf
         return min(by_time, math.inf if self.runs is None else self.runs)

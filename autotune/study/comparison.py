@@ -97,6 +97,7 @@ class ComparisonOutcome:
 
     @property
     def words(self) -> str:
+        """The decision as one sentence."""
         said = comparison_words(self.decision.comparison)
         return said if self.guarded else f"{said}; {UNGUARDED}: nothing is proven"
 
@@ -112,6 +113,7 @@ class ComparisonOutcome:
 
     @property
     def warnings(self) -> list[str]:
+        """Warnings on the proof, in plain words."""
         return [*self.decision.comparison.warnings, *self.proof_warnings]
 
     def to_json(self) -> dict[str, Any]:

@@ -122,8 +122,7 @@ class Blocks:
         return entry is None or (setting == self.reference and not entry.record.valid)
 
     def _order(self, number: int, wanted: Sequence[Setting]) -> list[Setting]:
-        """The order of block ``number``: the design for all settings without those that are
-        decided."""
+        """The order of block ``number``: the design for all settings, without the decided ones."""
         members = (self.reference, *self.settings)
         if number >= len(self._orders):
             rng = np.random.default_rng([self.seed, _number(self.phase)])
@@ -228,8 +227,7 @@ def _number(text: str) -> int:
 
 
 DRIFT_SHARE = 0.5
-"""If more than this share of the new blocks had another speed, there is no usual speed for a
-repetition."""
+"""Largest share of new blocks at another speed; with more there is no usual speed to repeat at."""
 
 
 @dataclass
@@ -243,8 +241,7 @@ class Confirmation:
     repeated: int = 0
     """Number of blocks that were repeated because the machine had an unusual speed."""
     unsteady: int = 0
-    """Number of blocks at another speed that were not repeated, because the speed changed all the
-    time."""
+    """Number of blocks at another speed that were not repeated: the speed changed all the time."""
 
     @property
     def winners(self) -> list[Setting]:

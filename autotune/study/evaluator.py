@@ -111,11 +111,12 @@ class MachineEvaluator:
     waiting_s: float = 0.0
     quiet: QuietMachine = wait_quiet
     shared: bool = False
-    """Whether other workers measure for the same study; runs are then read from the store, in one
-    order."""
+    """Whether other workers measure for the same study; all runs are then read from the store."""
     counts_calls: bool = False
-    """Whether the warm-up counts the program's calls, so that a search can leave out parameters of
-    collectives that the program never calls."""
+    """Whether the warm-up counts the program's calls.
+
+    A search can then leave out parameters of collectives that the program never calls.
+    """
     _waited_in_vain: int = field(default=0, init=False)
     _told_of_several: bool = field(default=False, init=False)
     _told_of_length: bool = field(default=False, init=False)
@@ -130,6 +131,7 @@ class MachineEvaluator:
         position: int = 0,
         timeout_s: float | None = None,
     ) -> HistoryEntry:
+        """Make one run that counts, as :meth:`Evaluator.run`."""
         spec = self.target.spec(self.space, setting, timeout_s)
         place = (setting, phase, trial, block, position)
         for quiet_s in itertools.islice(itertools.cycle(QUIET_S), self.max_rejects):
@@ -182,8 +184,7 @@ class MachineEvaluator:
         position: int,
         given_up: bool = False,
     ) -> HistoryEntry:
-        """Make one launch and store it; ``given_up``: one more rejection counts against the
-        setting."""
+        """Make one launch and store it; ``given_up``: a rejection counts against the setting."""
         self.watch(RunStarted(setting, phase))
         with DeferredInterrupts() as held:
             # A finished run is stored before anything may stop this process.

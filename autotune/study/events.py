@@ -19,6 +19,8 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class RunEnded:
+    """A launch has ended."""
+
     entry: HistoryEntry
     setting: Setting
     ratio: float | None

@@ -34,11 +34,10 @@ FEWEST = 6
 
 @dataclass(frozen=True)
 class NoiseReport:
-    """The noise and what it allows; ``rows`` has the smallest gain found with 80 % chance at each
-    look.
+    """The noise of the default, and the gains that it allows to see.
 
-    The looks are those of one finalist. ``spread`` is the relative scatter of neighbouring runs,
-    which is the noise within blocks.
+    ``rows`` has the smallest gain found with 80 % chance at each look of one finalist. ``spread``
+    is the relative scatter of neighbouring runs, which is the noise within blocks.
     """
 
     study: str

@@ -101,6 +101,7 @@ class StudyRun:
         self._session = session
 
     def run(self) -> Result:
+        """Run or continue the study and return its result; raises as :func:`run_procedure`."""
         request = self.request
         strategy = request.strategy(
             request.space, seed=request.seed, priors=request.priors, options=request.options

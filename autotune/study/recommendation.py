@@ -196,8 +196,7 @@ class Recommender:
         return blocks, pruning, seen
 
     def _fresh(self, rounds: Round, blocks: Blocks, count: int) -> Comparison | None:
-        """The gain of the blocks' first setting over ``count`` blocks, a number that was fixed
-        before.
+        """The gain of the blocks' first setting over ``count`` blocks, a number fixed before.
 
         If the budget does not hold them, the smallest such number is used; None if not even that.
         """

@@ -43,6 +43,7 @@ class HistoryEntry:
 
     @property
     def kind(self) -> str:
+        """The phase without its round."""
         return self.phase.partition(":")[0]
 
     @property
@@ -52,6 +53,7 @@ class HistoryEntry:
 
     @property
     def censored(self) -> bool:
+        """Whether the run was stopped at a limit."""
         return self.record.state == "timeout"
 
     @property
@@ -101,12 +103,14 @@ class RunHistory:
 
     @classmethod
     def of(cls, entries: Iterable[HistoryEntry], place: str | None = None) -> RunHistory:
+        """A run history of these entries, in order."""
         history = cls(place=place)
         for entry in entries:
             history.add(entry)
         return history
 
     def add(self, entry: HistoryEntry) -> None:
+        """Append a run."""
         self.entries.append(entry)
         if not entry.counts:
             return
@@ -124,11 +128,11 @@ class RunHistory:
 
     @property
     def next_order(self) -> int:
+        """The position of the next run."""
         return self.entries[-1].order + 1 if self.entries else 0
 
     def blocks(self, phase: str) -> dict[int, dict[str, HistoryEntry]]:
-        """The blocks of one phase, ``{block: {setting key: entry}}``, with a setting's last run in
-        each."""
+        """Blocks of one phase, ``{block: {setting key: entry}}``, with each setting's last run."""
         return self._blocks.get(phase, {})
 
     @property
@@ -137,8 +141,7 @@ class RunHistory:
         return list(self._blocks)
 
     def is_slow(self, entry: HistoryEntry) -> bool | None:
-        """Whether a run took more than twice the default's time around it; None if it has no
-        figure."""
+        """Whether a run took more than twice the default's time there; None without a figure."""
         ratio = self.ratio(entry)
         return None if ratio is None else ratio > SLOW
 
@@ -206,14 +209,17 @@ class RunHistory:
 
     @property
     def confirmation_runs(self) -> int:
+        """Number of launches of the proof and of the measurements after it."""
         return self.count(CONFIRM)
 
     @property
     def search_runs(self) -> int:
+        """Number of all other launches: the search with the default, rejected and stopped runs."""
         return len(self.entries) - self.confirmation_runs
 
     @property
     def rejected(self) -> int:
+        """Number of runs that the guard rejected."""
         return sum(entry.rejected for entry in self.entries)
 
     @property

@@ -28,7 +28,7 @@ from runner.types import RunRecord
 NOTHING_LEFT = "the strategy has nothing left to try"
 BUDGET_SPENT = "the budget is spent, its reserve for the proof kept"
 BUDGET_GONE = "the budget is spent"
-"""The same if rejected or long runs used part of that reserve."""
+"""The end of a search in which rejected or long runs used part of that reserve."""
 POLL_S = 1.0
 """Seconds between two looks at the trials of other workers."""
 
@@ -232,8 +232,7 @@ class SearchPhase:
         return None if ratio is None else (ratio, "ok")
 
     def _run_until_decided(self, trial: Trial) -> None:
-        """Make one run, and more while the setting looks better than the best: a best must not be
-        luck."""
+        """Make one run, and more while the setting looks better than the best, against luck."""
         ratios: list[float] = []
         most = self.plan.promising_runs if self._may_repeat() else 1
         while len(ratios) < most:
@@ -280,10 +279,9 @@ class SearchPhase:
         trial.effective = self.idle.strip(trial.setting)
 
     def _learn_inactive(self, record: RunRecord, trial: Trial) -> None:
-        """Record the inactive parameters of a run; they are not launched again under its
-        conditions.
+        """Record the inactive parameters of a run, so that they are not launched again.
 
-        Under other conditions their components may be opened.
+        This holds for the run's conditions; under others, their components may be opened.
         """
         if idle := inactive_in(record, trial.effective):
             self.idle.learn(idle, trial.effective)

@@ -104,8 +104,10 @@ class Selection:
 
     @property
     def _proof_reserve(self) -> int:
-        """Number of runs that the ablation must leave: the smallest proof and half of the reserve
-        above it."""
+        """Number of runs that the ablation must leave.
+
+        They are the smallest proof and half of the reserve above it.
+        """
         return (self.plan.proof_runs(1) + self.search.kept_runs) // 2
 
 
@@ -142,8 +144,7 @@ class RaceEvidence:
         return None if index is None else self.settings[index]
 
     def simplest_like(self, leader: Setting, min_gain: float) -> Setting:
-        """The setting with the fewest parameters that is a part of ``leader`` and looks about as
-        fast.
+        """The part of ``leader`` with the fewest parameters that looks about as fast.
 
         If the whole space was measured, there are settings with and without some of the leader's
         parameters. Their times show which of these act, without a further run. This is used only if
@@ -261,8 +262,7 @@ class Race:
         return known
 
     def _first_own(self, trials: list[Trial]) -> RaceEvidence:
-        """Run the best setting here, beside the default, if other studies measured all that was
-        tried.
+        """Run the best setting here, beside the default, if all settings are from other studies.
 
         Else there would be no evidence of this study's own.
         """

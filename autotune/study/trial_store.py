@@ -141,8 +141,7 @@ class StoredTrials:
                     )
 
     def refresh(self) -> bool:
-        """Read the trials of other workers; one whose worker is gone becomes this one's, to be
-        repeated."""
+        """Read the trials of other workers, and take over those of workers that are gone."""
         if not self.shared:
             return False
         mine = {stored.number for stored in self.store.recover(self.study.id, restarted=False)}

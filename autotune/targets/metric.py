@@ -40,14 +40,14 @@ _PLAIN, _EXPONENT = "([0-9.]+)", "([0-9.eEdD+-]+)"
 
 @dataclass(frozen=True)
 class Figure:
-    """A line of the output (without blanks at its ends), and the ``--metric`` pattern that reads
-    it."""
+    """A line of the output, without blanks at its ends, and the ``--metric`` that reads it."""
 
     line: str
     metric: str
 
     @property
     def words(self) -> str:
+        """The option that reads the figure, quoted for a shell: ``--metric PATTERN``."""
         return f"--metric {shlex.quote(self.metric)}"
 
 

@@ -98,8 +98,7 @@ class Provenance:
 
     @contextmanager
     def environment(self) -> Iterator[None]:
-        """This process with the stored variables, and without those that were not set when
-        measuring."""
+        """This process with the stored variables and without any that were not set then."""
         before = _environment()
         try:
             _replace(self.env)

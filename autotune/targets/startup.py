@@ -25,6 +25,7 @@ class Startup:
 
     @property
     def median(self) -> float:
+        """Median of the wall seconds."""
         return statistics.median(self.times)
 
 

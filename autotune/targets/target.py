@@ -168,10 +168,12 @@ class Target:
 
     @property
     def oversubscribed(self) -> bool:
+        """Whether there are more ranks than cores."""
         return self.ranks > self.cores
 
     @property
     def program(self) -> tuple[str, ...]:
+        """The argument list of the program."""
         return self.app.program(self.input, self.ranks)
 
     @property
@@ -250,7 +252,7 @@ class Target:
         )
 
     def _cluster_options(self) -> tuple[str, ...]:
-        """The cluster's options without those that the user's launcher line sets itself."""
+        """Values that environment and parameter files give every launch, by the real paths."""
         own = fixed_parameters(self.options)
         return without_parameters(self.cluster.options(self.library), own)
 
