@@ -17,12 +17,14 @@ from autotune.space.trust import check_values
 
 
 def entry(data: Mapping[str, Any], key: str) -> Any:
+    """The value of ``key``; raises ValueError if it is missing."""
     if not isinstance(data, Mapping) or key not in data:
         raise ValueError(f"{key} is missing")
     return data[key]
 
 
 def mapping(data: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The JSON object of ``key``; raises ValueError for anything else."""
     value = entry(data, key)
     if not isinstance(value, dict):
         raise ValueError(f"{key}: expected a JSON object")
@@ -30,6 +32,7 @@ def mapping(data: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def sequence(data: Mapping[str, Any], key: str) -> list[Any]:
+    """The list of ``key``; raises ValueError for anything else."""
     value = entry(data, key)
     if not isinstance(value, list):
         raise ValueError(f"{key}: expected a list")
@@ -37,6 +40,7 @@ def sequence(data: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def text(data: Mapping[str, Any], key: str) -> str:
+    """The text of ``key``; raises ValueError for anything else."""
     value = entry(data, key)
     if not isinstance(value, str):
         raise ValueError(f"{key}: expected a text")
@@ -44,6 +48,7 @@ def text(data: Mapping[str, Any], key: str) -> str:
 
 
 def texts(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """The list of texts of ``key``; raises ValueError for anything else."""
     value = sequence(data, key)
     if not all(isinstance(word, str) for word in value):
         raise ValueError(f"{key}: expected a list of texts")
@@ -51,6 +56,7 @@ def texts(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def number(data: Mapping[str, Any], key: str, low: float, high: float) -> float:
+    """The number of ``key``, from ``low`` to ``high``; raises ValueError for anything else."""
     value = entry(data, key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise ValueError(f"{key}: expected a number from {low:g} to {high:g}")
@@ -58,6 +64,7 @@ def number(data: Mapping[str, Any], key: str, low: float, high: float) -> float:
 
 
 def integer(data: Mapping[str, Any], key: str, low: int, high: int) -> int:
+    """The whole number of ``key``, from ``low`` to ``high``; else raises ValueError."""
     value = number(data, key, low, high)
     if value != int(value):
         raise ValueError(f"{key}: expected a whole number")
@@ -81,6 +88,7 @@ def floats(data: Mapping[str, Any], key: str, shape: tuple[int | None, ...]) -> 
 
 
 def names(data: Mapping[str, Any], key: str, known: Container[str]) -> tuple[str, ...]:
+    """The feature names of ``key``, at least one, each known and once; else raises ValueError."""
     words = texts(data, key)
     unknown = [word for word in words if word not in known]
     if unknown or not words or len(set(words)) != len(words):
@@ -89,6 +97,7 @@ def names(data: Mapping[str, Any], key: str, known: Container[str]) -> tuple[str
 
 
 def settings(data: Mapping[str, Any], key: str) -> tuple[Setting, ...]:
+    """The settings of ``key``; raises ValueError for anything else."""
     found = []
     for item in sequence(data, key):
         if not isinstance(item, dict):
