@@ -1,4 +1,4 @@
-"""Significance: whether settings of a cell are faster or slower than its default beyond chance.
+"""Significance: which settings of a cell are faster or slower than the default by more than chance.
 
 There are two tests, because runs are noisy in two ways.  If the noise is about normal, Student's t
 on the log ratios of each setting has more power, and names the setting.  If one launch in five is

@@ -121,7 +121,7 @@ def in_place(one: Planned, prober: Prober) -> Loading:
     """How a launch loads the installed file; a system file without the caller's own files."""
     if not is_live(one, prober.library):
         # Written elsewhere with -o: no launch loads it from there.  Lines of others in it may name
-        # # programs and libraries, so autotune does not load them either.
+        # programs and libraries, so autotune does not load them either.
         text = read_text(one.path)
         own = "" if text is None else text.main[len(one.kept) :]
         return prober.staged(one.fmt, own)
