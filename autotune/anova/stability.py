@@ -1,5 +1,7 @@
-"""Stability: is the answer of the analysis the same on parts of the data? (Pellegrini, Table
-4.4)"""
+"""Stability of the analysis: is the answer the same on parts of the data?
+
+Source: Pellegrini, Table 4.4.
+"""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ Effect = Callable[[Setting, CellFacts], float]
 
 
 def no_effect(setting: Setting, place: CellFacts) -> float:
+    """0 for every setting and cell."""
     return 0.0
 
 

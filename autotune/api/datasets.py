@@ -76,7 +76,7 @@ def dataset_of_traced(
     with Store.open_to_read(store) as opened:
         listed = [opened.get_study(line.id) for line in opened.studies()]
         # A name is that of a known application only if the features have it; a program of the
-        # command # line is recognised by its words.
+        # command line is recognised by its words.
         of_study = {s.hash: next((k for k in _launches_of(s) if k in traced), None) for s in listed}
         studies = [s for s in listed if of_study[s.hash] and s.key.strategy not in _NO_SEARCH]
         sources, problems = [], []

@@ -87,7 +87,7 @@ def _print(explained: Explained, limit: int) -> None:
     )
     for note in explained.notes:
         out.print(f"note: {note}", markup=False)
-    # A search does not draw settings at random, so a parameter that was set together with a good #
+    # A search does not draw settings at random, so a parameter that was set together with a good
     # one looks good, too.
     chosen = found.origin.startswith("study")
     listed = sorted(result.parameters, key=lambda m: not m.certain and chosen)

@@ -1,4 +1,4 @@
-"""Significance: whether settings of a cell are faster or slower than its default beyond chance.
+"""Significance: which settings of a cell are faster or slower than the default by more than chance.
 
 There are two tests, because runs are noisy in two ways.  If the noise is about normal, Student's t
 on the log ratios of each setting has more power, and names the setting.  If one launch in five is
@@ -67,11 +67,11 @@ def significant(
 
 
 def faster_groups(draws: Mapping[Setting, Sequence[Recorded]], alpha: float) -> list[Setting]:
-    """The settings of levels, alone or in pairs, that are not all as slow as the default or slower.
+    """The levels, alone or in pairs, whose settings are not all as slow as the default or slower.
 
-    All runs of the settings with a level are compared with the default's runs by ranks (Mann and
-    Whitney, one-sided, ``alpha`` for all groups together).  A failed or stopped run counts as the
-    slowest.
+    Each is returned as a setting of one or two parameters, the smallest p value first.  All runs of
+    the settings with a level are compared with the default's runs by ranks (Mann and Whitney,
+    one-sided, ``alpha`` for all groups together).  A failed or stopped run counts as the slowest.
     """
     default = [_rank(draw) for draw in draws[DEFAULT]]
     groups: dict[Setting, list[float]] = {}

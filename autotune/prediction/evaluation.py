@@ -233,6 +233,7 @@ class EvaluationRow:
 
 
 def row(method: str, verdicts: Sequence[PredictionScore]) -> EvaluationRow:
+    """The row of a method from its scores on all cells."""
     return EvaluationRow(method, tuple(verdicts))
 
 

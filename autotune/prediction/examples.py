@@ -210,7 +210,7 @@ def _example(dataset: Dataset, cell: Cell, several: bool) -> Example | str:
     same = dataset.representatives(cell)
     by_setting = {int(str(i)): tuple(g["ratio"]) for i, g in runs.groupby("setting")}
     # Settings that have the same effect in this cell were run once, under the number of the first.
-    # # In other cells their effects may differ, so each keeps its name.
+    # In other cells their effects may differ, so each keeps its name.
     measured = [i for i, first in enumerate(same) if first in by_setting]
     if 0 not in measured or len(measured) < 2:
         return f"{where} is left out: it needs runs of the default and of another setting"

@@ -178,8 +178,8 @@ class Effects:
 
 
 class ExposureModel(Scorer):
-    """``ridge`` is the variance of the runs of one setting divided by the variance of effects.
-    ``caution`` standard deviations of the uncertain part are added to a score."""
+    """``ridge`` is the variance of a row (one setting of one program) divided by the variance of
+    effects.  ``caution`` standard deviations of the estimate are added to each score."""
 
     kind: ClassVar[str] = "exposure"
     summary: ClassVar[str] = "ridge regression on what each parameter can touch in the program"

@@ -50,7 +50,7 @@ class Neighbours(Scorer):
         found = np.zeros(len(candidates))
         for place, candidate in enumerate(candidates):
             seen = [table[candidate.key] for table in near if candidate.key in table]
-            # At least half of the neighbours must have run the setting; fewer are no evidence.
+            # More than half of the neighbours must have run the setting; fewer are no evidence.
             if 2 * len(seen) > len(near):
                 found[place] = float(np.mean(seen))
         return found

@@ -44,6 +44,7 @@ def text(data: Mapping[str, Any], key: str) -> str:
 
 
 def texts(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """The list of texts of ``key``; raises ValueError for anything else."""
     value = sequence(data, key)
     if not all(isinstance(word, str) for word in value):
         raise ValueError(f"{key}: expected a list of texts")
@@ -58,6 +59,7 @@ def number(data: Mapping[str, Any], key: str, low: float, high: float) -> float:
 
 
 def integer(data: Mapping[str, Any], key: str, low: int, high: int) -> int:
+    """The whole number of ``key``, from ``low`` to ``high``; else raises ValueError."""
     value = number(data, key, low, high)
     if value != int(value):
         raise ValueError(f"{key}: expected a whole number")
@@ -81,6 +83,7 @@ def floats(data: Mapping[str, Any], key: str, shape: tuple[int | None, ...]) -> 
 
 
 def names(data: Mapping[str, Any], key: str, known: Container[str]) -> tuple[str, ...]:
+    """The feature names of ``key``, at least one, each known and once; else raises ValueError."""
     words = texts(data, key)
     unknown = [word for word in words if word not in known]
     if unknown or not words or len(set(words)) != len(words):
@@ -89,6 +92,7 @@ def names(data: Mapping[str, Any], key: str, known: Container[str]) -> tuple[str
 
 
 def settings(data: Mapping[str, Any], key: str) -> tuple[Setting, ...]:
+    """The settings of ``key``; raises ValueError for anything else."""
     found = []
     for item in sequence(data, key):
         if not isinstance(item, dict):

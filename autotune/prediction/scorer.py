@@ -104,7 +104,7 @@ class Scaler:
         return cls(tuple(chosen), raw.mean(axis=0), np.where(deviation > _FLAT, deviation, 1.0))
 
     def __call__(self, values: Mapping[str, float]) -> Floats:
-        """The vector of a program, shape (features,), scaled by the root of the number of
+        """The vector of a program, shape (features,), divided by the root of the number of
         features."""
         weights = [_WEIGHTS.get(name, 1.0) for name in self.names]
         moved = (_raw(values, self.names) - self.mean) / self.scale * weights

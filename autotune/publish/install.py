@@ -65,10 +65,12 @@ def read_installed(path: Path) -> Text | None:
 
 
 def side_of(path: Path) -> Path:
+    """The path of the file beside ``path`` that holds the header."""
     return path.with_name(path.name + SIDE)
 
 
 def backup_of(path: Path) -> Path:
+    """The path of the backup of ``path``."""
     return path.with_name(path.name + BACKUP)
 
 

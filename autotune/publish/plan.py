@@ -78,8 +78,9 @@ def plan_files(
 ) -> list[Planned]:
     """The files that would be published, rules files first.
 
-    Raises UsageError for doubts (unless ``force``), formats that cannot be proven here (unless
-    ``unproven``), and content that the formats cannot express.
+    Raises UsageError for doubts and for files that would be lost (both unless ``force``), for
+    formats that cannot be proven here (unless ``unproven``), and for content that the formats
+    cannot express.
     """
     _refuse_doubts(proposal, force)
     if out is not None and len(formats) > 1 and not _is_folder(out):

@@ -44,7 +44,7 @@ class Prober:
         self.cluster = cluster
         self.runner = Runner(adapter(library), guard=False, cpus=cluster.cpu_set)
         # There are two ranks on each of two nodes.  With one rank on a node, no message goes
-        # through # the memory of the node, and parameters about it are not in force.
+        # through the memory of the node, and parameters about it are not in force.
         self._fewest = 2 * min(cluster.nodes, 2)
         self._places = tempfile.TemporaryDirectory(prefix="autotune-publish-")
 

@@ -160,6 +160,7 @@ def remember_file(path: Path) -> None:
 
 
 def forget(path: Path) -> None:
+    """Remove ``path`` from the list.  Raises WorkError."""
     known = published()
     if path in known:
         _write([p for p in known if p != path])

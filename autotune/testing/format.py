@@ -43,19 +43,23 @@ TREES = Content(rules=(Rule("bcast", 1, 0, "MPIR_Bcast_intra_binomial"),))
 
 
 def library_of(fmt: Format) -> Library:
+    """A library that reads the format."""
     return MPICH if fmt.family == "mpich" else NEW
 
 
 def content_of(fmt: Format, content: Content = FULL) -> Content:
+    """The part of ``content`` that the format can express."""
     return fmt.part(TREES if isinstance(fmt, MpichJson) else content, library_of(fmt))
 
 
 def evidence(**words: object) -> Evidence:
+    """Evidence of a study, with the given fields replaced."""
     given = {"source": "study:abc", "proven": True, "status": "recommended", "setting": "a=1"}
     return Evidence(**given | words)  # type: ignore[arg-type]
 
 
 def planned(fmt: Format, path: Path, seen: Evidence | None = None) -> Planned:
+    """A planned file of the format at ``path``."""
     proposal = PublicationSource(content_of(fmt), seen or evidence(), (), True)
     return plan_files(proposal, [fmt], CLUSTER, library_of(fmt), path, unproven=True)[0]
 

@@ -62,6 +62,7 @@ def drive(
 
 
 def keys(observations: Sequence[Observation]) -> list[str]:
+    """The keys of the settings, in the order of the observations."""
     return [o.setting.key for o in observations]
 
 

@@ -162,8 +162,8 @@ def _leaf(rule: Rule, before: Tree) -> Tree:
     common = [c for c in places[0] if all(c in path for path in places)] if places else []
     if rule.algorithm.endswith("_smp") and _PARENT not in common:
         # It calls the same collective among the ranks of a node.  Without the condition it would
-        # call # itself without end.  The library's tree for allreduce lacks the condition (never
-        # used there).
+        # call itself without end.  The library's tree for allreduce lacks the condition (never used
+        # there).
         common.insert(0, _PARENT)
     for condition in reversed(common):
         name, _, value = condition.partition("=")
