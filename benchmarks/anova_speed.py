@@ -1,7 +1,8 @@
 """Seconds for the one-way table of 20,000 runs x 27 parameters, and for the other models.
 
-Usage: python -m benchmarks.anova_speed [--json FILE]
 The bound is on processor time, so that another process does not make it fail.
+
+Usage: python -m benchmarks.anova_speed [--json FILE]
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def main() -> int:
     given = parser.parse_args()
     values = respond(design(np.random.default_rng(9)), "log")
     figures: dict[str, object] = {"rows": len(values.y), "parameters": len(values.table.names)}
-    judge(values, THESIS)  # what is imported on the first call is no part of the figure
+    judge(values, THESIS)  # imports of the first call do not count
     spent = {}
     for model in (
         THESIS,
