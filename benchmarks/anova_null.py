@@ -1,9 +1,11 @@
-"""Pure noise on the real design: how often a parameter is called significant that does nothing.
+"""Analysis of variance on pure noise: how often a parameter without effect is called significant.
 
-The design of the thesis: 1000 random settings of 27 parameters, the same in each of 20 cells
-(5 programs x 2 inputs x 2 sizes).  Promised at 99.9 %: 0.1 % of the factors.  Two kinds of nothing:
-every run is noise of its own (skewed, heavy-tailed), and one strong parameter beside 26 that do
-nothing, where the thesis' one-way test is known to fail: rows of a setting are not independent.
+The design is that of the thesis (Pellegrini): 1000 random settings of 27 parameters, the same in
+each of 20 cells (5 programs x 2 inputs x 2 sizes). At 99.9 % confidence, 0.1 % of the factors may
+be called significant. There are two cases. In the first, every run is independent noise (skewed,
+heavy-tailed). In the second, one strong parameter stands beside 26 without effect; the thesis'
+one-way test is known to fail there, because the rows of a setting are not independent.
+
 Usage: python -m benchmarks.anova_null [--series 100] [--json FILE]
 """
 
@@ -27,7 +29,7 @@ LEVELS: dict[str, list[int | float | str | None]] = {
         [1, 1, 1, 1, 3, 10, 10, 5, 5, 3, 4, 10, 10, 10, 10, 15, 10, 10, 7, 1, 1, 6, 1, 8, 10, 10, 8]
     )
 }
-"""As many levels as the 27 parameters of Pellegrini 1.4 have; the first is the default."""
+"""Numbers of levels of the 27 parameters of Pellegrini 1.4; the first level is the default."""
 CELLS = cell_facts(["cg", "ep", "ft", "is", "mg"], ["A", "B"], [32, 64])
 PROMISED = 0.001
 MODELS = {
@@ -39,14 +41,14 @@ GUARDED = (("noise", "one-way"), ("noise", "blocks"), ("noise", "mixed"), ("one 
 
 
 def design(rng: np.random.Generator) -> RunTable:
-    """The design with some runs; only which setting has which levels is used of it."""
+    """The design with runs; only the levels of each setting are used."""
     from autotune.anova.synthetic import no_effect
 
     return table_of(random_settings(LEVELS, 1000, rng), CELLS, no_effect, rng)
 
 
 def noise(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
-    """Skewed, with bursts: 5 % of the runs are several times farther out."""
+    """Skewed noise with bursts: 5 % of the runs scatter several times as far."""
     burst = np.where(rng.random(count) < 0.05, 4.0, 1.0)
     return np.asarray((rng.exponential(size=count) - 1.0) * burst, dtype=np.float64)
 

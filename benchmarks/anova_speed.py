@@ -1,7 +1,8 @@
 """Seconds for the one-way table of 20,000 runs x 27 parameters, and for the other models.
 
-Usage: python -m benchmarks.anova_speed [--json FILE]
 The bound is on processor time, so that another process does not make it fail.
+
+Usage: python -m benchmarks.anova_speed [--json FILE]
 """
 
 from __future__ import annotations

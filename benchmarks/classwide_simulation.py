@@ -1,8 +1,9 @@
-"""Class-wide proofs on simulated run times: false answers, power, pairs spent.
+"""Class-wide proofs on simulated run times: false answers, power, number of pairs.
 
-The proof is the real one (pruning, looks, margin, mean gain); only the launch is replaced by a draw
-whose truth is known.  A study has 1 to 8 programs of the class, or 2 to 8 where one of them is
-unlike the others, and one that is held out.
+The proof is the real one (pruning, looks, margin, mean gain). Only the launch is replaced by a draw
+whose truth is known. A study has 1 to 8 programs of the class (2 to 8 if one of them differs from
+the others) and one program that is held out.
+
 Usage: python -m benchmarks.classwide_simulation [--studies 400] [--power-studies 200] [--json FILE]
 """
 
@@ -36,16 +37,16 @@ from runner.mpi.library import Library
 LARGEST = 8
 ACTING, IDLE = "acting", "idle"
 PROPOSED = Setting({ACTING: 2, IDLE: 2})
-"""What is to be proven: one parameter that does what the truth says, one that does nothing."""
+"""The setting to prove: one parameter with the true effect, one parameter without effect."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true of a class: T_default / T - 1 of its programs and the noise of one run.
+    """The truth about a class: T_default / T - 1 of its programs and the noise of one run.
 
-    ``odd_gain`` and ``odd_noise`` are those of one program of the class, where it has another.
-    ``held_out``: gain of the program that is held out; None: as the others.  ``right``: whether
-    "proven" is a right answer.
+    ``odd_gain`` and ``odd_noise`` are those of one program that differs, if there is one.
+    ``held_out`` is the gain of the program that is held out; None: as the others. ``right``:
+    whether "proven" is a right answer.
     """
 
     gain: float
@@ -57,7 +58,7 @@ class Truth:
     least: int = 1
 
     def of(self, number: int, size: int) -> tuple[float, float]:
-        """Gain and noise of a program; number ``size`` is held out, 0 is the odd one."""
+        """Gain and noise of a program; number ``size`` is held out, number 0 may differ."""
         if number == size:
             return self.gain if self.held_out is None else self.held_out, self.noise
         odd = number == 0
@@ -92,13 +93,13 @@ POWER: dict[str, Truth] = {
 
 @dataclass(frozen=True)
 class Study:
-    """What one proof came to: ``answer`` is "proven", "open", "refused" or "ruled out"."""
+    """The outcome of one proof; ``answer`` is "proven", "open", "refused" or "ruled out"."""
 
     answer: str
     covered: bool
-    """The interval of the mean gain holds the truth; True where there is none."""
+    """Whether the interval of the mean gain contains the truth; True if there is no interval."""
     pairs: float
-    """Pairs of the proof, per program."""
+    """Number of pairs of the proof, per program."""
     idle_kept: bool
 
 
@@ -109,7 +110,7 @@ def study(truth: Truth, seed: int) -> Study:
     programs = [program(str(n), held_out=n == size) for n in range(size + 1)]
 
     def compare(request: ComparisonRequest) -> ComparisonOutcome:
-        # Each comparison is a study with runs of its own, as in the database.
+        # Each comparison is a study with its own runs, as in the database.
         evaluator = evaluators[request.target.app.name](json.dumps(request.options))
         return compare_on(evaluator, request, "simulated")
 
@@ -144,7 +145,7 @@ def _evaluator(
 
 
 def program(name: str, *, held_out: bool) -> Program:
-    """A program that nothing launches."""
+    """A program that is never launched."""
     target = Target(
         app=App(name=name, command=("simulated",)),
         input=None,
@@ -159,8 +160,10 @@ def program(name: str, *, held_out: bool) -> Program:
 
 
 def allowed(studies: int, rate: float = 0.10, doubt: float = 0.05) -> int:
-    """The most false answers with which a true rate of 10 % is still refused with probability 95 %;
-    -1 where there are too few studies to refuse it."""
+    """Most false answers for which a true rate of 10 % is refused with 95 % probability.
+
+    -1 if there are too few studies to refuse it.
+    """
     return int(stats.binom.ppf(doubt, studies, rate)) - 1
 
 
@@ -170,12 +173,12 @@ def bound(false: int, studies: int) -> float:
 
 
 def by_name(name: str, seed: int) -> Study:
-    """One study by the name of its truth, so that another process can carry it out."""
+    """One study by the name of its truth, so that another process can run it."""
     return study((FALSE | POWER)[name], seed)
 
 
 def row(pool: ProcessPoolExecutor, name: str, studies: int) -> dict[str, object]:
-    """Many studies of one truth."""
+    """Figures of many studies of one truth."""
     began = time.perf_counter()
     done = list(pool.map(partial(by_name, name), range(studies), chunksize=5))
     answers = Counter(one.answer for one in done)
@@ -203,7 +206,7 @@ def main() -> int:
     arguments.add_argument("--only", default="", help="truths whose name contains this")
     arguments.add_argument("--json")
     given = arguments.parse_args()
-    # Processes of their own, not forks: nothing is inherited but the seed.
+    # Separate processes, not forks: they inherit only the seed.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         false = [row(pool, name, given.studies) for name in FALSE if given.only in name]
         power = [row(pool, name, given.power_studies) for name in POWER if given.only in name]

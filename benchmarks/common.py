@@ -1,4 +1,4 @@
-"""What the benchmarks share: a study on this machine, and how figures are printed."""
+"""Shared parts of the benchmarks: a study on this machine, and the printing of figures."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def report(name: str, figures: dict[str, Any], out: str | None) -> None:
     }
     width = max(len(key) for key in data)
     for key, value in data.items():
-        # Whole tables and what lies deeper were printed as such; here they would be unreadable.
+        # Whole tables and nested values were printed already; here they would be unreadable.
         if not (isinstance(value, list | dict) and len(f"{value}") > 400):
             print(f"{key:<{width}}  {value}")
     if out:
@@ -84,7 +84,7 @@ def report(name: str, figures: dict[str, Any], out: str | None) -> None:
 
 
 def _module() -> str:
-    """What ``python -m`` was given, packages included."""
+    """The name given to ``python -m``, with its packages."""
     spec = sys.modules["__main__"].__spec__
     named = spec.name if spec else f"benchmarks.{Path(sys.argv[0]).stem}"
     return named.removesuffix(".__main__")
@@ -92,7 +92,7 @@ def _module() -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one ``autotune`` command gave: exit code, result as JSON ({} if none), text, seconds."""
+    """Answer of one ``autotune`` command: exit code, result as JSON ({} if none), text, seconds."""
 
     code: int
     result: dict[str, Any]
@@ -101,10 +101,10 @@ class Answer:
 
 
 def autotune(*words: str, timeout_s: float = 1200.0) -> Answer:
-    """One command of the command line with ``--json -``, as a user would give it.
+    """Run one command with ``--json -``, as a user would type it.
 
-    A command still running after ``timeout_s`` is interrupted as by Ctrl-C, which ends its ranks.
-    Options go before a ``--`` that begins a program.
+    A command that still runs after ``timeout_s`` is interrupted as by Ctrl-C, which ends its ranks.
+    Options must come before a ``--`` that begins a program.
     """
     cut = words.index("--") if "--" in words else len(words)
     line = [sys.executable, "-m", "autotune", *words[:cut], "--json", "-", *words[cut:]]
@@ -118,7 +118,7 @@ def autotune(*words: str, timeout_s: float = 1200.0) -> Answer:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     finally:
-        # An exception on the way (Ctrl-C, SIGTERM): the command ends its ranks before we go.
+        # After an exception (Ctrl-C, SIGTERM) the command ends its ranks before this process ends.
         if process.poll() is None:
             process.terminate()
             process.wait()
@@ -127,7 +127,7 @@ def autotune(*words: str, timeout_s: float = 1200.0) -> Answer:
 
 
 def _json(text: str) -> dict[str, Any]:
-    """The result; a command that failed may print none."""
+    """The result; {} if the command failed and printed none."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -138,7 +138,7 @@ def _json(text: str) -> dict[str, Any]:
 def rejected_share(result: dict[str, Any]) -> float:
     """Share of a result's launches that the guard rejected, 0 to 1.
 
-    ``runs`` of a comparison and ``search_runs`` of a search contain the rejected ones.
+    The rejected launches are contained in ``runs`` of a comparison and ``search_runs`` of a search.
     """
     runs = result.get("runs") or (result.get("search_runs", 0) + result.get("confirmation_runs", 0))
     return float(result.get("runs_rejected", 0) / runs) if runs else 0.0
@@ -155,14 +155,14 @@ def table(rows: list[dict[str, Any]]) -> None:
 def conclude(
     name: str, bound: str, failures: list[str], figures: dict[str, Any], out: str | None
 ) -> int:
-    """Report with the bound that was checked; 0 where it holds, else 1 (the exit code)."""
+    """Report with the bound that was checked; returns exit code 0 if the bound holds, else 1."""
     verdict = "FAIL" if failures else "PASS"
     report(name, {**figures, "bound": bound, "verdict": verdict, "failures": failures}, out)
     return 1 if failures else 0
 
 
 def options(description: str | None) -> argparse.ArgumentParser:
-    """The options that every check has."""
+    """The command-line options that every check has."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -181,9 +181,9 @@ def options(description: str | None) -> argparse.ArgumentParser:
 
 @contextmanager
 def store_at(given: str | None) -> Iterator[str]:
-    """The path of the database: the one given, or a new one that is removed afterwards.
+    """The path of the database: the given one, or a new one that is removed afterwards.
 
-    From here on SIGTERM ends the benchmark as an exception, so that what it started is ended too.
+    From here on SIGTERM ends the benchmark by an exception, so that its processes are ended too.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if given:

@@ -1,6 +1,8 @@
-"""Driver overhead per trial with the database on: the time between launches that is not waiting.
+"""Time per trial that autotune itself uses, with the database on.
 
-Targets: <= 10 ms per trial; the last 50 of 200 trials <= 1.2x the first 50.
+It is the time between launches without waiting. Goals: at most 10 ms per trial; the last 50 of 200
+trials take at most 1.2 times the first 50.
+
 Usage: python -m benchmarks.driver_overhead [--trials 200] [--strategy ga] [--json FILE]
 """
 

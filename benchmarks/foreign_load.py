@@ -1,10 +1,13 @@
-"""What a second program on the machine does to a search and to a comparison.
+"""Searches and comparisons while a second program uses the machine.
 
-continuous: one core busy for half of the time. ``autotune search`` must end within a bounded time
-with "machine too busy" (exit 1) and name no winner.
-bursts: one core busy for 20 % of the time, in bursts of some 0.4 s. ``autotune compare`` must still
-find a known effect well above x1.5; the share of rejected runs is printed.
+continuous: one core is busy for half of the time. ``autotune search`` must end within a bounded
+time with "machine too busy" (exit 1) and name no winner.
+
+bursts: one core is busy for 20 % of the time, in bursts of about 0.4 s. ``autotune compare`` must
+still find a known effect well above x1.5. The share of rejected runs is printed.
+
 Usage: python -m benchmarks.foreign_load [--part continuous|bursts] [--json FILE]
+
 Expected: continuous 1.5 to 4 minutes, bursts 1 to 3 minutes on an otherwise quiet machine.
 """
 
@@ -19,7 +22,7 @@ from benchmarks.known_effects import EFFECTS, compare, time_ratio
 from benchmarks.load import foreign_load
 
 # Five rejections in a row, each followed by up to 15 s of waiting, once for a setting and once for
-# the default that then decides whether it is the machine; the rest is launches and start-up.
+# the default, which shows whether the machine is the cause; the rest is launches and start-up.
 BOUND_S = 240.0
 FOUND = 0.5
 BOUND = (
@@ -29,7 +32,7 @@ BOUND = (
 
 
 def judge_continuous(answer: Answer) -> list[str]:
-    """What is wrong with the end of a search under continuous load."""
+    """Faults in the end of a search under continuous load, in words."""
     wrong = []
     if answer.code != 1 or "machine too busy" not in answer.text:
         wrong.append(
@@ -43,7 +46,7 @@ def judge_continuous(answer: Answer) -> list[str]:
 
 
 def judge_bursts(answer: Answer) -> list[str]:
-    """What is wrong with a comparison under bursts of load."""
+    """Faults in a comparison under bursts of load, in words."""
     gain, interval = answer.result.get("gain"), answer.result.get("gain_ci95")
     if answer.code != 0 or gain is None or not interval:
         return [f"bursts: no result (exit {answer.code}): {answer.text[-300:]}"]

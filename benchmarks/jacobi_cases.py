@@ -1,4 +1,4 @@
-"""Jacobi3D's variants as cases of a benchmark: run in blocks, compared with flat MPI, drawn."""
+"""Jacobi3D's variants as cases of a benchmark: run in blocks, compared with flat MPI, and drawn."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from runner.types import LaunchSpec, RunRecord
 FACTORS = (1, 2, 4, 8, 16)
 CURVES = ("over", "barrier", "mate")
 SIDE_BY_SIDE = 4
-"""The over-decomposition factor (and the number of tiles) in the comparison of all variants."""
+"""The over-decomposition factor (and number of tiles) in the comparison of all variants."""
 BREAKDOWN = ("compute_s", "mpi_s", "buffering_s", "waiting_s", "other_s", "end_s", "compute_cpu_s")
 POLLING = "mpi_event_tick_rate"
 QUIET_S = 60.0
 GIVE_UP = 20
-"""Rejections of one run in a row after which the machine is too busy."""
+"""Number of rejections of one run in a row after which the machine counts as too busy."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One layout on all cores; ``factor``: ranks per worker, or tiles.
+    """One layout on all cores; ``factor`` is the number of ranks per worker, or of tiles.
 
-    ``tuned``: under the setting that a search found for the flat program.
+    ``tuned``: it runs under the setting that a search found for the flat program.
     """
 
     variant: str
@@ -65,7 +65,7 @@ class Case:
 
 
 def cases(cores: int, workers: int, factors: Sequence[int]) -> list[Case]:
-    """Flat MPI first; the side-by-side comparison's factor is always there."""
+    """The cases, flat MPI first; the factor of the side-by-side comparison is always included."""
     processes = cores // workers
     found = [
         Case("mpi", cores, 1, 1),
@@ -80,26 +80,29 @@ def cases(cores: int, workers: int, factors: Sequence[int]) -> list[Case]:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A flat program's setting, and the space that says how it is launched."""
+    """The setting of a flat program, and the space that says how it is launched."""
 
     space: Space | None = None
     setting: Setting = DEFAULT
 
     @property
     def others(self) -> Setting:
-        """The part of it under which the other variants run: how often TCP is looked at is no
-        question of over-decomposition, so what the tuner says of it holds for all."""
+        """The part of the setting under which the other variants run.
+
+        This part says how often TCP is polled. It does not depend on over-decomposition, so the
+        tuner's value applies to all variants.
+        """
         return Setting({name: value for name, value in self.setting.items() if name == POLLING})
 
     def of(self, case: Case) -> Setting:
-        """The setting of one case; the flat program also runs as it is by default."""
+        """The setting of one case; the flat program also runs under the default."""
         if case.variant != "mpi":
             return self.others
         return self.setting if case.tuned else DEFAULT
 
 
 def launch_of(case: Case, target: Target, tuned: Tuned = Tuned()) -> LaunchSpec:
-    """The case's run under the cluster's own launch options, and the setting where it is tuned."""
+    """The case's run under the cluster's own launch options and, if it is tuned, the setting."""
     plain = target.spec(tuned.space, tuned.of(case))
     launcher = adapter(target.library)
     where = launcher.share_cores(plain.placement, case.workers, plain.launch_options)
@@ -109,14 +112,14 @@ def launch_of(case: Case, target: Target, tuned: Tuned = Tuned()) -> LaunchSpec:
 
 
 class Bench:
-    """Runs that count, and how many did not."""
+    """Counts the runs that count and those that do not."""
 
     def __init__(self, runner: Runner, target: Target, tuned: Tuned = Tuned()) -> None:
         self._runner, self._target, self._tuned = runner, target, tuned
         self.rejected = 0
 
     def run(self, case: Case) -> RunRecord:
-        """One valid run; ends the program where there is none to be had."""
+        """One valid run; ends the program if there is none."""
         spec = launch_of(case, self._target, self._tuned)
         for _ in range(GIVE_UP):
             record = self._runner.run(spec)
@@ -136,7 +139,7 @@ def measure(
     found: dict[Case, list[RunRecord]] = {case: [] for case in every}
     began = time.monotonic()
     order = random.Random(0)
-    bench.run(every[0])  # the first run of all is an outlier
+    bench.run(every[0])  # the very first run is an outlier
     for block in range(blocks):
         if block and time.monotonic() - began > 60 * minutes:
             print(f"stopped after {block} of {blocks} blocks: {minutes:g} minutes are over")
@@ -155,7 +158,7 @@ def against_flat(flat: list[RunRecord], records: list[RunRecord]) -> Comparison:
 
 
 def ratio(comparison: Comparison) -> Point:
-    """Time over that of flat MPI: median, low and high end."""
+    """Time over that of flat MPI: median, and low and high end of its interval."""
     return (
         1 / (1 + comparison.gain),
         1 / (1 + comparison.hi),
@@ -164,7 +167,7 @@ def ratio(comparison: Comparison) -> Point:
 
 
 def middle(records: list[RunRecord], key: str) -> float:
-    """Median of a figure of the program's JSON line."""
+    """Median of one figure of the program's JSON line."""
     return statistics.median(float(record.extra[key]) for record in records)
 
 
@@ -187,7 +190,7 @@ def row(case: Case, flat: list[RunRecord], records: list[RunRecord]) -> dict[str
 
 
 def draw(found: dict[Case, list[RunRecord]], flat: list[RunRecord], path: Path, title: str) -> None:
-    """Write the figure of the curve over the factor."""
+    """Draw the curve over the factor into a file."""
     lines = {
         variant: {
             case.factor: ratio(against_flat(flat, records))

@@ -1,12 +1,12 @@
-"""Jacobi3D on one node: the six variants side by side, and the curve over the over-decomposition.
+"""Jacobi3D on one node: the six variants side by side, and the over-decomposition curve.
 
     python -m benchmarks.jacobi_variants [--input large] [--blocks 7] [--json FILE] [--figure FILE]
 
-A block is one run of every case in random order, so that drifts meet all alike.  Every case uses
-all cores: flat MPI, overlap and over with one process per core, threads, barrier and mate with
-``--workers`` per process.  Ratios are times over those of flat MPI in the same block (below 1:
-faster), with the exact interval of their median.  Foreign load rejects a run, which is then
-repeated.  No new block is begun after ``--minutes``; the whole takes at most that and one block.
+A block is one run of every case in random order, so that drifts affect all cases alike. Every case
+uses all cores: flat MPI, overlap and over with one process per core; threads, barrier and mate with
+``--workers`` per process. Ratios are times over those of flat MPI in the same block (below 1:
+faster), with the exact interval of their median. A run rejected for foreign load is repeated. No
+new block is begun after ``--minutes``; the whole takes at most that time and one block.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from runner.mpi.discover import adapter
 
 FIGURE = ROOT / "docs" / "figures" / "jacobi_odf.svg"
 MIN_BLOCKS = 6
-"""Fewest blocks that give a 95 % interval."""
+"""Smallest number of blocks that gives a 95 % interval."""
 
 
 def options() -> argparse.ArgumentParser:
@@ -100,7 +100,7 @@ def main() -> int:
     print()
     report("jacobi variants", figures, given.json)
     if given.json:
-        # Too long to print: the tables above show what is worth seeing.
+        # Too long to print; the tables above show the main figures.
         path = Path(given.json)
         path.write_text(json.dumps({**json.loads(path.read_text()), **raw}, indent=2) + "\n")
     return 0

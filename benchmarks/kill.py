@@ -1,7 +1,8 @@
 """kill -9 of the tuner at random moments: runs lost, orphans left, continuations that succeed.
 
-The program writes a line to a journal when it has finished; what the journal has and the database
-has not, beyond the one run in flight at each kill, is lost.
+The program writes a line to a journal when it has finished. A run that is in the journal but not in
+the database is lost; the one run in flight at each kill does not count.
+
 Usage: python -m benchmarks.kill [--kills 20] [--seed 1] [--json FILE]
 """
 
@@ -55,7 +56,7 @@ def left_over(place: Path) -> list[int]:
 
 
 def counts(place: Path) -> tuple[int, int]:
-    """Finished runs by the journal, and runs in the database."""
+    """Numbers of finished runs in the journal and of runs in the database."""
     journal = place / "journal"
     finished = len(journal.read_text().splitlines()) if journal.exists() else 0
     if not (place / "results.db").exists():
@@ -89,7 +90,7 @@ def main() -> None:
             finished, stored = counts(place)
             shrunk += stored < stored_before
             stored_before = stored
-            # One run per kill may end after the tuner died: it was never seen to finish.
+            # One run per kill may end after the tuner died; the tuner could not see its end.
             lost = max(lost, finished - stored - (_ + 1))
         done = subprocess.run(
             command(place), capture_output=True, text=True, cwd=place, check=False

@@ -1,8 +1,11 @@
-"""Known effects of this machine class, found by ``autotune compare`` with sign and size.
+"""Known effects of this class of machine, found by ``autotune compare`` with sign and size.
 
 Each effect must be decided, its interval must exclude "no effect" on the expected side, and the
-median time ratio must lie within a factor 1.6 of the expected one (twice as far is another effect).
+median time ratio must lie within a factor 1.6 of the expected one (twice as large would be another
+effect).
+
 Usage: python -m benchmarks.known_effects [--only NAME ...] [--pairs N] [--json FILE]
+
 Expected on a quiet machine: 3 to 4 minutes for the four.
 """
 
@@ -23,7 +26,7 @@ BOUND = (
 
 @dataclass(frozen=True)
 class Effect:
-    """``setting`` multiplies the time of the program by ``ratio``, measured against the default.
+    """``setting`` multiplies the program's time by ``ratio``, compared with the default.
 
     ``program``: the words after ``python -m runner.micro``.
     """
@@ -34,10 +37,10 @@ class Effect:
     ratio: float
 
 
-# Without single copy 1 MiB is copied twice, by both processes at once.  One buffer used again and
-# again stays in the caches, where that was seen to be quicker than one copy by the kernel; the
-# other walks through buffers larger than the caches.  The expected ratio is that of an earlier
-# table for this class of machine, which does not say which of the two it was.
+# Without single copy, 1 MiB is copied twice, by both processes at once. One buffer used again and
+# again stays in the caches; there the two copies were faster than one copy by the kernel. The other
+# case uses buffers that together are larger than the caches. The expected ratio is that of an
+# earlier table for this class of machine, which does not say which of the two cases it was.
 EFFECTS = (
     Effect("eager", "pingpong --size 4096 --count 40000", "btl_sm_eager_limit=65536", 0.23),
     Effect("no-cma-one-buffer", "pingpong --size 1048576 --count 2000", "smsc=^cma", 1.5),
@@ -57,7 +60,7 @@ def time_ratio(gain: float) -> float:
 
 
 def judge(effect: Effect, answer: Answer) -> list[str]:
-    """What is wrong with a comparison of this effect; empty where it was found."""
+    """Faults of a comparison of this effect, in words; empty if the effect was found."""
     result = answer.result
     if answer.code != 0 or result.get("gain") is None or not result.get("gain_ci95"):
         return [f"{effect.name}: no result (exit {answer.code}): {answer.text[-300:]}"]
@@ -92,7 +95,7 @@ def row(effect: Effect, answer: Answer) -> dict[str, Any]:
 
 
 def compare(effect: Effect, store: str, *more: str, timeout_s: float = 600.0) -> Answer:
-    """The effect against the default, until decided."""
+    """Compare the setting with the default until decided."""
     program = [sys.executable, "-m", "runner.micro", *effect.program.split()]
     words = ["compare", "default", effect.setting, "-n", "2", "--metric", "json:seconds"]
     return autotune(*words, "--store", store, *more, "--", *program, timeout_s=timeout_s)

@@ -1,7 +1,8 @@
-"""A load generator: one process, pinned to one core, busy for a share of every period.
+"""A load generator: one process on one core that is busy for a share of every period.
+
+It ends by itself after ``--seconds``, or when the process that started it has ended.
 
 Usage: python -m benchmarks.load --duty 0.5 [--period 0.02] [--core 0] [--seconds 60]
-It ends by itself after ``--seconds``, or when the process that started it has ended.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from pathlib import Path
 
 
 def busy_until(began: float, period_s: float, duty: float, now: float) -> float:
-    """When the busy part of the period that holds ``now`` ends.
+    """The time at which the busy part of the period that contains ``now`` ends.
 
-    Periods are counted from ``began``, not from the end of the one before: a sleep that lasts too
-    long shortens the next rest and the duty cycle stays what was asked.
+    Periods are counted from ``began``, not from the end of the period before. If a sleep lasts too
+    long, the next pause is shorter, and the duty cycle stays as requested.
     """
     return began + int((now - began) / period_s) * period_s + duty * period_s
 
 
 def burn(duty: float, period_s: float, seconds: float) -> float:
-    """Be busy for ``duty`` of each period for ``seconds``; the share of CPU time used."""
+    """Be busy for ``duty`` of each period for ``seconds``; returns the share of CPU time used."""
     parent = os.getppid()
     began, cpu = time.monotonic(), time.process_time()
     end = began + seconds
@@ -41,7 +42,7 @@ def burn(duty: float, period_s: float, seconds: float) -> float:
 
 
 def checked(duty: float, period_s: float, core: int, seconds: float) -> None:
-    """Raises ``ValueError`` naming the figure that makes no sense."""
+    """The arguments; raises ``ValueError`` that names an impossible one."""
     if not 0 < duty <= 1:
         raise ValueError(f"--duty {duty:g}: expected a share above 0, at most 1")
     if period_s <= 0 or seconds <= 0:
@@ -54,7 +55,7 @@ def checked(duty: float, period_s: float, core: int, seconds: float) -> None:
 def foreign_load(
     duty: float, period_s: float = 0.02, core: int = 0, seconds: float = 1200.0
 ) -> Iterator[subprocess.Popen[str]]:
-    """The generator runs beside the body; it is ended after it, whatever happens."""
+    """Run the generator during the body; it is always ended afterwards."""
     checked(duty, period_s, core, seconds)
     words = [f"--duty={duty}", f"--period={period_s}", f"--core={core}", f"--seconds={seconds}"]
     process = subprocess.Popen(

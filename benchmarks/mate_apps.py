@@ -3,14 +3,18 @@
     python -m benchmarks.mate_apps [--where node testbed] [--apps cannon:small] [--blocks 7]
         [--tuned cannon=btl_tcp_eager_limit=262144,mpi_event_tick_rate=1] [--json F]
 
-Each application's layouts run in blocks of random order on the same cores: two processes of one
-worker and one of two (node), two processes on two nodes (testbed, which must be up; say which with
---where).  A layout is named by processes x workers x ranks a process.  Speed-up is flat MPI's time
-over the layout's, with a 95 % interval; author-style is factor 4 with workers = cores.  For Cannon
-also the curve over the size of the matrix, for the multigrid what uneven work costs with each
-balancer.  --tuned names what a search found for the flat program (space openmpi-tcp): it
-then runs under it, too, and the others under its part that says how often TCP is looked at.
-Needs a machine without other work.
+Each application's layouts run in blocks of random order on the same cores. On one node these are
+two processes of one worker and one process of two workers; on the testbed, two processes on two
+nodes. The testbed must be up; --where selects the place. A layout is named by processes x workers x
+ranks per process.
+
+Speed-up is flat MPI's time over the layout's, with a 95 % interval. Author-style is factor 4 with
+workers = cores. For Cannon there is also the curve over the size of the matrix, for the multigrid
+the cost of uneven work with each balancer.
+
+--tuned names the setting that a search found for the flat program (space openmpi-tcp). The flat
+program then runs under it too, and the other programs under the part of it that says how often TCP
+is polled. Needs a machine without other work.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ from runner.types import RunRecord
 
 @dataclass(frozen=True)
 class Layout:
-    """One way to run an application on two cores; ``label`` is the table's."""
+    """One layout of an application on two cores; ``label`` is its name in the table."""
 
     label: str
     processes: int
@@ -54,7 +58,7 @@ def flat() -> Layout:
 
 
 def on_mate(processes: int, ranks: int, *words: str) -> Layout:
-    """Two cores: two processes of one worker, or one of two."""
+    """The layouts on two cores: two processes of one worker, or one process of two workers."""
     workers = 2 // processes
     label = " ".join([f"mate {processes}x{workers}x{ranks}", *words[1:]])
     said = ("--variant", "mate", "--workers", str(workers), "--ranks-per-process", str(ranks))
@@ -62,7 +66,7 @@ def on_mate(processes: int, ranks: int, *words: str) -> Layout:
 
 
 def layouts(app: str, where: str) -> list[Layout]:
-    """Flat MPI first, then the author's style, then others."""
+    """The layouts: flat MPI first, then the author's style, then others."""
     counts = {"cannon": (8, 18, 32), "cloverleaf3d": (4, 2, 8), "flowcart": (2, 3, 4, 8, 16)}[app]
     shapes = [2] if where == "testbed" else [2, 1]
     found = [flat()]
@@ -80,7 +84,7 @@ def layouts(app: str, where: str) -> list[Layout]:
 
 
 def tuned_of(app: str, target: Target, given: Any) -> Tuned:
-    """What ``--tuned`` says of an application."""
+    """The setting that ``--tuned`` gives for an application."""
     found = dict(text.split("=", 1) for text in given.tuned)
     if app not in found:
         return Tuned()
@@ -143,7 +147,7 @@ def sizes(where: str, given: Any) -> list[dict[str, Any]]:
     with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:
         for size, times in ((96, 400), (192, 200), (384, 64), (768, 8), (1152, 4)):
             words = ("--size", str(size), "--iterations", str(times))
-            # The input's words come first: a size of one's own needs an app without an input.
+            # The input's words come first: another size needs an app without an input.
             app = target.app.model_copy(
                 update={
                     "command": (*target.app.command[:3], *words),

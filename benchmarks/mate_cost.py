@@ -1,10 +1,10 @@
-"""What the MATE runtime itself costs: regions, messages, parallel efficiency, idle workers.
+"""The cost of the MATE runtime: regions, messages, parallel efficiency, idle workers.
 
     python -m benchmarks.mate_cost [--repeats 5] [--json FILE]
 
-Every figure is the median of the repeats.  Regions and kernels are measured in one process without
-MPI, messages between two processes under mpirun.  CPU time is given beside wall time: on a shared
-machine it is the steadier figure.  Goals are those of the project's issue on the runtime.
+Every figure is the median of the repeats. Regions and kernels are measured in one process without
+MPI, messages between two processes under mpirun. CPU time is given beside wall time, because it is
+steadier on a shared machine. The goals are those set for the runtime.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def regions(workers: int, ranks: int, executions: int) -> dict[str, float]:
 
 
 def parts_of_a_region() -> dict[str, float]:
-    """Microseconds of the steps that every region takes, each measured alone."""
+    """Microseconds of each step that every region takes, measured alone."""
     clock, lock = WorkerClock(), threading.Lock()
 
     def locked() -> None:
@@ -84,7 +84,7 @@ def parts_of_a_region() -> dict[str, float]:
 
 
 def each(action: Callable[[], None], count: int = 100_000) -> float:
-    """Microseconds of one call, the loop and the call included."""
+    """Microseconds of one call, with the loop and the call itself."""
     begin = time.thread_time()
     for _ in range(count):
         action()
@@ -161,7 +161,7 @@ def idle(seconds: float) -> float:
 
 
 def middle(samples: list[Any]) -> Any:
-    """Median, field by field for dictionaries and pairs."""
+    """The median; field by field for dictionaries and pairs."""
     first = samples[0]
     if isinstance(first, dict):
         return {key: middle([s[key] for s in samples]) for key in first}

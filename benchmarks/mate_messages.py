@@ -1,4 +1,4 @@
-"""What a message costs through the MATE runtime: a part of ``benchmarks.mate_cost``.
+"""The cost of a message through the MATE runtime; a part of ``benchmarks.mate_cost``.
 
 Under mpirun it is one of the two processes: ``python -m benchmarks.mate_messages REPEATS``.
 """
@@ -18,11 +18,11 @@ from runner import mate
 from runner.mpi.discover import find_library
 
 BATCH = 16
-"""Messages each way between two waits."""
+"""Number of messages each way between two waits."""
 
 
 def between_processes(repeats: int) -> dict[str, Any]:
-    """All figures, taken by two processes under mpirun."""
+    """All figures, measured by two processes under mpirun."""
     words = [
         find_library().launcher,
         "-n",
@@ -46,9 +46,10 @@ def between_processes(repeats: int) -> dict[str, Any]:
 
 
 def messages_to_itself(comm: Any, config: mate.Config, chunks: int) -> dict[str, list[list[float]]]:
-    """[wall, CPU] microseconds per message, plain and through the runtime, chunk by chunk in turn.
+    """[wall, CPU] microseconds per message, plain and through the runtime, in alternating chunks.
 
-    Nothing is waited for but the messages themselves, so the difference is the runtime's cost.
+    The process waits for nothing but the messages themselves, so the difference is the runtime's
+    cost.
     """
     from mpi4py import MPI
 
@@ -84,7 +85,7 @@ def messages_to_itself(comm: Any, config: mate.Config, chunks: int) -> dict[str,
 
 
 def inside(repeats: int) -> None:
-    """What each of the processes does; process 0 prints one JSON object."""
+    """The work of each process; process 0 prints one JSON object."""
     config = mate.Config(workers=1, ranks_per_process=1)
     comm = mate.world(config)
     plain = [plain_messages(comm, 1000) for _ in range(repeats)]
@@ -112,7 +113,7 @@ def plain_messages(comm: Any, rounds: int) -> tuple[float, float]:
 
 
 def mate_messages(comm: Any, config: mate.Config, rounds: int) -> tuple[float, float]:
-    """The same through ranks."""
+    """The same through ranks of the runtime."""
     sent, got = np.zeros(1), [np.zeros(1) for _ in range(BATCH)]
 
     async def main(ctx: mate.Context) -> tuple[float, float]:
@@ -131,7 +132,7 @@ def mate_messages(comm: Any, config: mate.Config, rounds: int) -> tuple[float, f
 
 
 def waiting_for_a_message(comm: Any, config: mate.Config, seconds: float) -> float:
-    """CPU share of a worker all of whose ranks wait for another process."""
+    """CPU share of a worker whose ranks all wait for another process."""
 
     async def main(ctx: mate.Context) -> None:
         if ctx.rank == 0:

@@ -1,13 +1,15 @@
-"""Threads against the size of messages (Martin 2018, appendix C): Jacobi3D, messages cut in pieces.
+"""Threads and the size of messages (Martin 2018, appendix C): Jacobi3D with messages cut in pieces.
 
     python -m benchmarks.mate_threads [--input small] [--blocks 7] [--json FILE]
 
-Every face is sent in 1 to 64 pieces: the same bytes in more and smaller messages.  On two cores:
-one process of two workers against two processes of one, and flat MPI (whose messages are not cut).
-The variant is "over", where all faces of all ranks go through MPI, so that both layouts send the
-same messages; within a process they take MPI's way to itself, which between nodes they would not.
-"time/uncut" compares with the layout's own time with whole messages.  The rule for a tuner: where
-cutting hurts the process with more workers first, short messages want few workers per process.
+Every face is sent in 1 to 64 pieces: the same bytes in more and smaller messages. Three layouts on
+two cores are compared: one process of two workers, two processes of one, and flat MPI (whose
+messages are not cut). The variant is "over", in which all faces of all ranks go through MPI, so
+that both layouts send the same messages. Messages within a process go through MPI to the process
+itself; between nodes they would take another path.
+
+"time/uncut" compares with the layout's own time with whole messages. The rule for a tuner: if
+cutting slows the process with more workers first, short messages need few workers per process.
 Needs a machine without other work.
 """
 

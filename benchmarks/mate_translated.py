@@ -1,12 +1,12 @@
-"""What translation costs: Jacobi3D translated from the annotated program, and written by hand.
+"""The cost of translation: Jacobi3D translated from the annotated program, and written by hand.
 
     python -m benchmarks.mate_translated [--size 128x128x128] [--blocks 12] [--json FILE]
 
-Both have the same size, iterations, processes, workers, ranks and local grid; a block is one run of
-each in random order.  The ratio is the translated program's time over that of ``--variant mate`` in
-the same block, with the exact interval of its median: the whole interval must lie below 1.05.  The
-residuals of all runs must be equal to the last digit.  The hand-written program also keeps times of
-its phases; the translated one has a barrier of all ranks in its time.
+Both have the same size, iterations, processes, workers, ranks and local grid. A block is one run of
+each in random order. The ratio is the translated program's time over that of ``--variant mate`` in
+the same block, with the exact interval of its median; the whole interval must lie below 1.05. The
+residuals of all runs must be equal to the last digit. The hand-written program also records times
+of its phases; the translated one has a barrier of all ranks in its time.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from runner.types import RunRecord
 SOURCE = ROOT / "runner" / "apps" / "jacobi3d" / "annotated.py"
 BOUND = 1.05
 MIN_BLOCKS = 6
-"""Fewest blocks that give a 95 % interval."""
+"""Smallest number of blocks that gives a 95 % interval."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One of the two programs under one layout; ``ranks`` are those of a process."""
+    """One of the two programs under one layout; ``ranks`` is the number of ranks per process."""
 
     translated: bool
     size: tuple[int, ...]
@@ -106,7 +106,7 @@ def row(hand: list[RunRecord], made: list[RunRecord], case: Layout) -> dict[str,
 
 
 def judge(hand: list[RunRecord], made: list[RunRecord], case: Layout) -> list[str]:
-    """What is wrong with one layout."""
+    """Faults of one layout, in words."""
     residuals = {float(record.extra["residual"]) for record in (*hand, *made)}
     problems = []
     if len(residuals) != 1:

@@ -11,13 +11,13 @@ from runner.guard import wait_quiet
 from runner.launch import Runner
 
 GIVE_UP = 6
-"""Launches that the guard may reject before a run is given up."""
+"""Number of launches that the guard may reject before a run is given up."""
 QUIET_S = 20.0
 TIMEOUT_S = 1200.0
 
 
 class TooBusy(Exception):
-    """No run of a case was free of foreign load."""
+    """Every run of a case had foreign load."""
 
 
 def target_of(kernel: str, problem_class: str, ranks: int) -> Target:
@@ -31,7 +31,7 @@ def target_of(kernel: str, problem_class: str, ranks: int) -> Target:
 def run(
     runner: Runner, kernel: str, problem_class: str, ranks: int, *words: str
 ) -> tuple[dict[str, Any], int]:
-    """The JSON line of a valid run with the default setting, and how many were rejected before.
+    """The JSON line of a valid run under the default, and the number of runs rejected before it.
 
     Raises :class:`TooBusy`, and ``SystemExit`` with the reason if the kernel itself fails.
     """

@@ -1,7 +1,7 @@
-"""What one core of this machine can do: memory bandwidth and arithmetic, measured with numba.
+"""The memory bandwidth and arithmetic speed of one core of this machine, measured with numba.
 
-Both are what a simple loop of this kind reaches, compiled as the kernels are (no fused or reordered
-arithmetic): a yardstick for them, not the processor's data sheet.
+Both are what a simple loop reaches, compiled as the kernels are (no fused or reordered arithmetic).
+They are a reference for the kernels, not the processor's nominal figures.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 from numba import njit
 
 DOUBLES = 12_000_000
-"""Per array, 96 MB: three of them are far larger than the caches."""
+"""Doubles per array (96 MB): three arrays are far larger than the caches."""
 INNER = 512
-"""Doubles that the arithmetic loop works on: they stay in the first-level cache."""
+"""Doubles that the arithmetic loop works on; they stay in the first-level cache."""
 STEPS = 16
 ROUNDS = 4000
 REPEATS = 7
@@ -31,7 +31,7 @@ def _triad(a: Any, b: Any, c: Any, factor: float) -> None:
 @njit(nogil=True)  # type: ignore[untyped-decorator]
 def _polynomials(x: Any, y: Any, factor: float, rounds: int) -> None:
     # One polynomial per element: independent, so that the compiler makes vectors of them, and
-    # enough of them to hide how long one multiplication and addition take.
+    # enough of them to hide the latency of a multiplication and an addition.
     for _ in range(rounds):
         for i in range(x.size):
             v = x[i]
@@ -55,7 +55,7 @@ def _polynomials(x: Any, y: Any, factor: float, rounds: int) -> None:
 
 
 def best_seconds(work: Callable[[], None]) -> float:
-    """Shortest of some repetitions, the first of which compiles and is left out."""
+    """Shortest of some repetitions; the first one compiles and is left out."""
     work()
     times = []
     for _ in range(REPEATS):

@@ -2,15 +2,16 @@
 
     python -m benchmarks.nas_speed [--kernels cg mg] [--classes W A] [--json FILE]
 
-Beside Mop/s of each kernel and class stand the memory bandwidth and the arithmetic speed that one
-core of this machine reaches: *estimates* of what the hardware allows, since the originals are not
-at hand to compare with.  ``share`` is Mop/s over that arithmetic speed (not for EP and IS, which do
-not count floating-point operations); ``bytes/op`` is how many bytes of memory an operation may move
-before the bandwidth is the limit: a kernel that needs more is bound by memory.
+The table shows Mop/s of each kernel and class beside the memory bandwidth and the arithmetic speed
+that one core of this machine reaches. These are *estimates* of what the hardware allows, because
+the original kernels are not available for comparison. ``share`` is Mop/s over the arithmetic speed
+(not for EP and IS, which do not count floating-point operations). ``bytes/op`` is how many bytes of
+memory an operation may move before the bandwidth is the limit; a kernel that needs more is bound by
+memory.
 
-Start-up is the time from the first line of the program to the first timed iteration, slowest rank,
-median of some runs in class S with a warm cache of kernels, the command's own import included.
-Exit code 1 if one is above the goal.
+Start-up is the time from the first line of the program to the first timed iteration. It is that of
+the slowest rank, the median of some runs in class S with a warm cache of kernels, and includes the
+import of the command itself. The exit code is 1 if one is above the goal.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def speed(runner: Runner, kernel: str, problem_class: str, repetitions: int) -> 
 
 
 def startup(runner: Runner, kernel: str, runs: int) -> dict[str, Any]:
-    """Median seconds from start to the first timed iteration at 4 ranks; one run warms up."""
+    """Median seconds from start to the first timed iteration at 4 ranks; a first run warms up."""
     found = [run(runner, kernel, "S", RANKS) for _ in range(runs + 1)][1:]
     seconds = [extra["startup_s"] for extra, _ in found]
     return {
@@ -126,7 +127,7 @@ def main() -> int:
 
 
 def say(number: int, count: int, what: str) -> None:
-    """Progress, where it does not mix with the figures."""
+    """Print progress to a place where it does not mix with the figures."""
     print(f"{number}/{count} {what}", file=sys.stderr, flush=True)
 
 

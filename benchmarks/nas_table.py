@@ -1,13 +1,13 @@
-"""Every NAS-style kernel at 4 ranks: seconds, share of time in MPI, and what tuning gains.
+"""Every NAS-style kernel at 4 ranks: seconds, share of time in MPI, and the gain by tuning.
 
     python -m benchmarks.nas_table --keep DIR [--kernels cg mg] [--markdown FILE] [--json FILE]
 
-Per kernel: some runs with the default setting, then ``autotune search --strategy ga --trials 40``,
-whose answer is a gain with its 95 % interval or that the default stands.  The classes are those
-that take about 0.5 to 2 seconds at 4 ranks on two cores, and ``--budget`` bounds each search.
+Each kernel gets some runs under the default, then ``autotune search --strategy ga --trials 40``.
+The answer is a gain with its 95 % interval, or that the default stays. The classes are those that
+take about 0.5 to 2 seconds at 4 ranks on two cores; ``--budget`` limits each search.
 
-Each finished kernel is kept in DIR as JSON and not run again; the searches store their runs in
-DIR/results.db, so that one cut off (Ctrl-C, a kill) goes on with the same command.
+Each finished kernel is stored in DIR as JSON and not run again. The searches store their runs in
+DIR/results.db, so that an interrupted one (Ctrl-C, a kill) continues with the same command.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CLASSES = {
 }  # fmt: skip
 RUNS = 3
 DECIDED = {"recommended", "keep_default", "inconclusive"}
-"""What a search says once it is over; anything else is tried again by the next call."""
+"""Status of a search that is over; a search with another status is tried again by the next call."""
 Row = dict[str, Any]
 
 
@@ -81,7 +81,7 @@ def main() -> int:
     }
     report("nas table", figures, given.json)
     if given.json:
-        # Too long to print: the table above shows what is worth seeing.
+        # Too long to print; the table above shows the main figures.
         file = Path(given.json)
         file.write_text(json.dumps({**json.loads(file.read_text()), "rows": rows}, indent=2) + "\n")
     return 1 if open_ else 0
@@ -133,7 +133,7 @@ def default_runs(given: argparse.Namespace, kernel: str, problem_class: str) -> 
 
 
 def chosen_classes(made: argparse.ArgumentParser, words: list[str]) -> dict[str, str]:
-    """``is=S`` and so on; ends the program with a message for anything else."""
+    """The classes given as ``is=S`` and so on; ends the program with a message for other text."""
     chosen = {}
     for word in words:
         kernel, _, problem_class = word.partition("=")
@@ -144,14 +144,14 @@ def chosen_classes(made: argparse.ArgumentParser, words: list[str]) -> dict[str,
 
 
 def place(given: argparse.Namespace, kernel: str, problem_class: str) -> Path:
-    """One file per question: other ranks or trials are another one."""
+    """The file of one question; other ranks or trials have another file."""
     name = f"nas-{kernel}-{problem_class}-{given.ranks}-{given.trials}.json"
     folder: Path = given.keep
     return folder / name
 
 
 def kept(path: Path) -> Row | None:
-    """A kernel finished before; a file cut off in the middle is measured again."""
+    """The stored result of a kernel; a file that was cut off is measured again."""
     try:
         row = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -160,7 +160,7 @@ def kept(path: Path) -> Row | None:
 
 
 def answer(row: Row) -> str:
-    """What the search said, in words."""
+    """The answer of the search, in words."""
     status = row.get("status")
     if status == "recommended":
         low, high = (f"{end:+.1%}" if end is not None else "open" for end in row["ci"])
@@ -186,7 +186,7 @@ def cells(row: Row) -> dict[str, str]:
 
 
 def markdown(rows: list[Row]) -> str:
-    """The table as Markdown, with the setting where one was proven."""
+    """The table as Markdown, with the setting if one was proven."""
     lines = [{**cells(row), "setting": words(row.get("setting"))} for row in rows]
     head = list(lines[0])
     text = [head, ["---"] * len(head), *(list(line.values()) for line in lines)]
@@ -198,7 +198,7 @@ def words(setting: dict[str, Any] | None) -> str:
 
 
 def say(what: str, began: float) -> None:
-    """Progress, where it does not mix with the figures."""
+    """Print progress to a place where it does not mix with the figures."""
     print(f"[{time.monotonic() - began:5.0f} s] {what}", file=sys.stderr, flush=True)
 
 

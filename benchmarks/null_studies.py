@@ -1,8 +1,10 @@
-"""A/A: whole studies in which no parameter of the space can matter; how often the default is kept.
+"""A/A studies: how often the default is kept if no parameter of the space can matter.
 
-Each study is one ``autotune search`` in the space ``null`` with a seed of its own, measured anew.
+Each study is one ``autotune search`` in the space ``null`` with its own seed, measured anew. With
+--store the same command continues an interrupted series; finished studies are not repeated.
+
 Usage: python -m benchmarks.null_studies [--studies 40] [--trials 8] [--app NAME [--input I]]
-With --store it is resumable: the same command again continues, finished studies are not repeated.
+
 Expected on a quiet machine, empty program: 20 to 30 s per study, 15 to 20 minutes for 40.
 """
 
@@ -16,7 +18,7 @@ from scipy.stats import beta
 from benchmarks.common import autotune, conclude, options, store_at
 
 EMPTY = [sys.executable, "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"]
-# With a true share of 5 %, six or more of 40 come up in 1.4 % of all series.
+# With a true share of 5 %, six or more of 40 occur in 1.4 % of all series.
 TOO_MANY = 6
 BOUND = f"fewer than {TOO_MANY} false winners, every study ended"
 FIRST_SEED = 1000
@@ -31,7 +33,7 @@ def clopper_pearson(hits: int, of: int, level: float = 0.95) -> tuple[float, flo
 
 
 def judge(statuses: Counter[str], wanted: int) -> list[str]:
-    """What is wrong with a series of A/A studies, by status of their results."""
+    """Faults of a series of A/A studies in words, from the statuses of their results."""
     wrong = []
     if statuses["recommended"] >= TOO_MANY:
         wrong.append(f"{statuses['recommended']} false winners")

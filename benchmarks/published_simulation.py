@@ -1,7 +1,8 @@
-"""Published gains looked at again, on simulated run times: wrong answers, power, pairs spent.
+"""Rechecks of published gains on simulated run times: wrong answers, power, number of pairs.
 
-The comparison is the real one (blocks, looks, repeats where the machine drifts); only the launch is
+The comparison is the real one (blocks, looks, repeats if the machine drifts). Only the launch is
 replaced by a draw from a noise model whose truth is known.
+
 Usage: python -m benchmarks.published_simulation [--studies 600] [--pairs 60] [--json FILE]
 """
 
@@ -35,7 +36,7 @@ Row = dict[str, object]
 def look_again(
     noise: str, published: float, truth: float, pairs: int, seed: int
 ) -> tuple[ClaimAnswer, int]:
-    """One published gain, looked at again while the true one is ``truth``; and the pairs."""
+    """One recheck of a published gain whose true value is ``truth``; its answer and the pairs."""
     evaluator: SimulatedEvaluator
 
     def model(setting: Setting, rng: np.random.Generator) -> float:
@@ -56,13 +57,13 @@ def look_again(
 def outcome(
     noise: str, published: float, truth: float, pairs: int, seed: int
 ) -> tuple[str, bool, int]:
-    """Status, whether it was said to be less than half, pairs: for another process."""
+    """Status, whether the answer was "less than half", and pairs, for another process."""
     answer, spent = look_again(noise, published, truth, pairs, seed)
     return answer.status, bool(answer.shrunk), spent
 
 
 def allowed(studies: int, rate: float = ALPHA) -> int:
-    """The most wrong answers that a true ``rate`` leads to with 99 % probability (binomial)."""
+    """Most wrong answers that a true ``rate`` gives with 99 % probability (binomial)."""
     return int(binom.ppf(0.99, studies, rate))
 
 
@@ -77,7 +78,7 @@ def row(
     one = partial(outcome, noise, published, truth, pairs)
     done = list(pool.map(one, range(studies), chunksize=10))
     found = Counter(status for status, _, _ in done)
-    # A gain of which half or more is left is not gone; one of 0 or less is not there.
+    # A gain of which half or more is left is not "gone"; a gain of 0 or less is not "there".
     wrong = found["gone"] if truth >= published / 2 else found["still there"] if truth <= 0 else 0
     line: Row = {
         "noise": noise,
@@ -109,7 +110,7 @@ def main() -> int:
         *((noise, 0.05, truth) for noise in ("1 %", "5 %") for truth in (0.05, 0.025, 0.0)),
         *((noise, 0.10, truth) for noise in ("1 %", "5 %", "15 %") for truth in (0.03, -0.10)),
     ]
-    # Processes of their own, not forks: nothing is inherited but the seed.
+    # Separate processes, not forks: they inherit only the seed.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         rows = [
             row(pool, noise, published, truth, given.pairs, given.studies)

@@ -1,8 +1,10 @@
-"""A program whose metric is printed to 0.01 s: the search warns and names no winner.
+"""A program whose metric is printed to 0.01 s: the search must warn and name no winner.
 
-The program spins for a fixed time and prints it with two decimals, as the NAS benchmarks do. It is
-searched in the space ``null``, in which nothing can matter.
+The program spins for a fixed time and prints it with two decimals, as the NAS benchmarks do. The
+search uses the space ``null``, in which no parameter can matter.
+
 Usage: python -m benchmarks.quantised [--trials 10] [--seconds 0.12] [--json FILE]
+
 Expected on a quiet machine: 1 to 2 minutes.
 """
 
@@ -12,7 +14,7 @@ import sys
 
 from benchmarks.common import autotune, conclude, options, rejected_share, store_at, table
 
-# The time spun varies by some per cent, less than one step: what a short real program shows.
+# The time varies by some per cent, less than one step, as that of a short real program does.
 PROGRAM = """
 import random, sys, time
 from mpi4py import MPI
@@ -31,7 +33,7 @@ BOUND = "a warning that the metric is too coarse, and no winner"
 
 
 def judge(code: int, status: str, warnings: list[str], text: str) -> list[str]:
-    """What is wrong with the end of the search."""
+    """Faults in the end of the search, in words."""
     wrong = []
     if code != 0:
         wrong.append(f"exit {code}: {text[-300:]}")

@@ -1,11 +1,15 @@
 """Racing against a grid with five repeats of every setting, on the real machine.
 
-Space: the eager limit unset or at one of five levels (those above 4 KiB are known to be much better
-for messages of 4 KiB) times four settings of two parameters that cannot matter: 24 settings. The
-search tries all of them; the grid measures each one five times and names the best median.
-The decision compared is the eager limit, the one parameter that matters: every limit above the
-message is equally good, so what must agree is whether it holds a 4 KiB message at once.
+The space has 24 settings: the eager limit unset or at one of five levels (those above 4 KiB are
+known to be much better for messages of 4 KiB), times four settings of two parameters that cannot
+matter. The search tries all of them. The grid measures each setting five times and takes the best
+median.
+
+The compared decision is the eager limit, the only parameter that matters. Every limit above the
+message size is equally good, so the two must agree whether the limit sends a 4 KiB message at once.
+
 Usage: python -m benchmarks.racing_grid [--no-grid] [--json FILE]
+
 Expected on a quiet machine: search 1 to 2 minutes, grid (120 runs) 3 to 4 minutes.
 """
 
@@ -32,7 +36,7 @@ Setting = dict[str, int]
 
 
 def space_text() -> str:
-    """The space as a TOML file; the level "unset" comes with every parameter."""
+    """The space as a TOML file; every parameter also has the level "unset"."""
     lines = ['description = "racing against a grid"', 'library = "openmpi>=5"']
     for name, levels in {"btl_sm_eager_limit": LIMITS, **NULLS}.items():
         lines += [f"[parameters.{name}]", f"levels = {levels}"]
@@ -40,7 +44,7 @@ def space_text() -> str:
 
 
 def settings() -> list[Setting]:
-    """Every setting of the space, the default included."""
+    """Every setting of the space, with the default."""
     names = ["btl_sm_eager_limit", *NULLS]
     levels = [[None, *values] for values in (LIMITS, *NULLS.values())]
     return [
@@ -50,9 +54,9 @@ def settings() -> list[Setting]:
 
 
 def decision(setting: dict[str, Any]) -> str:
-    """What a setting decides: whether a 4 KiB message goes at once."""
+    """Whether a 4 KiB message is sent at once under this setting."""
     limit = int(setting.get("btl_sm_eager_limit", MESSAGE))
-    # The header is counted too, so a limit of just 4 KiB (the default) is too small.
+    # The header counts too, so a limit of exactly 4 KiB (the default) is too small.
     return "eager" if limit > MESSAGE else "not eager"
 
 
@@ -62,17 +66,17 @@ def recommended(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def grid_winner(seconds: list[list[float]]) -> int:
-    """The setting (its number) with the best median."""
+    """The number of the setting with the best median."""
     return min(range(len(seconds)), key=lambda number: statistics.median(seconds[number]))
 
 
 def words(setting: Setting) -> str:
-    """As the command line wants it."""
+    """The setting as the command line expects it."""
     return ",".join(f"{name}={value}" for name, value in setting.items()) or "default"
 
 
 def measure_grid(space: str, store: str, guard: list[str]) -> tuple[Setting, int]:
-    """The grid's winner and how many runs were rejected; the order of runs is shuffled."""
+    """The grid's winner and the number of rejected runs; the order of runs is random."""
     every = settings()
     seconds: list[list[float]] = [[] for _ in every]
     order = [number for number in range(len(every)) for _ in range(REPEATS)]
@@ -107,7 +111,7 @@ def measure_grid(space: str, store: str, guard: list[str]) -> tuple[Setting, int
 def judge(
     raced: dict[str, Any], winner: Setting | None, search_runs: int, grid_runs: int
 ) -> list[str]:
-    """What is wrong; ``winner`` is the grid's, None where it was not measured."""
+    """Faults in words; ``winner`` is the grid's, None if the grid was not measured."""
     wrong = []
     found = decision(recommended(raced))
     known = "eager" if winner is None else decision(winner)

@@ -16,8 +16,8 @@ Array = np.typing.NDArray[np.float64]
 def racing(studies: int = 150, repeats: int = 5) -> list[Row]:
     """Racing with at most a third of the runs of a grid that runs every setting 5 times.
 
-    Figures are true gains of what is chosen: by the grid's best median, by the racing's belief,
-    and the best of the up to three finalists (what a confirmation can find) of either.
+    Figures are true gains of the chosen setting: by the grid's best median, by the race's estimate,
+    and of the best of up to three finalists (what a proof can find) of either.
     """
     rows = []
     for settings in (24, 60, 200):
@@ -64,7 +64,7 @@ def racing(studies: int = 150, repeats: int = 5) -> list[Row]:
 
 
 def _effects(rng: np.random.Generator, n: int) -> Array:
-    """True log ratios of a space: half does nothing, some slower, some cliffs, few gains."""
+    """True log ratios of a space: half without effect, some slower or far slower, few faster."""
     kind = rng.random(n)
     slower = rng.uniform(0.02, 0.3, n)
     cliff = np.log(rng.uniform(1.3, 16, n))
@@ -73,13 +73,13 @@ def _effects(rng: np.random.Generator, n: int) -> Array:
 
 
 def _runs(rng: np.random.Generator, effect: Array, cv: float, shape: tuple[int, ...]) -> Array:
-    """Log ratios of runs: normal noise, and one run of twenty is clearly slower."""
+    """Log ratios of runs: normal noise; one run in twenty is clearly slower."""
     late = rng.exponential(3 * cv, shape) * (rng.random(shape) < 0.05)
     return np.asarray(effect + rng.normal(0, cv, shape) + late)
 
 
 def _race(rng: np.random.Generator, effect: Array, cv: float, most: int) -> list[list[float]]:
-    """One run each, ended at three times the default; then where they decide something."""
+    """One run each, censored at three times the default; then runs that can change the answer."""
     first = _runs(rng, effect, cv, effect.shape)
     data = [[math.inf if x > math.log(3) else math.exp(x)] for x in first]
     while sum(map(len, data)) < most and (i := next_run(data, cv)) is not None:

@@ -1,7 +1,8 @@
-"""How fast a replayed grid answers by itself; nothing is launched.
+"""Speed of a replayed grid: answers per second, without any launch.
 
-Without a dataset a synthetic grid of 64 settings with three runs each stands in: the speed does not
+Without a dataset a synthetic grid of 64 settings with three runs each is used; the speed does not
 depend on the figures.
+
 Usage: python -m benchmarks.replay_speed [--dataset NAME --cell KEY] [--json FILE]
 """
 
@@ -54,7 +55,7 @@ def synthetic(folder: Path) -> Landscape:
 
 
 def answers_per_s(land: Landscape, draws: int) -> float:
-    """Random settings of the grid, one after the other; settings are made beforehand."""
+    """Answers per second for random settings of the grid; the settings are made beforehand."""
     rng = np.random.default_rng(1)
     asked = [land.settings[i] for i in rng.integers(len(land.settings), size=draws)]
     began = time.perf_counter()

@@ -1,13 +1,13 @@
-"""How close each strategy comes to the best setting, and what it costs, on functions.
+"""Distance of each strategy to the best setting, and its cost, on functions.
 
     python benchmarks/search_synthetic.py [--seeds 20] [--landscape additive|mpi|null]
                                           [--strategy NAME[:PRESET] ...]
 
-``additive`` is one function of ten parameters.  ``mpi`` are ten landscapes of 25 parameters, three
-of which matter, ``null`` the same without a gain; both with 3 % noise, cliffs and failures.  The
-gap is T / T_best - 1 of the setting that looks best so far (the default included where it is a
-setting like any other), in per cent.  All random numbers are fixed, so is the output but for the
-milliseconds.
+``additive`` is one function of ten parameters. ``mpi`` are ten landscapes of 25 parameters, three
+of which matter; ``null`` are the same without a gain. Both have 3 % noise, failures, and levels
+that are many times slower. The gap is T / T_best - 1, in per cent, of the setting that looks best
+so far (the default included if it is a setting like any other). All random numbers are fixed, and
+so is the output except the milliseconds.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Landscape:
 def additive(seed: int = 12) -> Landscape:
     """Ten categorical parameters (10 752 000 settings): main effects and one interaction.
 
-    The unset level has an effect like any other.  The constant part (4.7) and, of the first 14, the
-    function (12) were chosen so that random search comes about as close to the optimum as published
-    for such a function (16.5, 13.0, 11.1 %); no other strategy was looked at for that.
+    The unset level has an effect like any other. The constant part (4.7) and the function (12, of
+    the first 14) were chosen so that random search comes about as close to the optimum as published
+    for such a function (16.5, 13.0, 11.1 %). No other strategy was looked at for this choice.
     """
     rng = np.random.default_rng([2026, seed])
     weights = rng.uniform(0.2, 1.0, len(SIZES))
@@ -73,8 +73,9 @@ def additive(seed: int = 12) -> Landscape:
 def mpi(seed: int, *, null: bool = False) -> Landscape:
     """25 parameters of flags, sizes and words; almost every setting is slower than the default.
 
-    Three matter (a flag, a size, an algorithm; the best values of the last two go together).  Some
-    levels cost 10 to 60 %, some a factor of 2 to 8, some fail, and so do two large sizes together.
+    Three parameters matter (a flag, a size, an algorithm; the best values of the last two
+    interact). Some levels cost 10 to 60 %, some a factor of 2 to 8, some fail, and so do two large
+    sizes together.
     """
     rng = np.random.default_rng([99, seed])
     counts = rng.permutation([2] * 8 + [4] * 4 + [8] * 9 + [6] * 4).tolist()
@@ -125,8 +126,11 @@ def _parameter(place: int, count: int) -> Parameter:
 
 @dataclass(frozen=True)
 class Course:
-    """One search: the gap after each trial, runs that failed, mean cost of a run (at most 3, in
-    runs of the default), milliseconds of each ask with its tell, and trials until it ended."""
+    """One search.
+
+    It has the gap after each trial, the number of failed runs, the mean cost of a run (at most 3,
+    in runs of the default), milliseconds of each ask with its tell, and the trials until it ended.
+    """
 
     gaps: np.ndarray
     failed: int
@@ -190,7 +194,7 @@ def table(title: str, lands: list[Landscape], strategies: list[str], seeds: int)
 
 
 def main() -> None:
-    """Print the tables that were asked for."""
+    """Print the requested tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--landscape", choices=["additive", "mpi", "null"], default=None)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.stats_simulation [--coverage] [--null] [--power] [--racing] [--json]
 
-Without a section all are run (two minutes of one core).  The seeds are fixed, so is the output.
+Without a section, all are run (two minutes of one core). The seeds are fixed, and so is the output.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from benchmarks.racing_simulation import Array, Row, racing
 
 
 def coverage(studies: int = 1000) -> list[Row]:
-    """95 % intervals of the gain: once at 12 blocks, and at all looks of a plan together."""
+    """Coverage of 95 % intervals of the gain: at 12 blocks, and at all looks of a plan together."""
     rows = []
     for model in MODELS:
         for method in ("sign", "wilcoxon"):
@@ -110,10 +110,10 @@ def _holds_throughout(plan: LookPlan, s: Simulated) -> bool:
 
 
 def false_winners(studies: int = 1000, candidates: int = 200) -> list[Row]:
-    """Studies that name a winner where none exists; finalists are the luckiest first runs.
+    """Studies that name a winner where none exists; finalists have the best first runs.
 
-    Under symmetric noise the candidates also differ in how noisy they are, so that the choice by
-    luck prefers the noisiest.
+    Under symmetric noise the candidates also differ in their noise, so that the selection prefers
+    the noisiest.
     """
     rows = []
     for model in (*NOISES, "drift", "quantised"):
@@ -147,9 +147,9 @@ def _scales(model: str, rng: np.random.Generator, n: int) -> Array:
 
 
 def _null_blocks(model: str, rng: np.random.Generator, blocks: int, scale: Array) -> Array:
-    """Seconds, shape (settings, blocks), of settings that differ in noise only; 0 is the default.
+    """Seconds, shape (settings, blocks), of settings that differ only in noise; 0 is the default.
 
-    Runs follow each other as a real study orders them; drift acts on the place in that order.
+    Runs follow each other in the order of a real study; drift acts on the position in that order.
     """
     settings = scale.size
     noise = NOISES.get(model, NOISES["normal"])
@@ -164,7 +164,7 @@ def _null_blocks(model: str, rng: np.random.Generator, blocks: int, scale: Array
 
 
 def _confirm(plan: LookPlan, times: Array, resolution: float | None = None) -> list[Decision]:
-    """The confirmation as a study runs it: look by look, finalists leave when decided."""
+    """The proof as a study runs it: look by look; finalists leave when decided."""
     decisions: list[Decision] = []
     for look in plan.looks:
         decisions = settle(
@@ -176,7 +176,7 @@ def _confirm(plan: LookPlan, times: Array, resolution: float | None = None) -> l
 
 
 def power(studies: int = 400) -> list[Row]:
-    """Outcome and expected blocks for one finalist, by true gain and noise, normal noise."""
+    """Outcome and expected blocks for one finalist, by true gain and noise, under normal noise."""
     rows = []
     variants = [
         ("sign", LookPlan()),

@@ -1,9 +1,10 @@
-"""How fast the results database is: append, best of a study, listing, size on disk.
+"""Speed of the results database: append, best of a study, listing, size on disk.
 
     python benchmarks/store_speed.py [--trials 5000] [--directory DIR] [--json FILE]
 
-Writes a study of ``--trials`` trials with one run of ten read-back rows each into a new SQLite file
-in ``--directory`` (default: a temporary one), every run durable before the next, as a search does.
+It writes a study of ``--trials`` trials into a new SQLite file in ``--directory`` (default: a
+temporary one). Each trial has one run with ten read-back rows. As in a search, every run is durable
+before the next.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from runner.types import ReadBack, RunRecord
 
 REPEATS = 5
 GOALS = {"append_median_ms": 1.0, "best_s": 0.25}
-"""What was asked of the store; the rest is printed for comparison."""
+"""The goals that are checked; the other figures are printed for comparison."""
 
 
 def study_key() -> StudyKey:
@@ -41,7 +42,7 @@ def study_key() -> StudyKey:
 
 
 def setting_of(number: int) -> dict[str, int | float | str]:
-    """Ten parameters, every trial another setting."""
+    """A setting of ten parameters; every trial has another setting."""
     return {f"parameter_{i}": (number >> i) % 8 if i else number for i in range(10)}
 
 

@@ -1,7 +1,8 @@
-"""Whole studies on simulated run times: false winners, power, runs spent.
+"""Whole studies on simulated run times: false winners, power, number of runs.
 
-Everything that decides is the real procedure (search, selection, pruning, proof); only the launch
+All decisions are those of the real procedure (search, selection, pruning, proof). Only the launch
 is replaced by a draw from a noise model whose truth is known.
+
 Usage: python -m benchmarks.study_simulation [--studies 1000] [--candidates 40 200] [--json FILE]
 """
 
@@ -40,7 +41,7 @@ def heavy(rng: np.random.Generator, order: int) -> float:
 
 
 def bimodal(rng: np.random.Generator, order: int) -> float:
-    """Two states of the machine, 20 % apart, by chance for each run."""
+    """Two states of the machine, 20 % apart, chosen at random for each run."""
     return float(rng.lognormal(0, 0.02) * (1.2 if rng.random() < 0.4 else 1.0))
 
 
@@ -92,7 +93,7 @@ def study(noise: Noise, seed: int, candidates: int, gain: float) -> tuple[Settin
 
 
 def outcome(noise: str, candidates: int, gain: float, seed: int) -> tuple[str, int, int]:
-    """One study by the name of its noise, so that another process can carry it out."""
+    """One study by the name of its noise, so that another process can run it."""
     chosen, searched, proven = study(NOISES[noise], seed, candidates, gain)
     if chosen is None:
         return "default", searched, proven
@@ -123,7 +124,7 @@ def row(
 
 
 def allowed(studies: int) -> int:
-    """False answers at 5 % a study, plus two Monte-Carlo standard errors."""
+    """Allowed number of false answers: 5 % of the studies, plus two Monte-Carlo standard errors."""
     return math.floor(studies * 0.05 + 2 * math.sqrt(studies * 0.05 * 0.95))
 
 
@@ -134,7 +135,7 @@ def main() -> int:
     arguments.add_argument("--power-studies", type=int, default=300)
     arguments.add_argument("--json")
     given = arguments.parse_args()
-    # Processes of their own, not forks: nothing is inherited but the seed.
+    # Separate processes, not forks: they inherit only the seed.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         null = [
             row(pool, name, given.studies, candidates, 0.0)

@@ -1,11 +1,12 @@
-"""Jacobi3D's six variants on two nodes of one core: what over-decomposition hides of latency.
+"""Jacobi3D's six variants on two nodes of one core: how over-decomposition hides latency.
 
     python -m benchmarks.testbed_mate [--shares 0.3 0.5] [--blocks 7] [--trials 30] [--json FILE]
 
-For each share, the latency at which flat MPI waits for so much of its time is found first.  The
-tuner then looks for flat MPI's best eager limit, yielding and buffers there (``--trials 0``: not at
-all), and every variant runs in blocks of random order against flat MPI as it is by default and as
-it was tuned.  Needs root and a machine without other work; about 12 minutes for each share.
+For each share, the benchmark first finds the latency at which flat MPI waits for that share of its
+time. Then the tuner searches flat MPI's best eager limit, yielding and buffers at this latency
+(``--trials 0``: no search). Every variant runs in blocks of random order against flat MPI under the
+default and under the tuned setting. Needs root and a machine without other work; about 12 minutes
+for each share.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from runner.types import RunRecord
 
 NODES, RATE_BPS = 2, 1_000_000_000
 GUESSES_S = (0.001, 0.003)
-"""Latencies tried first; the one asked for lies on the line through what was seen there."""
+"""Latencies tried first; the result is interpolated on the line through these points."""
 SPACE = """\
 description = "What flat MPI can do about a network's latency"
 library = "openmpi>=4.1"
@@ -67,12 +68,12 @@ levels = [2]
 levels = [1]
 """
 FASTER, CUT, INFLATED, LINE = 1.17, 0.74, 1.10, 0.05
-"""Targets: speed-up at the first share, waiting cut, computation's CPU time, the delay line's."""
+"""Goals: speed-up at the first share, cut of waiting, CPU time of computation and delay line."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A latency and what flat MPI does there; CPU shares of one core."""
+    """A latency and flat MPI's behaviour at it; CPU shares of one core."""
 
     latency_s: float
     waiting: float
@@ -90,7 +91,7 @@ def target_here(name: str) -> Target:
 
 
 def probe(name: str, latency_s: float, guard: bool, runs: int = 3) -> Point:
-    """Flat MPI under one latency: the testbed stays up with it."""
+    """Flat MPI under one latency; the testbed stays up with it."""
     tb.down(tb.DEFAULT_NAME)
     found = tb.up(tb.DEFAULT_NAME, NODES, latency_s, RATE_BPS)
     target = target_here(name)
@@ -98,10 +99,11 @@ def probe(name: str, latency_s: float, guard: bool, runs: int = 3) -> Point:
     own = target.cluster.own_processes
     with Runner(adapter(target.library), guard=guard, own_processes=own) as runner:
         bench = Bench(runner, target)
-        bench.run(flat)  # the first run of all is an outlier
+        bench.run(flat)  # the very first run is an outlier
         line, irq = run_time(found.line.pid), cpu_times().irq_s
         records = [bench.run(flat) for _ in range(runs)]
-        # Starting and stopping send little; to count the solver's time alone errs upwards.
+        # Starting and stopping send little; counting only the solver's time gives a share that is
+        # too high.
         solved = sum(float(r.extra["solver_s"]) for r in records) * runs / (runs + bench.rejected)
         line, irq = run_time(found.line.pid) - line, cpu_times().irq_s - irq
     share = statistics.median(wait_share(r) for r in records)
@@ -109,8 +111,10 @@ def probe(name: str, latency_s: float, guard: bool, runs: int = 3) -> Point:
 
 
 def latency_for(share: float, known: list[Point]) -> float:
-    """The latency at which flat MPI waits for ``share`` of its time: waiting over the rest of the
-    time grows in proportion to the latency."""
+    """The latency at which flat MPI waits for ``share`` of its time.
+
+    Waiting over the rest of the time grows in proportion to the latency.
+    """
     first, second = sorted(known, key=lambda p: abs(p.waiting - share))[:2]
     x = [p.waiting / (1 - p.waiting) for p in (first, second)]
     slope = (x[1] - x[0]) / (second.latency_s - first.latency_s)
@@ -129,7 +133,7 @@ def known_setting(name: str, text: str) -> tuple[Tuned, dict[str, Any]]:
 
 
 def tune(name: str, trials: int, guard: bool) -> tuple[Tuned, dict[str, Any]]:
-    """The tuner's answer for flat MPI: what it proved, else the best that it saw."""
+    """The tuner's answer for flat MPI: the proven setting, else the best of the search."""
     if not trials:
         return Tuned(), {"status": "not searched"}
     with tempfile.TemporaryDirectory() as place:
@@ -171,7 +175,7 @@ def verdict(case: Case, found: dict[Case, list[RunRecord]], flats: list[Case]) -
 def judge(
     share: float, point: Point, found: dict[Case, list[RunRecord]], flat: Case
 ) -> dict[str, Any]:
-    """The best mate case against tuned flat MPI, beside the targets."""
+    """The best mate case against tuned flat MPI, beside the goals."""
     mates = [case for case in found if case.variant == "mate"]
     best = min(mates, key=lambda c: statistics.median(seconds(found[c])))
     value, low, high = ratio(against_flat(found[flat], found[best]))
@@ -206,7 +210,7 @@ def judge(
 
 
 def at_share(share: float, known: list[Point], given: argparse.Namespace) -> dict[str, Any]:
-    """Everything for one share: latency, tuned flat MPI, all variants, tables and figure."""
+    """All results for one share: latency, tuned flat MPI, all variants, tables and figure."""
     point = probe(given.input, latency_for(share, known), given.guard)
     known.append(point)
     if abs(point.waiting - share) > 0.03:

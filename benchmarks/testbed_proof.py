@@ -1,7 +1,9 @@
-"""Whether the testbed is a cluster: effects that exist only between nodes, by autotune compare.
+"""Shows that the testbed behaves as a cluster: effects that exist only between nodes.
 
-On 2 nodes with 1 ms each way.  What theory says of each comparison stands beside what was measured.
-Needs root and a machine without other work; about ten minutes with the default pairs.
+They are measured by autotune compare on 2 nodes with 1 ms each way. The table shows what theory
+predicts for each comparison beside what was measured. Needs root and a machine without other work;
+about ten minutes with the default pairs.
+
 Usage: python -m benchmarks.testbed_proof [--pairs 12] [--only WORD] [--no-guard] [--json FILE]
 """
 
@@ -25,15 +27,20 @@ CHAIN = (
     *(sys.executable, "-m", "runner.apps.jacobi3d", "--size", "16x128x128", "--grid", "4x1x1"),
     *("--iterations", "100", "--verify", "residual"),
 )
-"""Four ranks in a row, faces of 131 kB: by slot one pair of neighbours is parted, by node three."""
+"""Four ranks in a row with faces of 131 kB.
+
+By slot one pair of neighbours is on different nodes, by node three pairs are.
+"""
 FLAT = "map_by=node,coll_han_priority=0,mpi_event_tick_rate=1,coll_tuned_allreduce_algorithm"
-"""Ranks alternate between the nodes, coll/han does not group them by node, and the sockets are
-looked at all the time: by default one launch in five looks every 5 ms only."""
+"""Ranks alternate between the nodes, and coll/han does not group them by node.
+
+The sockets are polled all the time; by default one launch in five polls only every 5 ms.
+"""
 
 
 @dataclass(frozen=True)
 class Case:
-    """B against A.  ``low`` and ``high`` bound the expected ratio of the times, B / A."""
+    """B against A; ``low`` and ``high`` bound the expected ratio of the times, B / A."""
 
     name: str
     a: str
@@ -51,9 +58,9 @@ LINEAR, DOUBLING, RING, RABENSEIFNER = 1, 3, 4, 6
 
 
 def allreduce(name: str, against: int, low: float, high: float, theory: str) -> Case:
-    """Recursive doubling on 4 ranks: of its two exchanges one is between the nodes.
+    """Recursive doubling on 4 ranks: one of its two exchanges is between the nodes.
 
-    The figure is the fastest of 20 batches: two ranks share a CPU here.
+    The figure is the fastest of 20 batches, because two ranks share a CPU.
     """
     program = (*MICRO, "allreduce", "--size", "1024", "--count", "200")
     fast, other = f"{FLAT}={DOUBLING}", f"{FLAT}={against}"
@@ -107,7 +114,7 @@ def compare(case: Case, pairs: int, guard: bool) -> dict[str, Any]:
 
 
 def row(case: Case, found: dict[str, Any]) -> dict[str, Any]:
-    """The ratio of the times and its interval, judged against theory."""
+    """The ratio of the times and its interval, compared with theory."""
     if found.get("failed") or found.get("gain") is None:
         return {"case": case.name, "theory": case.theory, "failed": found.get("failed", "no gain")}
     ratio = 1 / (1 + found["gain"])
@@ -126,12 +133,12 @@ def row(case: Case, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def heading() -> str:
-    # B's median is not shown: divided by A's it is another figure than the median of the pairs.
+    # B's median is not shown: divided by A's median it differs from the median of the pairs.
     return f"{'B against A':<26}{'A s':>8}{'B/A':>7}  {'95 %':<14}{'':<5}theory"
 
 
 def line(one: dict[str, Any]) -> str:
-    """One row of the table; "NO" where theory was not met."""
+    """One row of the table; "NO" if the measurement contradicts theory."""
     if "failed" in one:
         return f"{one['case']:<26}  failed: {one['failed']}"
     ends = one["ratio_ci95"]

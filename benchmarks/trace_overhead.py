@@ -1,13 +1,13 @@
-"""What tracing costs: kernels with and without the profiling library, interleaved.
-
-Goal: at most 3 % (issue text: "Overhead <= 3 % on the kernels").  Each pair is one run with and one
-without, in random order; the figure is the program's own where it prints one (wall time would hide
-the cost behind the start).  Beside the median of the pairs' ratios stands its exact sign-test
-interval; a kernel passes when the median is within the goal, and is called open where the interval
-reaches across it.
+"""The cost of tracing: kernels with and without the profiling library, interleaved.
 
     python -m benchmarks.trace_overhead --pairs 20
     python -m benchmarks.trace_overhead --kernels cg mg --input S --pairs 6 --no-guard
+
+Goal: at most 3 % on the kernels. Each pair is one run with the library and one without, in random
+order. The figure is the program's own if it prints one, because wall time would hide the cost
+behind the start. The table shows the median of the pairs' ratios and its exact sign-test interval.
+A kernel passes if the median is within the goal, and is called open if the interval includes the
+goal.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from runner.types import LaunchSpec
 GOAL = 0.03
 KERNELS = ("is", "ep", "cg", "mg", "ft", "lu", "sp", "bt")
 SQUARE = ("sp", "bt")
-"""They run on square numbers of ranks only; the next one is taken."""
+"""Kernels that run only on square numbers of ranks; the next square is taken."""
 ATTEMPTS = 5
 
 
@@ -91,7 +91,7 @@ def _measure(kernel: str, args: Any, rng: random.Random) -> dict[str, Any]:
 
 
 def _value(runner: Runner, plain: LaunchSpec, preload: str | None) -> float:
-    """Seconds of one valid run; SystemExit where there is none in ATTEMPTS."""
+    """Seconds of one valid run; raises SystemExit if there is none in ATTEMPTS."""
     for _ in range(ATTEMPTS):
         with tempfile.TemporaryDirectory(dir=make_cache(), prefix="run-") as place:
             spec = plain

@@ -1,8 +1,9 @@
-"""What a study names, simulated against every way to a false recommendation.
+"""Recommendations of simulated studies against every known way to a false one.
 
-The real procedure on drawn run times, as benchmarks.study_simulation: studies that are extended,
-candidates whose noise has another shape, parameters that ride along, gains of proofs that stop
-early, slow launches.
+It runs the real procedure on drawn run times, as benchmarks.study_simulation does. The cases are
+studies that are extended, candidates whose noise has another shape, parameters without effect in a
+winning setting, gains of proofs that stop early, and slow launches.
+
 Usage: python -m benchmarks.trust_simulation [--studies 400] [--only NAME] [--json FILE]
 """
 
@@ -35,26 +36,26 @@ from benchmarks.study_simulation import space
 
 CANDIDATES = 40
 Model = Callable[[Setting, np.random.Generator, int], float]
-"""Seconds of a run of a setting; the number of runs before it."""
+"""Seconds of a run of a setting, given the number of runs before it."""
 
 
 def allowed(studies: int, rate: float = 0.05) -> int:
-    """False answers that a true rate exceeds with 2.5 % at most (exact binomial)."""
+    """Number of false answers that is exceeded with at most 2.5 % probability (exact binomial)."""
     return int(stats.binom.ppf(0.975, studies, rate))
 
 
 def refused(studies: int, rate: float = 0.05, true_rate: float = 0.10) -> float:
-    """Chance that the bound above refuses a procedure whose true rate is ``true_rate``."""
+    """Probability that ``allowed`` refuses a procedure whose true rate is ``true_rate``."""
     return float(stats.binom.sf(allowed(studies, rate), studies, true_rate))
 
 
 class Killed(Exception):
-    """Stands for kill -9."""
+    """Stands for kill -9 in the simulation."""
 
 
 @dataclass
 class MortalBench(SimulatedEvaluator):
-    """Is killed after so many runs; None: never."""
+    """An evaluator that is killed after so many runs; None: never."""
 
     life: int | None = None
 
@@ -68,7 +69,7 @@ class MortalBench(SimulatedEvaluator):
 
 @dataclass
 class SimulatedStudy:
-    """A study that can be continued: its run history, trials and frozen plans stay."""
+    """A study that can be continued: its run history, trials and plans stay."""
 
     model: Model
     seed: int
@@ -81,7 +82,7 @@ class SimulatedStudy:
         self.trial_store = MemoryTrialStore()
 
     def go_on(self, plan: SearchPlan, life: int | None = None) -> StudyOutcome | None:
-        """Until the end of the plan; None where it was killed after ``life`` runs."""
+        """Run to the end of the plan; None if the study was killed after ``life`` runs."""
         self.evaluator.life = life
         strategy = create("random", space(), seed=self.seed)
         try:
@@ -97,7 +98,7 @@ def flat(cv: float = 0.05) -> Model:
 
 
 def sometimes_slow(setting: Setting, rng: np.random.Generator, order: int) -> float:
-    """Every candidate is 1.3 times slow in 30 % of its runs; else as the default."""
+    """Every candidate is 1.3 times slower in 30 % of its runs, otherwise as the default."""
     slow = 1.3 if setting != DEFAULT and rng.random() < 0.3 else 1.0
     return float(slow * rng.lognormal(0, 0.05))
 
@@ -134,7 +135,7 @@ EXTENSIONS = ("trials", "budget", "kill")
 
 
 def extended(kind: str, extensions: int, seed: int) -> bool:
-    """Whether a study of nothing named anything, at its end or before one of its extensions."""
+    """Whether a study without any effect named a winner, at its end or before an extension."""
     study = SimulatedStudy(flat(), seed)
     if kind == "kill":
         answer = None
@@ -156,13 +157,13 @@ def extended(kind: str, extensions: int, seed: int) -> bool:
 
 
 def adverse(name: str, seed: int) -> bool:
-    """Whether a study in which no candidate has a gain named one."""
+    """Whether a study in which no candidate has a gain named a winner."""
     answer = SimulatedStudy(ADVERSE[name], seed).go_on(SearchPlan(trials=CANDIDATES))
     return answer is not None and answer.chosen is not None
 
 
 def acting(gain: float, cv: float) -> Model:
-    """p0=2 has a gain, the other seven parameters do nothing."""
+    """p0=2 has a gain; the other seven parameters have no effect."""
 
     def model(setting: Setting, rng: np.random.Generator, order: int) -> float:
         return float(rng.lognormal(0, cv)) / (1 + (gain if setting.get("p0") == 2 else 0.0))
@@ -172,7 +173,7 @@ def acting(gain: float, cv: float) -> Model:
 
 @dataclass(frozen=True)
 class Named:
-    """What a study with one acting parameter named."""
+    """What a study with one parameter that has an effect named."""
 
     right: bool = False
     false: bool = False
@@ -208,7 +209,10 @@ def named(gain: float, cv: float, seed: int) -> Named:
 
 
 def with_slow_launches(default: float, candidate: float, gain: float) -> Model:
-    """Launches take five times as long with these probabilities; p0=2 has the gain and its own."""
+    """Launches take five times as long with these probabilities, ``default`` or ``candidate``.
+
+    p0=2 has the gain and the probability ``candidate``.
+    """
 
     def model(setting: Setting, rng: np.random.Generator, order: int) -> float:
         acts = setting.get("p0") == 2
@@ -219,7 +223,7 @@ def with_slow_launches(default: float, candidate: float, gain: float) -> Model:
 
 
 def slow_named(default: float, candidate: float, gain: float, seed: int) -> str:
-    """What is said of the slow launches of the named setting; "vetoed"; "" where none is named."""
+    """The study's words on slow launches of the named setting; "vetoed"; "" if none is named."""
     study = SimulatedStudy(with_slow_launches(default, candidate, gain), seed)
     answer = study.go_on(SearchPlan(trials=CANDIDATES))
     assert answer is not None
@@ -244,7 +248,7 @@ def adverse_rows(run: Runner, studies: int) -> list[dict[str, Any]]:
 
 
 def gain_rows(run: Runner, studies: int) -> list[dict[str, Any]]:
-    """Riders, pruning and the gain of early stops."""
+    """Parameters without effect in the named setting, pruning, and the gain of early stops."""
     rows = []
     for cv, gain in ((0.01, 0.05), (0.05, 0.05), (0.05, 0.10), (0.15, 0.30)):
         found: list[Named] = run(partial(named, gain, cv), studies)
@@ -316,7 +320,7 @@ def main() -> int:
     arguments.add_argument("--json")
     given = arguments.parse_args()
     began = time.perf_counter()
-    # Processes of their own, not forks: nothing is inherited but the seed.
+    # Separate processes, not forks: they inherit only the seed.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
 
         def run(one: Callable[[int], Any], studies: int) -> list[Any]:

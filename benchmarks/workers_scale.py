@@ -2,13 +2,16 @@
 
     python -m benchmarks.workers_scale [--workers 64] [--trials 640] [--launch 2] [--store URL]
 
-Workers are threads with a store of their own.  Everything is the real search phase on the real
-store; only a launch is a draw from a landscape (65,536 settings, 8 parameters, 5 % noise, a place
-of its own speed for each worker), after ``--launch`` seconds of sleep.  The search does not end by
-itself, so that all crews make the same number of trials.  The stored runs are asked for twice: in
-a hundred studies, as they come about, and in a single one, the worst case.  Without ``--store`` a
-PostgreSQL server is started where it is installed.  Quality: the true time, over the default's, of
-the best setting by its estimate, beside that of one worker with the same number of trials.
+Workers are threads, each with its own connection to the store. The search phase and the store are
+real. Only a launch is replaced by a draw from a landscape (65,536 settings, 8 parameters, 5 %
+noise, another speed for each worker's place) after ``--launch`` seconds of sleep. The search does
+not end by itself, so that all crews make the same number of trials.
+
+Quality is the true time, over the default's, of the setting that is best by its estimate, beside
+that of one worker with the same number of trials.
+
+The stored runs are queried twice: in a hundred studies, as is usual, and in a single study, the
+worst case. Without ``--store`` a PostgreSQL server is started if it is installed.
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ ENDING = ("auto", "ga")
 
 
 def truth(setting: Setting) -> float:
-    """T / T_default: four parameters matter, two of them together."""
+    """T / T_default: four parameters matter, two of them interact."""
     good = {"p0": (2, 0.88), "p1": (3, 0.92), "p2": (1, 0.96), "p3": (4, 1.3)}
     ratio = 1.0
     for name, (level, factor) in good.items():
@@ -63,7 +66,7 @@ def truth(setting: Setting) -> float:
 
 
 class Bench(MachineEvaluator):
-    """Draws instead of launching; each worker's place has a speed of its own."""
+    """Draws instead of launching; the place of each worker has its own speed."""
 
     speed = 1.0
     launch_s = 0.0
@@ -86,7 +89,7 @@ class Bench(MachineEvaluator):
 
 
 class _Target:
-    """What an evaluator asks of a target: nothing is launched."""
+    """The part of a target that an evaluator needs; nothing is launched."""
 
     def spec(self, space: Space, setting: Setting, timeout_s: float | None = None) -> None:
         return None
@@ -94,14 +97,14 @@ class _Target:
 
 @dataclass
 class Counts:
-    """Over all workers."""
+    """Counts over all workers."""
 
     conflicts: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Book(StoredTrials):
-    """Counts the claims for which another worker was faster."""
+    """Counts the claims that another worker took first."""
 
     counts: Counts
 
@@ -142,7 +145,7 @@ def work(
 
 
 def crew(url: str, workers: int, trials: int, given: argparse.Namespace) -> dict[str, Any]:
-    """All workers on a new study; what they did and how good it was."""
+    """Run all workers on a new study; returns their counts and the quality."""
     counts = Counts()
     began = time.monotonic()
     with ThreadPoolExecutor(workers) as pool:
@@ -171,8 +174,10 @@ def crew(url: str, workers: int, trials: int, given: argparse.Namespace) -> dict
 
 
 def fill(store: Store, study_id: int, runs: int) -> None:
-    """Runs of 5,000 settings as a study stores them, many to a statement: one at a time, 100,000
-    runs take minutes, and how long a run takes to store is ``store_speed``'s business."""
+    """Store runs of 5,000 settings as a study does, but many in one statement.
+
+    One at a time, 100,000 runs take minutes; ``store_speed`` measures how long one run takes.
+    """
     for start in range(0, runs, 2000):
         rows, outcomes = [], []
         for number in range(start, min(start + 2000, runs)):
@@ -188,12 +193,12 @@ def fill(store: Store, study_id: int, runs: int) -> None:
                 row["read_back_id"] = keep_read_back(connection, outcome)
             connection.execute(insert(schema.run), rows)
     with store._database.write() as connection:
-        # A server does so by itself within a minute of such a load.
+        # A server does this by itself within a minute of such a load.
         connection.exec_driver_sql("ANALYZE")
 
 
 def large(url: str, runs: int, studies: int) -> dict[str, float]:
-    """Seconds of what people ask of a database with so many runs in so many studies."""
+    """Seconds of usual queries on a database with so many runs in so many studies."""
     with Store.open(url) as store:
         began = time.monotonic()
         for seed in range(studies):
@@ -226,7 +231,7 @@ def large(url: str, runs: int, studies: int) -> dict[str, float]:
 
 @contextlib.contextmanager
 def database(given: str | None) -> Iterator[Callable[[], str]]:
-    """Gives the URL of a new, empty place each time."""
+    """The URL of a new, empty place for each call."""
     import uuid
 
     if given is None and postgres_tool("initdb") is None:

@@ -11,7 +11,7 @@ def main() -> None:
     study = autotune.tune(
         app="jacobi3d",
         input="tiny",
-        space="openmpi+mate",  # Processes, workers, virtual ranks; shared-memory transport, ...
+        space="openmpi+mate",  # Processes, workers, ranks per process, shared-memory transport, ...
         strategy="ga",
         preset="thesis",
         runs=RUNS,

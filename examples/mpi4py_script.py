@@ -1,4 +1,4 @@
-"""Measure an mpi4py script: what gain could be seen, and is this setting one?"""
+"""Measure an mpi4py script: the smallest visible gain, and whether a setting has a gain."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs of the results database as a pandas table."""
+"""Read runs of the results database as a pandas table."""
 
 import autotune
 

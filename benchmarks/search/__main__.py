@@ -4,7 +4,7 @@
     python -m benchmarks.search --dataset NAME --split report --peers
     python -m benchmarks.search --synthetic                the ten-parameter function
 
-docs/strategies.md says what is scored and how peers are installed.
+docs/strategies.md says how strategies are scored and how peers are installed.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from benchmarks.search.tables import figures, pairs, printed, references
 
 OURS = ("auto", "ga", "ga:thesis", "random")
 REPORTED = 100
-"""First number of the functions that nothing was tuned on; those from 0 are for design."""
+"""First number of the functions for the report; those from 0 on served to design strategies."""
 
 
 def main() -> int:
-    """Print the tables; exit code 2 for a wrong word."""
+    """Print the tables; returns exit code 2 for a wrong argument."""
     given = _arguments().parse_args()
-    logging.disable(logging.WARNING)  # Peers tell every trial.
+    logging.disable(logging.WARNING)  # Peers print a message for every trial.
     names = [*given.strategies, *(peer_names() if given.peers else ())]
     if given.traced:
         names.insert(1, f"auto{TRACED}")
@@ -64,7 +64,7 @@ def main() -> int:
         lands = [case.name for case in cases]
         ahead = {name: seen.to_json() for name, seen in apart.items()}
         data = {"landscapes": lands, "contestants": known, "pairs": ahead, "absent": absent}
-        with redirect_stdout(StringIO()):  # The tables above say the same, readably.
+        with redirect_stdout(StringIO()):  # The tables above show the same figures.
             report("search", {**data, "load": os.getloadavg()[0], "seeds": given.seeds}, given.json)
     return 0
 
@@ -96,7 +96,7 @@ def _cases(given: argparse.Namespace) -> list[Case]:
 
 
 def _rules(given: argparse.Namespace) -> Rules:
-    """How much everyone plays; what was played is kept by all that it follows from."""
+    """Searches and runs of every contestant; stored results are valid for equal rules."""
     follows_from = {
         key: value
         for key, value in vars(given).items()

@@ -1,7 +1,7 @@
-"""What contestants did is kept: a benchmark that was interrupted goes on with those that are left.
+"""Stored results of contestants, so that an interrupted benchmark continues with the others.
 
-A file per contestant below a folder whose name stands for everything that the figures follow from:
-the code of the tuner and of this benchmark, the recordings, the rules of the contest.
+There is one file per contestant. The name of their folder is a hash of all that the figures follow
+from: the code of the tuner and of this benchmark, the recordings, and the rules.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ CODE = (
     *(f"autotune/{layer}" for layer in ("space", "stats", "strategies", "study")),
     *("autotune/datasets", "autotune/prediction", "benchmarks"),
 )
-"""What decides in a search, and what its landscapes are made of."""
+"""The code that decides in a search, and the code and data of its landscapes."""
 
 Figures = tuple[list[tuple[int, float, Setting]], list[float], int | None]
-"""What a course holds besides its landscape: what was named, own seconds, where it stopped."""
+"""A course without its landscape: named settings, own seconds, where it stopped."""
 Played = list[tuple[Figures, bool]]
-"""Of each turn: the figures, and whether the study of this turn named falsely."""
+"""For each turn: the figures, and whether the study of this turn made a false recommendation."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What was played before; with ``anew`` it is not looked at, only replaced."""
+    """The stored results; with ``anew`` they are replaced and not read."""
 
     folder: Path
     anew: bool = False
 
     @classmethod
     def of(cls, recordings: Iterable[Path], rules: object, anew: bool = False) -> Checkpoint:
-        """Where the contest with this code, these recordings and ``rules`` is kept."""
+        """The place of results with this code, these recordings and ``rules``."""
         state = hashlib.sha256(json.dumps(rules, sort_keys=True).encode())
         code = [path for place in CODE for path in (ROOT / place).rglob("*.py")]
         data = [path for folder in recordings for path in folder.rglob("*") if path.is_file()]
@@ -47,7 +47,7 @@ class Checkpoint:
         return cls(files.cache("benchmarks", "search", state.hexdigest()[:16]), anew)
 
     def read(self, name: str, turns: int) -> Played | None:
-        """What ``name`` did in so many turns; None where it did not get to the last."""
+        """The results of ``name`` in so many turns; None if it did not finish the last one."""
         path = self._path(name)
         if self.anew or not path.exists():
             return None
@@ -55,7 +55,7 @@ class Checkpoint:
         return played if len(played) == turns else None
 
     def write(self, name: str, played: Played) -> None:
-        """Keep it, whole or not at all."""
+        """Store the results, completely or not at all."""
         path = self._path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps([_row(*turn) for turn in played]))

@@ -1,4 +1,4 @@
-"""Who takes part, and all courses of one contestant."""
+"""The contestants of the benchmark, and all courses of one contestant."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from benchmarks.search.peers import find_peer, peer_names
 from benchmarks.search.replayed_search import ReplayedSearch, follow, prove
 
 SLOW_MS = 20.0
-"""A peer that takes longer per trial is given 10 seeds and 50 runs, and no null landscapes."""
+"""Milliseconds per trial above which a peer gets 10 seeds and 50 runs, and no null landscapes."""
 SLOW_SEEDS, SLOW_RUNS = 10, 50
 PROOF_TRIALS = 25
 
 Make = Callable[[Space, int, Sequence[Setting]], Strategy]
 TRACED = "+traced"
-"""Behind a contestant's name: it tries first what one traced run lets a model predict."""
+"""Suffix of a contestant's name: it has a warm start from a prediction by one traced run."""
 
 
 @dataclass
 class Standing:
-    """The courses of one contestant, by landscape, one per seed; ``slow``: on the small plan.
+    """The courses of one contestant by landscape, one per seed; ``slow``: on the small plan.
 
-    ``false_names`` are recommendations on null landscapes after the study's proof, of ``proofs``.
+    ``false_names`` counts recommendations on null landscapes after the study's proof, of
+    ``proofs``.
     """
 
     name: str
@@ -44,15 +45,16 @@ class Standing:
 
     @property
     def own_ms(self) -> float:
-        """Mean milliseconds of an ask with its tell."""
+        """Mean milliseconds of one ask with its tell."""
         own = [s for courses in self.courses.values() for c in courses for s in c.own_s]
         return 1e3 * float(np.mean(own)) if own else 0.0
 
 
 def maker(name: str) -> Make:
-    """How to make a contestant: ``NAME``, ``NAME:PRESET`` or ``NAME+traced`` of ours, or a peer.
+    """A function that makes a contestant: a peer, or ours by its name.
 
-    Raises UsageError for a wrong name, or a peer that is not installed.
+    Our names are ``NAME``, ``NAME:PRESET`` or ``NAME+traced``. Raises UsageError for a wrong name,
+    or a peer that is not installed.
     """
     if name in peer_names():
         kind = find_peer(name)
@@ -68,13 +70,16 @@ def maker(name: str) -> Make:
 
 
 Turn = tuple[str, Case, int, int, bool]
-"""Contestant, landscape, seed, search runs, and whether a whole study is wanted, too."""
+"""Contestant, landscape, seed, search runs, and whether a whole study is run too."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """``seeds`` searches of ``runs`` search runs on each landscape, ``proofs`` whole studies on
-    each null one, by ``jobs`` processes."""
+    """The size of the benchmark.
+
+    ``seeds`` searches of ``runs`` search runs are made on each landscape, and ``proofs`` whole
+    studies on each null landscape, by ``jobs`` processes.
+    """
 
     seeds: int
     runs: int
@@ -84,7 +89,7 @@ class Rules:
 
 
 def compete(name: str, cases: Sequence[Case], rules: Rules) -> Standing:
-    """All courses of one contestant; raises UsageError where it cannot take part."""
+    """All courses of one contestant; raises UsageError if it cannot take part."""
     make = maker(name)
     seeds, runs = rules.seeds, rules.runs
     standing = Standing(name)
@@ -119,12 +124,12 @@ def compete(name: str, cases: Sequence[Case], rules: Rules) -> Standing:
 def take_part(
     names: Sequence[str], cases: Sequence[Case], rules: Rules
 ) -> tuple[list[Standing], dict[str, str]]:
-    """Everyone's standing; who could not take part, with the reason."""
+    """The standing of each contestant, and the reasons of those that could not take part."""
     standings, absent = [], {}
     for name in names:
         try:
             standings.append(compete(name, cases, rules))
-        except Exception as error:  # Whatever a peer raises: the others' hours are not lost by it.
+        except Exception as error:  # The hours of the others must not be lost.
             if name not in peer_names():
                 raise
             absent[name] = f"{type(error).__name__}: {error}"
@@ -138,10 +143,10 @@ _turns: Sequence[Turn] = ()
 def _played(
     turns: Sequence[Turn], jobs: int, known: Iterable[tuple[Figures, bool]] | None
 ) -> Iterator[Iterable[tuple[Figures, bool]]]:
-    """A course's figures and whether its study named falsely, in order: what is ``known``, or
-    played by so many processes.
+    """A course's figures and whether its study made a false recommendation, in order.
 
-    They are forked, since a landscape is made of functions; only figures travel back.
+    They are taken from ``known``, or computed by so many processes. The processes are forked,
+    because a landscape is made of functions; only figures are sent back.
     """
     if known is not None:
         yield known

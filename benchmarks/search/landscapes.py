@@ -1,4 +1,4 @@
-"""What strategies are driven over: recorded grids and functions with a known truth."""
+"""The landscapes of the benchmark: recorded grids, and functions with a known truth."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from benchmarks.search_synthetic import additive as additive_function
 from benchmarks.search_synthetic import mpi
 
 Draw = Callable[[Setting, np.random.Generator], tuple[float, str]]
-"""One run: its ratio to the default, and ``ok`` or the state that it ends in."""
+"""One run: its ratio to the default, and ``ok`` or the state in which it ends."""
 
 Foresee = Callable[[Dataset, Cell, Space], tuple[Setting, ...]]
-"""Settings to try first on a cell, from what is known of other programs."""
+"""A warm start of a cell: settings to try first, predicted from other programs."""
 
 _MOST = 256
 _HALVES = 30
@@ -30,11 +30,12 @@ _FASTER = 0.99
 
 @dataclass(frozen=True)
 class Land:
-    """``truth`` is the held-out ratio T / T_default of a setting (infinite: it does not run).
+    """A landscape; ``truth`` is the held-out T / T_default of a setting (inf: it does not run).
 
-    ``best`` is OPUB's ratio, ``single`` that of the best setting that names one parameter only,
+    ``best`` is the ratio of OPUB, ``single`` that of the best setting with only one parameter,
     ``seen`` that of the setting that looks best when all runs that can be drawn are known.
-    ``priors`` are what a model of other programs predicts, for those who ask for it.
+    ``priors`` are the warm start that a model of other programs predicts, for strategies that ask
+    for it.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Land:
             raise ValueError(f"{self.name}: nothing beats the default, so it is null")
 
     def share(self, setting: Setting) -> float:
-        """gain / gain(OPUB) of a setting; negative where it is slower than the default."""
+        """gain / gain(OPUB) of a setting; negative if it is slower than the default."""
         ratio = self.truth(setting)
         return (1 / ratio - 1 if math.isfinite(ratio) else -1.0) / (1 / self.best - 1)
 
@@ -64,11 +65,11 @@ class Land:
 
 @dataclass(frozen=True)
 class Case:
-    """A landscape as each seed sees it: of a recorded one another half of the runs is held out.
+    """A landscape for each seed; for a recorded one each seed holds out another half of the runs.
 
-    ``quality`` is how well it was recorded: runs a point, and less noise of one.  ``blurred``:
-    there is a gain, but what is held out of the settings that look faster than the default
-    scatters by more than half of it, so that a share of it would be noise.
+    ``quality`` says how well it was recorded: runs per point, and the negative noise of one run.
+    ``blurred``: there is a gain, but the held-out runs of the settings that look faster than the
+    default scatter by more than half of it, so that a share of it would be noise.
     """
 
     name: str
@@ -88,8 +89,8 @@ def recorded(
 ) -> list[Case]:
     """The complete cells of datasets (names or folders), or those of one split of them.
 
-    Of a cell that several have, the recording with the most runs a point counts, of equal ones
-    the less noisy.  Raises UsageError for a dataset that cannot be read or has no such cell.
+    If several datasets have a cell, the recording with the most runs per point counts; of equal
+    ones, the less noisy. Raises UsageError for a dataset that cannot be read or has no such cell.
     """
     found: dict[str, Case] = {}
     for place in places:
@@ -126,7 +127,7 @@ def _recorded_case(whole: Landscape, priors: tuple[Setting, ...]) -> Case:
         def truth(setting: Setting) -> float:
             return held[whole.effective(setting)]
 
-        # Chosen on the one half, valued on the other, as everybody's choice is.
+        # Chosen on one half and evaluated on the other, as for every strategy.
         alone = [s for s in half.settings if len(s) <= 1]
         single = held[min(alone, key=half.median)] if alone else 1.0
         seen = held[min(half.settings, key=half.median)]
@@ -140,9 +141,12 @@ def _recorded_case(whole: Landscape, priors: tuple[Setting, ...]) -> Case:
 
 
 def _blurred(whole: Landscape) -> bool:
-    """By all that may be named, not by the best setting alone: others have slow launches where
-    the best happened to have none, and with few runs a half that saw none of them leaves them all
-    to the other."""
+    """Whether the gain is too noisy to be shared out, judged by all settings that may be named.
+
+    The best setting alone would not do. Other settings have slow launches where the best one had
+    none by chance. With few runs, one half may have seen none of them, so that all are in the other
+    half.
+    """
     held = [whole.halves(seed)[1] for seed in range(_HALVES)]
     faster = [s for s in whole.settings if whole.median(s) < 1.0]
     values = np.array([[half[s] for s in faster] for half in held])
@@ -155,8 +159,8 @@ def _blurred(whole: Landscape) -> bool:
 def grid(seed: int, *, null: bool = False, noise: float = 0.03) -> Land:
     """A complete product of 3 to 6 parameters, at most 256 settings.
 
-    One to three parameters have something to gain; one level in six is a cliff (up to 16 times
-    slower) or fails; the rest costs little or nothing.  Two parameters may go together.
+    One to three parameters have a gain. One level in six makes the program up to 16 times slower or
+    fail; the rest costs little or nothing. Two parameters may interact.
     """
     rng = np.random.default_rng([407, seed])
     counts = _counts(rng)
@@ -179,7 +183,7 @@ def grid(seed: int, *, null: bool = False, noise: float = 0.03) -> Land:
 
 
 def wide(seed: int, *, null: bool = False) -> Land:
-    """25 parameters of which three matter: too many settings to know OPUB but by its formula."""
+    """25 parameters of which three matter; with so many settings only a formula gives OPUB."""
     known = mpi(seed, null=null)
 
     def draw(setting: Setting, rng: np.random.Generator) -> tuple[float, str]:
@@ -227,7 +231,7 @@ def _add_gains(
         if parameters[place].is_text:
             effect[top] = -gain
         else:
-            # Levels of a size near the best one are good, too.
+            # Levels of a size near the best one are good too.
             away = np.abs(np.arange(1, len(effect)) - top)
             good = np.where(np.isfinite(effect[1:]), effect[1:], 0) - gain * 0.6**away
             effect[1:] = np.where(away <= 1, good, effect[1:])

@@ -1,4 +1,4 @@
-"""A strategy that is stopped after so many search runs."""
+"""A strategy that is stopped after a number of search runs."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from autotune.strategies import Observation, Proposal, Strategy
 
 
 class Limited:
-    """Proposes no more once ``spent()``, the search runs so far, has reached ``runs``."""
+    """Proposes nothing more once ``spent()``, the search runs so far, has reached ``runs``."""
 
     def __init__(self, strategy: Strategy, runs: int, spent: Callable[[], int]) -> None:
         self._strategy, self._runs, self.spent = strategy, runs, spent
 
     def ask(self) -> Proposal | None:
-        """None where the runs are used up, or the strategy ended by itself."""
+        """The next setting; None if the runs are used up, or the strategy ended by itself."""
         return None if self.spent() >= self._runs else self._strategy.ask()
 
     def tell(self, observation: Observation) -> None:
         self._strategy.tell(observation)
 
     def restore(self, observations: list[Observation]) -> None:
-        """Nothing was stored."""
+        """Do nothing: no state is stored."""
 
     @property
     def repeats(self) -> bool:
         return self._strategy.repeats
 
     def favourite(self) -> Setting | None:
-        """What the strategy itself believes in."""
+        """The setting that the strategy itself estimates as best."""
         return self._strategy.favourite()

@@ -1,11 +1,12 @@
-"""Strategies on real programs: what each would name after so many search runs, measured together.
+"""Strategies on real programs: the settings they would name, measured together.
 
     python -m benchmarks.search.live [--runs 25] [--blocks 10] [--json FILE]
     python -m benchmarks.search.live --cluster testbed --programs jacobi3d:face:2 nas-is:W:4
 
 Every strategy searches each program on this machine, in turns by program, with the search phase and
-race of a study.  What they would name is then run interleaved with the default in blocks of random
-order, on fresh data: a strategy is scored by that, not by what it saw.  Needs a quiet machine.
+race of a study. The settings that they would name after so many search runs are then run
+interleaved with the default, in blocks of random order, on fresh data. This measurement scores a
+strategy, not the runs of its search. Needs a quiet machine.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ MARKS = (10, 15, 25, 45, 100)
 
 @dataclass
 class Course:
-    """What a strategy would have named: (search runs, machine seconds, setting)."""
+    """The settings a strategy would have named: (search runs, machine seconds, setting)."""
 
     named: list[tuple[int, float, Setting]] = field(default_factory=list)
 
@@ -57,7 +58,7 @@ class Course:
 def search(
     store: Store, target: Target, space: Space, name: str, given: argparse.Namespace
 ) -> Course:
-    """One strategy on one program."""
+    """Search one program with one strategy."""
     how = (name, {"live": given.runs}, given.seed, given.guard)
     key = study_key(target, space, Session.adapter(target), *how)
     course = Course()
@@ -89,7 +90,7 @@ def search(
 def measure(
     store: Store, target: Target, space: Space, settings: list[Setting], given: argparse.Namespace
 ) -> dict[Setting, list[float]]:
-    """Seconds of each setting, one run per block; infinite where it failed."""
+    """Seconds of each setting, one run per block; infinite if it failed."""
     how = ("held-out", {}, given.seed, given.guard)
     key = study_key(target, space, Session.adapter(target), *how)
     found: dict[Setting, list[float]] = {setting: [] for setting in settings}
@@ -140,7 +141,7 @@ def on(program: str, store: Store, given: argparse.Namespace) -> list[dict[str, 
 
 
 def main() -> int:
-    """Print the table; exit code 1 where something could not be measured."""
+    """Print the table; returns exit code 1 if something could not be measured."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

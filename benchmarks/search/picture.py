@@ -1,4 +1,4 @@
-"""Best so far against search runs and against machine seconds, as two figures in SVG."""
+"""Two figures in SVG: best setting so far against search runs and against machine seconds."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SECONDS = (10, 20, 40, 80, 160, 320)
 
 
 def draw(standings: Sequence[Standing], runs: int, place: Path) -> list[Path]:
-    """Write ``place`` (against runs) and ``place`` with ``-seconds``; give the files back.
+    """Write ``place`` (against runs) and ``place`` with ``-seconds``; returns the two files.
 
-    Points are means over all courses with a gain, bars two standard errors; the first eight
-    contestants that are not on the small plan.
+    Points are means over all courses with a gain, bars are two standard errors. Drawn are the first
+    eight contestants that are not on the small plan.
     """
     shown = [s for s in standings if not s.slow][: len(COLOURS)]
     by_runs = {s.name: {m: _point(s, m, None) for m in MARKS if m <= runs} for s in shown}
@@ -42,7 +42,7 @@ def _point(standing: Standing, runs: int | None, seconds: float | None) -> Point
         c.land.share(c.at(runs) if runs is not None else _by_then(c, seconds or 0.0))
         for c in _gaining(standing)
     ]
-    if not shares:  # Nothing to gain on any landscape: there is no share.
+    if not shares:  # Without a gain on any landscape there is no share.
         return math.nan, math.nan, math.nan
     mean, error = float(np.mean(shares)), float(np.std(shares)) / len(shares) ** 0.5
     return mean, mean - 2 * error, mean + 2 * error

@@ -1,4 +1,4 @@
-"""What one traced run of a program lets a model of the *other* programs say of its settings."""
+"""Warm starts from one traced run of a program and a model of the *other* programs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ KIND = "exposure"
 
 
 def predicted_settings(sources: Sequence[str]) -> Foresee:
-    """Priors as ``autotune search --features`` has them; no run of the program is learned from.
+    """Warm starts as ``autotune search --features`` makes them, without runs of the program itself.
 
-    A cell that was not traced has none.  Raises UsageError where the recordings are too few.
+    A cell that was not traced has none. Raises UsageError if there are too few recordings.
     """
     data = training_set(sources)
 

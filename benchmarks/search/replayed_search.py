@@ -22,15 +22,15 @@ from benchmarks.search.limited import Limited
 MARKS = (10, 15, 25, 45, 100, 150)
 _BEYOND = 100.0
 _REPEATED = 60
-"""Known settings in a row that a peer may propose before its search counts as stuck."""
+"""Number of known settings in a row after which the search of a peer counts as stuck."""
 
 
 @dataclass
 class ReplayedSearch:
-    """``named``: after so many search runs and machine seconds the setting that would be named.
+    """The course of one search: which setting it would name after each number of runs.
 
-    ``own_s`` are the strategy's own seconds per trial, ``ended`` the search runs after which it
-    stopped by itself (None: it did not).
+    ``named`` has (search runs, machine seconds, setting). ``own_s`` are the strategy's own seconds
+    per trial, ``ended`` the search runs after which it stopped by itself (None: it did not).
     """
 
     land: Land
@@ -39,12 +39,12 @@ class ReplayedSearch:
     ended: int | None = None
 
     def at(self, runs: int) -> Setting:
-        """What would be named if the search were stopped after so many search runs."""
+        """The setting that would be named if the search were stopped after so many search runs."""
         before = [setting for spent, _, setting in self.named if spent <= runs]
         return before[-1] if before else DEFAULT
 
     def seconds_to(self, share: float) -> float:
-        """Machine seconds until it names a setting of this share and keeps to such; else inf."""
+        """Machine seconds until the search reaches this share and stays above it; else inf."""
         reached = math.inf
         for _, seconds, setting in self.named:
             enough = self.land.share(setting) >= share
@@ -53,7 +53,7 @@ class ReplayedSearch:
 
 
 class Timed(Limited):
-    """Limited, timed, and stopped where it proposes known settings again and again."""
+    """A strategy with limited runs that is timed, and stopped if it repeats known settings."""
 
     def __init__(
         self, strategy: Strategy, evaluator: SimulatedEvaluator, course: ReplayedSearch, runs: int
@@ -64,7 +64,7 @@ class Timed(Limited):
         self._stuck = 0
 
     def ask(self) -> Proposal | None:
-        """None where the runs are used up, or the strategy ended by itself or is stuck."""
+        """The next setting; None if the runs are used up, or the strategy ended or is stuck."""
         if self._stuck >= _REPEATED:
             return None
         began = time.perf_counter()
@@ -113,7 +113,7 @@ def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> ReplayedSear
 
 
 def prove(land: Land, strategy: Strategy, seed: int, trials: int) -> Setting | None:
-    """What a whole study of so many trials recommends after its proof; None: the default."""
+    """The recommendation of a whole study of so many trials, after its proof; None: the default."""
     evaluator = SimulatedEvaluator(_model(land), np.random.default_rng([32, seed]))
     plan = SearchPlan(trials=trials)
     return run_procedure(evaluator, MemoryTrialStore(), strategy, land.space, plan, seed).chosen
@@ -123,7 +123,7 @@ def _model(land: Land) -> Model:
     def seconds(setting: Setting, rng: np.random.Generator) -> float | str:
         ratio, state = land.draw(setting, rng)
         if state == "censored":
-            # Stopped when it was recorded, so it is stopped here, too, whatever the limit is.
+            # The recorded run was stopped, so it is stopped here too, whatever the limit is.
             return land.default_s * max(ratio, 1.0) * _BEYOND
         return ratio * land.default_s if state == "ok" else "failed"
 

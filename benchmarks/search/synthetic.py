@@ -22,9 +22,10 @@ TARGETS = (7.0, 5.0, 2.0)
 
 
 def gaps(names: Sequence[str], seeds: int, json: str | None) -> int:
-    """Print T / T_best - 1 of the best setting so far, in per cent; means over the seeds.
+    """Print T / T_best - 1 of the best setting so far in per cent, as means over the seeds.
 
-    There is no noise and the default is one setting among others, so trials are told directly.
+    There is no noise, and the default is one setting among others, so the strategies get each trial
+    directly.
     """
     land = additive(FUNCTION)
     rows: dict[str, Any] = {}

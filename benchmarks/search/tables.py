@@ -17,13 +17,13 @@ from benchmarks.search.landscapes import Case
 from benchmarks.search.replayed_search import MARKS
 
 DECISIVE = 15
-"""Search runs at which strategies are compared in pairs."""
+"""Number of search runs at which strategies are compared in pairs."""
 HALVES = 10
-"""Seeds over which the references are averaged: each holds other runs out."""
+"""Number of seeds over which the references are averaged; each holds out other runs."""
 
 
 def figures(standing: Standing, cases: Sequence[Case], runs: int) -> dict[str, Any]:
-    """Everything that is reported of one contestant."""
+    """All reported figures of one contestant."""
     gaining = [c for case in cases if not case.null for c in standing.courses.get(case.name, [])]
     null = [c for case in cases if case.null for c in standing.courses.get(case.name, [])]
     marks = [mark for mark in MARKS if mark <= runs]
@@ -50,10 +50,10 @@ def figures(standing: Standing, cases: Sequence[Case], runs: int) -> dict[str, A
 
 @dataclass(frozen=True)
 class Apart:
-    """Share of one strategy less that of another at 15 runs: the mean over landscapes.
+    """Share of one strategy less that of another at 15 runs, as the mean over landscapes.
 
-    ``here`` is its 95 % interval over searches, the landscapes being what they are; ``elsewhere``
-    over landscapes, as for others of which these are a sample.  A pair is one seed on one
+    ``here`` is its 95 % interval over searches on these landscapes. ``elsewhere`` is its 95 %
+    interval over landscapes, as if these were a sample of others. A pair is one seed on one
     landscape, or one landscape.
     """
 
@@ -63,7 +63,7 @@ class Apart:
 
     @classmethod
     def of(cls, differences: Sequence[Sequence[float]]) -> Apart:
-        """Of the differences by seed, landscape by landscape."""
+        """The mean and both intervals from the differences by seed, landscape by landscape."""
         means = [float(np.mean(seeds)) for seeds in differences]
         mean = float(np.mean(means)) if means else math.nan
         errors = [_standard_error(seeds) for seeds in differences]
@@ -79,7 +79,7 @@ class Apart:
 
 
 def pairs(standings: Sequence[Standing], cases: Sequence[Case]) -> dict[str, Apart]:
-    """How far the first is ahead of each other, on the landscapes and seeds that both searched."""
+    """The first strategy's lead over each other, on landscapes and seeds that both searched."""
     first, found = standings[0], {}
     for other in standings[1:]:
         shared = [c.name for c in cases if not c.null and c.name in other.courses]
@@ -147,7 +147,7 @@ def printed(
 
 
 def references(cases: Sequence[Case]) -> str:
-    """What the default and the best single change would score."""
+    """The scores of the default and of the best single change."""
     gaining = [case for case in cases if not case.null]
     lands = [case.land(seed) for case in gaining for seed in range(HALVES)]
     if not lands:
@@ -175,13 +175,13 @@ def _standard_error(values: Sequence[float]) -> float:
 
 
 def _freedom(errors: Sequence[float], samples: Sequence[Sequence[float]]) -> float:
-    """Degrees of freedom of a mean of means whose scatters differ (Welch and Satterthwaite)."""
+    """Degrees of freedom of a mean of means with different variances (Welch and Satterthwaite)."""
     parts = [e**4 / (len(s) - 1) for e, s in zip(errors, samples, strict=True) if len(s) > 1]
     return sum(e**2 for e in errors) ** 2 / sum(parts) if sum(parts) > 0 else 1.0
 
 
 def _around(mean: float, error: float, freedom: float) -> tuple[float, float]:
-    """A 95 % interval; without an end where nothing tells the error."""
+    """A 95 % interval; infinite if the error is unknown."""
     if not math.isfinite(error):
         return -math.inf, math.inf
     reach = float(stats.t.ppf(0.975, freedom)) * error
@@ -196,7 +196,7 @@ def _spread(values: Sequence[float]) -> list[float]:
 
 
 def _middle(values: Sequence[float]) -> float:
-    """The median; infinite where half of them are, nan of nothing."""
+    """The median; infinite if half of the values are, nan if there are none."""
     ordered = sorted(values)
     return ordered[len(ordered) // 2] if ordered else math.nan
 

@@ -17,7 +17,7 @@ def main() -> None:
         ranks=2,
         metric=r"ring time: ([0-9.]+) s",
         runs=RUNS,
-        params_file="ring.conf",  # Written where something is proven: mpirun --tune ring.conf
+        params_file="ring.conf",  # Written if a setting is proven; use: mpirun --tune ring.conf
         store="examples.db",
     )
     result = study.result

@@ -97,8 +97,7 @@ class Collectives(Messages):
         mine[...] = call.result
 
     async def gather(self, send: Array, recv: Array | None = None, root: int = 0) -> None:
-        """Gather every ``send`` (n elements) into ``recv`` of ``root`` (size * n, by global
-        rank)."""
+        """Gather each ``send`` (n elements) into ``root``'s ``recv`` (size * n, by global rank)."""
         process, _ = self._locate(root)
         if self._task.rank == root and recv is None:
             raise MateError(f"gather: rank {root} is the root and needs an array to receive into")

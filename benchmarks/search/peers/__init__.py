@@ -1,4 +1,4 @@
-"""Other people's search, one file each, behind the interface of our strategies."""
+"""The peers: other search tools, one file each, behind the interface of our strategies."""
 
 from benchmarks.search.peers.base import Peer, find_peer, peer_names
 

@@ -1,4 +1,4 @@
-"""What the adapters share: codes in, losses out, and a peer that is missing is named."""
+"""The shared part of the adapters: tools draw codes and get losses; a missing tool is reported."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from autotune.strategies import Observation, OptionValue, Proposal, Strategy
 from autotune.strategies._codec import Codes
 
 LOSS = 10.0
-"""What a peer is told of a setting that fails, as a ratio to the default."""
+"""The loss that a peer gets for a setting that fails, as a ratio to the default."""
 _REPEATS = 100
-"""Draws in a row of known settings before a peer counts as stuck."""
+"""Number of known settings in a row after which a peer counts as stuck."""
 
 _PEERS = {
     "optuna-tpe": ("optuna_peer", "OptunaTPE"),
@@ -30,10 +30,10 @@ _PEERS = {
 
 
 class Peer(Strategy):
-    """Draws vectors of codes and is reported a loss for each, with its own defaults throughout.
+    """Draws vectors of codes and gets a loss for each; every tool keeps its own defaults.
 
-    A setting that was measured before, or that breaks a rule, is answered at once and costs no run,
-    which is kinder than what a user of that tool would get.
+    A setting that was measured before, or that breaks a constraint, is answered at once and costs
+    no run. A user of that tool would get a worse result.
     """
 
     name: ClassVar[str] = "peer"
@@ -60,11 +60,11 @@ class Peer(Strategy):
 
     @abstractmethod
     def draw(self) -> Codes | None:
-        """What the tool wants to try next; None where it has ended."""
+        """The next vector that the tool wants to try; None if it has ended."""
 
     @abstractmethod
     def report(self, codes: Codes, loss: float) -> None:
-        """The loss of what was drawn last."""
+        """Report the loss of the last vector."""
 
     def propose(self) -> Proposal | None:
         for _ in range(_REPEATS):
@@ -92,10 +92,10 @@ def peer_names() -> tuple[str, ...]:
 
 
 def find_peer(name: str) -> type[Peer]:
-    """The adapter; raises :class:`UsageError` with the reason where its tool cannot be imported."""
+    """The adapter; raises :class:`UsageError` with the reason if its tool cannot be imported."""
     module, kind = _PEERS[name]
     try:
         found: type[Peer] = getattr(import_module(f"benchmarks.search.peers.{module}"), kind)
-    except Exception as error:  # Whatever a foreign package raises while it is imported.
+    except Exception as error:  # Another package may raise anything when imported.
         raise UsageError(f"peer {name} is left out: {type(error).__name__}: {error}") from error
     return found

@@ -1,4 +1,4 @@
-"""hyperopt's TPE, with its list of trials kept by hand as its own loop does."""
+"""The peer hyperopt: its TPE; the adapter keeps the list of trials as hyperopt's own loop does."""
 
 # mypy: disable-error-code="import-not-found, import-untyped, misc"
 
@@ -13,7 +13,7 @@ from benchmarks.search.peers.base import Peer
 
 
 class Hyperopt(Peer):
-    """tpe.suggest."""
+    """tpe.suggest of hyperopt."""
 
     name = "hyperopt"
 

@@ -1,4 +1,4 @@
-"""Nevergrad's own choice of optimiser."""
+"""The peer Nevergrad: the optimiser that it chooses itself."""
 
 # mypy: disable-error-code="import-not-found, import-untyped, misc"
 

@@ -1,4 +1,4 @@
-"""OpenTuner: its bandit over techniques, driven from outside."""
+"""The peer OpenTuner: its bandit over techniques, driven from outside."""
 
 # mypy: disable-error-code="import-not-found, import-untyped, misc"
 
@@ -23,7 +23,7 @@ class OpenTuner(Peer):
     name = "opentuner"
 
     def prepare(self) -> None:
-        random.seed(self.seed)  # It draws from the global generator.
+        random.seed(self.seed)  # OpenTuner draws from the global generator.
         manipulator = ConfigurationManipulator()
         for number, size in enumerate(self.sizes):
             manipulator.add_parameter(EnumParameter(f"p{number:03d}", list(range(size))))

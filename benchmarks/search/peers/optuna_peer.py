@@ -1,4 +1,4 @@
-"""Optuna's TPE and NSGA-II as they come."""
+"""The peer Optuna: its TPE and NSGA-II with their defaults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Optuna(Peer):
 
     @abstractmethod
     def sampler(self) -> BaseSampler:
-        """Optuna's sampler."""
+        """The sampler of Optuna."""
 
     def draw(self) -> Codes:
         self._trial = self._study.ask(self._distributions)

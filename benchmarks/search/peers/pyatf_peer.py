@@ -1,4 +1,4 @@
-"""pyATF: its AUC bandit over annealing, pattern search and Torczon's simplex."""
+"""The peer pyATF: its AUC bandit over annealing, pattern search and Torczon's simplex."""
 
 # mypy: disable-error-code="import-not-found, import-untyped, misc"
 
@@ -13,13 +13,13 @@ from benchmarks.search.peers.base import Peer
 
 
 class PyATF(Peer):
-    """Coordinates in (0, 1], as its tuner hands them to a space without constraints."""
+    """Coordinates in (0, 1], as pyATF's tuner passes them to a space without constraints."""
 
     name = "pyatf"
 
     def prepare(self) -> None:
-        random.seed(self.seed)  # It draws from the global generator.
-        # Techniques of its own: the default ones are shared by every bandit of a process.
+        random.seed(self.seed)  # pyATF draws from the global generator.
+        # New techniques: the default ones are shared by every bandit of a process.
         self._bandit = AUCBandit((SimulatedAnnealing(), PatternSearch(), Torczon()))
         self._bandit.initialize(len(self.sizes))
         self._waiting: list[tuple[float, ...]] = []

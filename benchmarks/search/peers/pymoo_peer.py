@@ -1,4 +1,4 @@
-"""pymoo's genetic algorithm for mixed variables."""
+"""The peer pymoo: its genetic algorithm for mixed variables."""
 
 # mypy: disable-error-code="import-not-found, import-untyped, misc"
 
@@ -18,7 +18,7 @@ _POPULATION = 20
 
 
 class PymooGA(Peer):
-    """MixedVariableGA with every parameter a choice, in populations of 20."""
+    """MixedVariableGA with every parameter as a choice, in populations of 20."""
 
     name = "pymoo-ga"
 

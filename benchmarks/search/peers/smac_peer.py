@@ -1,4 +1,4 @@
-"""SMAC3: the facade for hyperparameters, random forest and initial design included."""
+"""The peer SMAC3: the facade for hyperparameters, with random forest and initial design."""
 
 # mypy: disable-error-code="import-not-found, import-untyped, misc"
 
@@ -19,7 +19,7 @@ _TRIALS = 150
 
 
 class SMAC3(Peer):
-    """HyperparameterOptimizationFacade by ask and tell."""
+    """HyperparameterOptimizationFacade, driven by ask and tell."""
 
     name = "smac3"
 
