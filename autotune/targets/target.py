@@ -252,7 +252,7 @@ class Target:
         )
 
     def _cluster_options(self) -> tuple[str, ...]:
-        """Values that environment and parameter files give every launch, by the real paths."""
+        """The cluster's options without those that the user's launcher line sets itself."""
         own = fixed_parameters(self.options)
         return without_parameters(self.cluster.options(self.library), own)
 
@@ -267,8 +267,7 @@ class Target:
         return {n: (theirs[n], own[n]) for n in theirs if own.get(n, theirs[n]) != theirs[n]}
 
     def inherited(self, adapter: Adapter) -> dict[str, str]:
-        """Values that environment and parameter files give every launch; names have the real
-        paths."""
+        """Values that environment and parameter files give every launch, by the real paths."""
         if self.clean_env:
             return {}
         around = self.surroundings
