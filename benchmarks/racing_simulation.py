@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.stats import beliefs, finalists, next_run
+from autotune.stats import finalists, next_run, posterior
 
 Row = dict[str, Any]
 Array = np.typing.NDArray[np.float64]
@@ -28,7 +28,7 @@ def racing(studies: int = 150, repeats: int = 5) -> list[Row]:
                 effect = _effects(rng, settings)
                 medians = np.median(_runs(rng, effect[:, None], cv, (settings, repeats)), axis=1)
                 data = _race(rng, effect, cv, settings * repeats // 3)
-                seen = beliefs(data, cv)
+                seen = posterior(data, cv)
                 pick = int(np.argmin(seen.mean))
                 few = finalists(data, cv)
                 figures.append(

@@ -16,7 +16,7 @@ from autotune.errors import WorkError
 from autotune.stats import LOOKS
 from autotune.store import Store
 from autotune.study.comparison import compare_settings
-from autotune.study.inactive import idle_words
+from autotune.study.inactive import inactive_words
 from autotune.study.study_key import several_words, too_long_words
 from autotune.targets.metric import failure_lines
 from autotune.targets.target import NOT_PARAMETERS, TargetRequest, limit_words
@@ -133,7 +133,7 @@ _TOLD = NOT_PARAMETERS - {"env"} | {LIBRARY}
 
 def _print_effects(record: RunRecord, launched: Mapping[str, Mapping[str, str]]) -> None:
     """Print the inactive parameters, and those that cannot be observed."""
-    lines = [idle_words(name, back) for name, back in sorted(record.read_back.items())]
+    lines = [inactive_words(name, back) for name, back in sorted(record.read_back.items())]
     unseen = [pair for g in launched if g not in _TOLD for pair in launched[g].items()]
     lines += [f"{n}={v}: not observable" for n, v in unseen if n not in record.read_back]
     for line in filter(None, lines):

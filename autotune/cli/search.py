@@ -207,7 +207,7 @@ def search(
         progress = watch(asked, json_out)
         begun = Search(asked, opened, join=shared, watch=progress)
         if scheduler is None:
-            conduct(begun, progress, json_out)
+            run_search(begun, progress, json_out)
             return
         time_s = None if walltime is None else parse_duration(walltime)
         crew = Crew(scheduler, workers, nodes_per_trial, time_s, tuple(job_option or []))
@@ -232,7 +232,9 @@ def watch(asked: SearchRequest, json_out: str | None) -> Progress:
     return Progress(asked.plan.trials, asked.budget_s, json_out == "-")
 
 
-def conduct(search: Search, progress: Progress, json_out: str | None, command: bool = True) -> None:
+def run_search(
+    search: Search, progress: Progress, json_out: str | None, command: bool = True
+) -> None:
     """Measure to the end and print the result; a stored result is printed without measuring.
 
     ``progress`` is the watcher of the search.  ``command``: this command is a search, which can be

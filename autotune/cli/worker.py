@@ -11,7 +11,7 @@ from autotune.api.search import Search
 from autotune.api.workers import request_of
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.cli.search import conduct, watch
+from autotune.cli.search import run_search, watch
 from autotune.files import check_writable
 from autotune.store import Store
 
@@ -56,4 +56,4 @@ def worker(
     with Store.open(store) as opened:
         progress = watch(asked, json_out)
         begun = Search(asked, opened, join=True, of=found.hash, watch=progress)
-        conduct(begun, progress, json_out, command=False)
+        run_search(begun, progress, json_out, command=False)

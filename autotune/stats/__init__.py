@@ -16,7 +16,7 @@ from autotune.stats.power import (
     resolution_table,
     scatter,
 )
-from autotune.stats.racing import beliefs, finalists, next_run, noise_of, time_limit
+from autotune.stats.racing import finalists, next_run, noise_of, posterior, time_limit
 from autotune.stats.sentences import comparison_words, estimate_words
 from autotune.stats.sequential import (
     LOOKS,
@@ -44,7 +44,6 @@ __all__ = [
     "PowerEstimate",
     "Resolvable",
     "SlowLaunches",
-    "beliefs",
     "compare",
     "comparison_words",
     "decision_power",
@@ -60,6 +59,7 @@ __all__ = [
     "next_run",
     "noise_of",
     "pairs_needed",
+    "posterior",
     "resolution_table",
     "scatter",
     "settle",

@@ -33,7 +33,7 @@ _WIDE = (0.01, 0.30)  # bounds of the spread of real effects, in log ratios
 
 
 @dataclass(frozen=True)
-class Beliefs:
+class Posterior:
     """Posterior of each setting, in log ratios to the default; arrays of shape (settings,).
 
     Negative means faster.
@@ -57,9 +57,9 @@ def noise_of(default_ratios: Values) -> float:
     return max(mad_spread(logs), _LEAST_NOISE)
 
 
-def beliefs(
+def posterior(
     candidates: Sequence[Sequence[float]], noise: float, *, min_gain: float = MIN_GAIN
-) -> Beliefs:
+) -> Posterior:
     """The posterior of each setting, given its ratios (one list per setting, may be empty).
 
     ``noise``: standard deviation of one run's log ratio (:func:`noise_of`). Model: a setting does
@@ -78,7 +78,7 @@ def beliefs(
     spread = np.sqrt(odds * (inner + mean**2) - (odds * mean) ** 2)
     out = (runs > 0) & ~np.isfinite(centre)
     never = runs == 0
-    return Beliefs(
+    return Posterior(
         mean=np.where(out, np.inf, np.where(never, 0.0, odds * mean)),
         sd=np.where(out, 0.0, np.where(never, size, spread)),
         gain_chance=np.where(out, 0.0, chance),
@@ -105,7 +105,7 @@ def next_run(
         return None
     if (counts == 0).any():
         return int(np.argmin(counts))
-    seen = beliefs(candidates, noise, min_gain=min_gain)
+    seen = posterior(candidates, noise, min_gain=min_gain)
     leader = int(np.argmin(seen.mean))
     best, best_sd = (seen.mean[leader], seen.sd[leader]) if seen.mean[leader] < 0 else (0.0, 0.0)
     chance = _beats(seen, float(best), float(best_sd), math.log1p(min_gain) / 2)
@@ -135,7 +135,7 @@ def finalists(
     """
     if not candidates:
         return []
-    seen = beliefs(candidates, noise, min_gain=min_gain)
+    seen = posterior(candidates, noise, min_gain=min_gain)
     counts = np.array([len(c) for c in candidates])
     order = [int(i) for i in np.argsort(seen.mean, kind="stable")]
     able = [i for i in order if counts[i] and seen.gain_chance[i] >= doubt]
@@ -195,7 +195,7 @@ def _effect_chance(x: Floats, variance: Floats, share: float, size: float) -> Fl
     return np.asarray(special.expit(log_odds), dtype=np.float64)
 
 
-def _beats(seen: Beliefs, best: float, best_sd: float, margin: float) -> Floats:
+def _beats(seen: Posterior, best: float, best_sd: float, margin: float) -> Floats:
     """Probability that each setting is faster than the best by ``margin`` in log ratio."""
     apart = np.sqrt(seen.sd**2 + best_sd**2)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -27,7 +27,7 @@ _BLAS = ThreadpoolController()
 
 
 @dataclass(frozen=True)
-class Belief:
+class Prior:
     """The prior, before anything is measured; all in log ratios."""
 
     total: float = 0.5
@@ -120,7 +120,7 @@ class Additive:
     def __init__(
         self,
         kernel: Kernel,
-        belief: Belief,
+        belief: Prior,
         codes: Matrix,
         logs: Floats,
         scatter: tuple[float, float] = (0.0, 0.0),

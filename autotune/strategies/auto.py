@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from autotune.space import DEFAULT, Setting, Space
-from autotune.strategies._additive import Additive, Belief, Floats, Kernel, Matrix
+from autotune.strategies._additive import Additive, Floats, Kernel, Matrix, Prior
 from autotune.strategies._candidates import Pool
 from autotune.strategies._codec import Codes
 from autotune.strategies.base import SCATTER, Observation, Proposal, Strategy
@@ -78,7 +78,7 @@ class Auto(Strategy):
         options: Mapping[str, OptionValue] | None = None,
     ) -> None:
         super().__init__(space, seed=seed, priors=priors, options=options)
-        self._belief = Belief()
+        self._belief = Prior()
         self._kernel = Kernel(self.codec, self._belief.shared)
         self._pool = Pool(space, self.codec)
         self._seen: dict[int, Observation] = {}

@@ -13,7 +13,7 @@ from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks, decide, measure_blocks
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
-from autotune.study.inactive import idle_difference
+from autotune.study.inactive import inactive_difference
 from autotune.study.next_step import NextStep, compare_step
 from autotune.study.result import proof_warnings, rejection_rows
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
@@ -277,7 +277,7 @@ def _same(blocks: Blocks, second: Setting) -> str:
     one, other = block.get(blocks.reference.key), block.get(second.key)
     if one is None or other is None:
         return ""
-    idle = idle_difference(blocks.reference, second, [one.record], [other.record])
+    idle = inactive_difference(blocks.reference, second, [one.record], [other.record])
     return f"B has the same effect as A: {'; '.join(idle)}" if idle else ""
 
 

@@ -20,7 +20,7 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.study.events import Note, RunEnded, RunStarted, Waiting, Watcher, silent
-from autotune.study.inactive import CALLS, worth_counting
+from autotune.study.inactive import CALLS, needs_call_counts
 from autotune.study.run_history import (
     ALWAYS_REJECTED,
     DEFAULT_KEY,
@@ -206,7 +206,7 @@ class MachineEvaluator:
     def _run(self, spec: LaunchSpec, setting: Setting, phase: str) -> RunRecord:
         """Make one launch; a warm-up, whose time is not used, counts the program's calls."""
         warming_up = phase == WARMUP and setting == DEFAULT
-        if not (self.counts_calls and warming_up and worth_counting(self.space)):
+        if not (self.counts_calls and warming_up and needs_call_counts(self.space)):
             return self.runner.run(spec)
         record, calls = run_counted(self.runner, spec)
         if calls:

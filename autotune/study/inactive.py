@@ -28,14 +28,14 @@ def inactive_in(record: RunRecord, setting: Setting) -> frozenset[str]:
     return frozenset(n for n in setting if n in back and back[n].state == "inactive")
 
 
-def idle_words(name: str, back: ReadBack) -> str:
+def inactive_words(name: str, back: ReadBack) -> str:
     """Why a parameter does nothing here, as a sentence; "" if it is not known to do nothing."""
     if back.state != "inactive":
         return ""
     return f"{name}={back.requested} has no effect here: {back.source or NOT_OPENED}"
 
 
-def idle_difference(
+def inactive_difference(
     first: Setting,
     second: Setting,
     first_runs: Sequence[RunRecord],
@@ -54,7 +54,7 @@ def idle_difference(
             if name not in setting:
                 continue
             seen = [r.read_back.get(name) for r in runs if r.valid]
-            said = [idle_words(name, back) if back else "" for back in seen]
+            said = [inactive_words(name, back) if back else "" for back in seen]
             if not said or not all(said):
                 return []
             words.append(said[0])
@@ -65,7 +65,7 @@ CALLS = "traced_calls"
 """Key of a warm-up's ``extra``: operation -> calls of all ranks."""
 
 
-def worth_counting(space: Space) -> bool:
+def needs_call_counts(space: Space) -> bool:
     """Whether a parameter of the space is about one collective only."""
     return any(operation_of(parameter.name) for parameter in space)
 

@@ -26,7 +26,7 @@ from autotune.stats import (
 from autotune.study.ablation import SPENT, Ablation, is_missed
 from autotune.study.confirmation import Blocks, Confirmation, decide, decide_pairs, measure_blocks
 from autotune.study.events import PhaseStarted
-from autotune.study.rounds import DocumentStore, Round, load_round, readable_round
+from autotune.study.rounds import DocumentStore, Round, readable_round, stored_setting
 from autotune.study.run_history import DEFAULT_KEY, SEARCH_KINDS, RunHistory
 from autotune.study.search import SearchPhase
 from autotune.wording import share
@@ -256,8 +256,8 @@ class _Slimming:
         with readable_round():
             whole = data["whole"]
             return cls(
-                load_round(data["small"], space),
-                None if whole is None else load_round(whole, space),
+                stored_setting(data["small"], space),
+                None if whole is None else stored_setting(whole, space),
                 float(data["margin"]),
                 min(int(data["fresh"]), FRESH_IF_SLOW),
                 str(data["why"]),

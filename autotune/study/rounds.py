@@ -87,7 +87,7 @@ class Round:
         have, because the document comes from the database.
         """
         with readable_round():
-            settings = tuple(load_round(values, space) for values in data["settings"])
+            settings = tuple(stored_setting(values, space) for values in data["settings"])
             whole = data["whole"]
             return cls(
                 number=int(data["number"]),
@@ -100,8 +100,8 @@ class Round:
                 ),
                 slow_alpha=float(data["slow_alpha"]),
                 limit_s=None if data["limit_s"] is None else float(data["limit_s"]),
-                slim=tuple(load_round(values, space) for values in data["slim"]),
-                whole=None if whole is None else load_round(whole, space),
+                slim=tuple(stored_setting(values, space) for values in data["slim"]),
+                whole=None if whole is None else stored_setting(whole, space),
                 trials=int(data["trials"]),
                 budget_s=None if data["budget_s"] is None else float(data["budget_s"]),
                 max_runs=None if data["max_runs"] is None else int(data["max_runs"]),
@@ -121,7 +121,7 @@ def readable_round() -> Iterator[None]:
         ) from None
 
 
-def load_round(values: Mapping[str, object], space: Space) -> Setting:
+def stored_setting(values: Mapping[str, object], space: Space) -> Setting:
     """A setting of a stored document.
 
     Raises ValueError if ``space`` does not have it, UsageError if its values are not accepted from

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autotune.stats import beliefs, finalists, next_run, noise_of, time_limit
+from autotune.stats import finalists, next_run, noise_of, posterior, time_limit
 
 repeatable = settings(max_examples=60, derandomize=True, deadline=None)
 ratio_lists = st.lists(
@@ -66,7 +66,7 @@ def test_the_race_is_bounded(data, noise: float) -> None:
 @repeatable
 @given(ratio_lists, st.floats(0.001, 0.3))
 def test_beliefs_are_shrunk_towards_the_default(data, noise: float) -> None:
-    seen = beliefs(data, noise)
+    seen = posterior(data, noise)
     for ratios, mean, sd, chance in zip(data, seen.mean, seen.sd, seen.gain_chance, strict=True):
         assert 0 <= chance <= 1
         if math.inf in ratios:
@@ -82,20 +82,20 @@ def test_the_luckiest_of_many_equal_settings_is_not_believed() -> None:
     for _ in range(40):
         ratios = np.exp(rng.normal(0, 0.05, 200))
         seen.append(1 / ratios.min() - 1)
-        believed.append(beliefs([[r] for r in ratios], 0.05).gain.max())
+        believed.append(posterior([[r] for r in ratios], 0.05).gain.max())
     assert np.mean(seen) > 0.12
     assert np.mean(believed) < 0.03
 
 
 def test_a_lone_true_gain_among_many_is_believed() -> None:
     ratios = np.exp(np.random.default_rng(73).normal(0, 0.01, 199))
-    seen = beliefs([[0.9], *([r] for r in ratios)], 0.01)
+    seen = posterior([[0.9], *([r] for r in ratios)], 0.01)
     assert seen.gain[0] == pytest.approx(1 / 0.9 - 1, abs=0.02)
 
 
 def test_more_runs_are_believed_more() -> None:
     others = [[r] for r in np.exp(np.random.default_rng(74).normal(0, 0.05, 60))]
-    gains = [beliefs([[0.9] * n, *others], 0.05).gain[0] for n in (1, 3, 6)]
+    gains = [posterior([[0.9] * n, *others], 0.05).gain[0] for n in (1, 3, 6)]
     assert gains == sorted(gains)
     assert gains[0] < gains[2]
 
@@ -125,7 +125,7 @@ def test_racing_chooses_as_well_as_a_grid_in_a_third_of_its_runs() -> None:
         data = [[math.exp(e + rng.normal(0, 0.05))] for e in effect]
         used = race(data, lambda i, e=effect: math.exp(e[i] + rng.normal(0, 0.05)), 0.05, 40)
         runs += 60 + used
-        pick = int(np.argmin(beliefs(data, 0.05).mean))
+        pick = int(np.argmin(posterior(data, 0.05).mean))
         regret_grid.append(effect[np.argmin(medians)] - effect.min())
         regret_race.append(effect[pick] - effect.min())
     assert runs * 3 <= 25 * 300

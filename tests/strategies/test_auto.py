@@ -9,7 +9,7 @@ import pytest
 
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import SCATTER, Observation, create
-from autotune.strategies._additive import Additive, Belief, Kernel
+from autotune.strategies._additive import Additive, Kernel, Prior
 from autotune.strategies._candidates import Pool
 from autotune.strategies._codec import Codec
 from autotune.testing.landscapes import MANY, SMALL, drive, fine
@@ -73,9 +73,9 @@ def _codes(space: Space, *settings: dict[str, str]) -> np.ndarray:
 
 def test_the_model_knows_the_default_and_adds_effects() -> None:
     codec = Codec(SPACE)
-    kernel = Kernel(codec, Belief().shared)
+    kernel = Kernel(codec, Prior().shared)
     seen = _codes(SPACE, {"p0": "w2"}, {"p1": "w1"}, {"p2": "w1"}, {"p3": "w3"})
-    model = Additive(kernel, Belief(), seen, np.array([-0.2, -0.1, 0.0, 0.0]))
+    model = Additive(kernel, Prior(), seen, np.array([-0.2, -0.1, 0.0, 0.0]))
     asked = _codes(SPACE, {}, {"p0": "w2"}, {"p0": "w2", "p1": "w1"}, {"p2": "w1"})
     mean, deviation = model.predict(asked)
     assert mean[0] == pytest.approx(0, abs=1e-9)
@@ -88,7 +88,7 @@ def test_the_model_knows_the_default_and_adds_effects() -> None:
 
 def test_before_any_run_the_default_is_certain_and_a_change_is_not() -> None:
     codec = Codec(SPACE)
-    model = Additive(Kernel(codec, 0.2), Belief(), np.empty((0, 4), dtype=np.intp), np.empty(0))
+    model = Additive(Kernel(codec, 0.2), Prior(), np.empty((0, 4), dtype=np.intp), np.empty(0))
     _, deviation = model.predict(_codes(SPACE, {}, {"p0": "w1"}, {"p0": "w1", "p1": "w1"}))
     assert deviation[0] < 1e-5 < deviation[1] < deviation[2]
 
