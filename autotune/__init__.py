@@ -43,7 +43,7 @@ _PLACES = {
     "Store": "store",
     "Strategy": "strategies",
     "Study": "api.study",
-    "Target": "study.target",
+    "Target": "targets.target",
     "UsageError": "errors",
     "WorkError": "errors",
     "compare": "api.compare",
