@@ -170,7 +170,7 @@ class MG(Kernel):
         self._u_halo[n].exchange()
 
     def _measure(self) -> None:
-        """The norm of the residual: its root mean square.
+        """Compute the norm of the residual: its root mean square.
 
         The largest value is computed too, as in the original.
         """
