@@ -29,7 +29,7 @@ class CpuTimes:
     busy_s: float
     """user (guests included) + nice + system"""
     steal_s: float
-    """taken by the hypervisor for somebody else"""
+    """taken by the hypervisor for other virtual machines"""
     irq_s: float
     """hard and soft interrupts: reported, not judged, because a program's own messages cause them
     """

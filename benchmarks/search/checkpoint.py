@@ -21,7 +21,7 @@ CODE = (
     *(f"autotune/{layer}" for layer in ("space", "stats", "strategies", "study")),
     *("autotune/datasets", "autotune/prediction", "benchmarks"),
 )
-"""The code that decides in a search, and the code and data of its landscapes."""
+"""The code that decides in a search, and the code of its landscapes."""
 
 Figures = tuple[list[tuple[int, float, Setting]], list[float], int | None]
 """A course without its landscape: named settings, own seconds, where it stopped."""

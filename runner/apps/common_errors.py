@@ -1,4 +1,4 @@
-"""Errors of an application that all ranks know about and that rank 0 prints as one message."""
+"""Errors of an application, raised on all ranks and printed by rank 0 as one message."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ class AppError(RunnerError):
 
 
 class AppUsageError(AppError):
-    """The options were wrong, or do not suit the number of ranks."""
+    """The options are wrong, or do not fit the number of ranks."""
 
     exit_code = 2

@@ -1,6 +1,6 @@
-"""Cutting a box of cells into one block per rank.
+"""Cuts a box of cells into one block per rank.
 
-Sizes, grids and coordinates are tuples with one entry per axis, the contiguous axis x first.
+Sizes, grids and coordinates are tuples with one entry per axis; the contiguous axis x is first.
 Ranks are numbered with x running fastest.
 """
 
@@ -15,7 +15,7 @@ Shape = tuple[int, ...]
 
 
 def parse_shape(text: str, option: str, axes: int) -> Shape:
-    """``4x2x1`` as (4, 2, 1).  Raises :class:`AppUsageError` naming the option."""
+    """``4x2x1`` as (4, 2, 1); raises :class:`AppUsageError` that names the option."""
     parts = text.lower().split("x")
     if len(parts) != axes or not all(p.isascii() and p.isdigit() and int(p) > 0 for p in parts):
         form = "x".join("XYZ"[:axes])
@@ -50,7 +50,7 @@ def grids(ranks: int, axes: int) -> Iterator[Shape]:
 
 
 def cut_surface(size: Shape, grid: Shape) -> int:
-    """Cells on all inner cutting planes together: what a halo exchange moves, up to a factor."""
+    """Cells on all inner cutting planes; a halo exchange moves this number times a factor."""
     volume = math.prod(size)
     return sum(volume // n * (p - 1) for n, p in zip(size, grid, strict=True))
 
@@ -63,8 +63,8 @@ def fits(size: Shape, grid: Shape, least: int) -> bool:
 def choose_grid(size: Shape, ranks: int, least: int) -> Shape:
     """The process grid with the smallest cut surface.
 
-    Among equals the later axes are cut first: x is contiguous in memory, cutting it makes short
-    rows and strided faces.  Raises :class:`AppUsageError` if no grid fits.
+    Of equal grids, the one that cuts later axes is taken: x is contiguous in memory, and cutting it
+    makes short rows and strided faces. Raises :class:`AppUsageError` if no grid fits.
     """
     possible = [g for g in grids(ranks, len(size)) if fits(size, g, least)]
     if not possible:
@@ -76,7 +76,7 @@ def choose_grid(size: Shape, ranks: int, least: int) -> Shape:
 
 
 def checked_grid(size: Shape, ranks: int, least: int, wanted: Shape | None) -> Shape:
-    """``wanted`` if it suits the ranks and the size, or the chosen one if None.
+    """``wanted`` if it fits the ranks and the size; the chosen grid if ``wanted`` is None.
 
     Raises :class:`AppUsageError`.
     """
@@ -114,7 +114,7 @@ def rank_at(place: Shape, grid: Shape) -> int:
 
 
 def neighbour(place: Shape, grid: Shape, axis: int, step: int) -> int | None:
-    """Rank of the next block along an axis (``step`` -1 or +1), None at the edge of the grid."""
+    """Rank of the next block along an axis (``step`` -1 or +1); None at the edge of the grid."""
     there = place[axis] + step
     if not 0 <= there < grid[axis]:
         return None

@@ -1,7 +1,7 @@
-"""Who holds which cells: processes cut the grid, the ranks of a process cut its block.
+"""The cells of each rank: processes divide the grid, the ranks of a process divide its block.
 
-In every variant the ranks of a process form a box (Martin 2018, appendix B, "cubic mapping"), so
-that the same options give the same parts with and without a shared grid.
+In every variant the ranks of a process form a box (Martin 2018, appendix B, "cubic mapping"). So
+the same options give the same parts with and without a shared grid.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class Layout:
         there = neighbour(coordinates(process, self.processes), self.processes, axis, step)
         if there is None:
             return None
-        # In at the neighbour's near side: its last part for a step down, its first for a step up.
+        # In the process behind, the near side: its last part for a step down, its first for a step
+        # up.
         entry = self.local[axis] - 1 if side == 0 else 0
         across = rank_at((*place[:axis], entry, *place[axis + 1 :]), self.local)
         return Face(axis, side, there, across)
@@ -97,11 +98,10 @@ def make_layout(
     local: Shape | None,
     depth: int = 2,
 ) -> Layout:
-    """``grid`` and ``local`` None: chosen by the least cut surface, x not cut within a process.
+    """The layout; ``grid`` and ``local`` None: chosen by the smallest cut surface.
 
-    ``depth``: ghost cells on every side; no part may be thinner.
-
-    Raises :class:`AppUsageError`.
+    Within a process x is not cut. ``depth`` is the number of ghost cells on every side; no part may
+    be thinner. Raises :class:`AppUsageError`.
     """
     outer = checked_grid(size, processes, depth, grid)
     if local is None:
@@ -117,7 +117,7 @@ def make_layout(
 
 
 def local_grid(size: Shape, outer: Shape, parts: int, depth: int) -> Shape:
-    """How to cut a process's block; x is left whole if possible, since its rows are contiguous."""
+    """How to cut a process's block; x stays whole if possible, because its rows are contiguous."""
     block = tuple(n // p for n, p in zip(size, outer, strict=True))
     try:
         return (1, *choose_grid(block[1:], parts, depth))

@@ -1,4 +1,4 @@
-"""What applications share that run as flat MPI and on MATE: options, timing of repetitions."""
+"""Shared parts of the applications that run as flat MPI and on MATE: options and timing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runner.mate.config import add_arguments, from_arguments
 
 @dataclass(frozen=True, kw_only=True)
 class MatedOptions:
-    """``input`` is None for a size given by hand, ``help`` the text to print."""
+    """Common options; ``input`` is None for a size in numbers, ``help`` is the text to print."""
 
     input: str | None
     repetitions: int
@@ -28,19 +28,19 @@ class MatedOptions:
 
     @property
     def thread_level(self) -> str:
-        """What MPI must be started with, in the words of mpi4py."""
+        """The thread level that MPI must be started with, as mpi4py names it."""
         return self.config.thread_level if self.variant == "mate" else "single"
 
 
 class Threaded(Protocol):
-    """Options that say how MPI must be started."""
+    """Options that determine how MPI must be started."""
 
     @property
     def thread_level(self) -> str: ...
 
 
 def level_of(parse: Callable[[list[str]], Threaded], arguments: list[str]) -> str:
-    """The thread level for a command line; a wrong one is told about once MPI runs."""
+    """The thread level for a command line; a wrong command line is reported once MPI runs."""
     try:
         return parse(arguments).thread_level
     except AppError:
@@ -48,7 +48,7 @@ def level_of(parse: Callable[[list[str]], Threaded], arguments: list[str]) -> st
 
 
 def add_common(parser: OptionParser, variants: Sequence[str]) -> None:
-    """The options that are the same everywhere; the runtime's own last."""
+    """Add the options that all these applications have; the runtime's own options come last."""
     parser.add_argument(
         "--repetitions", type=positive, default=1, metavar="K", help="solve K times"
     )
@@ -59,9 +59,10 @@ def add_common(parser: OptionParser, variants: Sequence[str]) -> None:
 
 
 def chosen_input(known: Iterable[str], name: str | None, size: tuple[str, Any]) -> str | None:
-    """The name of the input, "default" where nothing is said; None where a size is given.
+    """The name of the input; "default" if none is given, None if a size is given.
 
-    ``size`` is its switch and its value.  Raises :class:`AppUsageError` for both, or another name.
+    ``size`` is the switch of the size and its value. Raises :class:`AppUsageError` if both are
+    given, or for an unknown name.
     """
     switch, value = size
     if value is not None:
@@ -82,9 +83,9 @@ def config_of(given: Namespace) -> mate.Config:
 
 @contextmanager
 def told(kind: type[mate.MateError] = mate.ConfigError) -> Iterator[None]:
-    """What the runtime refuses is the user's error.
+    """Report what the runtime refuses as the user's error, raised on all processes alike.
 
-    It is raised on all processes alike: more workers than CPUs, for example.
+    An example is more workers than CPUs.
     """
     try:
         yield
@@ -93,14 +94,14 @@ def told(kind: type[mate.MateError] = mate.ConfigError) -> Iterator[None]:
 
 
 def helped(comm: Any, options: MatedOptions) -> bool:
-    """Print the help on rank 0; whether it was asked for."""
+    """Print the help on rank 0 if it was asked for; returns whether it was."""
     if options.help is not None and comm.rank == 0:
         print(options.help, flush=True)
     return options.help is not None
 
 
 def largest(comm: Any, value: float) -> float:
-    """Over all processes, on each.  Collective."""
+    """The largest value over all processes, on each process. Collective."""
     from mpi4py import MPI
 
     return float(comm.allreduce(value, op=MPI.MAX))
@@ -109,7 +110,7 @@ def largest(comm: Any, value: float) -> float:
 def typical(comm: Any, runs: Sequence[Timed]) -> tuple[float, Timed, list[float]]:
     """Median of the repetitions (the lower of two), this process's part of it, and all of them.
 
-    Seconds of a repetition are those of its slowest process.  Collective.
+    A repetition takes the seconds of its slowest process. Collective.
     """
     seconds = [largest(comm, timed.elapsed) for timed in runs]
     middle = statistics.median_low(seconds)

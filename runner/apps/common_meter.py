@@ -1,4 +1,4 @@
-"""What each worker of a run did: seconds by phase, CPU time of the kernels, messages."""
+"""The meter of each worker in a run: seconds by phase, CPU time of the kernels, messages."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from time import perf_counter, thread_time
 from typing import Any
 
 PHASES = ("compute", "mpi", "buffering", "waiting")
-"""Kernel; issuing sends and receives; pack and unpack; waiting (Martin 2018, section 5.1)."""
+"""Kernel; start of sends and receives; pack and unpack; waiting (Martin 2018, section 5.1)."""
 
 _SAMPLE = 17
-"""Reading a thread's CPU time is a system call (2 us here), so only every 17th kernel is read.  No
-power of two: with so many tiles it would be the same tile every time."""
+"""Every 17th kernel is sampled, because reading a thread's CPU time is a system call (2 us here).
+
+The number is no power of two: with a power of two of tiles it would always sample the same tile.
+"""
 
 
 @dataclass(slots=True)
 class Meter:
-    """Seconds of one worker; only that worker's thread adds to it."""
+    """The seconds of one worker; only that worker's thread adds to it."""
 
     compute: float = 0.0
     mpi: float = 0.0
@@ -39,7 +41,7 @@ class Meter:
         return spent
 
     def _read(self, kernel: Callable[[], None]) -> float:
-        """Also read the CPU time."""
+        """Run a kernel and also read the CPU time."""
         self._unread = _SAMPLE - 1
         cpu = thread_time()
         begin = perf_counter()
@@ -51,7 +53,7 @@ class Meter:
         return spent
 
     def copy(self, kernel: Callable[[], None]) -> None:
-        """Pack or unpack; counts as ``buffering``."""
+        """Pack or unpack; the time counts as ``buffering``."""
         begin = perf_counter()
         kernel()
         self.buffering += perf_counter() - begin
@@ -60,7 +62,7 @@ class Meter:
     def compute_cpu(self) -> float:
         """CPU seconds of the kernels: their wall time times the share found in the samples.
 
-        At most the wall time; above it would be what reading the CPU time itself takes.
+        It is at most the wall time; any excess would be the time of reading the CPU time itself.
         """
         if not self._sampled:
             return 0.0
@@ -74,34 +76,34 @@ class Meter:
 
 @dataclass
 class Timed:
-    """The timed iterations of one process."""
+    """The times of the timed iterations on one process."""
 
     elapsed: float
     """Seconds from the common start to the end of the process's last rank."""
     meters: list[Meter]
-    """One for each worker."""
+    """One meter for each worker."""
     rank_compute: list[float]
     """Kernel seconds of each rank of the process."""
     messages: int
-    """Sent in the timed iterations."""
+    """Number of messages sent in the timed iterations."""
     bytes: int
 
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Where the time of a run went, over all processes; the same for every variant."""
+    """The times of a run by phase over all processes; the same for every variant."""
 
     phases: dict[str, dict[str, float]]
     """Maximum and mean over the workers of each phase."""
     figures: dict[str, Any] = field(default_factory=dict)
-    """What the JSON line has; the five parts and ``end_s`` add up to ``solver_s``."""
+    """The figures for the JSON line; the five parts and ``end_s`` add up to ``solver_s``."""
 
 
 def breakdown(comm: Any, timed: Timed, solver_s: float, odf: float) -> Breakdown:
-    """Collective; the answer is on every process.
+    """The breakdown over all processes, on every process. Collective.
 
-    ``other_s`` is what is left of a process's time: the Python loop, the runtime's scheduling.
-    ``end_s`` is the mean wait from a process's end to that of the slowest one.  ``rank_imbalance``
+    ``other_s`` is the rest of a process's time: the Python loop, the runtime's scheduling.
+    ``end_s`` is the mean wait from a process's end to that of the slowest one. ``rank_imbalance``
     is the share of the time that uneven kernels cost (Martin 2018, equation 8.1).
     """
     everyone: list[Timed] = comm.allgather(timed)

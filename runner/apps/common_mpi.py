@@ -1,7 +1,7 @@
 """Start and end of an application under MPI, shared by all applications.
 
-mpi4py is imported inside functions: its import is MPI_Init, which must come after the options
-are read (they decide the thread level) and is never wanted in tools and tests.
+mpi4py is imported inside functions, because its import calls MPI_Init. MPI_Init must come after the
+options are read (they decide the thread level), and tools and tests never need it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def start(threads: str) -> Any:
 def agree(comm: Any, action: Callable[[], T]) -> T:
     """Run ``action`` on every rank; if it fails on any, all raise the same :class:`AppError`.
 
-    Without this a rank that cannot go on (a full disk, a kernel that does not compile) would leave
-    the others waiting.  A collective call.
+    Without this, a rank that cannot continue (a full disk, a kernel that does not compile) would
+    leave the others waiting. Collective.
     """
     outcome: T | RunnerError
     try:
@@ -56,11 +56,11 @@ def agree(comm: Any, action: Callable[[], T]) -> T:
 
 
 def run(name: str, threads: str, body: Callable[[Any], int]) -> NoReturn:
-    """Start MPI, call ``body(world)`` on every rank and end the process with what it returns.
+    """Start MPI, call ``body(world)`` on every rank and end the process with its return value.
 
-    An :class:`AppError`, which all ranks must have met, is printed once by rank 0.  Anything else
-    ends all ranks: the traceback is printed and MPI_Abort called, since the other ranks would wait
-    for ever.
+    An :class:`AppError`, which must occur on all ranks, is printed once by rank 0. Any other
+    exception ends all ranks: the traceback is printed and MPI_Abort called, because the other ranks
+    would wait for ever.
     """
     comm = start(threads)
     try:
@@ -70,7 +70,7 @@ def run(name: str, threads: str, body: Callable[[Any], int]) -> NoReturn:
         if comm.rank == 0:
             print(f"{name}: error: {error}", file=sys.stderr, flush=True)
     except BrokenPipeError:
-        # Whoever read the output has gone (``| head``); nothing more may be written, not even by
+        # The reader of the output has gone (``| head``); nothing more may be written, not even by
         # the interpreter when it ends.
         code = 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -78,7 +78,7 @@ def run(name: str, threads: str, body: Callable[[Any], int]) -> NoReturn:
         traceback.print_exc()
         sys.stderr.flush()
         comm.Abort(1)
-    # The launcher kills the rest at the first rank that ends with an error: nobody leaves before
-    # rank 0 has printed.
+    # The launcher kills the other ranks when the first rank ends with an error, so no rank leaves
+    # before rank 0 has printed.
     comm.Barrier()
     sys.exit(code)

@@ -1,23 +1,24 @@
 """Kernels that numba compiles once and that later runs load without importing numba.
 
-Why not ``numba.njit(cache=True)``: on the two-core machine it was measured on, importing numba and
-setting up its typing took 2.0 s of CPU time in every rank of every run, although the machine code
-came from the cache.  Loading the same machine code through llvmlite takes 0.1 s.  So numba is
-imported only where a kernel has no stored code yet.
+``numba.njit(cache=True)`` would be slower: on the two-core machine where it was measured, importing
+numba and setting up its typing took 2.0 s of CPU time in every rank of every run, although the
+machine code came from the cache. Loading the same machine code through llvmlite takes 0.1 s. So
+numba is imported only if a kernel has no stored code yet.
 
-A kernel module imports numba, holds plain functions and a table of their pointer arguments::
+A kernel module imports numba, and holds plain functions and a table of their pointer arguments::
 
     KERNELS = {"scale": ("float64", "uint64")}
 
     def scale(field, geometry):
         u = carray(field, ...)
 
-A kernel returns nothing and must not raise or allocate: it runs without the interpreter's lock and
-without numba's runtime.  Index with unsigned integers: for signed ones numba adds the wrap-around
-of negative indices, which stopped vectorisation (a factor of four in the Jacobi stencil).
-Arithmetic is never reassociated or fused (no fast-math), so equal input gives equal bits.
-``/`` raises for a divisor of zero, so it is refused unless the compiler can see that there is none:
-write ``np.divide(a, b)`` (the same bits) or ``np.reciprocal(b)``, which give infinity there.
+A kernel returns nothing and must not raise or allocate, because it runs without the interpreter's
+lock and without numba's runtime. Kernels should index with unsigned integers: for signed ones numba
+adds the wrap-around of negative indices, which stopped vectorisation (a factor of four in the
+Jacobi stencil). Arithmetic is never reassociated or fused (no fast-math), so equal input gives
+equal bits. ``/`` raises for a divisor of zero, so it is refused unless the compiler can see that
+the divisor is not zero. Use ``np.divide(a, b)`` (the same bits) or ``np.reciprocal(b)`` instead;
+they give infinity there.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ class MachineCode:
     object_code: bytes
 
     def to_bytes(self) -> bytes:
-        """One line of JSON, then the object code; the digest shows a damaged file."""
+        """The code as one line of JSON, then the object code; the digest reveals a damaged file."""
         digest = hashlib.sha256(self.object_code).hexdigest()
         header = json.dumps({"signatures": self.signatures, "sha256": digest})
         return header.encode() + b"\n" + self.object_code
 
     @classmethod
     def from_bytes(cls, data: bytes) -> MachineCode | None:
-        """The stored code, or None if the file is damaged (it is then compiled again)."""
+        """The stored code; None if the file is damaged (it is then compiled again)."""
         head, _, code = data.partition(b"\n")
         try:
             header = json.loads(head)
@@ -75,22 +76,22 @@ class MachineCode:
 
 
 class Kernels:
-    """Loaded kernels of one module; :meth:`bind` makes calls of them."""
+    """The loaded kernels of one module; :meth:`bind` makes calls of them."""
 
     def __init__(self, code: MachineCode) -> None:
         self._signatures = code.signatures
-        # The engine owns the memory of the machine code: it lives as long as this object, which
-        # :func:`load` keeps for the life of the process.
+        # The engine owns the memory of the machine code. This object keeps the engine alive, and
+        # :func:`load` keeps this object for the life of the process.
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code.object_code))
         self._engine.finalize_object()
 
     def bind(self, name: str, *arrays: NDArray[Any]) -> Callable[[], None]:
-        """A call of kernel ``name`` on these arrays, which it keeps alive.
+        """A call of kernel ``name`` on these arrays; the call keeps the arrays alive.
 
-        Binding once keeps a call at about 0.5 us.  The call releases the interpreter's lock.
-        Raises ``KeyError`` for an unknown kernel, ``ValueError`` for arrays of another number or
-        element type than declared, or that are not contiguous and writable.
+        With the arrays bound once, a call costs about 0.5 us. It releases the interpreter's lock.
+        Raises ``KeyError`` for an unknown kernel, and ``ValueError`` for arrays whose number or
+        element type differs from the declaration, or that are not contiguous and writable.
         """
         types = self._signatures[name]
         got = [str(array.dtype) for array in arrays]
@@ -107,11 +108,11 @@ class Kernels:
 
 @functools.cache
 def load(module: str) -> Kernels:
-    """The kernels of a module (its dotted name), compiled now if no run did it before.
+    """The kernels of a module (its dotted name); they are compiled if no earlier run did it.
 
-    Many processes may call this at once on an empty cache: one compiles, the others wait for it.
-    Where the cache cannot be written every process compiles for itself and says so on standard
-    error.  Raises :class:`RunnerError` if a kernel needs Python at run time.
+    Many processes may call this at once on an empty cache: one compiles, the others wait for it. If
+    the cache cannot be written, every process compiles for itself and says so on standard error.
+    Raises :class:`RunnerError` if a kernel needs Python at run time.
     """
     path = cache_dir() / f"{module}-{_key(module)}.bin"
     if code := _read(path):
@@ -131,7 +132,7 @@ def load(module: str) -> Kernels:
 
 
 def cache_dir() -> Path:
-    """``$NUMBA_CACHE_DIR/autotune``, else ``autotune/kernels`` in the user's cache directory."""
+    """``$NUMBA_CACHE_DIR/autotune``, or ``autotune/kernels`` in the user's cache directory."""
     if numba_dir := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(numba_dir) / "autotune"
     return files.cache("kernels")
@@ -171,10 +172,10 @@ def _compile(source: Any, module: str) -> MachineCode:
 
 
 def _self_contained(compiled: Any, name: str, module: str, machine: Any) -> Any:
-    """The LLVM module of one kernel without numba's error handling, its entry called ``name``.
+    """The LLVM module of one kernel without numba's error handling; its entry is called ``name``.
 
-    numba's C entry reports an exception through the interpreter.  Once the function behind it is
-    private, LLVM sees that it never fails and removes that path with all its symbols.
+    numba's C entry reports an exception through the interpreter. Once the function behind it is
+    private, LLVM sees that it never fails, and removes that path with all its symbols.
     """
     part = llvm.parse_assembly(compiled.inspect_llvm())
     for function in part.functions:
@@ -199,7 +200,7 @@ def _self_contained(compiled: Any, name: str, module: str, machine: Any) -> Any:
 
 
 def _target_machine() -> Any:
-    """Code generation for the processor this runs on."""
+    """Code generation for the processor of this machine."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features().flatten()
@@ -210,7 +211,7 @@ def _target_machine() -> Any:
 
 
 def _key(module: str) -> str:
-    """Changes with the kernels, this file, the compilers and the processor."""
+    """A hash of the kernels, this file, the compilers and the processor."""
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:
         raise RunnerError(f"there is no kernel module {module}")
@@ -238,13 +239,13 @@ def _read(path: Path) -> MachineCode | None:
 def _locked(path: Path) -> Iterator[None]:
     """Hold the lock file; the system releases it if the holder dies."""
     with path.open("w") as file:
-        # Some network file systems have no locks: then several compile the same code, and the
-        # atomic write keeps that safe.
+        # Some network file systems have no locks. Then several processes compile the same code, and
+        # the atomic write keeps that safe.
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def scalars(values: list[int]) -> NDArray[np.uint64]:
-    """Geometry as kernels take it: unsigned integers in one array."""
+    """Geometry in the form that kernels take: unsigned integers in one array."""
     return np.array(values, dtype=np.uint64)

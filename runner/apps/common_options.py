@@ -1,4 +1,4 @@
-"""Command lines of applications: errors are raised, not printed, since every rank parses them."""
+"""Command lines of applications: errors are raised, not printed, because every rank parses them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runner.apps.common_errors import AppUsageError
 
 
 class OptionParser(argparse.ArgumentParser):
-    """Raises :class:`AppUsageError` instead of ending the process; ``--help`` is a plain flag."""
+    """A parser that raises :class:`AppUsageError` instead of ending; ``--help`` is a plain flag."""
 
     def __init__(self, prog: str, description: str) -> None:
         super().__init__(prog=prog, description=description, add_help=False, allow_abbrev=False)
@@ -20,7 +20,7 @@ class OptionParser(argparse.ArgumentParser):
 
 
 def positive(text: str) -> int:
-    """A whole number above 0, for ``type=`` of an option."""
+    """An integer above 0, for ``type=`` of an option."""
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
     return int(text)

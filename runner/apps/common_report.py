@@ -1,4 +1,4 @@
-"""What applications print: phase times over the ranks, and the JSON line that ends the output."""
+"""The output of applications: phase times over the ranks, and the JSON line at the end."""
 
 from __future__ import annotations
 

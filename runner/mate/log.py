@@ -1,8 +1,7 @@
-"""The event log, and a checker that proves a run obeyed its graph.
+"""The event log of a run, and a checker that proves that the run obeyed its graph.
 
-The checker knows nothing of how regions are scheduled: it takes the rule of the model (Martin 2018,
-chapter 3) and the order in which things were seen to happen.  Without a log no code of this file
-runs.
+The checker is independent of the scheduler: it uses only the rule of the model (Martin 2018,
+chapter 3) and the order in which events were recorded. Without a log no code of this file runs.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""NAS-style kernels: IS, EP, CG, MG, FT, LU, BT and SP after the NAS Parallel Benchmarks 3.4 (MPI).
+"""NAS-style kernels: IS, EP, CG, MG, FT, LU, BT, SP, after the NAS Parallel Benchmarks 3.4 (MPI).
 
-Each follows the published specification (NAS technical reports 95-020 and 02-007, and the structure
-of NPB 3.4-MPI): the same decomposition, the same messages, the same iterations, and the official
-verification values.  The code is our own: Python for the flow of control, mpi4py on numpy buffers
-for messages, numba for arithmetic (compiled once, see :mod:`runner.apps.common_native`).
+Each kernel follows the published specification (NAS technical reports 95-020 and 02-007, and the
+structure of NPB 3.4-MPI): the same decomposition, the same messages, the same iterations, and the
+official verification values. The code is our own: Python for the flow of control, mpi4py on numpy
+buffers for messages, numba for arithmetic (compiled once, see :mod:`runner.apps.common_native`).
 
-``python -m runner.nas KERNEL --class S|W|A|B`` runs one.  A kernel is a module ``runner.nas.NAME``
-with ``PROBLEMS``, a table class name -> parameters, and ``build(comm, problem)``, which returns a
-:class:`runner.nas.common_kernel.Kernel`; its compiled parts are in ``NAME_kernels.py``.  What all
-share is in ``common_*``: random numbers, process grids, checks, the run itself, the printed result.
+``python -m runner.nas KERNEL --class S|W|A|B`` runs one kernel. A kernel is a module
+``runner.nas.NAME`` with ``PROBLEMS``, a table class name -> parameters, and ``build(comm,
+problem)``, which returns a :class:`runner.nas.common_kernel.Kernel`. Its compiled parts are in
+``NAME_kernels.py``. The shared parts are in ``common_*``: random numbers, process grids, checks,
+the run itself, the printed result.
 """

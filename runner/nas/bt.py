@@ -1,7 +1,7 @@
-"""BT: the compressible Navier-Stokes equations by an alternating direction method with 5x5 block
-tridiagonal systems; p^2 ranks have p cells each and send to six neighbours.
+"""BT: the Navier-Stokes equations by alternating directions with 5x5 block tridiagonal systems.
 
-Source: NAS-95-020, section 4.7; decomposition and messages of NPB 3.4-MPI.
+The flow is compressible. p^2 ranks have p cells each and send to six neighbours. Source:
+NAS-95-020, section 4.7; decomposition and messages of NPB 3.4-MPI.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PROBLEMS = {
 
 
 def build(comm: Any, problem: Problem) -> BT:
-    """Raises :class:`AppUsageError` for a number of ranks that is no square or too large."""
+    """The kernel; raises :class:`AppUsageError` if the ranks are no square number or too many."""
     return BT(comm, problem, partition("bt", problem.size, comm.size, comm.rank))
 
 

@@ -1,7 +1,7 @@
 """The arithmetic of BT's sweeps (see :mod:`runner.apps.common_native`).
 
-Along an axis the unknowns of a point are put in the order density, momentum along the axis (n),
-the other two momenta (a, b), energy.  Blocks then look the same for all axes.
+Along an axis the unknowns of a point are ordered: density, momentum along the axis (n), the other
+two momenta (a, b), energy. Blocks then look the same for all axes.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ C1345 = 1.4 * 0.1 * 1.0 * 1.4
 def eliminate(field: Any, rest: Any, blocks: Any, numbers: Any, state: Any) -> None:
     """Make the block tridiagonal systems of all lines of a cell upper triangular.
 
-    ``field`` = u, ``rest`` = right-hand sides, ``blocks`` = 5x5 matrices C' by columns; C' and rest
+    ``field`` = u, ``rest`` = right-hand sides, ``blocks`` = 5x5 matrices C' by columns. C' and rest
     of the point before the first one are read: they are 0 next to a wall, and come from the
-    previous cell elsewhere.  ``numbers`` = dt / (2 h), dt / h^2, dissipation.  ``state`` = doubles
-    of a field; of the two other axes first, end, stride; of this axis first and end of inner
-    points, stride, components n, a, b.
+    previous cell elsewhere. ``numbers`` = dt / (2 h), dt / h^2, dissipation. ``state`` = doubles of
+    a field; of the two other axes first, end, stride; of this axis first and end of inner points,
+    stride, components n, a, b.
     """
     s = carray(state, (13,))
     c = carray(numbers, (3,))
@@ -113,7 +113,7 @@ def _put(m: Any, at: Any, x: Any) -> None:
 
 @inlined
 def _block(u: Any, at: Any, n: Any, a: Any, b: Any, f: Any, k: Any, d: Any) -> Any:
-    """f A + k N + d of a neighbour: flux and viscous Jacobians; by rows, without what is 0."""
+    """f A + k N + d of a neighbour: flux and viscous Jacobians, by rows, without zero elements."""
     inverse = np.reciprocal(u[at])
     wn, wa, wb = u[at + n] * inverse, u[at + a] * inverse, u[at + b] * inverse
     energy = u[at + FOUR] * inverse
@@ -222,8 +222,11 @@ def _solve(factors: Any, x1: Any, x2: Any, x3: Any, x4: Any, x5: Any) -> Any:
 
 
 def substitute(rest: Any, blocks: Any, state: Any) -> None:
-    """Solve the upper triangular systems of all lines of a cell from the last point to the first;
-    ``rest`` of the point after the last one is the solution there.  Arguments as above."""
+    """Solve the upper triangular systems of all lines of a cell, from the last point to the first.
+
+    ``rest`` of the point after the last one is the solution there. The arguments are those of
+    :func:`eliminate`.
+    """
     s = carray(state, (13,))
     r = carray(rest, s[0])
     m = carray(blocks, FIVE * s[0])

@@ -1,4 +1,4 @@
-"""The sweeps of BT along one axis: cell by cell through the ranks, there and back.
+"""The sweeps of BT along one axis: cell by cell through the ranks, forth and back.
 
 As in the original, messages always have the size of the largest cell.
 """
@@ -20,8 +20,10 @@ VECTOR = 5
 
 
 class Sweep:
-    """Solves the block tridiagonal systems of all lines along ``axis``; the right-hand sides become
-    the solution.  ``blocks`` are matrices per point, shared by the axes."""
+    """Solves the block tridiagonal systems of all lines along ``axis``.
+
+    The right-hand sides become the solution. ``blocks`` are matrices per point, shared by the axes.
+    """
 
     def __init__(
         self, comm: Any, partition: Partition, fields: CellFields, blocks: list[Field],
@@ -41,7 +43,7 @@ class Sweep:
             state = scalars(_geometry(cell, axis, u.size))
             self._eliminate.append(bind("eliminate", u, rest, block, numbers, state))
             self._substitute.append(bind("substitute", rest, block, state))
-        # Layers across the axis of every cell: matrices and vectors.
+        # Layers of every cell across the axis: matrices and vectors.
         self._blocks = [_layers(block, axis) for block in blocks]
         self._rest = [_layers(rest, axis) for rest in fields.rest]
         n = partition.widest
@@ -61,7 +63,7 @@ class Sweep:
             request = self._hand_back(step, number)
 
     def _start_line(self, step: int, number: int, request: Any) -> None:
-        """Before the first point: nothing next to a wall, else what the previous cell found."""
+        """Before the first point: zero next to a wall, else the values of the previous cell."""
         if step == 0:
             self._blocks[number][GHOSTS] = 0.0
             return
@@ -87,7 +89,7 @@ class Sweep:
             return self._comm.Isend(outgoing, self._next, self._tag(number, 0))
 
     def _end_line(self, step: int, number: int, request: Any) -> None:
-        """Behind the last point: a wall, or the solution that the next cell found."""
+        """Behind the last point: a wall, or the solution that the next cell computed."""
         if step == len(self._order) - 1:
             return
         incoming = self._back[1]
@@ -111,7 +113,7 @@ class Sweep:
             return self._comm.Isend(outgoing, self._previous, self._tag(number, 1))
 
     def _tag(self, number: int, direction: int) -> int:
-        """Names the axis, the direction and the line of cells."""
+        """The tag of an axis, a direction and a line of cells."""
         side = self._partition.side
         first, second = (
             p for n, p in enumerate(self._partition.cells[number].place) if n != self._axis

@@ -1,5 +1,7 @@
-"""What SP and BT have in common on the cells of a rank: start values, forcing, right-hand side,
-update and norms."""
+"""Shared parts of SP and BT on the cells of a rank.
+
+They are start values, forcing, right-hand side, update and norms.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,7 @@ class CellFields:
         return exact(x[None, None, :], y[None, :, None], z[:, None, None])
 
     def _set_forcing(self) -> None:
-        """Such that the exact solution is the steady one."""
+        """Set the forcing for which the exact solution is steady."""
         for cell, forcing in zip(self._partition.cells, self._forcing, strict=True):
             solution = self._exact(cell)
             for axis in range(3):
@@ -92,7 +94,7 @@ class CellFields:
             u[...] = start_values(*cell.coordinates(self._partition.size))
 
     def right_hand_side(self) -> None:
-        """Exchange ghosts; rest = dt times (forcing + fluxes of u) at inner points, else 0."""
+        """Exchange ghosts; rest = dt times (forcing + fluxes of u) at inner points, 0 elsewhere."""
         self._faces.exchange()
         for rest, forcing in zip(self.rest, self._forcing, strict=True):
             rest[...] = forcing
@@ -106,7 +108,7 @@ class CellFields:
             update()
 
     def error_norms(self) -> Field:
-        """Root mean squares of the difference from the exact solution; destroys the rest."""
+        """Root mean squares of the difference from the exact solution; overwrites ``rest``."""
         for cell, u, rest in zip(self._partition.cells, self.u, self.rest, strict=True):
             rest[...] = u - self._exact(cell)
         return self._norms()

@@ -1,8 +1,8 @@
 """The multi-partition of SP and BT (NPB 3.4-MPI: ``make_set``).
 
-p x p ranks cut the cube into p x p x p cells.  A rank has p cells on a diagonal: one in every layer
-of every axis, so that all ranks work in every step of a sweep.  Along an axis all cells of a rank
-have their neighbours on the same two ranks.
+p x p ranks divide the cube into p x p x p cells. A rank has p cells on a diagonal: one in every
+layer of every axis, so that all ranks work in every step of a sweep. Along an axis all cells of a
+rank have their neighbours on the same two ranks.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from runner.nas.common_grid import square_side
 
 GHOSTS = 2
 SMALLEST = 3
-"""Points of a cell along any axis."""
+"""Smallest number of points of a cell along any axis."""
 Field = NDArray[np.float64]
 Three = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """``place`` in the cube of cells, first point and number of points; all x, y, z.
+    """A cell: ``place`` in the cube of cells, first point and number of points, each as x, y, z.
 
     Its fields are [z][y][x][5] with two ghosts on every side.
     """
@@ -61,7 +61,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Partition:
-    """Cells of one rank by rising z, and its neighbours along x, y and z."""
+    """The cells of one rank by rising z, and its neighbours along x, y and z."""
 
     size: int
     side: int
@@ -70,17 +70,17 @@ class Partition:
     successors: Three
 
     def sweep(self, axis: int) -> list[int]:
-        """Numbers of the cells in the order of their place along an axis."""
+        """Numbers of the cells in the order of their position along an axis."""
         return sorted(range(self.side), key=lambda n: self.cells[n].place[axis])
 
     @property
     def widest(self) -> int:
-        """Points of the largest cell as the original's message sizes count them."""
+        """Points of the largest cell, counted as in the original's message sizes."""
         return self.size // self.side + 1
 
 
 def partition(kernel: str, size: int, ranks: int, rank: int) -> Partition:
-    """Raises :class:`AppUsageError` if the ranks are no square or the cells too small."""
+    """The partition; raises :class:`AppUsageError` for ranks that are no square or small cells."""
     p = square_side(kernel, ranks)
     if size // p < SMALLEST:
         raise AppUsageError(

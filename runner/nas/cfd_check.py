@@ -1,4 +1,4 @@
-"""The official results of SP and BT, and how a run is compared with them."""
+"""The official results of SP and BT, and the comparison of a run with them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ Norms = tuple[float, float, float, float, float]
 
 @dataclass(frozen=True)
 class Problem:
-    """Points per axis, time steps and their length, norms of the residual and of the error of the
-    five components."""
+    """One class of SP or BT.
+
+    It has the points per axis, time steps and their length, and the norms of the residual and of
+    the error of the five components.
+    """
 
     size: int
     iterations: int
@@ -24,7 +27,7 @@ class Problem:
 
 
 def norm_checks(fields: CellFields, problem: Problem) -> list[Check]:
-    """Collective; destroys the right-hand side."""
+    """The checks of both norms. Collective; overwrites the right-hand side."""
     error = fields.error_norms()
     residual = fields.residual_norms()
     return [

@@ -50,8 +50,8 @@ def interpolated(x: Any, y: Any, z: Any) -> Grid:
 def start_values(x: NDArray[Any], y: NDArray[Any], z: NDArray[Any]) -> Grid:
     """The start field: exact on the faces of the cube, interpolated inside.
 
-    ``x``, ``y``, ``z`` are coordinates along the axes; coordinates outside of the cube (ghosts)
-    are given values, too.  The result is [z, y, x, 5].
+    ``x``, ``y``, ``z`` are coordinates along the axes; coordinates outside the cube (ghosts) get
+    values too. The result is [z, y, x, 5].
     """
     points = (x[None, None, :], y[None, :, None], z[:, None, None])
     field = interpolated(*points)

@@ -22,7 +22,7 @@ class Faces:
         self, comm: Any, partition: Partition, fields: list[Field], mpi: Stopwatch
     ) -> None:
         self._comm, self._partition, self._mpi = comm, partition, mpi
-        # Per axis and direction (0 = to lower places): what is sent, and the ghosts filled.
+        # Per axis and direction (0 = to lower places): the part to send, and the ghosts to fill.
         self._own = [[_slabs(partition, fields, a, d, False) for d in (0, 1)] for a in range(3)]
         self._ghosts = [[_slabs(partition, fields, a, d, True) for d in (0, 1)] for a in range(3)]
         self._outgoing = [[_buffer(slabs) for slabs in pair] for pair in self._own]
@@ -47,7 +47,7 @@ class Faces:
         comm, requests = self._comm, []
         for axis in range(3):
             for direction, rank in ((1, high[axis]), (0, low[axis])):
-                # What comes from the higher neighbour travels to lower places.
+                # A message from the higher neighbour travels to lower places.
                 tag = 2 * axis + 1 - direction
                 requests.append(comm.Irecv(self._incoming[axis][direction], rank, tag))
         for axis in range(3):
@@ -60,7 +60,7 @@ class Faces:
 def _slabs(
     partition: Partition, fields: list[Field], axis: int, direction: int, ghosts: bool
 ) -> list[Field]:
-    """Layers on the low (0) or high (1) side of every cell that has a neighbour there."""
+    """Layers on the low (0) or high (1) side of every cell that has a neighbour on that side."""
     slabs = []
     for cell, field in zip(partition.cells, fields, strict=True):
         if (cell.last if direction else cell.first)(axis):

@@ -26,11 +26,11 @@ C1345 = 1.4 * 0.1 * 1.0 * 1.4
 
 
 def add_fluxes(field: Any, rest: Any, lines: Any, numbers: Any, state: Any) -> None:
-    """rest += differences of fluxes, of viscous fluxes and dissipation, along one axis.
+    """rest += differences of fluxes, of viscous fluxes, and dissipation, along one axis.
 
-    ``field`` = u; ``lines`` = scratch, 20 doubles per point of a line.  ``numbers`` = 1 / (2 h),
-    1 / h, 1 / h^2, d, dissipation.  ``state`` = doubles of a field; of the two other axes: first,
-    end, stride of the one, then of the other; of this axis: first and end of inner points, stride,
+    ``field`` = u; ``lines`` = scratch, 20 doubles per point of a line. ``numbers`` = 1 / (2 h), 1 /
+    h, 1 / h^2, d, dissipation. ``state`` = doubles of a field; of the two other axes: first, end,
+    stride of the one, then of the other; of this axis: first and end of inner points, stride,
     component of its momentum, of the other two, whether there is a wall before, behind.
     """
     s = carray(state, (15,))

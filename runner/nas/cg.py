@@ -1,7 +1,7 @@
-"""CG: the smallest eigenvalue of a sparse random matrix by inverse iteration, each step solved by
-25 conjugate-gradient iterations; sums along rows of ranks and one transpose per product.
+"""CG: the smallest eigenvalue of a sparse random matrix by inverse iteration.
 
-Source: NAS-95-020, section 2.2.3; decomposition and messages of NPB 3.4-MPI.
+Each step is solved by 25 conjugate-gradient iterations. Each product needs sums along rows of ranks
+and one transpose. Source: NAS-95-020, section 2.2.3; decomposition and messages of NPB 3.4-MPI.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Problem:
-    """Order of the matrix, random entries of its vectors, outer iterations, shift, eigenvalue."""
+    """One class: order, random entries of a vector, outer iterations, shift, eigenvalue."""
 
     order: int
     nonzeros: int
@@ -46,7 +46,7 @@ PROBLEMS = {
 
 
 def build(comm: Any, problem: Problem) -> CG:
-    """Raises :class:`AppUsageError` for a number of ranks that is no power of two."""
+    """The kernel; raises :class:`AppUsageError` if the number of ranks is no power of two."""
     return CG(comm, problem, log2_ranks("cg", comm.size))
 
 
@@ -59,8 +59,8 @@ def _operations(problem: Problem) -> float:
 class CG(Kernel):
     """See :class:`runner.nas.common_kernel.Kernel`.
 
-    Vectors x, z, p, q, r are cut by columns of the matrix; the product w of this rank's block with
-    one of them is cut by rows, and has to be summed along the row of ranks and transposed.
+    Vectors x, z, p, q, r are cut by columns of the matrix. The product w of this rank's block with
+    one of them is cut by rows; it must be summed along the row of ranks and transposed.
     """
 
     def __init__(self, comm: Any, problem: Problem, log2: int) -> None:
@@ -145,7 +145,7 @@ class CG(Kernel):
         self._sum_along_row(one)
 
     def _sum_and_transpose(self, target: Vector) -> None:
-        """Sum the product over the row of ranks and bring the columns of this rank into target."""
+        """Sum the product over the row of ranks and copy the columns of this rank into target."""
         here, w, incoming = self._block, self._w, self._incoming
         if not here.steps:
             target[:] = w
@@ -163,7 +163,7 @@ class CG(Kernel):
             request.Wait()
 
     def _sum_along_row(self, values: Vector) -> None:
-        """Sum one or two numbers over the row of ranks, as pairwise exchanges."""
+        """Sum one or two numbers over the row of ranks by pairwise exchanges."""
         partners = self._block.partners
         if not partners:
             return

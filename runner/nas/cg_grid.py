@@ -1,7 +1,7 @@
-"""How CG cuts its matrix and who exchanges what with whom (NPB 3.4-MPI, ``setup_submatrix_info``).
+"""The blocks of CG's matrix and the partners of each rank (NPB 3.4-MPI, ``setup_submatrix_info``).
 
-Ranks form a grid of ``rows`` x ``columns`` blocks, numbered along the rows; there are as many
-columns as rows or twice as many.  Vectors are cut by columns.
+Ranks form a grid of ``rows`` x ``columns`` blocks, numbered along the rows. There are as many
+columns as rows, or twice as many. Vectors are cut by columns.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from runner.nas.common_grid import two_factors
 
 @dataclass(frozen=True)
 class Exchange:
-    """One step of the sum along a row of ranks: with whom, which part of the product is sent, and
-    which part is received and added (start, end)."""
+    """One step of the sum along a row of ranks.
+
+    It has the other rank, the part of the product to send, and the part to receive and add (start,
+    end).
+    """
 
     partner: int
     send: tuple[int, int]
@@ -26,9 +29,9 @@ class Exchange:
 class Block:
     """The part of one rank: its rows and columns of the matrix (first, end).
 
-    ``steps`` are the exchanges that sum the product along a row of ranks, in order; ``piece`` is
-    the part of the product that this rank then has and sends to ``transpose``, the rank that needs
-    it as part of the next vector.  ``partners`` are those of scalar sums, in order.
+    ``steps`` are the exchanges that sum the product along a row of ranks, in order. ``piece`` is
+    the part of the product that this rank has then and sends to ``transpose``, the rank that needs
+    it as part of the next vector. ``partners`` are those of scalar sums, in order.
     """
 
     rows: tuple[int, int]
@@ -40,7 +43,7 @@ class Block:
 
 
 def block(order: int, log2: int, rank: int) -> Block:
-    """The block of ``rank`` out of 2^log2 for a matrix of ``order`` rows."""
+    """The block of ``rank``, one of 2^log2, for a matrix of ``order`` rows."""
     columns, rows = two_factors(log2)
     row, column = divmod(rank, columns)
     square = columns == rows
@@ -52,7 +55,8 @@ def block(order: int, log2: int, rank: int) -> Block:
         piece, rest = (0, count), (0, count)
         transpose = column * rows + row
     else:
-        # A column of ranks has half of what a row has: the first, perhaps larger half, or the rest.
+        # A column of ranks has half of what a row has: the first half, perhaps the larger one, or
+        # the rest.
         whole = split(order, rows, column // 2)
         middle = whole[0] + (whole[1] - whole[0] + 1) // 2
         halves = ((whole[0], middle), (middle, whole[1]))

@@ -17,8 +17,11 @@ CONDITION = 0.1
 
 @dataclass(frozen=True)
 class Matrix:
-    """Compressed rows: ``columns`` (from the block's first) and ``values`` of row j are at
-    ``starts[j]`` to ``starts[j + 1]``."""
+    """Compressed rows of the block.
+
+    ``columns`` (counted from the block's first) and ``values`` of row j are at ``starts[j]`` to
+    ``starts[j + 1]``.
+    """
 
     starts: NDArray[np.uint32]
     columns: NDArray[np.uint32]
@@ -31,7 +34,7 @@ def make_matrix(order: int, nonzeros: int, shift: float, block: Block) -> Matrix
     width = nonzeros + 1
     places, values = np.zeros(order * width, np.uint32), np.zeros(order * width)
     lengths = np.zeros(order, np.uint32)
-    # The original draws one number before it begins.
+    # The original also draws one number before it begins.
     seed, log2 = jump(SEED, 1), (order - 1).bit_length()
     drawing = scalars([seed, MULTIPLIER, order, nonzeros, log2])
     kernels.bind("draw_vectors", places, values, lengths, drawing)()

@@ -1,7 +1,7 @@
 """The random sparse matrix of CG (see :mod:`runner.apps.common_native`).
 
-It is the sum of outer products of one sparse random vector per row, each scaled a little less than
-the one before.  Every rank draws all vectors and keeps what falls into its block.
+The matrix is the sum of outer products of one sparse random vector per row. Each product is scaled
+a little less than the one before. Every rank draws all vectors and keeps the elements of its block.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def draw_vectors(places: Any, values: Any, lengths: Any, state: Any) -> None:
 
 
 def count_elements(places: Any, lengths: Any, starts: Any, state: Any) -> None:
-    """``starts[j + 1]`` = elements, duplicates included, that place_elements puts in rows to j.
+    """Count the elements: ``starts[j + 1]`` = those that place_elements puts in rows up to j.
 
-    ``state`` = order of the matrix, columns of ``places``, first and end row, first and end column
-    of the block.
+    Duplicates are included. ``state`` = order of the matrix, columns of ``places``, first and end
+    row, first and end column of the block.
     """
     s = carray(state, (6,))
     n, width, row0, row1, column0, column1 = s[0], s[1], s[2], s[3], s[4], s[5]
@@ -113,9 +113,9 @@ def place_elements(
 ) -> None:
     """Put every element of the block into its row; columns count from the block's first.
 
-    ``next_places`` = the starts of the rows, on return their ends.  ``scalars`` = factor from one
-    outer product to the next, what is added on the diagonal.  ``state`` as in count_elements, then
-    the number of elements.
+    ``next_places`` = the starts of the rows, on return their ends. ``scalars`` = factor from one
+    outer product to the next, addend of the diagonal. ``state`` as in count_elements, then the
+    number of elements.
     """
     s = carray(state, (7,))
     n, width, row0, row1, column0, column1 = s[0], s[1], s[2], s[3], s[4], s[5]
@@ -151,8 +151,8 @@ def place_elements(
 def merge_rows(starts: Any, columns: Any, elements: Any, sums: Any, order: Any, state: Any) -> None:
     """Add up elements of the same place and close the gaps, in place.
 
-    ``sums`` (zero, and zero again on return) and ``order`` have one entry per column.  ``state`` =
-    rows, columns, elements; on return the third is the number left.
+    ``sums`` (zero on entry and on return) and ``order`` have one entry per column. ``state`` =
+    rows, columns, elements; on return the third is the number of elements left.
     """
     s = carray(state, (3,))
     rows, width = s[0], s[1]
@@ -166,8 +166,8 @@ def merge_rows(starts: Any, columns: Any, elements: Any, sums: Any, order: Any, 
         distinct = ZERO
         for k in range(begin, end):
             c = np.uint64(column[k])
-            # Elements are products of positive numbers, but for one on the diagonal that no sum
-            # of the others cancels: zero means not seen.
+            # Elements are products of positive numbers, except one on the diagonal that no sum of
+            # the others cancels. So a zero sum means that the column was not seen.
             if total[c] == 0.0:
                 seen[distinct] = column[k]
                 distinct += ONE

@@ -1,4 +1,4 @@
-"""Numbers of ranks that the kernels accept, and the process grids made of them."""
+"""The numbers of ranks that the kernels accept, and the process grids made of them."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def inlined(function: F) -> F:
-    """Decorator: compiled into each kernel that calls it, as if written there.
+    """Decorator: the function is compiled into each kernel that calls it, as if written there.
 
-    So the compiler sees which arguments are the same array.  Keep such a function in the module of
-    its kernels: stored machine code is renewed when that file changes, not when another one does.
+    So the compiler sees which arguments are the same array. Such a function must be in the module
+    of its kernels: stored machine code is renewed only if that file changes.
     """
     return cast(F, register_jitable(inline="always")(function))

@@ -1,4 +1,4 @@
-"""What a kernel is to the code that runs, checks and prints it."""
+"""The interface of a kernel for the code that runs, checks and prints it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Check:
-    """One verified number: right if it is ``expected`` up to a relative ``tolerance``."""
+    """One verified number; it is right if it is ``expected`` up to a relative ``tolerance``."""
 
     name: str
     value: float
@@ -48,8 +48,11 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is printed of a problem: ``size`` as text (``64x64x64``), operations in the timed part
-    (as NPB counts them, of all ranks together) and what kind they are."""
+    """The printed facts of a problem.
+
+    ``size`` is a text (``64x64x64``). The operations are those of the timed part, as NPB counts
+    them, of all ranks together, with their kind.
+    """
 
     size: str
     iterations: int
@@ -60,8 +63,8 @@ class Facts:
 class Kernel(Protocol):
     """One benchmark on one rank; all methods are collective.
 
-    Whatever can fail on one rank alone (wrong number of ranks, kernels that do not compile) belongs
-    into ``build``, before anything collective: there a failure is told to all ranks.
+    Steps that can fail on one rank alone (wrong number of ranks, kernels that do not compile)
+    belong into ``build``, before any collective call; there a failure is reported to all ranks.
     """
 
     facts: Facts
@@ -69,11 +72,13 @@ class Kernel(Protocol):
     """Runs while the timed part is inside MPI."""
 
     def prepare(self) -> None:
-        """Start values, and what the original does untimed before the clock starts (usually one
-        iteration that touches all pages).  Called before every repetition."""
+        """Set the start values, and do the original's untimed work before the clock starts.
+
+        This work is usually one iteration that touches all pages. Called before every repetition.
+        """
 
     def solve(self) -> None:
-        """The timed part: messages on buffers only, nothing pickled or printed."""
+        """The timed part: only messages on buffers; nothing is pickled or printed."""
 
     def checks(self) -> list[Check]:
         """The results of the last :meth:`solve`; those of rank 0 count."""

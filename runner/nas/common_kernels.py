@@ -16,7 +16,7 @@ SCALE = 0.5**46
 
 
 def fill_uniform(target: Any, state: Any) -> None:
-    """``state`` = seed (on return the last one), multiplier, length of the target."""
+    """Fill the target; ``state`` = seed (on return the last one), multiplier, target's length."""
     s = carray(state, (3,))
     x, a, count = s[0], s[1], s[2]
     values = carray(target, count)

@@ -16,8 +16,11 @@ NAMES = ("is", "ep", "cg", "mg", "ft", "lu", "bt", "sp")
 
 @dataclass(frozen=True)
 class Options:
-    """``module`` is the kernel's, ``problem`` its parameters of the class, ``help`` the text to
-    print instead of running."""
+    """The options of one run.
+
+    ``module`` is the kernel's module, ``problem`` its parameters of the class, ``help`` the text to
+    print instead of running.
+    """
 
     kernel: str
     module: ModuleType | None
@@ -40,7 +43,7 @@ def build_parser() -> OptionParser:
 
 
 def parse(arguments: list[str]) -> Options:
-    """Raises :class:`AppUsageError`."""
+    """The options; raises :class:`AppUsageError`."""
     parser = build_parser()
     given = parser.parse_args(arguments)
     if given.help:

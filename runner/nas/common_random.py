@@ -1,7 +1,7 @@
 """The random numbers of NPB: x' = a x (mod 2^46), as uniform deviates 2^-46 x.
 
-The original computes with doubles cut in halves; the low 46 bits of a 64-bit integer product are
-the same numbers.  Source: NAS-95-020, section 2.3.
+The original computes with doubles that are split into halves; the low 46 bits of a 64-bit integer
+product are the same numbers. Source: NAS-95-020, section 2.3.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ SEED = 314159265
 
 
 def power(steps: int, multiplier: int = MULTIPLIER) -> int:
-    """The factor that moves a seed ``steps`` numbers on: a^steps mod 2^46."""
+    """The factor that moves a seed on by ``steps`` numbers: a^steps mod 2^46."""
     return pow(multiplier, steps, MODULUS)
 
 
 def jump(seed: int, steps: int, multiplier: int = MULTIPLIER) -> int:
-    """The seed after ``steps`` numbers, without making them."""
+    """The seed after ``steps`` numbers, without computing the numbers."""
     return seed * power(steps, multiplier) % MODULUS
 
 

@@ -13,9 +13,12 @@ from runner.nas.common_options import Options
 
 @dataclass(frozen=True)
 class Solved:
-    """The repetitions of one run: seconds of each (the slowest rank) and their (lower) median
-    ``solver_s``; ``phases`` are those of the repetition that took so long, ``checks`` those of the
-    first repetition that was wrong, else of the last one."""
+    """The repetitions of one run.
+
+    It has the seconds of each repetition (the slowest rank) and their (lower) median ``solver_s``.
+    ``phases`` are those of the median repetition. ``checks`` are those of the first repetition that
+    was wrong, else of the last one.
+    """
 
     seconds: list[float]
     solver_s: float
@@ -29,7 +32,7 @@ class Solved:
 
 
 def print_result(ranks: int, options: Options, facts: Facts, solved: Solved) -> None:
-    """Print what a run gave; for rank 0."""
+    """Print the result of a run; for rank 0."""
     lines = [
         "",
         f" NAS Parallel Benchmarks 3.4 (mpi4py, numba) -- {options.kernel.upper()} Benchmark",
@@ -81,7 +84,7 @@ def _completed(ranks: int, options: Options, facts: Facts, solved: Solved) -> li
 
 
 def _finite(value: float) -> float | None:
-    """JSON has no NaN and no infinity."""
+    """The value without NaN and infinity, which JSON does not have."""
     return value if math.isfinite(value) else None
 
 

@@ -16,9 +16,10 @@ from runner.nas.common_report import Solved, print_result
 
 
 def main(comm: Any, arguments: list[str], begin: float) -> int:
-    """The program on one rank; returns the exit code.  ``begin``: when the process started.
+    """The program on one rank; returns the exit code.
 
-    Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
+    ``begin`` is the time at which the process started. Raises
+    :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
     if options.module is None:

@@ -1,4 +1,4 @@
-"""EP: pairs of Gaussian deviates, counted by size; no messages but three sums at the end.
+"""EP: pairs of Gaussian deviates, counted by size; the only messages are three sums at the end.
 
 Source: NAS-95-020, section 2.2.2 (2.3 for the numbers); NPB 3.4 sums absolute values.
 """
@@ -25,7 +25,7 @@ TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class Problem:
-    """2^log2_pairs pairs; the sums of |X| and |Y| and the number of pairs accepted."""
+    """One class: 2^log2_pairs pairs; the sums of |X| and |Y| and the number of accepted pairs."""
 
     log2_pairs: int
     sum_x: float
@@ -42,7 +42,7 @@ PROBLEMS = {
 
 
 def build(comm: Any, problem: Problem) -> EP:
-    """Raises :class:`AppUsageError` if there are more ranks than batches."""
+    """The kernel; raises :class:`AppUsageError` if there are more ranks than batches."""
     batches = (1 << problem.log2_pairs) // BATCH
     if comm.size > batches:
         raise AppUsageError(
@@ -60,7 +60,7 @@ class EP(Kernel):
         self.mpi = Stopwatch()
         numbers = 2.0 ** (problem.log2_pairs + 1)
         self.facts = Facts(f"{numbers:.0f}", 0, numbers, "Random numbers generated")
-        # The first ``larger`` ranks take one batch more.
+        # The first ``larger`` ranks compute one batch more.
         small, larger = divmod(batches, comm.size)
         first = comm.rank * small + min(comm.rank, larger)
         self._batches = range(first, first + small + (comm.rank < larger))

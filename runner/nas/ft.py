@@ -1,4 +1,4 @@
-"""FT: a diffusion equation by three-dimensional FFTs; the grid is turned over by all-to-all.
+"""FT: a diffusion equation by three-dimensional FFTs; all-to-all messages transpose the grid.
 
 Source: NAS-95-020, section 2.2.5; decomposition and messages of NPB 3.4-MPI.
 """
@@ -22,7 +22,7 @@ from runner.nas.ft_values import SUMS_A, SUMS_B, SUMS_S, SUMS_W
 
 ALPHA = 1e-6
 SAMPLES = 1024
-"""Points that a checksum adds up."""
+"""Number of points that a checksum adds up."""
 TOLERANCE = 1e-12
 
 Call = Callable[[], None]
@@ -30,7 +30,7 @@ Call = Callable[[], None]
 
 @dataclass(frozen=True)
 class Problem:
-    """Points per axis and the checksum of each iteration."""
+    """One class: points per axis and the checksum of each iteration."""
 
     points: Shape
     sums: tuple[complex, ...]
@@ -45,7 +45,7 @@ PROBLEMS = {
 
 
 def build(comm: Any, problem: Problem) -> FT:
-    """Raises :class:`AppUsageError` for a number of ranks that is no power of two or too large."""
+    """The kernel; raises :class:`AppUsageError` if the ranks are no power of two or too many."""
     nz = problem.points[2]
     log2_ranks("ft", comm.size, largest=nz * nz)
     return FT(comm, problem, rank_grid(comm.size, nz))
@@ -119,7 +119,7 @@ class FT:
         return forward, inverse
 
     def _start(self) -> None:
-        """Decay factors, random start values and the forward transform of these."""
+        """Compute decay factors, random start values and the forward transform of these values."""
         self._fill_squares()
         self._decay()
         self._fill_random()
@@ -171,7 +171,7 @@ class FT:
 
 
 def _samples(layout: Layout) -> Any:
-    """Where in layout 1 the points of the checksum lie, as far as they are on this rank."""
+    """Positions in layout 1 of the checksum's points that are on this rank."""
     j = np.arange(1, SAMPLES + 1)
     place = np.zeros(SAMPLES, dtype=np.int64)
     here = np.ones(SAMPLES, dtype=bool)

@@ -1,8 +1,8 @@
 """The arithmetic of FT (see :mod:`runner.apps.common_native`).
 
-Grids of complex numbers come as arrays of doubles, real and imaginary parts in turn; the first
-axis varies fastest.  Lines are transformed ``LANES`` at a time, after they were copied to a block
-``[element][real, imaginary][line]``: every step of the transform then works on short rows.
+Grids of complex numbers are arrays of doubles, real and imaginary parts in turn; the first axis
+varies fastest. Lines are transformed ``LANES`` at a time, after they were copied to a block
+``[element][real, imaginary][line]``. Every step of the transform then works on short rows.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def transform_rows(
 ) -> None:
     """Transform along the first axis; ``source`` and ``target`` may be the same.
 
-    ``roots`` = exp(+-2 pi i t / n) of all t < n.  ``scratch`` holds n cells.  ``order`` says which
-    frequency the transform in place leaves where.  ``state`` = n, number of rows.
+    ``roots`` = exp(+-2 pi i t / n) of all t < n. ``scratch`` holds n cells. ``order`` gives the
+    frequency that each place holds after the transform in place. ``state`` = n, number of rows.
     """
     s = carray(state, (2,))
     n, rows = s[0], s[1]
@@ -49,7 +49,7 @@ def transform_rows(
     for first in range(ZERO, rows, LANES):
         last = min(first + LANES, rows) - ONE
         for lane in range(ZERO, LANES):
-            # Where lines are missing the last one is done again.
+            # If lines are missing, the last one is computed again.
             base = TWO * n * min(first + lane, last)
             for e in range(ZERO, n):
                 y[CELL * e + lane] = x[base + TWO * e]
@@ -94,10 +94,9 @@ def transform_columns(
 
 @inlined
 def _in_place(y: Any, w: Any, n: Any) -> None:
-    """Steps of radix 4, decimation in frequency, at the end one of radix 2 if n is no 4^k.
+    """Steps of radix 4, decimation in frequency; at the end one of radix 2 if n is no 4^k.
 
-    In place: the compiler then needs to tell four addresses apart, not eight, before it
-    vectorises.
+    In place: the compiler then has to distinguish four addresses, not eight, before it vectorises.
     """
     sign = w[n // TWO + ONE]
     length = n
@@ -163,7 +162,7 @@ def decay(factors: Any, squares: Any, state: Any) -> None:
 
 
 def evolve(field: Any, copy: Any, factors: Any, state: Any) -> None:
-    """One step of time in Fourier space, and a copy of the result; ``state`` = points."""
+    """One time step in Fourier space, and a copy of the result; ``state`` = points."""
     points = carray(state, (1,))[0]
     u, v = carray(field, TWO * points), carray(copy, TWO * points)
     f = carray(factors, points)

@@ -1,8 +1,8 @@
-"""How FT cuts its grid and turns it over between the ranks.
+"""The layouts of FT's grid, and its transposition between the ranks.
 
-Ranks form a grid of ``np1`` x ``np2``.  There are three layouts of the points, and in each a rank
-holds all points of the first axis: 1 = x y z, 2 = y x z (or still x y z, if np1 = 1), 3 = z x y.
-The second axis is cut by np1, the third by np2.
+Ranks form a grid of ``np1`` x ``np2``. There are three layouts of the points. In each, a rank holds
+all points of the first axis: 1 = x y z, 2 = y x z (or still x y z, if np1 = 1), 3 = z x y. The
+second axis is cut by np1, the third by np2.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Shape = tuple[int, int, int]
 
 
 def rank_grid(ranks: int, nz: int) -> tuple[int, int]:
-    """(np1, np2) as the original chooses: slabs as long as there are enough planes."""
+    """(np1, np2) as the original chooses them: slabs as long as there are enough planes."""
     return (1, ranks) if ranks <= nz else (nz, ranks // nz)
 
 
 class Layout:
-    """Shapes of the three layouts on one rank, the fastest axis first, and its place.
+    """Shapes of the three layouts on one rank, the fastest axis first, and the rank's position.
 
-    ``first_start`` and ``third_start`` are the first x, y and z of this rank in layouts 1 and 3;
-    ``third_axes`` says which axes those of layout 3 are.  With one rank all layouts are the same.
+    ``first_start`` and ``third_start`` are the first x, y and z of this rank in layouts 1 and 3.
+    ``third_axes`` says which axes those of layout 3 are. With one rank all layouts are the same.
     """
 
     def __init__(self, points: Shape, grid: tuple[int, int], rank: int) -> None:
@@ -49,10 +49,10 @@ class Layout:
 
 
 class Turner:
-    """The transpositions of one rank; all work on flat fields that are kept for ever.
+    """The transpositions of one rank, on flat fields that are never reallocated.
 
-    Each is collective over a row or column of ranks: a local transposition, one ``Alltoall``, and
-    a local rearrangement.  ``source`` is overwritten, the result is in ``target``.
+    Each is collective over a row or column of ranks: a local transposition, one ``Alltoall``, and a
+    local rearrangement. ``source`` is overwritten, the result is in ``target``.
     """
 
     def __init__(self, comm: Any, layout: Layout, mpi: Stopwatch) -> None:
@@ -63,7 +63,7 @@ class Turner:
         self._among1 = comm.Split(me2, me1)
 
     def slabs_to_third(self, source: Field, target: Field) -> Callable[[], None]:
-        """Layout 2 -> 3 where np1 = 1: x and y count as one axis."""
+        """Layout 2 -> 3 if np1 = 1: x and y count as one axis."""
         n1, n2, n3 = self._layout.shapes[1]
         return self._across(source, target, (n1 * n2, 1, n3))
 
@@ -84,7 +84,7 @@ class Turner:
         return self._along(source, target, self._layout.shapes[1], self._layout.shapes[0])
 
     def _across(self, source: Field, target: Field, shape: Shape) -> Callable[[], None]:
-        """Swap the first and the third axis, which is the one cut by np2."""
+        """Swap the first and the third axis; the third is cut by np2."""
         parts, (n1, n2, n3) = self._np2, shape
         local = _transpose(source, target, shape)
         pieces = source.reshape(parts, n1 // parts * n2, n3).swapaxes(0, 1)
@@ -101,7 +101,7 @@ class Turner:
     def _along(
         self, source: Field, target: Field, shape: Shape, result: Shape
     ) -> Callable[[], None]:
-        """Swap the first and the second axis, which is the one cut by np1."""
+        """Swap the first and the second axis; the second is cut by np1."""
         parts, (d1, d2, d3) = self._np1, result
         n1, n2, n3 = shape
         local = _transpose(source, target, (n1, 1, n2 * n3))

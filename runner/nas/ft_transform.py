@@ -11,12 +11,14 @@ from runner.apps.common_native import load, scalars
 from runner.nas.ft_layout import Field, Shape
 
 CELL = 32
-"""Doubles of scratch per element of a line; as in the kernels."""
+"""Doubles of scratch per element of a line; the same number as in the kernels."""
 
 
 def frequencies(n: int) -> list[int]:
-    """Which frequency each place holds after the transform in place of length n = 2^k: a step of
-    radix r leaves the frequencies f = m (mod r) in the m-th part."""
+    """The frequency in each place after the transform in place of length n = 2^k.
+
+    A step of radix r leaves the frequencies f = m (mod r) in the m-th part.
+    """
     if n == 1:
         return [0]
     radix = 4 if n >= 4 else 2
@@ -35,7 +37,7 @@ def roots_of_unity(n: int, direction: int) -> NDArray[np.float64]:
 
 
 class Transforms:
-    """Transforms in both directions of lines of some lengths, all powers of two from 4 on."""
+    """Transforms in both directions, for lines of some lengths, all powers of two from 4 on."""
 
     def __init__(self, lengths: set[int]) -> None:
         self._order = {n: scalars(frequencies(n)) for n in lengths}
@@ -44,7 +46,7 @@ class Transforms:
         self.make_roots()
 
     def make_roots(self) -> None:
-        """Fill the tables; the timed part does it again, as in the original."""
+        """Fill the tables; the timed part does this again, as in the original."""
         for (n, direction), roots in self._roots.items():
             roots[...] = roots_of_unity(n, direction)
 

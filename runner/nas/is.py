@@ -1,4 +1,4 @@
-"""IS: ranking of integer keys by bucket sort, ten times; one all-to-all of keys each time.
+"""IS: ranking of integer keys by bucket sort, ten times, with one all-to-all of keys each time.
 
 Source: NAS-95-020, section 2.2.6, with the buckets and verification of NPB 3.4-MPI.
 """
@@ -20,10 +20,10 @@ ITERATIONS = 10
 
 @dataclass(frozen=True)
 class Problem:
-    """2^log2_keys keys below 2^log2_range.
+    """One class: 2^log2_keys keys below 2^log2_range.
 
-    ``tested`` are places of five keys, and ``ranks`` what their rank must be in iteration i:
-    rank + sign * (i + lag) for (rank, sign, lag).
+    ``tested`` are the positions of five keys. ``ranks`` gives the rank that each must have in
+    iteration i: rank + sign * (i + lag) for (rank, sign, lag).
     """
 
     log2_keys: int
@@ -52,7 +52,7 @@ PROBLEMS = {
 
 
 def build(comm: Any, problem: Problem) -> IS:
-    """Raises :class:`AppUsageError` for a number of ranks that is no power of two or too large."""
+    """The kernel; raises :class:`AppUsageError` if the ranks are no power of two or too many."""
     log2_ranks("is", comm.size, problem.largest_ranks)
     return IS(comm, problem)
 
@@ -73,8 +73,8 @@ class IS(Kernel):
         self._bind()
 
     def _allocate(self) -> None:
-        # A rank may get half as many keys again as the mean, and the span of its keys may be the
-        # whole range (one rank, or the thin ends of the distribution on many).
+        # A rank may get half as many keys again as the mean. The span of its keys may be the whole
+        # range (one rank, or the thin ends of the distribution on many ranks).
         room = max(self._space_for_keys(), 1 << self._problem.log2_range)
         self._keys, self._sent, self._received = (np.zeros(room, np.uint32) for _ in range(3))
         tested = len(self._problem.tested)
@@ -104,7 +104,7 @@ class IS(Kernel):
         self._divide_buckets = kernels.bind(
             "divide_buckets", self._sizes, self._totals, self._send_counts, self._spans, division
         )
-        # The ranks take the place of the keys that were sent, as in the original.
+        # The ranks overwrite the keys that were sent, as in the original.
         self._range = scalars([0, 0, 0, 0])
         self._rank_keys = kernels.bind("rank_keys", self._received, self._sent, self._range)
         self._sort_keys = kernels.bind(
@@ -122,7 +122,7 @@ class IS(Kernel):
             self._rank(iteration)
 
     def _rank(self, iteration: int) -> None:
-        """Rank all keys once; adds the tests that passed."""
+        """Rank all keys once; add the number of passed tests."""
         if self._comm.rank == 0:
             self._keys[iteration] = iteration
             self._keys[iteration + ITERATIONS] = (1 << self._problem.log2_range) - iteration
@@ -139,7 +139,7 @@ class IS(Kernel):
         self._test_ranks(iteration, below)
 
     def _hide_tested_keys(self) -> None:
-        """The tested keys travel to all ranks behind the bucket sizes."""
+        """Append the tested keys to the bucket sizes, so that they travel to all ranks."""
         for n, place in enumerate(self._problem.tested):
             owner, index = divmod(place, self._count)
             mine = owner == self._comm.rank
@@ -155,7 +155,7 @@ class IS(Kernel):
             self._comm.Alltoallv([self._sent, outgoing], [self._received, incoming])
 
     def _test_ranks(self, iteration: int, below: int) -> None:
-        """The original's partial verification: five keys must have the ranks known for them."""
+        """The original's partial verification: five keys must have their known ranks."""
         low, width = int(self._range[1]), int(self._range[2])
         for n, (rank, sign, lag) in enumerate(self._problem.ranks):
             place = int(self._totals[self._buckets + n]) - low
@@ -164,7 +164,7 @@ class IS(Kernel):
                 self._passed += below + smaller == rank + sign * (iteration + lag)
 
     def checks(self) -> list[Check]:
-        """Sort the keys by their ranks and count the tests passed, one more per rank in order."""
+        """Sort the keys by their ranks and count the passed tests, one more per rank in order."""
         count = int(self._range[0])
         self._sort_keys()
         in_order = self._range[3] == 0
@@ -178,7 +178,7 @@ class IS(Kernel):
         return [Check("Number of tests passed", float(total[0]), expected, 0.0)]
 
     def _largest_below(self, count: int) -> int:
-        """The last key of the rank below (0 on rank 0)."""
+        """The last key of the preceding rank (0 on rank 0)."""
         from mpi4py import MPI
 
         comm = self._comm

@@ -26,8 +26,11 @@ ONE32 = np.uint32(1)
 
 
 def make_keys(keys: Any, state: Any) -> None:
-    """Each key is the mean of four random numbers, scaled.  ``state`` = seed, multiplier, number
-    of keys, by how many bits the sum of four is too long for a key."""
+    """Make the keys; each is the mean of four random numbers, scaled.
+
+    ``state`` = seed, multiplier, number of keys, number of bits by which the sum of four is too
+    long for a key.
+    """
     s = carray(state, (4,))
     x, a, count, excess = s[0], s[1], s[2], s[3]
     key = carray(keys, count)
@@ -68,11 +71,11 @@ def fill_buckets(keys: Any, sorted_keys: Any, sizes: Any, places: Any, state: An
 
 
 def divide_buckets(sizes: Any, totals: Any, send_counts: Any, spans: Any, state: Any) -> None:
-    """Give every rank a run of buckets with about as many keys as any other.
+    """Give every rank consecutive buckets with about as many keys as any other rank has.
 
-    ``send_counts`` = own keys that go to each rank.  ``spans`` = for each rank its first bucket,
-    the end of its buckets, and how many keys are in lower buckets and in its own; a rank for
-    which nothing is left has an empty span.  ``state`` = number of buckets, ranks, keys per rank.
+    ``send_counts`` = own keys that go to each rank. ``spans`` = for each rank its first bucket, the
+    end of its buckets, and the numbers of keys in lower buckets and in its own. A rank for which
+    nothing is left has an empty span. ``state`` = number of buckets, ranks, keys per rank.
     """
     s = carray(state, (3,))
     buckets, ranks, per_rank = s[0], s[1], s[2]
@@ -100,7 +103,7 @@ def divide_buckets(sizes: Any, totals: Any, send_counts: Any, spans: Any, state:
 
 
 def rank_keys(keys: Any, ranks: Any, state: Any) -> None:
-    """``ranks[k - low]`` = how many of the keys are at most k.
+    """``ranks[k - low]`` = the number of keys that are at most k.
 
     ``state`` = number of keys, lowest possible key, number of possible keys.
     """
@@ -119,8 +122,10 @@ def rank_keys(keys: Any, ranks: Any, state: Any) -> None:
 
 
 def sort_keys(keys: Any, ranks: Any, target: Any, state: Any) -> None:
-    """Put the keys in order by their ranks, which are used up.  ``state`` as in rank_keys; its
-    fourth number becomes the number of neighbours out of order."""
+    """Put the keys in order by their ranks, which are used up.
+
+    ``state`` as in rank_keys; its fourth number becomes the number of neighbours out of order.
+    """
     s = carray(state, (4,))
     count, low, width = s[0], s[1], s[2]
     key = carray(keys, count)

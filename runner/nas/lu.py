@@ -1,7 +1,7 @@
-"""LU: the compressible Navier-Stokes equations by symmetric successive over-relaxation; both sweeps
-run as a wave through the ranks, with a message per plane and neighbour.
+"""LU: the compressible Navier-Stokes equations by symmetric successive over-relaxation.
 
-Source: NAS-95-020, section 4.5; decomposition and messages of NPB 3.4-MPI.
+Both sweeps run as a wave through the ranks, with a message per plane and neighbour. Source:
+NAS-95-020, section 4.5; decomposition and messages of NPB 3.4-MPI.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Call = Callable[[], None]
 
 @dataclass(frozen=True)
 class Problem:
-    """Points per axis, iterations, time step, official results."""
+    """One class: points per axis, iterations, time step, official results."""
 
     size: int
     iterations: int
@@ -48,7 +48,7 @@ PROBLEMS = {
 
 
 def build(comm: Any, problem: Problem) -> LU:
-    """Raises :class:`AppUsageError` for a number of ranks that does not suit the class."""
+    """The kernel; raises :class:`AppUsageError` if the number of ranks does not fit the class."""
     return LU(comm, problem, domain(problem.size, comm.size, comm.rank))
 
 
@@ -108,12 +108,12 @@ class LU:
         )
 
     def _set_forcing(self) -> None:
-        """Such that the exact solution is the steady one."""
+        """Set the forcing for which the exact solution is steady."""
         x, y, z = self._domain.coordinates()
         solution = exact(x[None, None, :], y[None, :, None], z[:, None, None])
         for axis in range(3):
             self._flux(solution, self._forcing, axis)()
-        # What the right-hand side starts from.
+        # The start of the right-hand side.
         np.negative(self._forcing, out=self._forcing)
 
     def prepare(self) -> None:
@@ -148,7 +148,7 @@ class LU:
             messages.after_upper(rest, plane)
         self._update()
         if measure:
-            # The norm of the change, which the original computes at the last step, too.
+            # The norm of the change; the original computes it at the last step too.
             self._norms()
         self._right_hand_side()
         if measure:
@@ -163,7 +163,7 @@ class LU:
         self._fluxes[2]()
 
     def _norms(self) -> Field:
-        """Root mean squares of the five components of the rest."""
+        """Root mean squares of the five components of ``rest``."""
         self._squares()
         with self.mpi:
             self._comm.Allreduce(self._local, self._total)

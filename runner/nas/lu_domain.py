@@ -1,7 +1,7 @@
-"""How LU cuts its grid into columns, and the messages between them (NPB 3.4-MPI: ``proc_grid``,
-``neighbors``, ``exchange_1``, ``exchange_3``).
+"""The columns of LU's grid and the messages between them (NPB 3.4-MPI).
 
-x is cut from north to south, y from west to east; z is not cut.  Ranks are numbered along x first.
+The original's routines are ``proc_grid``, ``neighbors``, ``exchange_1`` and ``exchange_3``. x is
+cut from north to south, y from west to east; z is not cut. Ranks are numbered along x first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runner.nas.common_kernel import Stopwatch
 
 GHOSTS = 2
 SMALLEST = 3
-"""Points that a rank must have along x and y."""
+"""Smallest number of points of a rank along x and y."""
 FROM_SOUTH, FROM_NORTH, FROM_EAST, FROM_WEST = 1, 2, 3, 4
 Field = NDArray[np.float64]
 
@@ -43,8 +43,8 @@ def rank_grid(ranks: int) -> tuple[int, int]:
 class Domain:
     """The column of one rank.
 
-    ``start`` and ``points`` are its own points along x and y; ``north`` ... are ranks, or None
-    where the cube ends.  Fields are [z][y][x][5] with ghosts along x and y.
+    ``start`` and ``points`` are its own points along x and y. ``north`` and so on are ranks, or
+    None at the end of the cube. Fields are [z][y][x][5] with ghosts along x and y.
     """
 
     size: int
@@ -71,7 +71,7 @@ class Domain:
         return GHOSTS + (self.west is None), GHOSTS + ny - (self.east is None)
 
     def coordinates(self) -> tuple[Field, Field, Field]:
-        """Of all points of a field, ghosts included: x, y and z from 0 to 1."""
+        """Coordinates of all points of a field, ghosts included: x, y and z from 0 to 1."""
         steps = self.size - 1
         x = np.arange(-GHOSTS, self.points[0] + GHOSTS) + self.start[0]
         y = np.arange(-GHOSTS, self.points[1] + GHOSTS) + self.start[1]
@@ -79,7 +79,7 @@ class Domain:
 
 
 def domain(size: int, ranks: int, rank: int) -> Domain:
-    """Raises :class:`AppUsageError` if the ranks form no grid or a column gets too thin."""
+    """The column; raises :class:`AppUsageError` if ranks form no grid or a column is too thin."""
     xdim, ydim = rank_grid(ranks)
     if size // xdim < SMALLEST:
         raise AppUsageError(
@@ -100,12 +100,12 @@ def domain(size: int, ranks: int, rank: int) -> Domain:
 
 
 class Messages:
-    """All messages of one rank; tags name the side that they come from."""
+    """All messages of one rank; tags name the side from which they come."""
 
     def __init__(self, comm: Any, domain: Domain, mpi: Stopwatch) -> None:
         self._comm, self._domain, self._mpi = comm, domain, mpi
         nz, ey, ex, _ = domain.shape
-        # A buffer per kind: a layer of a plane, or two of a side of the column.
+        # A buffer per kind of message: a layer of a plane, or two of a side of the column.
         self._line = np.zeros((domain.points[1], 5))
         self._x_out, self._x_in = np.zeros((2, nz, ey - 4, 5)), np.zeros((2, nz, ey - 4, 5))
         self._y_out, self._y_in = np.zeros((2, nz, ex - 4, 5)), np.zeros((2, nz, ex - 4, 5))
@@ -155,7 +155,7 @@ class Messages:
             self._comm.Send(buffer, rank, tag)
 
     def exchange_x(self, field: Field) -> None:
-        """Two layers of ghosts along x: first southwards, then northwards."""
+        """Exchange two layers of ghosts along x: first southwards, then northwards."""
         inner = field.transpose(2, 0, 1, 3)[:, :, GHOSTS:-GHOSTS]
         north, south = self._domain.north, self._domain.south
         buffers = self._x_out, self._x_in
@@ -163,7 +163,7 @@ class Messages:
         self._move(inner[2:4], inner[-2:], buffers, north, south, FROM_SOUTH)
 
     def exchange_y(self, field: Field) -> None:
-        """Two layers of ghosts along y: first eastwards, then westwards."""
+        """Exchange two layers of ghosts along y: first eastwards, then westwards."""
         inner = field.transpose(1, 0, 2, 3)[:, :, GHOSTS:-GHOSTS]
         west, east = self._domain.west, self._domain.east
         buffers = self._y_out, self._y_in
@@ -174,7 +174,7 @@ class Messages:
         self, own: Field, ghosts: Field, buffers: tuple[Field, Field],
         to: int | None, source: int | None, tag: int,
     ) -> None:  # fmt: skip
-        """Send own layers one way and fill the ghosts on the other side."""
+        """Send own layers in one direction and fill the ghosts on the other side."""
         outgoing, incoming = buffers
         if source is not None:
             with self._mpi:

@@ -1,9 +1,9 @@
 """The arithmetic of LU's two sweeps (see :mod:`runner.apps.common_native`).
 
-A field is an array [z][y][x][5] with two ghost layers on both sides of x and y.  The original
-builds 5x5 blocks for a whole plane, then multiplies and solves.  Here the same products are formed
-point by point from the velocities: the blocks of neighbours are a flux Jacobian A, a viscous
-Jacobian N and a multiple of the identity, and the diagonal block is lower triangular.
+A field is an array [z][y][x][5] with two ghost layers on both sides of x and y. The original builds
+5x5 blocks for a whole plane, then multiplies and solves. Here the same products are formed point by
+point from the velocities. The blocks of neighbours are a flux Jacobian A, a viscous Jacobian N and
+a multiple of the identity; the diagonal block is lower triangular.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ def lower_plane(field: Any, rest: Any, numbers: Any, state: Any) -> None:
 
 
 def upper_plane(field: Any, rest: Any, numbers: Any, state: Any) -> None:
-    """v = v - D^-1 omega U v in one plane, from high x and y to low ones; arguments as above."""
+    """v = v - D^-1 omega U v in one plane, from high x and y to low ones.
+
+    The arguments are those of :func:`lower_plane`.
+    """
     s = carray(state, (8,))
     c = carray(numbers, (11,))
     row = FIVE * s[5]
@@ -97,7 +100,7 @@ def _three(u: Any, v: Any, x: Any, y: Any, z: Any, sign: Any, c: Any) -> Any:
         sign * c[2], c[3], c[4], i3, u[x + ONE] * i3, u[x + TWO] * i3, u[x + THREE] * i3,
         u[x + FOUR] * i3, v[x], v[x + ONE], v[x + TWO], v[x + THREE], v[x + FOUR],
     )  # fmt: skip
-    # The neighbour in x was computed just now: it comes last.
+    # The neighbour in x was computed just before, so it comes last.
     return a1 + b1 + d1, a2 + b2 + d2, a3 + b3 + d3, a4 + b4 + d4, a5 + b5 + d5
 
 

@@ -1,4 +1,4 @@
-"""The surface integral of pressure with which LU is checked; it is not timed."""
+"""The surface integral of pressure, by which LU is verified; it is not timed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ C2 = 0.4
 
 
 def surface_integral(comm: Any, domain: Domain, field: Field) -> float:
-    """Over the faces of a box a little smaller than the cube; collective."""
+    """The integral over the faces of a box a little smaller than the cube. Collective."""
     n = domain.size
     # Faces (index along the axis) and extents of the box, as in the original: 0-based, inclusive.
     x, y, z = (1, n - 2), (1, n - 3), (2, n - 2)
@@ -27,7 +27,7 @@ def surface_integral(comm: Any, domain: Domain, field: Field) -> float:
 
 
 def _face(comm: Any, domain: Domain, field: Field, axis: int, index: int) -> Field:
-    """The pressure on a whole layer of the cube, put together from all ranks."""
+    """The pressure on a whole layer of the cube, collected from all ranks."""
     n = domain.size
     own = field[:, GHOSTS:-GHOSTS, GHOSTS:-GHOSTS]
     (x0, y0), (nx, ny) = domain.start, domain.points

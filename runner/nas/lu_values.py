@@ -1,5 +1,7 @@
-"""The official results of LU (NAS-95-020, section 4.7; NPB 3.4): norms of the residual and of the
-error of the five components, and the surface integral."""
+"""The official results of LU (NAS-95-020, section 4.7; NPB 3.4).
+
+They are norms of the residual and of the error of the five components, and the surface integral.
+"""
 
 from __future__ import annotations
 

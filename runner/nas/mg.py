@@ -1,7 +1,7 @@
-"""MG: a periodic Poisson equation by multigrid V-cycles; every step on every level exchanges the
-faces of a box with six neighbours.
+"""MG: a periodic Poisson equation by multigrid V-cycles.
 
-Source: NAS-95-020, section 2.2.4; decomposition and messages of NPB 3.4-MPI.
+Every step on every level exchanges the faces of a box with six neighbours. Source: NAS-95-020,
+section 2.2.4; decomposition and messages of NPB 3.4-MPI.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Call = Callable[[], None]
 
 @dataclass(frozen=True)
 class Problem:
-    """2^log2_points points per axis, V-cycles, weights of the smoother, norm of the residual."""
+    """One class: 2^log2_points points per axis, V-cycles, smoother's weights, residual's norm."""
 
     log2_points: int
     iterations: int
@@ -51,8 +51,10 @@ PROBLEMS = {
 
 
 def build(comm: Any, problem: Problem) -> MG:
-    """Raises :class:`AppUsageError` for a number of ranks that is no power of two, or that leaves
-    a rank without points on the finest level."""
+    """The kernel; raises :class:`AppUsageError` for an impossible number of ranks.
+
+    The number must be a power of two and leave every rank points on the finest level.
+    """
     log2 = log2_ranks("mg", comm.size)
     points = 1 << problem.log2_points
     if max(process_grid(log2)) * 2 > points:
@@ -66,8 +68,8 @@ def build(comm: Any, problem: Problem) -> MG:
 class MG(Kernel):
     """See :class:`runner.nas.common_kernel.Kernel`.
 
-    Level 0 is the coarsest.  ``_u`` and ``_r`` hold solution and residual of each level; the
-    right-hand side exists on the finest only.
+    Level 0 is the coarsest. ``_u`` and ``_r`` hold solution and residual of each level; the
+    right-hand side exists only on the finest level.
     """
 
     def __init__(self, comm: Any, problem: Problem, log2: int) -> None:
@@ -112,7 +114,7 @@ class MG(Kernel):
         self._residual = bind("residual", u, self._v, r, operator, rows, size)
         self._norms_local, self._norms_global = np.zeros(2), np.zeros(2)
         self._norms = bind("norms", r, self._norms_local, size)
-        # Entry n goes between the levels n and n + 1.
+        # Entry n is for the step between the levels n and n + 1.
         self._restrict: list[Call] = []
         self._interpolate: list[Call] = []
         for n, (coarse, fine) in enumerate(zip(self._levels, self._levels[1:], strict=False)):
@@ -168,8 +170,10 @@ class MG(Kernel):
         self._u_halo[n].exchange()
 
     def _measure(self) -> None:
-        """The norm of the residual: its largest value (which the original computes, too) and its
-        root mean square."""
+        """Compute the norm of the residual: its root mean square.
+
+        The largest value is computed too, as in the original.
+        """
         from mpi4py import MPI
 
         self._norms()

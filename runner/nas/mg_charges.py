@@ -1,5 +1,8 @@
-"""The right-hand side of MG: +1 at the points of the ten largest of as many random numbers as there
-are points, -1 at those of the ten smallest, zero elsewhere."""
+"""The right-hand side of MG: charges +1 and -1 at the extremes of random numbers.
+
+There are as many random numbers as points. The charge is +1 at the points of the ten largest, -1 at
+those of the ten smallest, and zero elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ COUNT = 10
 class Charges:
     """The charges of one rank's block of a grid of ``points`` points per axis.
 
-    ``grid`` has ghosts, which stay as they are; its first own point is ``first``.
+    ``grid`` has ghosts, which do not change; its first own point is ``first``.
     """
 
     def __init__(self, comm: Any, grid: NDArray[np.float64], first: Triple, points: int) -> None:
@@ -36,7 +39,7 @@ class Charges:
         self._find = kernels.bind("find_extremes", self._values, self._places, state)
 
     def place(self) -> None:
-        """Zero the grid but for the charges.  Collective."""
+        """Set the grid to zero except for the charges. Collective."""
         self._values[:COUNT], self._values[COUNT:] = 0, MODULUS - 1
         self._find()
         everyone = np.zeros((self._comm.size, 2, COUNT), np.uint64)

@@ -1,4 +1,4 @@
-"""Search for the charges of MG (see :mod:`runner.apps.common_native`)."""
+"""The search for the charges of MG (see :mod:`runner.apps.common_native`)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MASK = np.uint64((1 << 46) - 1)
 
 
 def find_extremes(values: Any, places: Any, state: Any) -> None:
-    """The ten largest and the ten smallest random numbers of a block of points.
+    """Find the ten largest and the ten smallest random numbers of a block of points.
 
-    ``values`` (as integers) are filled from the most extreme on, the largest first; they are to
-    begin with 0 ten times and 2^46 - 1 ten times.  ``places`` = indices in the block, x fastest.
-    ``state`` = seed before the first point, multiplier, that of a row and of a plane of the whole
-    grid, points along x, y, z.
+    ``values`` (as integers) are filled from the most extreme on, the largest first. They must begin
+    as 0 ten times and 2^46 - 1 ten times. ``places`` = indices in the block, x fastest. ``state`` =
+    seed before the first point, multiplier, that of a row and of a plane of the whole grid, points
+    along x, y, z.
     """
     s = carray(state, (7,))
     a, next_row, next_plane = s[1], s[2], s[3]

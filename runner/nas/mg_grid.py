@@ -1,7 +1,7 @@
-"""The levels of MG on one rank (NPB 3.4-MPI, ``setup``): sizes, neighbours, and which ranks still
-have cells where a level is too coarse for all of them.
+"""The levels of MG on one rank (NPB 3.4-MPI, ``setup``): sizes and neighbours.
 
-Axes are x, y, z; x is contiguous in memory, and its ranks are numbered first.
+If a level is too coarse for all ranks, only some of them have points on it. Axes are x, y, z; x is
+contiguous in memory, and its ranks are numbered first.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class Level:
     """One level on one rank.
 
     ``size`` counts its points per axis with one ghost at either end (2: no own points).
-    ``neighbours[axis]`` = ranks below and above, periodic.  A ``dead`` rank has no points here.
-    ``takes[axis]``: the rank has points here but none on the next coarser level, so it receives
-    the interpolated ones; ``gives[axis]``: it sends them.
+    ``neighbours[axis]`` = ranks below and above, periodic. A ``dead`` rank has no points on this
+    level. ``takes[axis]``: the rank has points here but none on the next coarser level, so it
+    receives the interpolated points; ``gives[axis]``: it sends them.
     """
 
     size: Triple
@@ -30,7 +30,7 @@ class Level:
 
 
 def process_grid(log2: int) -> Triple:
-    """2^log2 ranks along x, y, z; the last axis gets most."""
+    """2^log2 ranks as a grid along x, y, z; the last axis gets most."""
     x = log2 // 3
     y = (log2 - x) // 2
     return 1 << x, 1 << y, 1 << (log2 - x - y)
@@ -48,8 +48,11 @@ def origin(points: int, grid: Triple, place: Triple) -> Triple:
 
 
 class _Axis(NamedTuple):
-    """One axis of a level: the points with ghosts, the coordinates of the neighbours, and whether
-    the rank takes or gives."""
+    """One axis of a level.
+
+    It has the points with ghosts, the coordinates of the neighbours, and whether the rank takes or
+    gives.
+    """
 
     size: int
     low: int
@@ -82,8 +85,8 @@ def _level(axes: tuple[_Axis, _Axis, _Axis], place: Triple, grid: Triple) -> Lev
 def _axis(log2_points: int, parts: int, place: int) -> list[_Axis]:
     """One axis of all levels, the coarsest first.
 
-    The step to the neighbour that still has points doubles each time that there are fewer points
-    than ranks.  What is found on a level decides who takes and gives on the next finer one.
+    The step to the neighbour that still has points doubles whenever there are fewer points than
+    ranks. Each level decides which ranks take and give on the next finer one.
     """
     step = 1
     found: list[_Axis] = []

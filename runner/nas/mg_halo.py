@@ -1,4 +1,4 @@
-"""Ghost points of MG: faces are exchanged axis by axis, so that edges and corners come along."""
+"""The ghost points of MG: faces are exchanged axis by axis, so edges and corners are included."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ LOW, HIGH = 0, 1
 
 
 def _tag(axis: int, direction: int) -> int:
-    """A message is named by its axis and by the direction in which it travels."""
+    """The tag of a message: its axis and the direction in which it travels."""
     return 100 * (2 * direction + 1 + 10 * (axis + 1))
 
 
 def _face(grid: Grid, axis: int, index: int) -> Grid:
-    """Points of a face: without the ghosts of the axes that are exchanged later."""
+    """The points of a face, without the ghosts of the axes that are exchanged later."""
     inner = slice(1, -1)
     return (grid[inner, inner, index], grid[inner, index, :], grid[index, :, :])[axis]
 
 
 def _slab(grid: Grid, axis: int, part: slice) -> Grid:
-    """Whole layers of points, ghosts of the other axes included."""
+    """Whole layers of points, with the ghosts of the other axes."""
     return (grid[:, :, part], grid[:, part, :], grid[part, :, :])[axis]
 
 
@@ -35,14 +35,14 @@ class Halo:
 
     def __init__(self, comm: Any, grid: Grid, level: Level, mpi: Stopwatch) -> None:
         self._comm, self._grid, self._level, self._mpi = comm, grid, level, mpi
-        # For each axis and direction of travel: what is sent, and the ghosts it fills elsewhere.
+        # For each axis and direction of travel: the part to send, and the ghosts to fill.
         self._own = [(_face(grid, a, 1), _face(grid, a, -2)) for a in range(3)]
         self._ghosts = [(_face(grid, a, -1), _face(grid, a, 0)) for a in range(3)]
         self._outgoing = [[np.zeros(f.shape) for f in faces] for faces in self._own]
         self._incoming = [[np.zeros(f.shape) for f in faces] for faces in self._ghosts]
 
     def exchange(self) -> None:
-        """Fill all ghosts; a rank without points here zeroes its grid instead."""
+        """Fill all ghosts; a rank without points on this level sets its grid to zero instead."""
         if self._level.dead:
             self._grid.fill(0.0)
         elif self._comm.size == 1:
@@ -71,8 +71,10 @@ class Halo:
             self._ghosts[axis][direction][...] = incoming[direction]
 
     def spread(self) -> None:
-        """After an interpolation: ranks that had no coarse points get the fine ones from those
-        that had, a layer from above and two from below."""
+        """Pass interpolated points on: ranks without coarse points get fine ones from others.
+
+        They get a layer from above and two from below.
+        """
         for axis in range(3):
             if self._level.takes[axis]:
                 self._take(axis)

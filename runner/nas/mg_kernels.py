@@ -1,6 +1,6 @@
 """The arithmetic of MG (see :mod:`runner.apps.common_native`).
 
-A grid is an array [z][y][x] with one ghost point on every side.  Rows of sums that several points
+A grid is an array [z][y][x] with one ghost point on every side. Rows of sums that several points
 share are kept in ``rows``, as in the original: a point costs 4 multiplications, not 27.
 """
 
@@ -28,7 +28,7 @@ TWO = np.uint64(2)
 
 
 def smooth(residual: Any, solution: Any, weights: Any, rows: Any, state: Any) -> None:
-    """u += C r inside.  ``weights`` of the point, faces, edges; ``state`` = points x, y, z."""
+    """u += C r inside; ``weights`` of the point, faces, edges; ``state`` = points x, y, z."""
     s = carray(state, (3,))
     row, plane, length = s[0], s[0] * s[1], s[0] * s[1] * s[2]
     c = carray(weights, (3,))
@@ -61,8 +61,10 @@ def _cross_sums(grid: Any, near: Any, far: Any, at: Any, row: Any, plane: Any) -
 
 
 def residual(solution: Any, right: Any, result: Any, weights: Any, rows: Any, state: Any) -> None:
-    """r = v - A u inside.  ``weights`` of the point, edges, corners (that of faces is 0);
-    ``state`` = points x, y, z."""
+    """r = v - A u at inner points.
+
+    ``weights`` of the point, edges, corners (that of faces is 0); ``state`` = points x, y, z.
+    """
     s = carray(state, (3,))
     length = s[0] * s[1] * s[2]
     u, v, r = carray(solution, length), carray(right, length), carray(result, length)
@@ -70,7 +72,7 @@ def residual(solution: Any, right: Any, result: Any, weights: Any, rows: Any, st
 
 
 def residual_in_place(solution: Any, result: Any, weights: Any, rows: Any, state: Any) -> None:
-    """r = r - A u: a kernel of its own, so that the compiler knows that both r are the same."""
+    """r = r - A u; a separate kernel, so that the compiler knows that both r are the same."""
     s = carray(state, (3,))
     length = s[0] * s[1] * s[2]
     u, r = carray(solution, length), carray(result, length)
@@ -99,8 +101,8 @@ def _residual(u: Any, v: Any, r: Any, a: Any, rows: Any, s: Any) -> None:
 def restrict(fine: Any, coarse: Any, rows: Any, state: Any) -> None:
     """Full weighting of a residual to the next coarser level.
 
-    ``state`` = points of the fine grid x, y, z, of the coarse one, then per axis how far the fine
-    point lies behind twice the coarse index: 0, or 1 where the fine grid has one own point.
+    ``state`` = points of the fine grid x, y, z, of the coarse one, then per axis the distance of
+    the fine point behind twice the coarse index: 0, or 1 if the fine grid has one own point.
     """
     s = carray(state, (9,))
     row, plane, length = s[0], s[0] * s[1], s[0] * s[1] * s[2]
@@ -125,8 +127,8 @@ def restrict(fine: Any, coarse: Any, rows: Any, state: Any) -> None:
 def interpolate(coarse: Any, fine: Any, rows: Any, state: Any) -> None:
     """Add the trilinear interpolation of a coarse grid to the fine one, ghosts included.
 
-    ``state`` = points of the coarse grid x, y, z, of the fine one, then per axis 0, or 1 where the
-    fine grid has one own point: fine point 2 i - that lies on coarse point i.
+    ``state`` = points of the coarse grid x, y, z, of the fine one, then per axis 0, or 1 if the
+    fine grid has one own point: the fine point 2 i - that number is on coarse point i.
     """
     s = carray(state, (9,))
     row, plane = s[0], s[0] * s[1]
@@ -154,7 +156,7 @@ def interpolate(coarse: Any, fine: Any, rows: Any, state: Any) -> None:
 
 @inlined
 def _sum_rows(z: Any, sums: Any, at: Any, row: Any, step_j: Any, step_k: Any) -> None:
-    """The sum of the one, two or four coarse rows between which a fine row lies."""
+    """The sum of the one, two or four coarse rows around a fine row."""
     if step_j == ZERO and step_k == ZERO:
         for i in range(ZERO, row):
             sums[i] = z[at + i]

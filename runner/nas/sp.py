@@ -1,7 +1,7 @@
-"""SP: the compressible Navier-Stokes equations by an alternating direction method with scalar
-pentadiagonal systems; p^2 ranks have p cells each and send to six neighbours.
+"""SP: the Navier-Stokes equations by alternating directions with scalar pentadiagonal systems.
 
-Source: NAS-95-020, section 4.6; decomposition and messages of NPB 3.4-MPI.
+The flow is compressible. p^2 ranks have p cells each and send to six neighbours. Source:
+NAS-95-020, section 4.6; decomposition and messages of NPB 3.4-MPI.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ PROBLEMS = {
     ),
 }  # fmt: skip
 CONVERSIONS = ("x_to_y", "y_to_z", "from_z")
-"""What follows the sweeps along x, y and z."""
+"""The conversions that follow the sweeps along x, y and z."""
 
 
 def build(comm: Any, problem: Problem) -> SP:
-    """Raises :class:`AppUsageError` for a number of ranks that is no square or too large."""
+    """The kernel; raises :class:`AppUsageError` if the ranks are no square number or too many."""
     return SP(comm, problem, partition("sp", problem.size, comm.size, comm.rank))
 
 

@@ -37,13 +37,14 @@ ROOT_HALF = math.sqrt(0.5)
 def eliminate(field: Any, rest: Any, upper: Any, numbers: Any, state: Any) -> None:
     """Make the pentadiagonal systems of all lines of a cell upper triangular.
 
-    There are three: for the velocity w (three components), w + c and w - c.  ``field`` = u,
-    ``rest`` = right-hand sides, ``upper`` = the two coefficients behind the diagonal of each system
-    (6 per point).  Those of the two points before the first one are read: they are 0 at a wall, and
-    come from the previous cell elsewhere.  So what would reach over a wall meets zeros, and only
-    the diagonal knows of walls.  ``numbers`` = dt / (2 h), dt / h^2, d, dt times dissipation.
-    ``state`` = points of a field; of the two other axes first, end, stride; of this axis first and
-    end of inner points, stride, component of momentum, whether there is a wall before, behind.
+    There are three: for the velocity w (three components), w + c and w - c. ``field`` = u, ``rest``
+    = right-hand sides, ``upper`` = the two coefficients behind the diagonal of each system (6 per
+    point). Those of the two points before the first one are read: they are 0 at a wall, and come
+    from the previous cell elsewhere. So coefficients that would reach over a wall are multiplied by
+    zeros, and only the diagonal depends on walls. ``numbers`` = dt / (2 h), dt / h^2, d, dt times
+    dissipation. ``state`` = points of a field; of the two other axes first, end, stride; of this
+    axis first and end of inner points, stride, component of momentum, whether there is a wall
+    before, behind.
     """
     s = carray(state, (13,))
     c = carray(numbers, (4,))
@@ -68,8 +69,10 @@ def eliminate(field: Any, rest: Any, upper: Any, numbers: Any, state: Any) -> No
 
 @inlined
 def _wave(u: Any, at: Any, n: Any, c: Any) -> Any:
-    """Velocity along the axis, diffusion (the largest of the original's four candidates, as density
-    is positive) and speed of sound, times the step of time."""
+    """Velocity along the axis, diffusion and speed of sound, times the time step.
+
+    The diffusion is the largest of the original's four candidates, because density is positive.
+    """
     inverse = np.reciprocal(u[at])
     u1, u2, u3 = u[at + ONE], u[at + TWO], u[at + THREE]
     square = 0.5 * (u1 * u1 + u2 * u2 + u3 * u3) * inverse
@@ -99,8 +102,11 @@ def _row(
 
 @inlined
 def _pivot(x: Any, x1: Any, x2: Any, far: Any, below: Any, diagonal: Any) -> Any:
-    """What is left before the diagonal after the row two points back was subtracted, and the
-    reciprocal of the diagonal after both."""
+    """The coefficient before the diagonal, and the reciprocal of the diagonal.
+
+    The coefficient is taken after subtracting the row two points back, the diagonal after both
+    rows.
+    """
     low = below - far * x[x2]
     return low, np.reciprocal(diagonal - far * x[x2 + ONE] - low * x[x1])
 
@@ -112,8 +118,11 @@ def _store(x: Any, x0: Any, x1: Any, far: Any, low: Any, pivot: Any, above: Any)
 
 
 def substitute(rest: Any, upper: Any, state: Any) -> None:
-    """Solve the upper triangular systems from the last point to the first; ``rest`` of the two
-    points behind is the solution there (0 at a wall).  Arguments as above."""
+    """Solve the upper triangular systems from the last point to the first.
+
+    ``rest`` of the two points behind is the solution there (0 at a wall). The arguments are those
+    of :func:`eliminate`.
+    """
     s = carray(state, (13,))
     r, x = carray(rest, FIVE * s[0]), carray(upper, SIX * s[0])
     step = FIVE * s[9]
@@ -132,8 +141,10 @@ def substitute(rest: Any, upper: Any, state: Any) -> None:
 
 
 def to_x(field: Any, rest: Any, state: Any) -> None:
-    """Multiply by the inverse eigenvectors along x.  ``state`` = first and end of z, y, x, extents
-    x, y, z; as in all that follow."""
+    """Multiply by the inverse eigenvectors along x.
+
+    ``state`` = first and end of z, y, x, extents x, y, z; the same for all functions below.
+    """
     s = carray(state, (9,))
     u = carray(field, FIVE * s[6] * s[7] * s[8])
     r = carray(rest, FIVE * s[6] * s[7] * s[8])

@@ -1,4 +1,4 @@
-"""The sweeps of SP along one axis: cell by cell through the ranks, there and back."""
+"""The sweeps of SP along one axis: cell by cell through the ranks, forth and back."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ VECTOR = 5
 
 
 class Sweep:
-    """Solves the pentadiagonal systems of all lines along ``axis``; the right-hand sides become the
-    solution, and ``convert`` (a call per cell) then takes it to other variables.
+    """Solves the pentadiagonal systems of all lines along ``axis``.
 
-    ``upper`` are coefficients per point, shared by the axes.
+    The right-hand sides become the solution, and ``convert`` (a call per cell) then changes it to
+    other variables. ``upper`` are coefficients per point, shared by the axes.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Sweep:
             state = scalars(_geometry(cell, axis))
             self._eliminate.append(bind("eliminate", u, rest, up, numbers, state))
             self._substitute.append(bind("substitute", rest, up, state))
-        # Layers across the axis of every cell, inner points only: coefficients and vectors.
+        # Layers of every cell across the axis, inner points only: coefficients and vectors.
         cells = partition.cells
         self._upper = [_layers(cell, up, axis) for cell, up in zip(cells, upper, strict=True)]
         self._rest = [_layers(cell, r, axis) for cell, r in zip(cells, fields.rest, strict=True)]
@@ -61,7 +61,7 @@ class Sweep:
         self._convert[self._order[0]]()
 
     def _start_line(self, step: int, number: int, request: Any) -> None:
-        """Before the first point: zeros at a wall, else what the previous cell found."""
+        """Before the first point: zeros at a wall, else the values of the previous cell."""
         if step == 0:
             self._upper[number][GHOSTS - 1 : GHOSTS + 1] = 0.0
             return
@@ -83,8 +83,10 @@ class Sweep:
             return self._comm.Isend(outgoing, self._next, self._tag(0))
 
     def _end_line(self, step: int, number: int, request: Any) -> None:
-        """Behind the last point: a wall, or the solution that the next cell found; while that is
-        on its way, the cell before is converted."""
+        """Behind the last point: a wall, or the solution that the next cell computed.
+
+        While that solution is on its way, the cell before is converted.
+        """
         if step == len(self._order) - 1:
             return
         incoming = self._back[1][number]

@@ -38,8 +38,8 @@ def names() -> list[str]:
 def find(name: str) -> Scheduler:
     """The scheduler of that name.
 
-    Raises RunnerUsageError if the name is unknown, and RunnerError if the scheduler is not
-    installed.
+    Raises RunnerUsageError if the name is unknown, and RunnerError if the scheduler cannot be used
+    on this machine.
     """
     kinds = _kinds()
     if name not in kinds:

@@ -66,7 +66,7 @@ class ExecRequest:
 
 @dataclass(frozen=True)
 class PatternMatch:
-    """How often a pattern was found, and the groups of the last occurrence.
+    """How often a pattern was found, and text and groups of the last occurrence.
 
     ``first`` is the first group of the first occurrence. ``largest`` and ``total`` cover that group
     of all occurrences; they are None if one of them is no number.

@@ -1,4 +1,4 @@
-"""One run of Cannon: set up, multiply, verify, print."""
+"""One run of Cannon's algorithm: set up, multiply, verify, print."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from runner.apps.common_report import json_line
 
 
 class Solver(Protocol):
-    """What every variant can do."""
+    """The interface of every variant."""
 
     @property
     def c(self) -> dict[tuple[int, int], Matrix]:
-        """The blocks of C that this process has made."""
+        """The blocks of C that this process has computed."""
 
     def reset(self) -> None: ...
 
@@ -29,9 +29,10 @@ class Solver(Protocol):
 
 
 def main(comm: Any, arguments: list[str], begin: float) -> int:
-    """The application on one rank; returns the exit code.  ``begin``: when the process started.
+    """The application on one rank; returns the exit code.
 
-    Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
+    ``begin`` is the time at which the process started. Raises
+    :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
     if helped(comm, options):
@@ -41,7 +42,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     layout = agree(comm, lambda: make_layout(options.size, comm.size, options.grid, local))
     solver: Solver
     if on_mate:
-        mate.world(options.config)  # Asks whether MPI granted the thread level.
+        mate.world(options.config)  # This call checks whether MPI granted the thread level.
         solver = OnMate(comm, layout, options.config)
     else:
         solver = Flat(comm, layout, options.variant == "overlap")

@@ -1,8 +1,8 @@
-"""The matrices, who holds which blocks, and whether the product is right.
+"""The matrices of Cannon's algorithm: their entries, their blocks, and the check of the product.
 
-Entries are small multiples of 1/8 without any symmetry, so that every product and sum is exact: a
-right result is right to the last bit, whatever the order of the additions, and a transposed or
-swapped factor is seen (the original's matrices are symmetric, digest 8.2.4).
+Entries are small multiples of 1/8 without any symmetry. Every product and sum is exact, so a right
+result is right to the last bit, whatever the order of the additions. A transposed or swapped factor
+is noticed; with the symmetric matrices of the original (Martin 2018, chapter 6) it would not be.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runner.apps.common_grid import Shape, coordinates, grids, rank_at, show_sha
 
 Matrix = NDArray[np.float64]
 FULL = 1024
-"""Up to this size every entry is compared; above it, products with a vector."""
+"""Largest size at which every entry is compared; above it, products with a vector are compared."""
 
 
 def a_entries(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Matrix:
@@ -34,10 +34,10 @@ def b_entries(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Matrix:
 
 @dataclass(frozen=True)
 class Layout:
-    """An N x N matrix in L x L blocks: ``processes`` = (P, Q) in rows and columns, each of which
-    has ``local`` = (L / P, L / Q) of them.
+    """The blocks of an N x N matrix: L x L of them, spread over ``processes``.
 
-    Block (x, y) of C is made where A(x, k) meets B(k, y), k = (x + y + step) mod L.
+    ``processes`` = (P, Q) in rows and columns; each process has ``local`` = (L / P, L / Q) blocks.
+    Block (x, y) of C is computed where A(x, k) meets B(k, y), k = (x + y + step) mod L.
     """
 
     size: int
@@ -46,12 +46,12 @@ class Layout:
 
     @property
     def blocks(self) -> int:
-        """L, the blocks along each side, and steps of one multiplication."""
+        """L: the number of blocks along each side, and of steps of one multiplication."""
         return self.processes[0] * self.local[0]
 
     @property
     def width(self) -> int:
-        """Rows and columns of a block."""
+        """Number of rows and columns of a block."""
         return self.size // self.blocks
 
     @property
@@ -64,7 +64,7 @@ class Layout:
         return row, column
 
     def process_at(self, row: int, column: int) -> int:
-        """The process there; the grid is a torus."""
+        """The process at this row and column; the grid is a torus."""
         rows, columns = self.processes
         return rank_at((column % columns, row % rows), (columns, rows))
 
@@ -74,23 +74,25 @@ class Layout:
         return row * self.local[0], column * self.local[1]
 
     def span(self, block: int) -> NDArray[np.int64]:
-        """The rows (or columns) of block ``block``, round the torus."""
+        """The rows (or columns) of block ``block``, with wrap-around."""
         start = (block % self.blocks) * self.width
         return np.arange(start, start + self.width)
 
     def a_block(self, x: int, y: int) -> Matrix:
-        """What block (x, y) starts with of A."""
+        """The block of A with which block (x, y) of C starts."""
         return np.ascontiguousarray(a_entries(self.span(x), self.span(x + y)))
 
     def b_block(self, x: int, y: int) -> Matrix:
-        """What block (x, y) starts with of B."""
+        """The block of B with which block (x, y) of C starts."""
         return np.ascontiguousarray(b_entries(self.span(x + y), self.span(y)))
 
 
 def make_layout(size: int, processes: int, grid: Shape | None, local_count: int | None) -> Layout:
-    """The squarest process grid, or ``grid``; the fewest blocks, or ``local_count`` a process.
+    """The layout for a number of processes.
 
-    Raises AppUsageError where they do not make a square of blocks that divides the matrix.
+    The process grid is ``grid``, or the squarest one. Each process has ``local_count`` blocks, or
+    as few as possible. Raises AppUsageError if these do not make a square of blocks that divides
+    the matrix.
     """
     possible = (
         [grid] if grid is not None else sorted(grids(processes, 2), key=lambda g: abs(g[0] - g[1]))
@@ -115,7 +117,7 @@ def make_layout(size: int, processes: int, grid: Shape | None, local_count: int 
 
 
 def verify(comm: Any, layout: Layout, c: dict[tuple[int, int], Matrix], times: int) -> str:
-    """Compare the blocks of C (by block row and column) with ``times`` A B; "" where right.
+    """Compare the blocks of C (by block row and column) with ``times`` A B; "" if they are right.
 
     Collective; the answer is the same on every rank.
     """
@@ -140,7 +142,7 @@ def _all_entries(layout: Layout, c: dict[tuple[int, int], Matrix], times: int) -
 
 
 def _vector(comm: Any, layout: Layout, c: dict[tuple[int, int], Matrix], times: int) -> str:
-    """C v against times A (B v) for a vector v: what a wrong entry would change (Freivalds)."""
+    """Compare C v with ``times`` A (B v) for a vector v; a wrong entry changes C v (Freivalds)."""
     every = np.arange(layout.size)
     v = (7 * every % 15 - 7).astype(np.float64)
     share = np.array_split(every, comm.size)[comm.rank]

@@ -16,12 +16,15 @@ INPUTS = {
     "default": (1152, 20, "1152 x 1152, 20 times: about a second on two cores"),
     "large": (2304, 3, "2304 x 2304, 3 times: messages of 20 MiB"),
 }
-"""Rows, multiplications, what it is.  Multiples of 48: cut by 2, 3, 4, 6, 8, 12, 16."""
+"""Rows, multiplications, description.
+
+Rows are multiples of 48, so that 2, 3, 4, 6, 8, 12 and 16 divide them.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(MatedOptions):
-    """What a run does."""
+    """The options of one run."""
 
     size: int
     iterations: int
@@ -30,12 +33,12 @@ class Options(MatedOptions):
 
 
 def thread_level(arguments: list[str]) -> str:
-    """The thread level for a command line; a wrong one is told about once MPI runs."""
+    """The thread level for a command line; a wrong command line is reported once MPI runs."""
     return level_of(parse, arguments)
 
 
 def parse(arguments: list[str]) -> Options:
-    """Raises :class:`AppUsageError`."""
+    """The options; raises :class:`AppUsageError`."""
     parser = OptionParser("python -m runner.apps.cannon", "C = A B by Cannon's algorithm.")
     known = ", ".join(f"{name} ({words})" for name, (_, _, words) in INPUTS.items())
     add = parser.add_argument

@@ -1,8 +1,8 @@
-"""On the runtime: a rank per block; blocks that stay in the process are handed on, not copied.
+"""Cannon's algorithm on MATE: a rank per block; blocks within a process are passed by reference.
 
-The original keeps the blocks of a process in place and turns pointers (Martin 2018, 6.2, Fig. 6.7);
-its regions are kept: communicate, compute, update.  Here a block also travels through the ranks of
-its process by reference, so that the process grid need not be square.
+The original keeps the blocks of a process in place and rotates pointers (Martin 2018, 6.2, figure
+6.7). Its regions are the same here: communicate, compute, update. Here a block also travels through
+the ranks of its process by reference, so the process grid need not be square.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Shared:
 
 
 class Part:
-    """One rank: block (x, y), its neighbours, and room for what comes from other processes.
+    """One rank: block (x, y), its neighbours, and buffers for blocks from other processes.
 
-    A block that came in is handed on through the process for as many steps as it has columns (or
-    rows) and is then sent on; ranks so many hops apart are at most so many steps apart.  Twice
-    that many buffers are therefore free again when their turn comes.
+    A received block is passed on through the process for as many steps as it has columns (or rows),
+    and is then sent on. Ranks that are n hops apart are at most n steps apart. So with twice that
+    many buffers, each buffer is free again when its turn comes.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Part:
         self._product = np.empty(shape)
         self._ctx: mate.Context
         self.kernel_s = 0.0
-        # Where A goes and comes from along the row, B along the column: (process, local rank).
+        # Source and destination of A along the row, of B along the column: (process, local rank).
         self._a_to = self._beyond(process, row, column, 0, -1)
         self._a_from = self._beyond(process, row, column, 0, 1)
         self._b_to = self._beyond(process, row, column, -1, 0)
@@ -92,7 +92,7 @@ class Part:
         return there, (i % rows) * columns + j % columns
 
     def join(self, ctx: mate.Context) -> None:
-        """Belong to a rank of a job, with the factors in their places and the product zero."""
+        """Attach to a rank of a job, with the factors in their places and the product zero."""
         self._ctx = ctx
         self.kernel_s = 0.0
         self.c.fill(0.0)
@@ -100,7 +100,7 @@ class Part:
         self.shared.b[0][self.local] = self.layout.b_block(self.x, self.y)
 
     def communicate(self, i: int) -> None:
-        """Blocks over the border of the process."""
+        """Send and receive blocks over the border of the process."""
         ctx, layout, now = self._ctx, self.layout, i % 2
         for room, source, target, blocks, tag in (
             (self._room_a, self._a_from, self._a_to, self.shared.a, 0),
@@ -121,7 +121,7 @@ class Part:
         self.c += self._product
 
     def update(self, i: int) -> None:
-        """The next step's blocks: from the neighbour by reference, or what came in."""
+        """Take the next step's blocks: from the neighbour by reference, or from a message."""
         now, after = i % 2, (i + 1) % 2
         for room, source, blocks in (
             (self._room_a, self._a_from, self.shared.a),
@@ -149,10 +149,10 @@ class OnMate:
         return {(part.x, part.y): part.c for part in self._parts}
 
     def reset(self) -> None:
-        """Every solve begins anew."""
+        """Do nothing: every solve begins anew."""
 
     def solve(self, iterations: int) -> Timed:
-        """Add so many products to C, after a barrier."""
+        """Add this number of products to C, after a barrier."""
         steps = iterations * self._layout.blocks
         report = mate.run(self._main, self._config, steps, comm=self._comm)
         for meter, times in zip(self._meters, report.workers, strict=True):

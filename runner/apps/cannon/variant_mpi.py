@@ -1,6 +1,7 @@
-"""Flat MPI: a process multiplies all its blocks, and shifts between the steps or meanwhile.
+"""Cannon's algorithm in flat MPI: a process multiplies all its blocks and shifts them.
 
-With P = Q a process has one block of each matrix, as in the original (Martin 2018, 6.1).
+It shifts them between the steps or during a step. With P = Q a process has one block of each
+matrix, as in the original (Martin 2018, 6.1).
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from runner.apps.common_meter import Meter, Timed
 
 
 class Flat:
-    """``overlapped``: the blocks of the next step travel while this one's are multiplied."""
+    """The solver of one process.
+
+    ``overlapped``: the blocks of the next step travel while those of this step are multiplied.
+    """
 
     def __init__(self, comm: Any, layout: Layout, overlapped: bool) -> None:
         self._comm, self._layout, self._overlapped = comm, layout, overlapped
@@ -31,9 +35,10 @@ class Flat:
         self.reset()
 
     def reset(self) -> None:
-        """The factors in their places, the product zero."""
+        """Put the factors in their places and set the product to zero."""
         rows, columns = self._layout.local
-        # Columns of A travel left, rows of B up: each is one array, so that it is one message.
+        # Columns of A travel left, rows of B travel up: each is one array, so that it is one
+        # message.
         self._a = [
             np.stack([self._layout.a_block(self._x + i, self._y + j) for i in range(rows)])
             for j in range(columns)
@@ -49,7 +54,7 @@ class Flat:
         }
 
     def solve(self, iterations: int) -> Timed:
-        """Add so many products to C, after a barrier."""
+        """Add this number of products to C, after a barrier."""
         meter = Meter()
         self._comm.Barrier()
         begin = perf_counter()
@@ -95,7 +100,7 @@ class Flat:
         return requests
 
     def _finish(self, requests: list[Any], meter: Meter) -> None:
-        """Wait, then turn the blocks: what came in is the last, what went out is free."""
+        """Wait, then rotate the blocks: the received one is the last, and the sent one is free."""
         from mpi4py import MPI
 
         begin = perf_counter()

@@ -1,1 +1,1 @@
-"""A Lagrangian-Eulerian hydrodynamics step after CloverLeaf 3D (Martin 2018, chapter 7)."""
+"""A Lagrangian-Eulerian hydrodynamics step, modelled on CloverLeaf 3D (Martin 2018, chapter 7)."""

@@ -1,4 +1,4 @@
-"""One run: set up, step, verify, print."""
+"""One run of the hydrodynamics step: set up, step, verify, print."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from runner.apps.common_report import json_line
 LOST = 1e-11
 """Share of the mass that rounding may lose."""
 ROUNDING = 1e-12
-"""How much the order of summation may change the energy, as a share of it."""
+"""Largest change of the energy by the order of summation, as a share of it."""
 
 
 class Solver(Protocol):
-    """What every variant can do."""
+    """The interface of every variant."""
 
     blocks: list[Block]
 
@@ -36,9 +36,10 @@ class Solver(Protocol):
 
 
 def main(comm: Any, arguments: list[str], begin: float) -> int:
-    """The application on one rank; returns the exit code.  ``begin``: when the process started.
+    """The application on one rank; returns the exit code.
 
-    Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
+    ``begin`` is the time at which the process started. Raises
+    :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
     if helped(comm, options):
@@ -59,7 +60,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     def set_up() -> Solver:
         if options.variant != "mate":
             return Flat(comm, layout)
-        mate.world(config)  # Asks whether MPI granted the thread level.
+        mate.world(config)  # This call checks whether MPI granted the thread level.
         return OnMate(comm, layout, config)
 
     solver = agree(comm, set_up)
@@ -116,7 +117,7 @@ def _timed(solver: Solver, options: Options) -> Timed:
 def _wrong(
     comm: Any, options: Options, solver: Solver, before: float, after: float, energy: float
 ) -> str:
-    """What is wrong with the result, on every rank; "" where nothing is."""
+    """Faults of the result in words, on every rank; "" if there are none."""
     if options.verify == "none":
         return ""
     if not (math.isfinite(energy) and abs(after - before) <= LOST * before):

@@ -56,11 +56,11 @@ class Block:
         self.reset()
 
     def reset(self) -> None:
-        """Start values, ghosts included."""
+        """Set the start values, also in the ghosts."""
         self.fields[...] = start_values(self.size, self.start, self.stop)
 
     def run(self, kernels: Sequence[str]) -> None:
-        """Some kernels, one after the other."""
+        """Run some kernels one after the other."""
         for name in kernels:
             self._calls[name]()
 
@@ -83,7 +83,8 @@ class Block:
     def slab(self, axis: int, side: int, ghost: bool) -> tuple[slice, slice, slice]:
         """The layer of cells at a face, or just outside it, in indices [z][y][x].
 
-        Whole across the axes: what came along earlier axes goes on with it, edges and corners too.
+        The layer has its full extent across the axes: cells received along earlier axes are passed
+        on with it, so edges and corners travel too.
         """
         near = {(0, True): slice(0, 1), (0, False): slice(1, 2)}
         far = {(1, True): slice(-1, None), (1, False): slice(-2, -1)}
@@ -101,30 +102,30 @@ class Block:
             )
 
     def pack(self, fields: Sequence[int], axis: int, side: int, buffer: Fields) -> None:
-        """The layer at a face into a buffer."""
+        """Copy the layer at a face into a buffer."""
         layer = self.slab(axis, side, False)
         for place, field in enumerate(fields):
             buffer[place] = self.fields[field][layer]
 
     def unpack(self, fields: Sequence[int], axis: int, side: int, buffer: Fields) -> None:
-        """The ghosts beyond a face from a buffer."""
+        """Copy a buffer into the ghosts beyond a face."""
         layer = self.slab(axis, side, True)
         for place, field in enumerate(fields):
             self.fields[field][layer] = buffer[place]
 
     def push(self, fields: Sequence[int], axis: int, side: int, other: Block) -> None:
-        """The layer at a face straight into the ghosts of the block behind it."""
+        """Copy the layer at a face directly into the ghosts of the block behind it."""
         mine, theirs = self.slab(axis, side, False), other.slab(axis, 1 - side, True)
         for field in fields:
             other.fields[field][theirs] = self.fields[field][mine]
 
     def buffer(self, fields: int, axis: int) -> Fields:
-        """Room for one layer of so many fields."""
+        """A buffer for one layer of this number of fields."""
         return np.empty((fields, *self.fields[0][self.slab(axis, 0, False)].shape))
 
 
 def serial(size: Shape, steps: int) -> Block:
-    """The whole grid in one block after so many steps: what every variant must give."""
+    """The whole grid in one block after this number of steps; all variants must give its bits."""
     block = Block(size, (0, 0, 0), size)
     fill_walls(block, STATE)
     for _ in range(steps):

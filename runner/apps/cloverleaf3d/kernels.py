@@ -1,9 +1,9 @@
-"""The numerical kernels (see runner.apps.common_native).
+"""The numerical kernels of the hydrodynamics step (see runner.apps.common_native).
 
-``fields`` are 14 arrays [z][y][x] of doubles with one ghost cell on every side, one behind the
-other, ``room`` five more of the kind.  ``geometry`` = row pitch, plane pitch, length of a field,
-then the cells along x, y, z.  ``numbers`` = gamma, time step over width.  Each value is one fixed
-expression of its neighbours: no decomposition changes a bit of it.
+``fields`` are 14 arrays [z][y][x] of doubles, one after the other, with one ghost cell on every
+side. ``room`` are five more such arrays. ``geometry`` = row pitch, plane pitch, length of a field,
+then the cells along x, y, z. ``numbers`` = gamma, time step over width. Each value is one fixed
+expression of its neighbours, so every decomposition gives the same bits.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def viscosity(fields: Any, room: Any, geometry: Any, numbers: Any) -> None:
 
 
 def accelerate(fields: Any, room: Any, geometry: Any, numbers: Any) -> None:
-    """Velocities and energy after the work of the pressure (PdV), into the room.
+    """Velocities and energy after the work of the pressure (PdV), written into ``room``.
 
-    The gradient is that of Sobel and reads all 26 neighbours: the halo needs its edges and corners.
+    The gradient is that of Sobel and reads all 26 neighbours; the halo needs its edges and corners.
     """
     g = carray(geometry, (6,))
     row, plane, size = g[0], g[1], g[2]
@@ -158,7 +158,7 @@ def fluxes(fields: Any, room: Any, geometry: Any, numbers: Any) -> None:
 
 
 def advect(fields: Any, room: Any, geometry: Any, numbers: Any) -> None:
-    """Density, energy and velocities after the mass has moved (donor cells), into the room."""
+    """Density, energy and velocities after the advection (donor cells), written into ``room``."""
     g = carray(geometry, (6,))
     row, plane, size = g[0], g[1], g[2]
     nx, ny, nz = g[3], g[4], g[5]
@@ -202,7 +202,7 @@ def advect(fields: Any, room: Any, geometry: Any, numbers: Any) -> None:
 
 
 def take_room(fields: Any, room: Any, geometry: Any, numbers: Any) -> None:
-    """What the room holds becomes density, energy and velocities."""
+    """Copy ``room`` into density, energy and velocities."""
     g = carray(geometry, (6,))
     row, plane, size = g[0], g[1], g[2]
     nx, ny, nz = g[3], g[4], g[5]

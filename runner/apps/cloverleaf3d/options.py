@@ -16,19 +16,19 @@ INPUTS: dict[str, tuple[Shape, int, str]] = {
     "default": ((64, 64, 64), 100, "64x64x64 cells, 100 steps: about a second on two cores"),
     "long": ((512, 32, 32), 30, "512x32x32 cells, 30 steps: small faces; for latency"),
 }
-"""Cells along x, y, z, steps, what it is."""
+"""Cells along x, y, z, steps, description."""
 ENERGIES: dict[tuple[int, ...], float] = {
     (12, 10, 8, 5): 307.0341796482891,
     (32, 32, 32, 60): 11306.850213817157,
     (64, 64, 64, 100): 88592.42348585321,
     (512, 32, 32, 30): 180197.14744986058,
 }
-"""What a serial run ends with, by size and steps (tests/apps/test_cloverleaf3d.py runs them)."""
+"""Energies at the end of a serial run, by size and steps (tests/apps/test_cloverleaf3d.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(MatedOptions):
-    """What a run does."""
+    """The options of one run."""
 
     size: Shape
     steps: int
@@ -37,12 +37,12 @@ class Options(MatedOptions):
 
 
 def thread_level(arguments: list[str]) -> str:
-    """The thread level for a command line; a wrong one is told about once MPI runs."""
+    """The thread level for a command line; a wrong command line is reported once MPI runs."""
     return level_of(parse, arguments)
 
 
 def parse(arguments: list[str]) -> Options:
-    """Raises :class:`AppUsageError`."""
+    """The options; raises :class:`AppUsageError`."""
     parser = OptionParser(
         "python -m runner.apps.cloverleaf3d",
         "Compressible gas in a box with walls, explicit steps.",

@@ -1,4 +1,4 @@
-"""The numbers of the problem: fields, start values, boundaries."""
+"""The problem of the hydrodynamics step: fields, start values, boundaries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DEPTH = 1
 """Ghost cells on every side."""
 GAMMA = 1.4
 DT_DX = 0.02
-"""Time step over the width of a cell: far inside the limit of stability for the start values."""
+"""Time step over the width of a cell; far below the stability limit for the start values."""
 
 FIELDS = (
     *("density", "energy", "pressure", "viscosity", "soundspeed"),
@@ -34,9 +34,9 @@ FLUXES = tuple(range(NUMBER["volume_flux_x"], COUNT))
 
 
 def reflection(field: int, axis: int) -> float:
-    """What a ghost cell beyond a wall holds, as a multiple of the cell before the wall.
+    """The factor between a ghost cell beyond a wall and the cell before the wall.
 
-    Nothing flows through: the normal velocity changes its sign, normal fluxes vanish.
+    Nothing flows through a wall: the normal velocity changes its sign, normal fluxes vanish.
     """
     if field in VELOCITIES:
         return -1.0 if field - VELOCITIES[0] == axis else 1.0
@@ -48,7 +48,7 @@ def reflection(field: int, axis: int) -> float:
 def start_values(size: Shape, start: Shape, stop: Shape) -> NDArray[np.float64]:
     """Fields [14][z][y][x] of a block with its ghosts: a hot dense corner in a cold thin gas.
 
-    A function of the cell alone, so that every decomposition has the same bits.
+    The values depend only on the cell, so every decomposition has the same bits.
     """
     x, y, z = (
         (np.arange(a - DEPTH, b + DEPTH) + 0.5) / n

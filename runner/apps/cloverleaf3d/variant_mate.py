@@ -1,8 +1,8 @@
-"""On the runtime: a block per rank; halos within a process are written straight into the neighbour.
+"""The hydrodynamics step on MATE: a block per rank; ranks of a process write halos directly.
 
-The graph of the original's exchange of one stage (Martin 2018, 7.2) with one region more: without
-``finish`` a rank may leave before its neighbour has written its halo, and compute with old values
-(digest 8.3.5; tests/apps/test_cloverleaf3d.py provokes it).
+The graph is the original's exchange of one stage (Martin 2018, 7.2) with one region more,
+``finish``. Without ``finish`` a rank may leave before its neighbour has written its halo, and
+compute with old values. tests/apps/test_cloverleaf3d.py provokes this.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runner.apps.common_meter import Meter, Timed
 
 
 def make_graph(finish: bool) -> mate.Graph:
-    """The exchange of one stage; ``finish`` False: as it was printed, with its race."""
+    """The exchange of one stage; ``finish`` False: as in the original text, with its race."""
     graph = mate.Graph("halo")
     graph.region(name="receive", depends=["unpack*"])(lambda part, i: part.receive())
     depends = ["unpack*", "local_exchange*@", "send*"]
@@ -33,7 +33,7 @@ def make_graph(finish: bool) -> mate.Graph:
 
 
 class Part:
-    """One rank: its block, and in each stage the fields and the axis that are exchanged."""
+    """One rank: its block and, in each stage, the fields and the axis that are exchanged."""
 
     def __init__(
         self, layout: Layout, process: int, local: int, parts: list[Part], meters: list[Meter]
@@ -53,7 +53,7 @@ class Part:
         self._ctx: mate.Context
 
     def join(self, ctx: mate.Context) -> None:
-        """Belong to a rank of a job from now on; its ``@`` dependencies include itself."""
+        """Attach to a rank of a job; its ``@`` dependencies include the rank itself."""
         self._ctx = ctx
         for local in self.neighbors:
             ctx.add_local_neighbor(local)
@@ -62,7 +62,7 @@ class Part:
         self.kernel_s += self._meters[self._ctx.worker].run(lambda: self.block.run(kernels))
 
     async def exchange(self, graph: mate.Graph, fields: Sequence[int]) -> None:
-        """The halo of some fields: three stages."""
+        """Exchange the halo of some fields, in three stages."""
         for axis in range(3):
             self.fields, self.axis = fields, axis
             await self._ctx.execute(graph, 1, state=self)
@@ -81,7 +81,7 @@ class Part:
                 self._ctx.irecv(piece, self._rank(face), 1 - side)
 
     def pack(self) -> None:
-        """Also where nothing is packed: all neighbours have come to this stage."""
+        """Pack the faces; runs even with nothing to pack: all neighbours are then at this stage."""
         self._outgoing = {}
         for side, _ in self._faces(self._remote):
             buffer = self._outgoing[side] = self.block.buffer(len(self.fields), self.axis)
@@ -126,7 +126,7 @@ class OnMate:
         self._begin = self._end = 0.0
 
     def solve(self, steps: int) -> Timed:
-        """So many time steps, after a barrier."""
+        """Make this number of time steps, after a barrier."""
         report = mate.run(self._main, self._config, steps, comm=self._comm)
         for meter, times in zip(self._meters, report.workers, strict=True):
             meter.mpi, meter.waiting = times.mpi_s, times.waiting_s

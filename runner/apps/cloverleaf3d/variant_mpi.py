@@ -1,4 +1,7 @@
-"""Flat MPI: a block per process; a halo in three stages, so that edges and corners travel too."""
+"""The hydrodynamics step in flat MPI: a block per process, and halos in three stages.
+
+With three stages the values of edges and corners travel too.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ class Flat:
         self._messages = self._bytes = 0
 
     def solve(self, steps: int) -> Timed:
-        """So many time steps, after a barrier."""
+        """Make this number of time steps, after a barrier."""
         meter = Meter()
         self._exchange(STATE, Meter())
         self._messages = self._bytes = 0
@@ -41,7 +44,7 @@ class Flat:
             self._stage(fields, axis, meter)
 
     def _stage(self, fields: Sequence[int], axis: int, meter: Meter) -> None:
-        """Both faces of one axis."""
+        """Exchange both faces of one axis."""
         from mpi4py import MPI
 
         comm, block = self._comm, self._block
@@ -49,7 +52,7 @@ class Flat:
         incoming = {side: block.buffer(len(fields), axis) for side in sides}
         outgoing = {side: block.buffer(len(fields), axis) for side in sides}
         begin = perf_counter()
-        # A message is named by the side of its sender that it left through.
+        # A message is named by the side of its sender through which it left.
         requests = [
             comm.Irecv(incoming[side], self._behind[axis, side], 1 - side) for side in sides
         ]

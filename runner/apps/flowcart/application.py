@@ -1,4 +1,4 @@
-"""One run: mesh, ranks, cycles, verification, output; and the command line."""
+"""One run of the multigrid: mesh, ranks, cycles, verification, output; and the command line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ INPUTS = {
     "small": (32, 60, CUT_WORK, "32 cubed, 60 cycles: messages of some kB"),
     "default": (64, 100, CUT_WORK, "64 cubed, 100 cycles: about a second on two cores"),
     "large": (128, 25, CUT_WORK, "128 cubed, 25 cycles: work far longer than messages"),
-    # Half as many of its cells are cut as at 64 cubed, so each costs twice as much.
+    # Half as many of its cells are cut as at 64 cubed, so each cut cell costs twice as much.
     "heavy": (
         128,
         25,
@@ -45,19 +45,19 @@ INPUTS = {
         "as large, cut cells cost twice as much: as uneven as default",
     ),
 }
-"""Width, cycles, extra work of a cut cell, what it is."""
+"""Width, cycles, extra work of a cut cell, description."""
 RESIDUALS = {
     (16, 2): 0.2624129409002466,
     (32, 60): 3.1147315189286814e-10,
     (64, 100): 4.294505294914143e-06,
     (128, 25): 0.010227760991541159,
 }
-"""What a serial run leaves, by width and cycles (tests/apps/test_flowcart.py runs them)."""
+"""Residuals at the end of a serial run, by width and cycles (tests/apps/test_flowcart.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(MatedOptions):
-    """What a run does."""
+    """The options of one run."""
 
     width: int
     cut_work: int
@@ -67,12 +67,12 @@ class Options(MatedOptions):
 
 
 def thread_level(arguments: list[str]) -> str:
-    """The thread level for a command line; a wrong one is told about once MPI runs."""
+    """The thread level for a command line; a wrong command line is reported once MPI runs."""
     return level_of(parse, arguments)
 
 
 def parse(arguments: list[str]) -> Options:
-    """Raises :class:`AppUsageError`."""
+    """The options; raises :class:`AppUsageError`."""
     parser = OptionParser(
         "python -m runner.apps.flowcart", "Multigrid on a mesh with cut cells: uneven work."
     )
@@ -117,9 +117,10 @@ def parse(arguments: list[str]) -> Options:
 
 
 def main(comm: Any, arguments: list[str], begin: float) -> int:
-    """The application on one rank; returns the exit code.  ``begin``: when the process started.
+    """The application on one rank; returns the exit code.
 
-    Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
+    ``begin`` is the time at which the process started. Raises
+    :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
     if helped(comm, options):
@@ -128,7 +129,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     config = options.config
     solver: Flat | OnMate
     if options.variant == "mate":
-        mate.world(config)  # Asks whether MPI granted the thread level.
+        mate.world(config)  # This call checks whether MPI granted the thread level.
         agree(comm, lambda: mesh.shares(comm.size * config.ranks_per_process))
         with told():
             solver = OnMate(comm, mesh, config, options.balance)
@@ -190,7 +191,7 @@ def _timed(solver: Flat | OnMate, options: Options) -> Timed:
 
 
 def _wrong(comm: Any, mesh: Mesh, options: Options, domains: list[Domain]) -> str:
-    """What is wrong with the result, on every rank; "" where nothing is."""
+    """Faults of the result in words, on every rank; "" if there are none."""
     if options.verify == "none":
         return ""
     mine = ""
@@ -210,7 +211,7 @@ def _wrong(comm: Any, mesh: Mesh, options: Options, domains: list[Domain]) -> st
 
 
 def residual(comm: Any, mesh: Mesh, domains: list[Domain]) -> tuple[float, float]:
-    """Norms of the residual and of the right side, from all values, whoever holds them."""
+    """Norms of the residual and of the right side, from all values of all ranks."""
     everything = np.zeros(mesh.levels[0].count + 1)
     for domain in domains:
         fine = domain.levels[0]
@@ -225,9 +226,10 @@ def residual(comm: Any, mesh: Mesh, domains: list[Domain]) -> tuple[float, float
 
 
 def residual_is_wrong(width: int, cycles: int, left: float, before: float) -> str:
-    """A late or lost ghost shows as slower convergence, hence the comparison with stored values.
+    """Whether the residual differs from the stored value.
 
-    All variants have the same bits; only the summation of the norm may differ between machines.
+    A late or lost ghost value makes the convergence slower. All variants have the same bits; only
+    the summation of the norm may differ between machines.
     """
     expected = RESIDUALS.get((width, cycles))
     if expected is None:

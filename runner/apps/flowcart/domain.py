@@ -1,4 +1,4 @@
-"""One rank's cells on all levels: values, kernels bound to them, messages to the other ranks."""
+"""One rank's cells on all levels: values, kernels bound to them, and messages to other ranks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Values = NDArray[np.float64]
 Call = Callable[[], None]
 SMOOTHINGS = 2
 COARSE = 6
-"""Updates on the coarsest level."""
+"""Number of updates on the coarsest level."""
 
 
 def program() -> list[tuple[str, int, bool]]:
-    """One V-cycle: (what, level, whether the ghosts must be filled before)."""
+    """One V-cycle: (step, level, whether the ghosts must be filled before)."""
     down = []
     for level in range(LEVELS - 1):
         down += [("smooth", level, True)] * SMOOTHINGS
@@ -32,7 +32,7 @@ def program() -> list[tuple[str, int, bool]]:
 
 @dataclass
 class Exchange:
-    """With one other rank on one level: buffers, and the copies to and from them."""
+    """The exchange with one other rank on one level: buffers, and the copies to and from them."""
 
     rank: int
     outgoing: Values
@@ -42,7 +42,7 @@ class Exchange:
 
 
 class Part:
-    """One level of a domain: own cells first, then ghosts, then the boundary's zero."""
+    """One level of a domain: own cells first, then ghosts, then the zero of the boundary."""
 
     def __init__(
         self, mesh: Mesh, owners: list[Ids], depth: int, rank: int, kernels: Kernels
@@ -84,7 +84,8 @@ class Part:
         kernels: Kernels,
     ) -> Exchange:
         theirs = ghosts[owner[ghosts] == other]
-        # What the other has as ghosts of mine: my cells with one of its cells as a neighbour.
+        # The ghosts of the other rank that I own: my cells that have one of its cells as a
+        # neighbour.
         around = neighbours[self.cells]
         mine = self.cells[((around >= 0) & (owner[around] == other)).any(axis=1)]
         outgoing, incoming = np.zeros(len(mine)), np.zeros(len(theirs))
@@ -100,7 +101,7 @@ class Part:
 
 
 class Domain:
-    """One rank: ``run(what, level)`` carries out a step of :func:`program`."""
+    """One rank; ``run(what, level)`` executes one step of :func:`program`."""
 
     def __init__(self, mesh: Mesh, owners: list[Ids], rank: int) -> None:
         kernels = load("runner.apps.flowcart.kernels")
@@ -125,7 +126,7 @@ class Domain:
         self.reset()
 
     def reset(self) -> None:
-        """Start values: zero; the right side has no symmetry."""
+        """Set the start values: zero, and a right side without symmetry."""
         for part in self.levels:
             part.values.fill(0.0)
         fine = self.levels[0]
@@ -135,13 +136,13 @@ class Domain:
         return self._calls[what, level]
 
     def square(self) -> float:
-        """Sum of the squares of the finest residuals; fill the ghosts before."""
+        """Sum of the squares of the finest residuals; the ghosts must be filled before."""
         self.levels[0].residual()
         return float(np.sum(np.square(self.levels[0].rest)))
 
 
 def serial(mesh: Mesh, cycles: int) -> Values:
-    """The finest values after so many cycles on one rank: what every variant must give."""
+    """The finest values after this number of cycles on one rank; all variants must give them."""
     domain = Domain(mesh, mesh.shares(1), 0)
     for _ in range(cycles):
         for what, level, _ghosts in program():

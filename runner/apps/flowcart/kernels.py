@@ -1,7 +1,8 @@
-"""The numerical kernels (see runner.apps.common_native).
+"""The numerical kernels of the multigrid (see runner.apps.common_native).
 
-Cells are numbered from 0, ghosts behind them; one more place behind all holds the zero of the
-boundary.  Each value is one fixed expression of its neighbours: no partition changes a bit of it.
+Cells are numbered from 0, and ghosts follow them. One more element at the end holds the zero of the
+boundary. Each value is one fixed expression of its neighbours, so every partition gives the same
+bits.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SIX = np.uint64(6)
 
 
 def smooth(u: Any, f: Any, new: Any, neighbours: Any, work: Any, geometry: Any) -> None:
-    """A damped Jacobi update into ``new``, then back; cut cells first work out their geometry.
+    """Damped Jacobi update into ``new``, then back; cut cells compute their geometry first.
 
     ``geometry`` = cells, length of u.
     """
@@ -35,8 +36,8 @@ def smooth(u: Any, f: Any, new: Any, neighbours: Any, work: Any, geometry: Any) 
     target = carray(new, count)
     table, extra = carray(neighbours, count * SIX), carray(work, count)
     for i in range(count):
-        # Newton's iteration for the root of 1, from afar: it comes to 1 and stays there.  A start
-        # that the compiler knows would let it leave the loop out.
+        # Newton's iteration for the root of 1 from a distant start: it converges to 1 and stays
+        # there. If the compiler knew the start, it could leave the loop out.
         area = float(extra[i]) if extra[i] > np.uint64(0) else 1.0
         k = np.uint64(0)
         while k < extra[i]:
@@ -70,7 +71,7 @@ def residual(u: Any, f: Any, r: Any, neighbours: Any, geometry: Any) -> None:
 
 
 def restrict(r: Any, f: Any, u: Any, parents: Any, geometry: Any) -> None:
-    """Residuals summed into the right side of the parents, whose values begin at zero.
+    """Sum the residuals into the right side of the parents, whose values begin at zero.
 
     ``geometry`` = cells, parents, length of the parents' u.
     """
@@ -83,13 +84,13 @@ def restrict(r: Any, f: Any, u: Any, parents: Any, geometry: Any) -> None:
     for i in range(length):
         values[i] = 0.0
     for i in range(count):
-        # 1/4 would be the coarse equation's own, 1/2 makes up for corrections without slope but
-        # diverges where the body is too thin for the coarser meshes.
+        # 1/4 would be the coarse equation's own factor. 1/2 makes up for corrections without slope,
+        # but diverges if the body is too thin for the coarser meshes.
         target[table[i]] += 0.375 * source[i]
 
 
 def prolong(u: Any, fine: Any, parents: Any, geometry: Any) -> None:
-    """The parents' values added to their children; ``geometry``: cells, parents, length of fine."""
+    """Add the parents' values to their children; ``geometry``: cells, parents, length of fine."""
     g = carray(geometry, (3,))
     count, above, length = g[0], g[1], g[2]
     source, target = carray(u, above), carray(fine, length)
@@ -99,7 +100,7 @@ def prolong(u: Any, fine: Any, parents: Any, geometry: Any) -> None:
 
 
 def gather(u: Any, buffer: Any, places: Any, geometry: Any) -> None:
-    """Some values into a buffer; ``geometry`` = how many, length of u."""
+    """Copy some values into a buffer; ``geometry`` = number of values, length of u."""
     g = carray(geometry, (2,))
     count, length = g[0], g[1]
     source, target, table = carray(u, length), carray(buffer, count), carray(places, count)

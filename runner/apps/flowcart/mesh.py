@@ -1,4 +1,4 @@
-"""The mesh: cells round a solid in Morton order, coarser levels of it, and who owns which cells."""
+"""The mesh: cells around a solid in Morton order, its coarser levels, and the owners of cells."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from runner.apps.common_errors import AppUsageError
 Ids = NDArray[np.int64]
 LEVELS = 3
 FAMILY = 8 ** (LEVELS - 1)
-"""Fine cells of a coarsest one at most."""
+"""Largest number of fine cells of one coarsest cell."""
 CUT_WORK = 96
-"""Steps of extra work in each update of a cut cell, whose geometry is worked out every time.
+"""Steps of extra work in each update of a cut cell, whose geometry is computed every time.
 
-At 64 cubed the half of the curve with the body then takes about 1.4 times as long as the mean.
+At 64 cubed, the half of the curve with the body then takes about 1.4 times as long as the mean.
 """
 
 
 def morton(x: Ids, y: Ids, z: Ids) -> Ids:
-    """Places along the space-filling curve."""
+    """Positions along the space-filling curve."""
     key = np.zeros_like(x)
     for bit in range(20):
         for axis, c in enumerate((x, y, z)):
@@ -34,8 +34,8 @@ def morton(x: Ids, y: Ids, z: Ids) -> Ids:
 class Level:
     """One level: coordinates of its cells in the order of the curve.
 
-    ``neighbours`` [cell][6] are ids of cells, -1 beyond the boundary; ``parents`` ids of the next
-    level; ``work`` how much more than a plain cell each one costs.
+    ``neighbours`` [cell][6] are ids of cells, -1 beyond the boundary. ``parents`` are ids of the
+    next level. ``work`` is the extra work of each cell compared with a plain cell.
     """
 
     width: int
@@ -51,7 +51,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Mesh:
-    """``width`` cubed cells, those inside the solid left out; level 0 is the finest.
+    """A mesh of ``width`` cubed cells without those inside the solid; level 0 is the finest.
 
     ``cut_work``: steps of extra work in each update of a cut cell.
     """
@@ -68,7 +68,7 @@ class Mesh:
 
     @cached_property
     def levels(self) -> list[Level]:
-        """The finest first."""
+        """All levels, the finest first."""
         made: list[Level] = []
         open_cells = self._open(self.width)
         grids = [open_cells]
@@ -93,14 +93,14 @@ class Mesh:
 
     @staticmethod
     def _open(width: int) -> NDArray[np.bool_]:
-        """Cells outside of a flat swept body in a corner of the box: the work is not spread out."""
+        """Cells outside of a flat swept body in a corner of the box, so that the work is uneven."""
         x, y, z = (np.indices((width,) * 3) + 0.5) / width
         body = ((x - 0.35 - 0.2 * y) / 0.3) ** 2 + ((z - 0.25) / 0.12) ** 2 + (y / 0.8) ** 2 < 1
         return np.asarray(~body, dtype=np.bool_)
 
     @staticmethod
     def _cut(grid: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Cells that touch the solid."""
+        """Cells at the surface of the solid."""
         padded = np.pad(grid, 1, constant_values=True)
         inner = slice(1, -1)
         shifted = [
@@ -113,8 +113,11 @@ class Mesh:
         return np.asarray(grid & ~np.logical_and.reduce(shifted), dtype=np.bool_)
 
     def shares(self, ranks: int) -> list[Ids]:
-        """For each level the owner of each cell: equal numbers of fine cells in a row, families
-        of a coarsest cell together.  Raises AppUsageError for too many ranks."""
+        """For each level the owner of each cell.
+
+        Each rank has an equal number of consecutive fine cells; all fine cells of a coarsest cell
+        have the same owner. Raises AppUsageError for too many ranks.
+        """
         fine, coarsest = self.levels[0], self.levels[-1]
         if ranks > coarsest.count:
             raise AppUsageError(
@@ -127,7 +130,7 @@ class Mesh:
         sizes = np.bincount(ancestor, minlength=coarsest.count)
         middle = np.cumsum(sizes) - sizes / 2
         owner = np.minimum((middle * ranks / fine.count).astype(np.int64), ranks - 1)
-        # Everybody has a family at least, whatever rounding says.
+        # Every rank gets at least one coarsest cell, whatever rounding gives.
         least, most = np.arange(coarsest.count), np.arange(coarsest.count)[::-1]
         owner = np.minimum(owner, least)
         owner = np.maximum(owner, ranks - 1 - most)

@@ -1,4 +1,4 @@
-"""Flat MPI, and ranks on the runtime with a map that may be balanced from a sampling run."""
+"""The solvers: flat MPI, and MATE with a rank map that a sampling run may balance."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from runner.mate.balance import balanced
 
 BALANCES = ("none", "consecutive", "shuffle")
 SAMPLED = 3
-"""Cycles of the sampling run: a dozen updates of the finest level."""
+"""Number of cycles of the sampling run: a dozen updates of the finest level."""
 
 
 class Flat:
-    """A domain per process."""
+    """Flat MPI: one domain per process."""
 
     def __init__(self, comm: Any, mesh: Mesh) -> None:
         self._comm = comm
@@ -28,7 +28,7 @@ class Flat:
         self._messages = self._bytes = 0
 
     def solve(self, cycles: int) -> Timed:
-        """So many cycles, after a barrier."""
+        """Run this number of cycles, after a barrier."""
         domain, meter = self.domains[0], Meter()
         self._messages = self._bytes = 0
         self._comm.Barrier()
@@ -42,7 +42,7 @@ class Flat:
         return Timed(elapsed, [meter], [meter.compute], self._messages, self._bytes)
 
     def fill(self, level: int, meter: Meter) -> None:
-        """The ghosts of a level."""
+        """Fill the ghosts of a level."""
         from mpi4py import MPI
 
         exchanges, comm = self.domains[0].levels[level].exchanges, self._comm
@@ -66,7 +66,7 @@ class Flat:
 
 
 class OnMate:
-    """Ranks of the runtime: over-decomposed along the curve, and balanced before the clock runs."""
+    """Ranks on MATE: over-decomposed along the curve, and balanced before the clock starts."""
 
     def __init__(self, comm: Any, mesh: Mesh, config: mate.Config, balance: str) -> None:
         self._comm, self._mesh, self._config = comm, mesh, config
@@ -89,8 +89,8 @@ class OnMate:
         return list(self._domains.values())
 
     def _sampled(self, balance: str) -> None:
-        """A short run tells what each rank costs; then each process gets its share."""
-        self.solve(1)  # The first touches memory and opens connections.
+        """The rank map after a short run that measures the cost of each rank."""
+        self.solve(1)  # The first cycle touches memory and opens connections.
         report = mate.run(self._main, self._config, SAMPLED, comm=self._comm)
         costs = [0.0] * sum(map(len, self.map))
         for ranks, seconds in self._comm.allgather((report.local_ranks, report.rank_compute_s)):
@@ -98,7 +98,7 @@ class OnMate:
                 costs[rank] = second
         hosts = self._comm.allgather(socket.gethostname())
         nodes = [hosts.index(host) for host in hosts]
-        # Times differ from process to process by a little: all must take the same map.
+        # Times differ a little from process to process, but all must use the same map.
         costs = self._comm.bcast(costs)
         self.map = balanced(costs, nodes, self._config.workers, balance == "shuffle")
 
@@ -108,7 +108,7 @@ class OnMate:
         self._config = dataclasses.replace(self._config, rank_map=ranks)
 
     def solve(self, cycles: int) -> Timed:
-        """So many cycles, after a barrier."""
+        """Run this number of cycles, after a barrier."""
         report = mate.run(self._main, self._config, cycles, comm=self._comm)
         for meter, times in zip(self._meters, report.workers, strict=True):
             meter.mpi, meter.waiting = times.mpi_s, times.waiting_s

@@ -1,10 +1,11 @@
-"""Basic Jacobi3D as one ordinary annotated mpi4py program: what the translator starts from.
+"""Basic Jacobi3D as one ordinary annotated mpi4py program: the input of the translator.
 
     mpirun -n 2 python -m runner.apps.jacobi3d.annotated 64x64x64 200
     autotune mate translate runner/apps/jacobi3d/annotated.py -o jacobi_mate.py
     mpirun -n 1 python jacobi_mate.py 64x64x64 200 --workers 2 --ranks-per-process 8
 
-The last line is JSON: seconds of the iterations, the residual, a hash of each process's field.
+The last line of output is JSON: seconds of the iterations, the residual, a hash of each process's
+field.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from runner.mate import ordinary as mate
 
 
 def exchange(comm: MPI.Intracomm, messages: Faces, field: int) -> None:
-    """Fill the ghosts of a field: the connections are then open before the clock runs."""
+    """Fill the ghosts of a field; this opens the connections before the clock starts."""
     requests = [comm.Irecv(buffer, rank, tag) for buffer, rank, tag in messages.receives]
     messages.pack[field]()
     requests += [comm.Isend(buffer, rank, tag) for buffer, rank, tag in messages.sends]
@@ -80,7 +81,7 @@ def main() -> None:
 
 
 def report(comm: MPI.Intracomm, block: Block, local: int, seconds: float) -> None:
-    """One line from rank 0."""
+    """Print one line from rank 0."""
     squares, total = np.array([block.square_sum() if local == 0 else 0.0]), np.empty(1)
     comm.Allreduce(squares, total)
     digest = hashlib.sha256(block.interior.tobytes()).digest() if local == 0 else bytes(32)

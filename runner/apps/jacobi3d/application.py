@@ -23,9 +23,10 @@ from runner.apps.jacobi3d.verify import (
 
 
 def main(comm: Any, arguments: list[str], begin: float) -> int:
-    """The application on one rank; returns the exit code.  ``begin``: when the process started.
+    """The application on one rank; returns the exit code.
 
-    Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
+    ``begin`` is the time at which the process started. Raises
+    :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
     if helped(comm, options):
@@ -45,7 +46,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
 
 
 def _solve(comm: Any, options: Options, layout: Layout, solver: Solver, begin: float) -> Solved:
-    """All repetitions; the first one that is not verified decides the verdict."""
+    """Run all repetitions; the first one that is not verified decides the verdict."""
     repetitions: list[Timed] = []
     verdicts: list[Verdict] = []
     startup_s = 0.0

@@ -35,7 +35,7 @@ class Block:
         self._kernels = kernels()
         self._weights = np.array(WEIGHTS)
         shape = tuple(n + 2 * DEPTH for n in reversed(self.cells))
-        # Written, not only reserved, so that no page is touched for the first time while timed.
+        # Written, not only reserved, so that the timed part touches no page for the first time.
         self.fields = (np.full(shape, 0.0), np.full(shape, 0.0))
         self.current = 0
         self._step = self.stencil(self.whole)
@@ -61,13 +61,13 @@ class Block:
         return self.fields[self.current][z0:z1, y0:y1, x0:x1]
 
     def reset(self) -> None:
-        """Start values everywhere, ghosts included; the ghosts outside the grid stay zero."""
+        """Set the start values, also in the ghosts; ghosts outside the grid stay zero."""
         self.fields[0][...] = initial_field(self.size, self.start, self.stop)
         self.fields[1].fill(0.0)
         self.current = 0
 
     def step(self) -> None:
-        """One update of the whole block; the ghosts of the newest field are then out of date."""
+        """Update the whole block once; the ghosts of the newest field are then out of date."""
         self._step[self.current]()
         self.current = 1 - self.current
 
@@ -76,7 +76,7 @@ class Block:
         return float(sum(np.sum(np.square(plane)) for plane in self.interior))
 
     def stencil(self, box: Box) -> tuple[Call, Call]:
-        """The update of a box, from field 0 to 1 and from field 1 to 0."""
+        """The update of a box: from field 0 to 1, and from field 1 to 0."""
         planes, rows, row = self.fields[0].shape
         geometry = scalars([row, row * rows, row * rows * planes, self._cache_block, *box])
         a, b = self.fields
@@ -88,7 +88,7 @@ class Block:
     def copier(
         self, kernel: str, buffer: NDArray[np.float64], boxes: Iterable[tuple[int, Box]]
     ) -> tuple[Call, Call]:
-        """``pack`` or ``unpack`` of boxes, each with its place in the buffer, for either field."""
+        """``pack`` or ``unpack`` for boxes with their positions in the buffer, for both fields."""
         planes, rows, row = self.fields[0].shape
         placed = [(place, *box) for place, box in boxes]
         head = [row, row * rows, row * rows * planes, len(buffer), len(placed)]
@@ -101,7 +101,7 @@ class Block:
 
 
 def serial_block(size: Shape, iterations: int) -> Block:
-    """The whole grid in one block after ``iterations`` updates: what every variant must give."""
+    """The whole grid in one block after ``iterations`` updates; all variants must give it."""
     block = Block(size, (0, 0, 0), size, cache_block=max(size))
     block.reset()
     for _ in range(iterations):

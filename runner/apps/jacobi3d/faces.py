@@ -1,7 +1,7 @@
-"""The messages of one rank: buffers, bound copies, and which part of them goes where.
+"""The messages of one rank: buffers, bound copies, and the part of the buffer for each message.
 
-A star stencil reads no edges or corners, so each face is one message of two layers of cells and
-all six are independent.
+A star stencil reads no edges or corners. So each face is one message of two layers of cells, and
+all six messages are independent.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def cut(box: Box, grid: Shape) -> list[Box]:
 
 
 def split_phase(box: Box, faces: Sequence[tuple[int, int]]) -> tuple[Box, list[Box]]:
-    """The cells that need no ghosts behind these faces (axis, side), and the others as slabs.
+    """The cells that need no ghosts behind these faces (axis, side), and the other cells as slabs.
 
     The inner box may be empty; the slabs do not overlap.
     """
@@ -90,8 +90,8 @@ class Faces:
         self.bytes = outgoing.nbytes
         self.pack = block.copier("pack", outgoing, zip(starts, own, strict=True))
         self.unpack = block.copier("unpack", incoming, zip(starts, ghosts, strict=True))
-        # A message is named by the face of its sender: what comes in at my low face left the
-        # neighbour through its high one.
+        # A message is named by the face of its sender: a message that arrives at my low face left
+        # the neighbour through its high face.
         self.sends: list[Message] = []
         self.receives: list[Message] = []
         for (axis, side, rank), a, n in zip(remote, starts, lengths, strict=True):

@@ -1,4 +1,4 @@
-"""Exchange of the ghost cells of a block by plain MPI, without blocking calls."""
+"""The exchange of a block's ghost cells by plain MPI, without blocking calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runner.apps.jacobi3d.faces import Faces
 
 
 class Halo:
-    """The messages of a process that is one rank, made once before the iterations."""
+    """The messages of a process with one rank, made once before the iterations."""
 
     def __init__(self, comm: Any, block: Block, layout: Layout) -> None:
         from mpi4py import MPI
@@ -22,13 +22,13 @@ class Halo:
         self.cut = [(f.axis, f.side, f.process) for f in layout.faces(comm.rank, 0)]
         self._faces = Faces(block, block.whole, self.cut)
         self.messages, self.bytes = len(self.cut), self._faces.bytes
-        """Sent in one exchange."""
+        """Numbers of messages and bytes sent in one exchange."""
 
     def exchange(self, meter: Meter) -> None:
         """Fill the ghosts of the newest field.
 
-        :meth:`start` and :meth:`finish` in one: flat MPI is what all else is compared with, so it
-        is not slowed by calls and clocks that it has no use for.
+        It does :meth:`start` and :meth:`finish` in one. All variants are compared with flat MPI, so
+        flat MPI is not slowed by calls and clocks that it does not need.
         """
         comm, current, faces = self._comm, self._block.current, self._faces
         begin = perf_counter()
@@ -46,7 +46,7 @@ class Halo:
         meter.buffering += (packed - posted) + (perf_counter() - arrived)
 
     def start(self, meter: Meter) -> list[Any]:
-        """Send the faces of the newest field; the requests are for :meth:`finish`."""
+        """Send the faces of the newest field; returns the requests for :meth:`finish`."""
         comm, faces = self._comm, self._faces
         begin = perf_counter()
         requests = [comm.Irecv(buffer, rank, tag) for buffer, rank, tag in faces.receives]
@@ -59,7 +59,7 @@ class Halo:
         return requests
 
     def progress(self, requests: list[Any], meter: Meter) -> None:
-        """Let the MPI library look after messages under way: most do so only when called."""
+        """Let the MPI library make progress: most libraries do so only inside calls."""
         begin = perf_counter()
         self._test(requests)
         meter.mpi += perf_counter() - begin

@@ -1,7 +1,7 @@
-"""The named inputs and the residuals that every run of them must reach.
+"""The named inputs, and the residuals that every run of them must reach.
 
-``residuals.json`` maps ``SIZE:ITERATIONS`` to the residual of a serial run.  It is made by
-``python -m runner.apps.jacobi3d.residuals`` and holds on every machine, because the update of a
+``residuals.json`` maps ``SIZE:ITERATIONS`` to the residual of a serial run. ``python -m
+runner.apps.jacobi3d.residuals`` makes the file. It holds on every machine, because the update of a
 cell is one fixed sequence of IEEE operations.
 """
 
@@ -41,7 +41,7 @@ def key(size: Shape, iterations: int) -> str:
 
 
 def stored_residual(size: Shape, iterations: int) -> float | None:
-    """The residual of a serial run, None where no run was stored."""
+    """The residual of a serial run; None if no such run was stored."""
     text = resources.files(__package__).joinpath(RESIDUALS).read_text(encoding="utf-8")
     table: dict[str, float] = json.loads(text)
     return table.get(key(size, iterations))

@@ -1,8 +1,8 @@
 """The numerical kernels of Jacobi3D, shared by all variants (see runner.apps.common_native).
 
-A field is an array of doubles [z][y][x] with two ghost cells on every side.  A box is
-``z0, z1, y0, y1, x0, x1`` in indices of that array, upper bounds excluded.  All integers are
-unsigned, so that an index needs no check for negative values.
+A field is an array of doubles [z][y][x] with two ghost cells on every side. A box is ``z0, z1, y0,
+y1, x0, x1`` in indices of that array, upper bounds excluded. All integers are unsigned, so that an
+index needs no check for negative values.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ TWO = np.uint64(2)
 def stencil(source: Any, target: Any, geometry: Any, weights: Any) -> None:
     """One damped Jacobi update of a box, 13-point star, blocked in z and y.
 
-    ``geometry`` = row pitch, plane pitch, length of the field, block, then the box.
-    ``weights`` = centre, distance 1, distance 2.  15 flops a cell.  The value of a cell is one
-    fixed expression of its neighbours: neither the box nor the block changes a bit of it.
+    ``geometry`` = row pitch, plane pitch, length of the field, block, then the box. ``weights`` =
+    centre, distance 1, distance 2. 15 flops a cell. The value of a cell is one fixed expression of
+    its neighbours, so box and block do not change its bits.
     """
     g = carray(geometry, (10,))
     row, plane, length, block = g[0], g[1], g[2], g[3]
@@ -127,7 +127,7 @@ def unpack(field: Any, buffer: Any, table: Any) -> None:
 
 @intrinsic
 def _load(typing: Any, pointer: Any) -> Any:
-    """Read a 64-bit flag that another thread writes, and all it wrote before."""
+    """Read a 64-bit flag that another thread writes, and all that the thread wrote before."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load_atomic(arguments[0], ordering="acquire", align=8)
@@ -137,7 +137,7 @@ def _load(typing: Any, pointer: Any) -> Any:
 
 @intrinsic
 def _store(typing: Any, pointer: Any, value: Any) -> Any:
-    """Write a 64-bit flag after everything this thread wrote before."""
+    """Write a 64-bit flag after all that this thread wrote before."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store_atomic(arguments[1], arguments[0], ordering="release", align=8)
@@ -152,7 +152,7 @@ def raise_flag(flag: Any, level: Any) -> None:
 
 
 def await_flag(flag: Any, geometry: Any, seen: Any) -> None:
-    """Wait until a flag has reached a level; ``geometry`` = level, looks at most.
+    """Wait until a flag has reached a level; ``geometry`` = level, largest number of looks.
 
     ``seen`` receives the flag's last value.
     """

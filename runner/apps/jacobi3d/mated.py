@@ -1,4 +1,4 @@
-"""What the variants on the MATE runtime share: a rank's work on its cells, and the timed part."""
+"""Shared parts of the variants on MATE: a rank's work on its cells, and the timed part."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from runner.apps.jacobi3d.faces import Faces, Message
 
 
 class Part:
-    """One rank: its cells ``box`` of a block, the messages over its ``remote`` faces.
+    """One rank: its cells ``box`` of a block, and the messages over its ``remote`` faces.
 
-    ``meters`` has one entry per worker and is shared by the ranks of the process.  In iteration
-    ``i`` field ``i % 2`` of the block is read and the other one written.
+    ``meters`` has one entry per worker and is shared by the ranks of the process. In iteration
+    ``i``, field ``i % 2`` of the block is read and the other one written.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class Part:
         self._ctx: mate.Context
 
     def join(self, ctx: mate.Context) -> None:
-        """Belong to a rank of a job from now on."""
+        """Attach to a rank of a job."""
         self._ctx = ctx
 
     def compute(self, field: int) -> None:
-        """Update the cells, from ``field`` into the other one."""
+        """Update the cells from ``field`` into the other field."""
         self.kernel_s += self._meters[self._ctx.worker].run(self._stencil[field])
 
     def receive(self) -> list[mate.Request]:
@@ -64,7 +64,7 @@ class Part:
             self._meters[self._ctx.worker].copy(self._unpack[field])
 
     async def exchange(self, field: int) -> None:
-        """All of the above in turn, the rank waiting for its messages."""
+        """Pack, send, receive and unpack in turn; the rank waits for its messages."""
         requests = self.receive()
         self.pack(field)
         requests += self.send()
@@ -91,11 +91,11 @@ class Mated(ABC):
 
     @abstractmethod
     def _part(self, local: int) -> Part:
-        """Make a rank, and its block in ``self.blocks`` unless it shares one."""
+        """Make a rank, and its block in ``self.blocks`` unless it shares a block."""
 
     @abstractmethod
     async def _iterate(self, ctx: mate.Context, part: Part, iterations: int) -> None:
-        """What a rank does in the timed part."""
+        """The work of a rank in the timed part."""
 
     def solve(self, iterations: int) -> Timed:
         """Time the iterations on this process, after a barrier."""
@@ -116,7 +116,8 @@ class Mated(ABC):
     async def _main(self, ctx: mate.Context, iterations: int) -> None:
         part = self._parts[ctx.local_rank]
         part.join(ctx)
-        # The ghosts already hold these values: this opens the connections before the clock runs.
+        # The ghosts already hold these values; the exchange opens the connections before the clock
+        # starts.
         await part.exchange(0)
         await ctx.barrier()
         if ctx.local_rank == 0:
@@ -129,11 +130,12 @@ class Mated(ABC):
             self._end = perf_counter()
 
     def _start(self, ctx: mate.Context) -> None:
-        """The other ranks of the process wait meanwhile."""
+        """Start the clock and the timers; the other ranks of the process wait in the meantime."""
         for part in self._parts:
             part.kernel_s = 0.0
         self._meters[:] = [Meter() for _ in self._meters]
-        # The clock runs before the timers start and after they stop: nothing they count is outside.
+        # The clock starts before the timers and stops after them, so that it covers all that they
+        # count.
         self._begin = perf_counter()
         ctx.reset_timers()
 
@@ -143,7 +145,7 @@ class Mated(ABC):
 
 
 class Hierarchical(Mated):
-    """The ranks of a process share its block: only faces to other processes are messages."""
+    """The ranks of a process share its block; only faces to other processes are messages."""
 
     def _part(self, local: int) -> Part:
         process, layout = self._comm.rank, self._layout

@@ -22,12 +22,12 @@ DEFAULT_BLOCK = 64
 
 _TILES = {"block_size", "ranks_per_process", "local_grid"}
 _USED = {"mpi": {"block_size"}, "overlap": _TILES, "threads": _TILES | {"workers", "affinity"}}
-"""Switches of the runtime that mean something to the variants without it."""
+"""Switches of the runtime that also apply to the variants without it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(MatedOptions):
-    """What a run does."""
+    """The options of one run."""
 
     size: Shape
     iterations: int
@@ -37,14 +37,14 @@ class Options(MatedOptions):
 
     @property
     def thread_level(self) -> str:
-        """What MPI must be started with, in the words of mpi4py."""
+        """The thread level that MPI must be started with, as mpi4py names it."""
         if self.variant in MATED:
             return self.config.thread_level
         return "funneled" if self.variant == "threads" else "single"
 
 
 def thread_level(arguments: list[str]) -> str:
-    """The thread level for a command line; a wrong one is told about once MPI runs."""
+    """The thread level for a command line; a wrong command line is reported once MPI runs."""
     return level_of(parse, arguments)
 
 
@@ -67,7 +67,7 @@ def build_parser() -> OptionParser:
 
 
 def parse(arguments: list[str]) -> Options:
-    """Raises :class:`AppUsageError`."""
+    """The options; raises :class:`AppUsageError`."""
     parser = build_parser()
     given = parser.parse_args(arguments)
     name, size, iterations = _problem(given.input, given.size)
@@ -87,7 +87,7 @@ def parse(arguments: list[str]) -> Options:
 
 
 def _problem(name: str | None, size: str | None) -> tuple[str | None, Shape, int]:
-    """Name, size and iterations of the input, or of a size given by hand."""
+    """Name, size and iterations of the input, or of a size given as numbers."""
     chosen = chosen_input(INPUTS, name, ("--size", size))
     if chosen is not None:
         return chosen, INPUTS[chosen].size, INPUTS[chosen].iterations

@@ -1,4 +1,4 @@
-"""What a run of Jacobi3D prints: a few lines to read and one of JSON."""
+"""The output of a run of Jacobi3D: a few lines for people and one line of JSON."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from runner.apps.jacobi3d.verify import Verdict
 
 @dataclass(frozen=True)
 class Solved:
-    """The repetitions of one run: seconds of each (the slowest rank), their median as
-    ``solver_s``, and where the time of that repetition went."""
+    """The repetitions of one run.
+
+    It holds the seconds of each repetition (the slowest rank), their median as ``solver_s``, and
+    the times by phase of that repetition.
+    """
 
     seconds: list[float]
     solver_s: float
@@ -28,7 +31,7 @@ class Solved:
 
 
 def print_result(processes: int, options: Options, layout: Layout, solved: Solved) -> None:
-    """Called by rank 0."""
+    """Print the result; called by rank 0."""
     size, iterations = options.size, options.iterations
     ranks = processes * (layout.local_count if options.variant in MATED else 1)
     mflops = FLOPS_PER_CELL * math.prod(size) * iterations / solved.solver_s / 1e6

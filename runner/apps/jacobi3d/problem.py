@@ -1,4 +1,4 @@
-"""The numbers of the problem: weights of the stencil, start values, size of a sensible run."""
+"""The problem of Jacobi3D: weights of the stencil, start values, largest number of iterations."""
 
 from __future__ import annotations
 
@@ -14,23 +14,26 @@ DEPTH = 2
 """Ghost cells on every side: the reach of the 13-point star."""
 
 FLOPS_PER_CELL = 15
-"""3 multiplications and 12 additions (Martin 2018, Fig. B.1)."""
+"""3 multiplications and 12 additions (Martin 2018, figure B.1)."""
 
 DAMPING = 0.8
-"""Weight of the new value.  The fourth-order Jacobi update amplifies the shortest waves by
-1 - w * 32 / 15 in each iteration: undamped (w = 1) that is -1.133, unstable.  Stable for
-w < 0.9375; with 0.8 the factor is -0.707 and every component of the error decays."""
+"""Weight of the new value.
+
+The fourth-order Jacobi update amplifies the shortest waves by 1 - w * 32 / 15 in each iteration.
+Undamped (w = 1) that is -1.133, which is unstable; it is stable for w < 0.9375. With 0.8 the factor
+is -0.707, and every component of the error decays.
+"""
 
 WEIGHTS = (1 - DAMPING, DAMPING * 16 / 90, -DAMPING / 90)
-"""Centre, the 6 neighbours at distance 1, the 6 at distance 2; they add up to 1."""
+"""Weights of the centre, the 6 neighbours at distance 1 and the 6 at distance 2; their sum is 1."""
 
 
 def initial_field(size: Shape, start: Shape, stop: Shape) -> NDArray[np.float64]:
     """Start values of a block with its ghost cells, array [z][y][x].
 
-    A function of the global cell alone, made of additions and products of exact numbers, so that
-    every decomposition has the same bits.  It has no symmetry that could hide a swapped face, is
-    positive inside and zero outside the box (Dirichlet).
+    The value depends only on the global cell and is made of additions and products of exact
+    numbers, so every decomposition has the same bits. It has no symmetry that could hide a swapped
+    face. It is positive inside the box and zero outside (Dirichlet).
     """
     axes = [np.arange(a - DEPTH, b + DEPTH) for a, b in zip(start, stop, strict=True)]
     x, y, z = axes
@@ -38,7 +41,7 @@ def initial_field(size: Shape, start: Shape, stop: Shape) -> NDArray[np.float64]
         _profile(cells, n, lean)
         for cells, n, lean in zip(axes, size, (0.25, 0.5, 0.75), strict=True)
     )
-    # (73 x + 179 y + 283 z) mod 101, taken apart so that a plane costs one addition and a look-up.
+    # (73 x + 179 y + 283 z) mod 101, split so that a plane costs one addition and one look-up.
     rough = 1.0 + (np.arange(303) % 101) / 404.0
     plane = (x * 73 % 101)[None, :] + (y * 179 % 101)[:, None]
     across = along_y[:, None] * along_x[None, :]
@@ -49,7 +52,7 @@ def initial_field(size: Shape, start: Shape, stop: Shape) -> NDArray[np.float64]
 
 
 def _profile(cells: NDArray[np.int64], n: int, lean: float) -> NDArray[np.float64]:
-    """A leaning hump on cells 0..n-1, zero elsewhere."""
+    """An asymmetric hump on cells 0..n-1, zero elsewhere."""
     t = (cells + 1.0) / (n + 1.0)
     hump: NDArray[np.float64] = 4.0 * t * (1.0 - t) * (1.0 + lean * t)
     hump[(cells < 0) | (cells >= n)] = 0.0
@@ -57,10 +60,10 @@ def _profile(cells: NDArray[np.int64], n: int, lean: float) -> NDArray[np.float6
 
 
 def check_size(size: Shape, iterations: int) -> None:
-    """Refuse a run whose field would vanish below what doubles can hold.
+    """Refuse a run whose field would vanish below the range of doubles.
 
-    The slowest wave decays by a known factor; once the squares of the residual underflow, nothing
-    can be verified and denormal numbers distort the times.  Raises :class:`AppUsageError`.
+    The slowest wave decays by a known factor. Once the squares of the residual underflow, nothing
+    can be verified, and denormal numbers distort the times. Raises :class:`AppUsageError`.
     """
     limit = most_iterations(size)
     if iterations > limit:

@@ -1,4 +1,4 @@
-"""Make the table of expected residuals again: ``python -m runner.apps.jacobi3d.residuals``."""
+"""Writes the table of expected residuals: ``python -m runner.apps.jacobi3d.residuals``."""
 
 from __future__ import annotations
 

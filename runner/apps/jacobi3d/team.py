@@ -1,7 +1,7 @@
-"""Threads of one process that compute parts of a block together, as in a parallel OpenMP loop.
+"""A team: threads of one process that compute parts of a block, as in a parallel OpenMP loop.
 
-Fork and join are flags in memory, each written by one thread only.  The waiting is compiled code
-outside the interpreter's lock; Python's own barrier costs as much as a small kernel.
+Fork and join are flags in memory; each flag is written by one thread only. The waiting is compiled
+code outside the interpreter's lock, because Python's own barrier costs as much as a small kernel.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from runner.apps.jacobi3d.block import Call, kernels
 from runner.mate.affinity import pin
 
 _SPINS = 20_000
-"""Looks at a flag (some 10 us) before the processor is offered to others."""
+"""Number of looks at a flag (about 10 us) before the processor is offered to others."""
 
 
 class Flag:
     """A counter that one thread raises and others wait for."""
 
     def __init__(self) -> None:
-        # A cache line on either side: neighbours in memory must not slow the waiting.
+        # A cache line on either side, so that neighbours in memory do not slow the waiting.
         self._value = np.zeros(16, dtype=np.uint64)
         self._level = np.zeros(1, dtype=np.uint64)
         self._raise = kernels().bind("raise_flag", self._value, self._level)
 
     def raise_to(self, level: int) -> None:
-        """Everything this thread wrote before is seen by those who waited."""
+        """Raise the flag; a thread that waited sees all that this thread wrote before."""
         self._level[0] = level
         self._raise()
 
     def waiter(self) -> Waiter:
-        """For one thread that waits."""
+        """The view of this flag for one thread that waits."""
         return Waiter(self._value)
 
 
@@ -52,7 +52,7 @@ class Waiter:
         self._look = kernels().bind("await_flag", value, self._geometry, self._seen)
 
     def wait(self, level: int, stop: threading.Event) -> bool:
-        """Until the flag has reached ``level`` (True) or ``stop`` is set (False)."""
+        """Wait until the flag has reached ``level`` (True) or ``stop`` is set (False)."""
         self._geometry[0] = level
         while True:
             self._look()
@@ -64,10 +64,11 @@ class Waiter:
 
 
 class Team:
-    """``tasks[w][k]`` is what worker ``w`` does in a step of kind ``k``; worker 0 is the caller.
+    """A team; ``tasks[w][k]`` is the work of worker ``w`` in a step of kind ``k``.
 
-    Use as a context manager: the other threads live that long.  The time others wait for the caller
-    is not metered: it is all that they do not compute.
+    Worker 0 is the caller. Use it as a context manager; the other threads live as long as that. The
+    time that the others wait for the caller is not metered: it is all the time in which they do not
+    compute.
     """
 
     def __init__(
@@ -104,9 +105,9 @@ class Team:
         os.sched_setaffinity(0, self._mask)
 
     def step(self, kind: int) -> None:
-        """All workers do their task of this kind; returns when all have done it.
+        """Let all workers do their task of this kind; returns when all have done it.
 
-        Raises what a worker raised.
+        Raises the exception that a worker raised.
         """
         self._steps += 1
         self._kind = kind
@@ -120,7 +121,7 @@ class Team:
         meter.waiting += perf_counter() - begin
 
     def _follow(self, worker: int, go: Waiter) -> None:
-        """The life of a worker thread."""
+        """The loop of a worker thread."""
         try:
             pin(self._cpus[worker])
             self._obey(worker, go)

@@ -1,7 +1,8 @@
-"""Shared grid with a barrier of the process in every iteration, as in Toucan (Martin 2018, 5.2.4).
+"""Variant barrier: a shared grid with a barrier of the process in every iteration.
 
-The barrier after the update stands for the dependencies of the variant ``mate``: no rank reads
-cells of another before they are new, or overwrites them while they are read.
+It follows Toucan (Martin 2018, 5.2.4). The barrier after the update replaces the dependencies of
+the variant ``mate``: no rank reads cells of another rank before they are new, or overwrites them
+while they are read.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from runner.apps.jacobi3d.mated import Hierarchical, Part
 
 
 class WithBarrier(Hierarchical):
-    """All ranks of a process compute, meet, and then exchange."""
+    """All ranks of a process compute, wait at the barrier, and then exchange."""
 
     async def _iterate(self, ctx: mate.Context, part: Part, iterations: int) -> None:
         for i in range(iterations):

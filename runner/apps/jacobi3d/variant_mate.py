@@ -1,4 +1,4 @@
-"""The whole model: shared grid, regions, dependencies between neighbours (Martin 2018, 3.16)."""
+"""Variant mate, the whole model: shared grid, regions, dependencies (Martin 2018, 3.16)."""
 
 from __future__ import annotations
 

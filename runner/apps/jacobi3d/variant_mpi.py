@@ -1,4 +1,4 @@
-"""Basic MPI: one block per rank, all computing, then all communicating (Martin 2018, 5.2.1)."""
+"""Variant mpi: one block per rank; all ranks compute, then all communicate (Martin 2018, 5.2.1)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class BasicMPI:
     def solve(self, iterations: int) -> Timed:
         """Time the iterations on this rank, after a barrier."""
         meter = Meter()
-        # The ghosts already hold these values: this opens the connections before the clock runs.
+        # The ghosts already hold these values; the exchange opens the connections before the clock
+        # starts.
         self._halo.exchange(Meter())
         self._comm.Barrier()
         begin = perf_counter()

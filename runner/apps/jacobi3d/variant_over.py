@@ -1,4 +1,4 @@
-"""Over-decomposition alone: basic MPI with several ranks per process (Martin 2018, 5.2.2).
+"""Variant over: basic MPI with several ranks per process (Martin 2018, 5.2.2).
 
 Every rank has its own block and sends all its faces, also to ranks of its own process.
 """
@@ -11,7 +11,7 @@ from runner.apps.jacobi3d.mated import Mated, Part
 
 
 class OverDecomposed(Mated):
-    """Ranks that share nothing; one that waits for messages lets another compute."""
+    """Ranks that share nothing; while one waits for messages, another computes."""
 
     def _part(self, local: int) -> Part:
         process, layout = self._comm.rank, self._layout

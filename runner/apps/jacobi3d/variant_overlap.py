@@ -1,9 +1,10 @@
-"""Overlap written by hand: messages travel while the inner cells are computed, tile by tile.
+"""Variant overlap, written by hand: messages travel while the inner cells are computed by tiles.
 
-The iteration begins with the faces of the field before it.  Inner cells, which need no ghosts,
-are computed in tiles with a call into MPI after each; then the messages are waited for and the
-cells at the cut faces follow.  (Martin 2018, 5.2.3 has the other order: the tiles at the faces
-first, one message per tile and face.  Here the number of messages does not grow with the tiles.)
+An iteration begins with sending the faces of the field before it. Inner cells, which need no
+ghosts, are computed in tiles, with a call into MPI after each tile. Then the process waits for the
+messages and computes the cells at the cut faces. Martin 2018, 5.2.3 has the other order: the tiles
+at the faces first, with one message per tile and face. Here the number of messages does not grow
+with the tiles.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class Overlapped(BasicMPI):
     def __init__(self, comm: Any, layout: Layout, cache_block: int) -> None:
         tiles = layout.local
         super().__init__(comm, Layout(layout.size, layout.processes, (1, 1, 1)), cache_block)
-        # z first: its slabs have whole rows, and what is left for x is smallest.
+        # z first: its slabs have whole rows, and the rest for x is smallest.
         faces = [(axis, side) for axis, side, _ in reversed(self._halo.cut)]
         inner, slabs = split_phase(self._block.whole, faces)
         self._inner = [self._block.stencil(box) for box in cut(inner, tiles)]

@@ -1,7 +1,7 @@
-"""MPI and threads: one rank per process, its workers share each update, one of them communicates.
+"""Variant threads: one rank per process; its workers share each update, one of them communicates.
 
 All workers compute, then the first one exchanges the faces while the others wait (Martin 2018,
-5.2.5): neither over-decomposition nor overlap.
+5.2.5). There is neither over-decomposition nor overlap.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Threaded:
             end = perf_counter()
         elapsed = end - begin
         for meter in meters[1:]:
-            # While the first worker communicates, and for the slower ones.
+            # The time that the first worker communicates, and the wait for slower workers.
             meter.waiting = elapsed - meter.compute
         sent = iterations * halo.messages, iterations * halo.bytes
         return Timed(elapsed, meters, [m.compute for m in meters], *sent)

@@ -22,13 +22,13 @@ from runner.mate import affinity
 
 
 class Solver(Protocol):
-    """What every variant can do."""
+    """The interface of every variant."""
 
     blocks: list[Block]
-    """The cells of the process: all of them, each once."""
+    """The cells of the process; each cell is in exactly one block."""
 
     def solve(self, iterations: int) -> Timed:
-        """Update reset blocks and tell how long it took.  Collective."""
+        """Update reset blocks and return the times. Collective."""
 
 
 _PLAIN: dict[str, Callable[..., Solver]] = {"mpi": BasicMPI, "overlap": Overlapped}
@@ -40,7 +40,7 @@ _MATED: dict[str, Callable[..., Solver]] = {
 
 
 def layout_of(comm: Any, options: Options) -> Layout:
-    """Raises :class:`runner.apps.common_errors.AppUsageError` where the parts do not fit."""
+    """The layout; raises :class:`runner.apps.common_errors.AppUsageError` if it does not fit."""
     config = options.config
     parts = config.ranks_per_process
     return make_layout(options.size, comm.size, options.grid, parts, config.local_grid, DEPTH)
@@ -49,13 +49,14 @@ def layout_of(comm: Any, options: Options) -> Layout:
 def make_solver(
     comm: Any, options: Options, layout: Layout, masks: list[affinity.CpuSet], number: int
 ) -> Solver:
-    """``masks``: the CPUs of each process of the node; ``number``: which of them this is.
+    """The solver of a process.
 
-    Not collective.  Raises :class:`runner.errors.RunnerError`.
+    ``masks`` are the CPUs of each process of the node; ``number`` is the index of this process. Not
+    collective. Raises :class:`runner.errors.RunnerError`.
     """
     variant, config = options.variant, options.config
     if variant in MATED:
-        mate.world(config)  # MPI runs already: this asks whether it granted the thread level
+        mate.world(config)  # MPI runs already; this checks whether it granted the thread level
         return _MATED[variant](comm, layout, options.block, config)
     if variant != "threads":
         return _PLAIN[variant](comm, layout, options.block)
@@ -76,7 +77,7 @@ def _require_funneled() -> None:
 
 
 def masks_on_node(comm: Any) -> tuple[list[affinity.CpuSet], int]:
-    """The CPUs of each process of this node, and which of them this is.  Collective."""
+    """The CPUs of each process of this node, and the index of this process. Collective."""
     from mpi4py import MPI
 
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)

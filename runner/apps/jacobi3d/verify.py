@@ -1,4 +1,4 @@
-"""Whether a run gave the right result: the residual in every run, every bit on request."""
+"""Verification of a run: the residual in every run, every bit on request."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from runner.apps.common_grid import Shape
 from runner.apps.jacobi3d.block import Block, serial_block
 
 TOLERANCE = 1e-12
-"""Relative.  The fields of all decompositions are equal bit for bit; only the order in which the
-squares are added differs."""
+"""Largest relative difference of the residual.
+
+The fields of all decompositions are equal bit for bit; only the order in which the squares are
+added differs.
+"""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """``verified`` is None where there was nothing to compare with."""
+    """The outcome of a verification; ``verified`` is None if there was nothing to compare with."""
 
     verified: bool | None
     residual: float
@@ -29,7 +32,7 @@ class Verdict:
 
 
 def residual(square_sum: float, size: Shape) -> float:
-    """Root mean square of the field: the distance from the solution, which is zero."""
+    """Root mean square of the field, which is the distance from the solution, zero."""
     return math.sqrt(square_sum / math.prod(size))
 
 
@@ -54,9 +57,9 @@ def judge_residual(value: float, start: float, expected: float | None) -> Verdic
 
 
 def compare_with_serial(comm: Any, blocks: Sequence[Block], iterations: int) -> str | None:
-    """Compare every bit of the field with a serial run on rank 0; what differs, or None.
+    """Compare every bit of the field with a serial run on rank 0; the difference in words, or None.
 
-    Collective; the answer is on every rank.  Rank 0 needs memory for the whole grid twice.
+    Collective; the answer is on every rank. Rank 0 needs memory for the whole grid twice.
     """
     if comm.rank != 0:
         comm.send([(block.start, block.stop) for block in blocks], 0)
