@@ -27,7 +27,7 @@ def spoilt(workers, kind, masks, mine):
     cpu = 9999 if comm is None or comm.rank == 1 else None
     return [None] * (workers - 1) + [cpu]
 
-affinity.places = spoilt
+affinity.cpu_places = spoilt
 {more}
 
 async def main(ctx):
