@@ -111,7 +111,7 @@ def launch_of(case: Case, target: Target, tuned: Tuned = Tuned()) -> LaunchSpec:
     )
 
 
-class Bench:
+class CaseRunner:
     """Counts the runs that count and those that do not."""
 
     def __init__(self, runner: Runner, target: Target, tuned: Tuned = Tuned()) -> None:
@@ -133,7 +133,7 @@ class Bench:
 
 
 def measure(
-    bench: Bench, every: list[Case], blocks: int, minutes: float
+    bench: CaseRunner, every: list[Case], blocks: int, minutes: float
 ) -> dict[Case, list[RunRecord]]:
     """The runs of each case, one per block."""
     found: dict[Case, list[RunRecord]] = {case: [] for case in every}

@@ -26,7 +26,7 @@ from benchmarks.jacobi_cases import (
     CURVES,
     FACTORS,
     SIDE_BY_SIDE,
-    Bench,
+    CaseRunner,
     against_flat,
     cases,
     draw,
@@ -74,7 +74,7 @@ def main() -> int:
     every = cases(cores, workers, given.factors)
     began = time.monotonic()
     with MachineLock("exclusive"), Runner(adapter(target.library), guard=given.guard) as runner:
-        bench = Bench(runner, target)
+        bench = CaseRunner(runner, target)
         found = measure(bench, every, given.blocks, given.minutes)
     flat = found[every[0]]
     side = [c for c in every if c.variant not in CURVES or c.factor == SIDE_BY_SIDE]

@@ -31,7 +31,7 @@ from autotune.api.target import find_target
 from autotune.space import DEFAULT, Setting
 from autotune.targets.target import Target, TargetRequest
 from benchmarks.common import report, table
-from benchmarks.jacobi_cases import Bench, Tuned, against_flat, measure, middle, ratio, seconds
+from benchmarks.jacobi_cases import CaseRunner, Tuned, against_flat, measure, middle, ratio, seconds
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.types import RunRecord
@@ -105,7 +105,7 @@ def run(app: str, name: str, where: str, given: Any) -> list[dict[str, Any]]:
         best_flat = dataclasses.replace(every[0], label="mpi, tuned", tuned=True)
         every.insert(1, best_flat)
     with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:
-        bench = Bench(runner, target, tuned)
+        bench = CaseRunner(runner, target, tuned)
         found = measure(bench, every, given.blocks, given.minutes)  # type: ignore[arg-type]
     rows = []
     for layout in every:
@@ -156,7 +156,7 @@ def sizes(where: str, given: Any) -> list[dict[str, Any]]:
                 }
             )
             here = dataclasses.replace(target, app=app, input=None)
-            bench = Bench(runner, here)
+            bench = CaseRunner(runner, here)
             every = [flat(), on_mate(2, 8)]
             found = measure(bench, every, given.blocks, given.minutes / 5)  # type: ignore[arg-type]
             value, low, high = ratio(against_flat(found[every[0]], found[every[1]]))  # type: ignore[index]

@@ -22,7 +22,7 @@ from typing import Any
 from autotune.api.target import find_target
 from autotune.targets.target import TargetRequest
 from benchmarks.common import report, table
-from benchmarks.jacobi_cases import Bench, against_flat, measure, middle, ratio, seconds
+from benchmarks.jacobi_cases import CaseRunner, against_flat, measure, middle, ratio, seconds
 from benchmarks.mate_apps import Layout, flat
 from runner.launch import Runner
 from runner.mpi.discover import adapter
@@ -56,7 +56,7 @@ def main() -> int:
             every.append(Layout(f"{workers}:{pieces}", processes, workers, (*words, *ranks)))
     own = target.cluster.own_processes
     with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:
-        bench = Bench(runner, target)
+        bench = CaseRunner(runner, target)
         found = measure(bench, every, given.blocks, given.minutes)  # type: ignore[arg-type]
     rows: list[dict[str, Any]] = []
     for layout in every[1:]:

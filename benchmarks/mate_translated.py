@@ -25,7 +25,7 @@ from autotune.api.target import find_target
 from autotune.stats import comparison_words, estimate
 from autotune.targets.target import Target, TargetRequest
 from benchmarks.common import ROOT, conclude, table
-from benchmarks.jacobi_cases import Bench, against_flat, measure, ratio, seconds
+from benchmarks.jacobi_cases import CaseRunner, against_flat, measure, ratio, seconds
 from runner.apps.common_grid import show_shape
 from runner.apps.common_layout import make_layout
 from runner.launch import Runner
@@ -73,7 +73,7 @@ class Both:
     """Runs each case by its own program."""
 
     def __init__(self, runner: Runner, hand: Target, translated: Target) -> None:
-        self._benches = (Bench(runner, hand), Bench(runner, translated))
+        self._benches = (CaseRunner(runner, hand), CaseRunner(runner, translated))
 
     @property
     def rejected(self) -> int:

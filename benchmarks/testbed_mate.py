@@ -28,8 +28,8 @@ from autotune.targets.target import Target, TargetRequest
 from benchmarks.common import ROOT, autotune, report, table
 from benchmarks.jacobi_cases import (
     FACTORS,
-    Bench,
     Case,
+    CaseRunner,
     Tuned,
     against_flat,
     cases,
@@ -98,7 +98,7 @@ def probe(name: str, latency_s: float, guard: bool, runs: int = 3) -> Point:
     flat = Case("mpi", NODES, 1, 1)
     own = target.cluster.own_processes
     with Runner(adapter(target.library), guard=guard, own_processes=own) as runner:
-        bench = Bench(runner, target)
+        bench = CaseRunner(runner, target)
         bench.run(flat)  # the very first run is an outlier
         line, irq = run_time(found.line.pid), cpu_times().irq_s
         records = [bench.run(flat) for _ in range(runs)]
@@ -228,7 +228,7 @@ def at_share(share: float, known: list[Point], given: argparse.Namespace) -> dic
     target = target_here(given.input)
     own = target.cluster.own_processes
     with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:
-        bench = Bench(runner, target, tuned)
+        bench = CaseRunner(runner, target, tuned)
         found = measure(bench, every, given.blocks, given.minutes)
     table([row(case, found[every[0]], found[case]) for case in every])
     print()

@@ -54,7 +54,7 @@ class Killed(Exception):
 
 
 @dataclass
-class MortalBench(SimulatedEvaluator):
+class MortalEvaluator(SimulatedEvaluator):
     """An evaluator that is killed after so many runs; None: never."""
 
     life: int | None = None
@@ -76,7 +76,7 @@ class SimulatedStudy:
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng([self.seed, 77])
-        self.evaluator = MortalBench(
+        self.evaluator = MortalEvaluator(
             lambda s, r: self.model(s, r, len(self.evaluator.history.entries)), rng
         )
         self.trial_store = MemoryTrialStore()

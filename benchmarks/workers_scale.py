@@ -65,7 +65,7 @@ def truth(setting: Setting) -> float:
     return ratio * (0.93 if setting.get("p0") == 2 and setting.get("p4") == 4 else 1.0)
 
 
-class Bench(MachineEvaluator):
+class ScaleEvaluator(MachineEvaluator):
     """Draws instead of launching; the place of each worker has its own speed."""
 
     speed = 1.0
@@ -103,7 +103,7 @@ class Counts:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class Book(StoredTrials):
+class ScaleTrialStore(StoredTrials):
     """Counts the claims that another worker took first."""
 
     counts: Counts
@@ -124,7 +124,7 @@ def work(
     with Store.open(url) as store:
         study = store.study(study_key())
         history = history_of(store, study.id, f"node{number}")
-        evaluator = Bench(None, store, study.id, _Target(), SPACE, history, shared=shared)  # type: ignore[arg-type]
+        evaluator = ScaleEvaluator(None, store, study.id, _Target(), SPACE, history, shared=shared)  # type: ignore[arg-type]
         evaluator.speed = 1.0 + number % 7 / 3
         evaluator.launch_s = given.launch
         evaluator.rng = np.random.default_rng(number)
@@ -132,7 +132,7 @@ def work(
         def pull() -> None:
             evaluator.pull()
 
-        trial_store = Book(
+        trial_store = ScaleTrialStore(
             store, study, SPACE, reuse=False, shared=shared, most=trials, on_refresh=pull
         )
         trial_store.counts = counts

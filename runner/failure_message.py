@@ -67,14 +67,14 @@ _ASKED = re.compile(
 
 
 @dataclass(frozen=True)
-class Complaint:
+class FailureMessage:
     """A message on one line (``words``). ``asked``: it is about the end of standard input."""
 
     words: str = ""
     asked: bool = False
 
 
-def complaint(stderr: str, stdout: str = "") -> Complaint:
+def failure_message(stderr: str, stdout: str = "") -> FailureMessage:
     """The first message about the failure.
 
     Messages of the program or the library rank before the launcher's conclusion, a sentence about
@@ -94,7 +94,7 @@ def complaint(stderr: str, stdout: str = "") -> Complaint:
         printed, _ = _parts(stdout)
         words = _first_telling(printed, []) or _conclusion(stderr, printed)
     words = " ".join(words.split())[:LONGEST]
-    return Complaint(words, _ASKED.search(stderr) is not None)
+    return FailureMessage(words, _ASKED.search(stderr) is not None)
 
 
 def telling_lines(stderr: str, stdout: str = "", most: int = 8) -> list[str]:

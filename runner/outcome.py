@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import signal as signals
 
-from runner.failure_message import Complaint, complaint
+from runner.failure_message import FailureMessage, failure_message
 from runner.mpi.base import Probe
 from runner.supervise import ExecResult, PatternMatch
 from runner.supervise.messages import number_in
@@ -122,7 +122,7 @@ def _verified(spec: LaunchSpec, result: ExecResult) -> bool | None:
 def _failure(
     spec: LaunchSpec, result: ExecResult, probe: Probe, refusals: tuple[str, ...]
 ) -> Outcome:
-    said = complaint(result.stderr, result.stdout_tail)
+    said = failure_message(result.stderr, result.stdout_tail)
     text = result.stderr + result.stdout_tail
     if not probe.initialised and not result.ranks and any(r in text for r in refusals):
         return "launch_error", said.words or "the launcher refused the command line", None
@@ -132,7 +132,7 @@ def _failure(
     return "failed", f"{how}: {said.words}{_input_words(spec, said)}", None
 
 
-def _input_words(spec: LaunchSpec, said: Complaint) -> str:
+def _input_words(spec: LaunchSpec, said: FailureMessage) -> str:
     """What to do about standard input, if the program complains of it."""
     if not said.asked:
         return ""

@@ -44,7 +44,7 @@ from autotune.testing.format import rendered_text
 from autotune.wording import parse_duration
 from runner.cpus import parse_cpus
 from runner.errors import RunnerError
-from runner.failure_message import LONGEST, complaint, telling_lines
+from runner.failure_message import LONGEST, failure_message, telling_lines
 from runner.mate.config import read_rank_map
 from runner.mate.graph import parse_dependency
 from runner.mate.translate import translate
@@ -128,7 +128,12 @@ def _output(text: str) -> object:
 
 def _complaint(text: str) -> object:
     """What a program that failed printed, on either stream."""
-    found = [complaint(text), complaint("", text), telling_lines(text), telling_lines("", text)]
+    found = [
+        failure_message(text),
+        failure_message("", text),
+        telling_lines(text),
+        telling_lines("", text),
+    ]
     shown = figures(text)
     assert all(re.search(one.metric, one.line) for one in shown)
     assert all(len(words.words) <= LONGEST for words in found[:2])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runner.failure_message import LONGEST, complaint, telling_lines
+from runner.failure_message import LONGEST, failure_message, telling_lines
 
 ROWS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "data" / "complaints.json").read_text()
@@ -18,7 +18,7 @@ ROWS: list[dict[str, Any]] = json.loads(
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{r['library']} {r['case']}" for r in ROWS])
 def test_recorded(row: dict[str, Any]) -> None:
-    words = complaint(row["stderr"], row["stdout"]).words
+    words = failure_message(row["stderr"], row["stdout"]).words
     assert words == row["expected"]
     assert words.isprintable()
     assert "Exit code:" not in words
@@ -53,12 +53,12 @@ def test_recorded(row: dict[str, Any]) -> None:
     ],
 )
 def test_others(stderr: str, words: str, asked: bool) -> None:
-    found = complaint(stderr)
+    found = failure_message(stderr)
     assert (found.words, found.asked) == (words, asked)
 
 
 def test_who_asks_for_standard_input() -> None:
-    asked = {(r["library"], r["case"]): complaint(r["stderr"]).asked for r in ROWS}
+    asked = {(r["library"], r["case"]): failure_message(r["stderr"]).asked for r in ROWS}
     assert {case for (_, case), told in asked.items() if told} == {
         "fortran end of input",
         "python end of input",
@@ -66,7 +66,7 @@ def test_who_asks_for_standard_input() -> None:
 
 
 def test_a_long_complaint_is_cut() -> None:
-    assert len(complaint("error: " + "x" * 10_000).words) == LONGEST
+    assert len(failure_message("error: " + "x" * 10_000).words) == LONGEST
 
 
 def test_lines_for_people_are_without_traces_and_conclusions() -> None:
