@@ -125,7 +125,7 @@ def test_traced_cells_fall_into_classes(
     places[1].unlink()
     capfd.readouterr()
     assert main(["dataset", "trace", "tiny", "--no-guard"]) == 0
-    assert "1 cell traced; 3 of 3 have features" in capfd.readouterr().out
+    assert "1 cell traced; 3 of 3 cells have features" in capfd.readouterr().out
     assert places[0].stat().st_mtime_ns == written
     assert main(["dataset", "classes", "tiny", "--classes", "2", "--json", "-"]) == 0
     found = json.loads(capfd.readouterr().out)["classes"]
