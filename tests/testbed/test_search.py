@@ -117,7 +117,7 @@ def test_standard_input_reaches_rank_0_on_its_node(
     assert main(line) == 0, capfd.readouterr().err
     capfd.readouterr()
     assert main([*line[:1], "--space", "null", *line[1:]]) == 2
-    assert "space null has nothing that can vary with" in capfd.readouterr().err
+    assert "space null has no parameter that can vary with" in capfd.readouterr().err
     assert main(["run", *words, "--timeout", "20", "--", str(program)]) == 1
     said = " ".join(capfd.readouterr().out.split())
     if open_mpi.version_tuple >= (5,):
