@@ -334,7 +334,6 @@ def _unused(store: Store, study: StudyRecord) -> tuple[str, ...]:
     return tuple(sorted(name for name, found in states.items() if found == {"inactive"}))
 
 
-_Floats = NDArray[np.float64]
 Ints = NDArray[np.int_]
 Bools = NDArray[np.bool_]
 
@@ -346,7 +345,7 @@ class Parts:
     ``alone``: shape (parameters,).  ``pairs``: the share of each pair's interaction.
     """
 
-    alone: _Floats
+    alone: Floats
     pairs: dict[tuple[int, int], float]
 
 
@@ -354,11 +353,11 @@ class Parts:
 class _Boxes:
     """Leaves of a tree.  ``inside[p]``: shape (leaves, levels of p), whether a leaf has a level."""
 
-    values: _Floats
-    shares: _Floats
+    values: Floats
+    shares: Floats
     inside: list[Bools]
 
-    def marginal(self, *parameters: int) -> _Floats:
+    def marginal(self, *parameters: int) -> Floats:
         """Mean prediction for every combination of levels of one or two parameters."""
         weight = self.values * self.shares
         for p in parameters:

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from autotune.errors import UsageError, WorkError
+from autotune.store.model import StudyRecord, Value
 from autotune.store.runs import INTEGERS
+from autotune.store.store import Store
 from autotune.store.text import clean, dump
 from runner.files import atomic_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from autotune.store.model import StudyRecord, Value
-    from autotune.store.store import Store
 
-
-Writer = Callable[["Store", int, Path, bool], None]
+Writer = Callable[[Store, int, Path, bool], None]
 
 
 def export_study(
