@@ -3,7 +3,7 @@
 Each kernel follows the published specification (NAS technical reports 95-020 and 02-007, and the
 structure of NPB 3.4-MPI): the same decomposition, the same messages, the same iterations, and the
 official verification values. The code is our own: Python for the flow of control, mpi4py on numpy
-buffers for messages, numba for arithmetic (compiled once, see :mod:`runner.apps.common_native`).
+buffers for messages, numba for arithmetic (compiled once, see :mod:`runner.native.kernels`).
 
 ``python -m runner.nas KERNEL --class S|W|A|B`` runs one kernel. A kernel is a module
 ``runner.nas.NAME`` with ``PROBLEMS``, a table class name -> parameters, and ``build(comm,

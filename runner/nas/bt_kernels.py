@@ -1,4 +1,4 @@
-"""The arithmetic of BT's sweeps (see :mod:`runner.apps.common_native`).
+"""The arithmetic of BT's sweeps (see :mod:`runner.native.kernels`).
 
 Along an axis the unknowns of a point are ordered: density, momentum along the axis (n), the other
 two momenta (a, b), energy. Blocks then look the same for all axes.

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from runner.apps.common_native import load, scalars
 from runner.nas.cfd_cell_fields import SPREAD, CellFields
 from runner.nas.cfd_cells import GHOSTS, Cell, Field, Partition
 from runner.nas.common_kernel import Stopwatch
+from runner.native.kernels import load, scalars
 
 MATRIX = 25
 VECTOR = 5

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from runner.apps.common_native import load, scalars
 from runner.nas.cfd_cells import Cell, Field, Partition
 from runner.nas.cfd_exact import exact, start_values
 from runner.nas.cfd_faces import Faces
 from runner.nas.common_kernel import Stopwatch
+from runner.native.kernels import load, scalars
 
 SPREAD = (0.75, 0.75, 1.0)
 """Second-order dissipation along x, y and z."""

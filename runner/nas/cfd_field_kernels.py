@@ -1,4 +1,4 @@
-"""Simple arithmetic on the fields of LU, SP and BT (see :mod:`runner.apps.common_native`).
+"""Simple arithmetic on the fields of LU, SP and BT (see :mod:`runner.native.kernels`).
 
 A field is an array [z][y][x][5].
 """

@@ -1,4 +1,4 @@
-"""The right-hand side of LU, SP and BT along one axis (see :mod:`runner.apps.common_native`)."""
+"""The right-hand side of LU, SP and BT along one axis (see :mod:`runner.native.kernels`)."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.apps.common_native import load, scalars
 from runner.nas.cg_grid import block
 from runner.nas.cg_matrix import make_matrix
 from runner.nas.common_grid import log2_ranks
 from runner.nas.common_kernel import Check, Facts, Kernel, Stopwatch
+from runner.native.kernels import load, scalars
 
 INNER = 25
 TOLERANCE = 1e-10

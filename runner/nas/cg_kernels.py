@@ -1,4 +1,4 @@
-"""The arithmetic of CG (see :mod:`runner.apps.common_native`).
+"""The arithmetic of CG (see :mod:`runner.native.kernels`).
 
 A matrix is in compressed rows: columns and values of row j are at ``starts[j]`` to
 ``starts[j + 1]``.  Columns, rows and starts are 32 bits wide.

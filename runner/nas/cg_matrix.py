@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.apps.common_native import load, scalars
 from runner.nas.cg_grid import Block
 from runner.nas.common_random import MULTIPLIER, SEED, jump
+from runner.native.kernels import load, scalars
 
 CONDITION = 0.1
 """Reciprocal of the condition number of the matrix before the shift."""

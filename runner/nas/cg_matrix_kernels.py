@@ -1,4 +1,4 @@
-"""The random sparse matrix of CG (see :mod:`runner.apps.common_native`).
+"""The random sparse matrix of CG (see :mod:`runner.native.kernels`).
 
 The matrix is the sum of outer products of one sparse random vector per row. Each product is scaled
 a little less than the one before. Every rank draws all vectors and keeps the elements of its block.

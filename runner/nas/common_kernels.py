@@ -1,4 +1,4 @@
-"""Compiled parts that several kernels share (see :mod:`runner.apps.common_native`)."""
+"""Compiled parts that several kernels share (see :mod:`runner.native.kernels`)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.apps.common_native import load, scalars
+from runner.native.kernels import load, scalars
 
 BITS = 46
 MODULUS = 1 << BITS

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from runner.apps.common_errors import AppUsageError
-from runner.apps.common_native import load, scalars
 from runner.nas.common_kernel import Check, Facts, Kernel, Stopwatch
 from runner.nas.common_random import MULTIPLIER, jump
+from runner.native.kernels import load, scalars
 
 SEED = 271828183
 """EP has a seed of its own."""

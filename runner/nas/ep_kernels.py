@@ -1,4 +1,4 @@
-"""The arithmetic of EP (see :mod:`runner.apps.common_native`)."""
+"""The arithmetic of EP (see :mod:`runner.native.kernels`)."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from runner.apps.common_native import load, scalars
 from runner.nas.common_grid import log2_ranks
 from runner.nas.common_kernel import Check, Facts, Stopwatch
 from runner.nas.common_random import SEED, fill_uniform, jump
 from runner.nas.ft_layout import Layout, Shape, Turner, rank_grid
 from runner.nas.ft_transform import Transforms
 from runner.nas.ft_values import SUMS_A, SUMS_B, SUMS_S, SUMS_W
+from runner.native.kernels import load, scalars
 
 ALPHA = 1e-6
 SAMPLES = 1024

@@ -1,4 +1,4 @@
-"""The arithmetic of FT (see :mod:`runner.apps.common_native`).
+"""The arithmetic of FT (see :mod:`runner.native.kernels`).
 
 Grids of complex numbers are arrays of doubles, real and imaginary parts in turn; the first axis
 varies fastest. Lines are transformed ``LANES`` at a time, after they were copied to a block

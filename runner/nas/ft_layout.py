@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.apps.common_native import load, scalars
 from runner.nas.common_kernel import Stopwatch
+from runner.native.kernels import load, scalars
 
 Field = NDArray[np.complex128]
 Shape = tuple[int, int, int]

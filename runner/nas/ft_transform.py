@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.apps.common_native import load, scalars
 from runner.nas.ft_layout import Field, Shape
+from runner.native.kernels import load, scalars
 
 CELL = 32
 """Doubles of scratch per element of a line; the same number as in the kernels."""

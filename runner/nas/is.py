@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from runner.apps.common_native import load, scalars
 from runner.nas.common_grid import log2_ranks
 from runner.nas.common_kernel import Check, Facts, Kernel, Stopwatch
 from runner.nas.common_random import BITS, MULTIPLIER, SEED, jump
+from runner.native.kernels import load, scalars
 
 ITERATIONS = 10
 

@@ -1,4 +1,4 @@
-"""The arithmetic of IS (see :mod:`runner.apps.common_native`).
+"""The arithmetic of IS (see :mod:`runner.native.kernels`).
 
 Keys and counts are 32 bits wide, as in the original; here unsigned.
 """

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from runner.apps.common_native import load, scalars
 from runner.nas.cfd_exact import exact, start_values
 from runner.nas.common_kernel import Check, Facts, Stopwatch
 from runner.nas.lu_domain import Domain, Field, Messages, domain
 from runner.nas.lu_surface import surface_integral
 from runner.nas.lu_values import VALUES_A, VALUES_B, VALUES_S, VALUES_W, Norms, Values
+from runner.native.kernels import load, scalars
 
 OMEGA = 1.2
 DISSIPATION = 0.25

@@ -1,4 +1,4 @@
-"""The arithmetic of LU's two sweeps (see :mod:`runner.apps.common_native`).
+"""The arithmetic of LU's two sweeps (see :mod:`runner.native.kernels`).
 
 A field is an array [z][y][x][5] with two ghost layers on both sides of x and y. The original builds
 5x5 blocks for a whole plane, then multiplies and solves. Here the same products are formed point by

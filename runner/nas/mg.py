@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from runner.apps.common_errors import AppUsageError
-from runner.apps.common_native import load, scalars
 from runner.nas.common_grid import log2_ranks
 from runner.nas.common_kernel import Check, Facts, Kernel, Stopwatch
 from runner.nas.mg_charges import Charges
 from runner.nas.mg_grid import Level, levels, origin, place_of, process_grid
 from runner.nas.mg_halo import Grid, Halo
+from runner.native.kernels import load, scalars
 
 OPERATOR = (-8 / 3, 1 / 6, 1 / 12)
 """Weights of a point, its 12 edge neighbours, its 8 corner neighbours; that of faces is 0."""

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.apps.common_native import load, scalars
 from runner.nas.common_random import MODULUS, MULTIPLIER, SEED, jump, power
 from runner.nas.mg_grid import Triple
+from runner.native.kernels import load, scalars
 
 COUNT = 10
 

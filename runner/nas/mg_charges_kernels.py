@@ -1,4 +1,4 @@
-"""The search for the charges of MG (see :mod:`runner.apps.common_native`)."""
+"""The search for the charges of MG (see :mod:`runner.native.kernels`)."""
 
 from __future__ import annotations
 

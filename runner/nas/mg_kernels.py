@@ -1,4 +1,4 @@
-"""The arithmetic of MG (see :mod:`runner.apps.common_native`).
+"""The arithmetic of MG (see :mod:`runner.native.kernels`).
 
 A grid is an array [z][y][x] with one ghost point on every side. Rows of sums that several points
 share are kept in ``rows``, as in the original: a point costs 4 multiplications, not 27.

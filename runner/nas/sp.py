@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from runner.apps.common_native import load, scalars
 from runner.nas.cfd_cell_fields import CellFields
 from runner.nas.cfd_cells import Partition, partition
 from runner.nas.cfd_check import Problem, norm_checks
 from runner.nas.common_kernel import Check, Facts, Stopwatch
 from runner.nas.sp_sweep import UPPER, Sweep
+from runner.native.kernels import load, scalars
 
 PROBLEMS = {
     "S": Problem(

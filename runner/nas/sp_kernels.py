@@ -1,4 +1,4 @@
-"""The arithmetic of SP's sweeps (see :mod:`runner.apps.common_native`)."""
+"""The arithmetic of SP's sweeps (see :mod:`runner.native.kernels`)."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from runner.apps.common_native import load, scalars
 from runner.nas.cfd_cell_fields import DISSIPATION, SPREAD, CellFields
 from runner.nas.cfd_cells import GHOSTS, Cell, Field, Partition
 from runner.nas.common_kernel import Stopwatch
+from runner.native.kernels import load, scalars
 
 UPPER = 6
 VECTOR = 5

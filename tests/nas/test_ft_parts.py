@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.apps.common_native import load, scalars
 from runner.nas.ft_layout import Layout, Shape, rank_grid
 from runner.nas.ft_transform import Transforms, frequencies
+from runner.native.kernels import load, scalars
 
 POWERS = st.integers(2, 6).map(lambda k: 2**k)
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.apps.common_errors import AppUsageError
-from runner.apps.common_native import load, scalars
 from runner.nas import bt, ft, lu, sp
 from runner.nas.cfd_cells import Partition, partition
 from runner.nas.cfd_exact import exact, start_values
 from runner.nas.lu_domain import domain, rank_grid
+from runner.native.kernels import load, scalars
 
 
 def everyone(size: int, side: int) -> list[Partition]:

@@ -157,7 +157,7 @@ def test_a_runtime_counts_for_an_own_script(copied: Path, script: tuple[str, ...
 @pytest.mark.parametrize(
     ("source", "argv", "counts"),
     [
-        ("apps/common_native.py", module("runner.nas", "ep"), True),
+        ("native/kernels.py", module("runner.nas", "ep"), True),
         ("apps/common_layout.py", module("runner.nas", "ep"), False),
         ("apps/jacobi3d/kernels.py", module("runner.apps.jacobi3d"), True),
         ("apps/jacobi3d/residuals.py", module("runner.apps.jacobi3d"), False),
@@ -319,7 +319,7 @@ def test_a_study_of_version_0_2_goes_on_though_files_were_renamed(
         known.items()
     )
     assert program_hash(argv) != renamed_hash(argv)
-    shared = copied / "runner/apps/common_native.py"
+    shared = copied / "runner/native/kernels.py"
     edit(shared, more_words)
     assert renamed_hash(argv) == RECORDED[name][0]
     edit(shared, more_code)

@@ -20,7 +20,7 @@ from runner.apps.cloverleaf3d.problem import (
     start_values,
 )
 from runner.apps.common_grid import Shape
-from runner.apps.common_native import load, scalars
+from runner.native.kernels import load, scalars
 
 Fields = NDArray[np.float64]
 PHASES: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...] = (

@@ -1,4 +1,4 @@
-"""The numerical kernels of the hydrodynamics step (see runner.apps.common_native).
+"""The numerical kernels of the hydrodynamics step (see runner.native.kernels).
 
 ``fields`` are 14 arrays [z][y][x] of doubles, one after the other, with one ghost cell on every
 side. ``room`` are five more such arrays. ``geometry`` = row pitch, plane pitch, length of a field,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.apps.common_native import Kernels, load, scalars
 from runner.apps.flowcart.mesh import LEVELS, Ids, Mesh
+from runner.native.kernels import Kernels, load, scalars
 
 Values = NDArray[np.float64]
 Call = Callable[[], None]

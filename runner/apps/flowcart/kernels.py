@@ -1,4 +1,4 @@
-"""The numerical kernels of the multigrid (see runner.apps.common_native).
+"""The numerical kernels of the multigrid (see runner.native.kernels).
 
 Cells are numbered from 0, and ghosts follow them. One more element at the end holds the zero of the
 boundary. Each value is one fixed expression of its neighbours, so every partition gives the same

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.apps.common_grid import Shape
-from runner.apps.common_native import Kernels, load, scalars
 from runner.apps.jacobi3d.problem import DEPTH, WEIGHTS, initial_field
+from runner.native.kernels import Kernels, load, scalars
 
 Call = Callable[[], None]
 Box = tuple[int, int, int, int, int, int]

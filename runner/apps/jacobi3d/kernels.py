@@ -1,4 +1,4 @@
-"""The numerical kernels of Jacobi3D, shared by all variants (see runner.apps.common_native).
+"""The numerical kernels of Jacobi3D, shared by all variants (see runner.native.kernels).
 
 A field is an array of doubles [z][y][x] with two ghost cells on every side. A box is ``z0, z1, y0,
 y1, x0, x1`` in indices of that array, upper bounds excluded. All integers are unsigned, so that an

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.apps.common_meter import Meter
-from runner.apps.common_native import scalars
 from runner.apps.jacobi3d.block import Call, kernels
 from runner.mate.affinity import pin
+from runner.native.kernels import scalars
 
 _SPINS = 20_000
 """Number of looks at a flag (about 10 us) before the processor is offered to others."""

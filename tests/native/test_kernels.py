@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runner.apps import common_native
 from runner.errors import RunnerError
+from runner.native import kernels
 
 HERE = Path(__file__).parent
 ADD = """
 import sys, numpy as np
-from runner.apps.common_native import load
+from runner.native.kernels import load
 numbers = np.zeros(3)
 load("kernel_that_adds").bind("add_one", numbers)()
 print(numbers.tolist(), "numba" in sys.modules)
@@ -29,9 +29,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.syspath_prepend(str(HERE))
     monkeypatch.setenv("PYTHONPATH", f"{HERE.parents[1]}:{HERE}")
-    common_native.load.cache_clear()
+    kernels.load.cache_clear()
     yield tmp_path / "autotune"
-    common_native.load.cache_clear()
+    kernels.load.cache_clear()
 
 
 def start() -> subprocess.Popen[str]:
@@ -64,17 +64,17 @@ def test_eight_processes_on_an_empty_cache_compile_once(
 
 def test_damaged_cache_is_made_again(cache: Path) -> None:
     numbers = np.zeros(3)
-    common_native.load("kernel_that_adds").bind("add_one", numbers)()
+    kernels.load("kernel_that_adds").bind("add_one", numbers)()
     [path] = stored(cache)
     whole = path.read_bytes()
     for damage in (lambda w: b"", lambda w: b"{}\n" + w, lambda w: w[:-1] + bytes([w[-1] ^ 1])):
         damaged = damage(whole)
         path.write_bytes(damaged)
-        common_native.load.cache_clear()
-        common_native.load("kernel_that_adds").bind("add_one", numbers)()
+        kernels.load.cache_clear()
+        kernels.load("kernel_that_adds").bind("add_one", numbers)()
         whole = path.read_bytes()
         assert whole != damaged
-        assert common_native.MachineCode.from_bytes(whole) is not None
+        assert kernels.MachineCode.from_bytes(whole) is not None
     assert numbers.tolist() == [4.0, 4.0, 4.0]
 
 
@@ -83,36 +83,36 @@ def test_unwritable_cache_is_said_and_survived(
 ) -> None:
     cache.write_text("a file where the directory should be")
     numbers = np.zeros(3)
-    common_native.load("kernel_that_adds").bind("add_one", numbers)()
+    kernels.load("kernel_that_adds").bind("add_one", numbers)()
     assert numbers.tolist() == [1.0, 1.0, 1.0]
     assert f"kernels are not kept, {cache}" in capfd.readouterr().err
 
 
 def test_kernel_that_can_raise_is_refused(cache: Path) -> None:
     with pytest.raises(RunnerError, match="kernel divide of kernel_that_divides needs Python"):
-        common_native.load("kernel_that_divides")
+        kernels.load("kernel_that_divides")
     assert stored(cache) == []
 
 
 def test_missing_module_is_an_error(cache: Path) -> None:
     with pytest.raises(RunnerError, match="no kernel module no_such_kernels"):
-        common_native.load("no_such_kernels")
+        kernels.load("no_such_kernels")
 
 
 def test_arguments_are_checked_and_kept_alive(cache: Path) -> None:
-    kernels = common_native.load("kernel_that_adds")
+    found = kernels.load("kernel_that_adds")
     for wrong in (np.zeros(3, np.float32), np.zeros(6)[::2]):
         with pytest.raises(ValueError, match="add_one"):
-            kernels.bind("add_one", wrong)
+            found.bind("add_one", wrong)
     with pytest.raises(ValueError, match="add_one"):
-        kernels.bind("add_one", np.zeros(3), np.zeros(3))
+        found.bind("add_one", np.zeros(3), np.zeros(3))
     frozen = np.zeros(3)
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="writable"):
-        kernels.bind("add_one", frozen)
+        found.bind("add_one", frozen)
     with pytest.raises(KeyError):
-        kernels.bind("subtract_one", np.zeros(3))
-    call = kernels.bind("add_one", kept := np.zeros(3))
+        found.bind("subtract_one", np.zeros(3))
+    call = found.bind("add_one", kept := np.zeros(3))
     view = kept[:]
     del kept
     call()
