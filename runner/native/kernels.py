@@ -13,12 +13,18 @@ A kernel module imports numba, and holds plain functions and a table of their po
         u = carray(field, ...)
 
 A kernel returns nothing and must not raise or allocate, because it runs without the interpreter's
-lock and without numba's runtime. Kernels should index with unsigned integers: for signed ones numba
-adds the wrap-around of negative indices, which stopped vectorisation (a factor of four in the
-Jacobi stencil). Arithmetic is never reassociated or fused (no fast-math), so equal input gives
-equal bits. ``/`` raises for a divisor of zero, so it is refused unless the compiler can see that
-the divisor is not zero. Use ``np.divide(a, b)`` (the same bits) or ``np.reciprocal(b)`` instead;
-they give infinity there.
+lock and without numba's runtime. A module may also have functions that take and return numbers::
+
+    FUNCTIONS = {"finish": "uint64(uint64, int64)"}
+
+A change in the module, or in a module of its package or of :mod:`runner` that it imports, makes a
+new object.
+
+Kernels should index with unsigned integers: for signed ones numba adds the wrap-around of negative
+indices, which stopped vectorisation (a factor of four in the Jacobi stencil). Arithmetic is never
+reassociated or fused (no fast-math), so equal input gives equal bits. ``/`` raises for a divisor of
+zero, so it is refused in kernels unless the compiler can see that the divisor is not zero. Use
+``np.divide(a, b)`` (the same bits) or ``np.reciprocal(b)`` instead; they give infinity there.
 """
 
 from __future__ import annotations
@@ -33,9 +39,10 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -48,20 +55,36 @@ from runner.errors import RunnerError
 from runner.files import atomic_file, read_private
 
 _PYTHON_RUNTIME = ("Py", "_Py", "numba_", "NRT_")
+_IMPORT = re.compile(rb"^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w.]+))", re.MULTILINE)
+_C_TYPES: dict[str, Any] = {
+    "void": None,
+    "int64": ctypes.c_int64,
+    "uint64": ctypes.c_uint64,
+    "float64": ctypes.c_double,
+}
 
 
 @dataclass(frozen=True)
 class MachineCode:
-    """Relocatable object code and the element types of each kernel's pointer arguments."""
+    """Relocatable object code and what a loader needs to know of it."""
 
     signatures: dict[str, list[str]]
+    """Kernel -> element types of its pointer arguments."""
     object_code: bytes
+    functions: dict[str, list[str]] = field(default_factory=dict)
+    """Function -> type of its result, then types of its arguments."""
+    symbols: list[str] = field(default_factory=list)
+    """Names outside the object that it calls (``memcpy``, ``exp``)."""
 
     def to_bytes(self) -> bytes:
         """The code as one line of JSON, then the object code; the digest reveals a damaged file."""
-        digest = hashlib.sha256(self.object_code).hexdigest()
-        header = json.dumps({"signatures": self.signatures, "sha256": digest})
-        return header.encode() + b"\n" + self.object_code
+        head = {
+            "signatures": self.signatures,
+            "functions": self.functions,
+            "symbols": self.symbols,
+            "sha256": hashlib.sha256(self.object_code).hexdigest(),
+        }
+        return json.dumps(head).encode() + b"\n" + self.object_code
 
     @classmethod
     def from_bytes(cls, data: bytes) -> MachineCode | None:
@@ -70,16 +93,26 @@ class MachineCode:
         try:
             header = json.loads(head)
             intact = header["sha256"] == hashlib.sha256(code).hexdigest()
-            return cls(header["signatures"], code) if intact else None
+            if not intact:
+                return None
+            return cls(header["signatures"], code, header["functions"], header["symbols"])
         except (ValueError, KeyError, TypeError):
             return None
 
 
 class Kernels:
-    """The loaded kernels of one module; :meth:`bind` makes calls of them."""
+    """The loaded kernels of one module; :meth:`bind` makes calls of them.
+
+    Raises :class:`RunnerError` if the code calls something that this process does not have: LLVM
+    would load it, and the call would jump to address 0.
+    """
 
     def __init__(self, code: MachineCode) -> None:
-        self._signatures = code.signatures
+        if missing := [name for name in code.symbols if not llvm.address_of_symbol(name)]:
+            raise RunnerError(
+                f"compiled code needs {', '.join(missing)}, not found in this process"
+            )
+        self._signatures, self._functions = code.signatures, code.functions
         # The engine owns the memory of the machine code. This object keeps the engine alive, and
         # :func:`load` keeps this object for the life of the process.
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
@@ -105,16 +138,37 @@ class Kernels:
             function, *[(ctypes.c_char * a.nbytes).from_buffer(a.reshape(-1).data) for a in arrays]
         )
 
+    def function(self, name: str) -> Callable[..., Any]:
+        """A function of numbers; a call releases the interpreter's lock.
+
+        Raises ``KeyError`` for an unknown function.
+        """
+        types = [_C_TYPES[t] for t in self._functions[name]]
+        return ctypes.CFUNCTYPE(*types)(self._engine.get_function_address(name))
+
+    def address(self, name: str) -> int:
+        """The address of a kernel or function, for other compiled code."""
+        return int(self._engine.get_function_address(name))
+
 
 @functools.cache
 def load(module: str) -> Kernels:
     """The kernels of a module (its dotted name); they are compiled if no earlier run did it.
 
-    Many processes may call this at once on an empty cache: one compiles, the others wait for it. If
-    the cache cannot be written, every process compiles for itself and says so on standard error.
     Raises :class:`RunnerError` if a kernel needs Python at run time.
     """
-    path = cache_dir() / f"{module}-{_key(module)}.bin"
+    return stored(module, _sources_key(module), lambda: compile_kernels(module))
+
+
+def stored(name: str, key: bytes, compile_: Callable[[], MachineCode]) -> Kernels:
+    """Code ``name`` from the cache; ``compile_`` makes it if no earlier run did it.
+
+    ``key`` stands for all that the code depends on, except the compilers and the processor. Many
+    processes may call this at once on an empty cache: one compiles, the others wait for it. If the
+    cache cannot be written, every process compiles for itself and says so on standard error. Raises
+    what ``compile_`` raises.
+    """
+    path = cache_dir() / f"{name}-{_key(key)}.bin"
     if code := _read(path):
         return Kernels(code)
     try:
@@ -122,12 +176,12 @@ def load(module: str) -> Kernels:
         with _locked(path.with_suffix(".lock")):
             code = _read(path)
             if code is None:
-                code = compile_kernels(module)
+                code = compile_()
                 with atomic_file(path) as part:
                     part.write_bytes(code.to_bytes())
     except OSError as error:
         print(f"note: kernels are not kept, {path.parent}: {error.strerror}", file=sys.stderr)
-        code = compile_kernels(module)
+        code = compile_()
     return Kernels(code)
 
 
@@ -160,15 +214,52 @@ def _default_numba() -> Iterator[None]:
 def _compile(source: Any, module: str) -> MachineCode:
     import numba
 
-    whole = llvm.parse_assembly("")
-    signatures: dict[str, list[str]] = {}
-    machine = _target_machine()
-    for name, types in source.KERNELS.items():
+    signatures = {name: list(types) for name, types in getattr(source, "KERNELS", {}).items()}
+    compiled = {}
+    for name, types in signatures.items():
         pointers = [numba.types.CPointer(getattr(numba.types, t)) for t in types]
-        compiled = numba.cfunc(numba.types.void(*pointers))(getattr(source, name))
-        whole.link_in(_self_contained(compiled, name, module, machine))
-        signatures[name] = list(types)
-    return MachineCode(signatures, machine.emit_object(whole))
+        compiled[name] = numba.cfunc(numba.types.void(*pointers))(getattr(source, name))
+    functions: dict[str, str] = getattr(source, "FUNCTIONS", {})
+    for name, signature in functions.items():
+        compiled[name] = numba.cfunc(signature, error_model="numpy")(getattr(source, name))
+    return _linked(compiled, module, signatures, functions)
+
+
+def compile_functions(
+    functions: Mapping[str, tuple[Callable[..., Any], str]], where: str
+) -> MachineCode:
+    """One object of functions of numbers: name -> (function, ``"uint64(uint64, int64)"``).
+
+    ``where`` names their source in messages. Division follows numpy: by zero it gives infinity, and
+    0 for whole numbers. Raises :class:`RunnerError` for a function that needs Python at run time,
+    and numba's errors.
+    """
+    import numba
+
+    with _default_numba():
+        compiled = {
+            name: numba.cfunc(signature, error_model="numpy")(function)
+            for name, (function, signature) in functions.items()
+        }
+        return _linked(compiled, where, {}, {n: text for n, (_, text) in functions.items()})
+
+
+def _linked(
+    compiled: Mapping[str, Any],
+    where: str,
+    signatures: dict[str, list[str]],
+    functions: Mapping[str, str],
+) -> MachineCode:
+    """The compiled functions as one object."""
+    whole = llvm.parse_assembly("")
+    machine = _target_machine()
+    for name, entry in compiled.items():
+        whole.link_in(_self_contained(entry, name, where, machine))
+    symbols = sorted(
+        f.name for f in whole.functions if f.is_declaration and not f.name.startswith("llvm.")
+    )
+    types = {name: re.findall(r"\w+", text) for name, text in functions.items()}
+    return MachineCode(signatures, machine.emit_object(whole), types, symbols)
 
 
 def _self_contained(compiled: Any, name: str, module: str, machine: Any) -> Any:
@@ -210,11 +301,8 @@ def _target_machine() -> Any:
     )
 
 
-def _key(module: str) -> str:
-    """A hash of the kernels, this file, the compilers and the processor."""
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
-        raise RunnerError(f"there is no kernel module {module}")
+def _key(code: bytes) -> str:
+    """A hash of the code, this file, the compilers and the processor."""
     words = [
         importlib.metadata.version("numba"),
         importlib.metadata.version("llvmlite"),
@@ -223,9 +311,51 @@ def _key(module: str) -> str:
         llvm.get_host_cpu_features().flatten(),
     ]
     digest = hashlib.sha256("\0".join(words).encode())
-    for path in (spec.origin, __file__):
-        digest.update(Path(path).read_bytes())
+    digest.update(Path(__file__).read_bytes())
+    digest.update(code)
     return digest.hexdigest()[:24]
+
+
+def _sources_key(module: str) -> bytes:
+    if not _source(module):
+        raise RunnerError(f"there is no kernel module {module}")
+    return sources_key(module)
+
+
+def sources_key(*modules: str) -> bytes:
+    """A hash of the sources of these modules and of all that they import.
+
+    Imports are followed within :mod:`runner` and within each module's own top-level package.
+    """
+    packages = {"runner", *(module.partition(".")[0] for module in modules)}
+    waiting, seen = list(modules), dict[str, bytes]()
+    while waiting:
+        module = waiting.pop()
+        if module in seen or module.partition(".")[0] not in packages:
+            continue
+        path = _source(module)
+        seen[module] = path.read_bytes() if path else b""
+        waiting += [(a or b).decode() for a, b in _IMPORT.findall(seen[module])]
+        waiting += [f"{a.decode()}.{n}" for a, n in _members(seen[module])]
+    digest = hashlib.sha256()
+    for module, text in sorted(seen.items()):
+        digest.update(module.encode() + b"\0" + text)
+    return digest.digest()
+
+
+def _members(text: bytes) -> list[tuple[bytes, str]]:
+    """(package, name) of ``from package import name``: the name may be a module of the package."""
+    found = re.findall(rb"^\s*from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n(]+)", text, re.MULTILINE)
+    return [(a, n) for a, names in found for n in re.findall(r"\w+", names.decode())]
+
+
+@functools.cache
+def _source(module: str) -> Path | None:
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return Path(spec.origin) if spec and spec.origin and spec.has_location else None
 
 
 def _read(path: Path) -> MachineCode | None:
