@@ -7,15 +7,18 @@ A description is made once and shared by all ranks. The progress of each rank is
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from runner.mate.errors import GraphError
 
 Body = TypeVar("Body", bound=Callable[..., Any])
 
+_CHECK = os.environ.get("MATE_CHECK") == "1"
+"""Whether compiled regions run in Python, with every index checked."""
 _DEPENDENCY = re.compile(r"\s*([A-Za-z_]\w*)\s*(|\*|@|\*@|@\*)\s*")
 
 
@@ -61,6 +64,15 @@ class Region:
     body: Callable[..., Any]
     depends: tuple[Dependency, ...]
     is_async: bool
+    compiled: bool = False
+    """Runs as machine code, made from the body's source (:mod:`runner.mate.compiled`)."""
+
+
+def _checked(region: Region) -> Region:
+    """A compiled region as a Python region that refuses negative indices."""
+    from runner.mate.compiled import checked  # it imports this module
+
+    return replace(region, body=checked(region.body, region.name), compiled=False)
 
 
 class Graph:
@@ -72,13 +84,18 @@ class Graph:
         self._edges: tuple[Edge, ...] | None = None
 
     def region(
-        self, name: str | None = None, depends: Iterable[str] = ()
+        self,
+        name: str | None = None,
+        depends: Iterable[str] = (),
+        *,
+        compiled: bool = False,
     ) -> Callable[[Body], Body]:
         """Decorator that adds a function as a region; ``name`` replaces the function's name.
 
-        Names in ``depends`` may refer to regions added later. Raises :class:`GraphError` for a
-        dependency that is not understood, a second region of the same name, or a graph already in
-        use.
+        Names in ``depends`` may refer to regions added later. ``compiled``: the function keeps to
+        what README.md says of compiled regions, and runs as machine code. Raises
+        :class:`GraphError` for a dependency that is not understood, a second region of the same
+        name, a compiled ``async def``, or a graph already in use.
         """
         if isinstance(depends, str):
             raise GraphError(f"graph {self.name}: depends={depends!r} must be a list of strings")
@@ -91,7 +108,13 @@ class Graph:
             if any(r.name == called for r in self.regions):
                 raise GraphError(f"graph {self.name} has two regions called {called}")
             is_async = inspect.iscoroutinefunction(body)
-            self.regions.append(Region(len(self.regions), called, body, parsed, is_async))
+            if compiled and is_async:
+                raise GraphError(
+                    f"graph {self.name}: region {called} is async, and compiled code does not "
+                    "wait: leave out compiled=True, or write def"
+                )
+            region = Region(len(self.regions), called, body, parsed, is_async, compiled)
+            self.regions.append(_checked(region) if compiled and _CHECK else region)
             return body
 
         return add
