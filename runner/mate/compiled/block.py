@@ -139,8 +139,9 @@ class _NumberSlot(_Slot):
         kept = self._value
         if value is kept:
             return True
-        equal = value == kept or (value != value and kept != kept)
-        return type(value) is type(kept) and bool(equal)
+        if type(value) is not type(kept):
+            return False
+        return bool(value == kept or (value != value and kept != kept))
 
     def load(self, value: Any) -> bool:
         if number_type(value) != self._kind:
@@ -219,7 +220,7 @@ class _NumbersSlot(_Slot):
     def same(self, value: Any) -> bool:
         if self._values is None or not isinstance(value, (list, tuple)):
             return False
-        return tuple(value) == self._values and set(map(type, value)) == self._types
+        return set(map(type, value)) == self._types and tuple(value) == self._values
 
     def load(self, value: Any) -> bool:
         if not isinstance(value, (list, tuple)):

@@ -10,17 +10,17 @@ import functools
 import hashlib
 import re
 import threading
-import types
 import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from runner.errors import RunnerError
-from runner.mate.compiled import dialect, failure
+from runner.mate.compiled import failure
 from runner.mate.compiled.block import Block
 from runner.mate.compiled.index import marked
-from runner.mate.compiled.source import Source, read, resolve
+from runner.mate.compiled.names import resolve
+from runner.mate.compiled.source import Source, read
 from runner.mate.compiled.state import StateType, state_type
 from runner.mate.compiled.uses import Uses, check_calls
 from runner.mate.context import Context
@@ -36,18 +36,16 @@ class CompiledGraph:
         self._name = graph.name
         self._names = tuple(region.name for region in graph.regions)
         self._regions: dict[int, Source] = {}
-        self._functions: dict[types.FunctionType, Source] = {}
+        self._functions: dict[Callable[..., Any], Source] = {}
         for region in graph.regions:
             if region.compiled:
-                source = read(region.body, f"region {region.name}")
-                dialect.check(source, region=True)
-                self._regions[region.index] = source
-        for source in self._regions.values():
+                found = self._functions.get(region.body)
+                source = found or read(region.body, region.name, region=True)
+                self._regions[region.index] = self._functions[source.function] = source
+        for source in list(self._functions.values()):
             resolve(source, self._functions)
+        for source in self._regions.values():
             check_calls(source)
-        for source in self._functions.values():
-            if source not in self._regions.values():
-                dialect.check(source, region=False)
         self._uses = Uses(list(self._regions.values())).attributes
         self._code: dict[StateType, tuple[int | None, ...]] = {}
         self._kernels: list[kernels.Kernels] = []
@@ -83,7 +81,9 @@ class CompiledGraph:
     def _load(self, kind: StateType) -> tuple[int | None, ...]:
         """The address of each region's entry; None for a Python region."""
         code = kernels.stored(
-            f"mate-{self._name}", self._key(kind), functools.partial(self._compile, kind)
+            f"mate-{_SPECIAL.sub('-', self._name)[:40]}",
+            self._key(kind),
+            functools.partial(self._compile, kind),
         )
         self._kernels.append(code)
         return tuple(
@@ -131,6 +131,7 @@ class CompiledGraph:
             ) from None
 
 
+_SPECIAL = re.compile(r"[^A-Za-z0-9_]+")
 _REGION = re.compile(r"kernel region_(\d+) .*?\(([\w, ]+)\)")
 
 

@@ -47,12 +47,9 @@ _INSTEAD: dict[type[ast.AST], tuple[str, str]] = {
 _NEW_ARRAYS = frozenset({"astype", "copy", "flatten", "ravel", "reshape", "tolist"})
 
 
-def check(source: Source, region: bool) -> None:
-    """Raise :class:`GraphError` for the first thing in the function that cannot be compiled.
-
-    ``region``: it is called by the runtime, with the state and the iteration.
-    """
-    arguments = source.tree.args
+def check(source: Source) -> None:
+    """Raise :class:`GraphError` for the first thing in the function that cannot be compiled."""
+    arguments, region = source.tree.args, source.region
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
         raise source.refusal(
             source.tree, "only plain parameters can be compiled: no *, ** and / in the definition"
@@ -66,7 +63,7 @@ def check(source: Source, region: bool) -> None:
         body = body[1:]
     for statement in body:
         for node in ast.walk(statement):
-            _check(source, node, region)
+            _check(source, node)
 
 
 def _is_text(statement: ast.stmt) -> bool:
@@ -77,7 +74,7 @@ def _is_text(statement: ast.stmt) -> bool:
     )
 
 
-def _check(source: Source, node: ast.AST, region: bool) -> None:
+def _check(source: Source, node: ast.AST) -> None:
     if found := _INSTEAD.get(type(node)):
         what, instead = found
         raise source.refusal(node, f"{what} cannot be compiled: {instead}")
@@ -107,7 +104,7 @@ def _check(source: Source, node: ast.AST, region: bool) -> None:
             raise source.refusal(
                 node, "range with a step that is no constant cannot be compiled: use while"
             )
-        case ast.Return() if region and node.value is not None:
+        case ast.Return() if source.region and node.value is not None:
             raise source.refusal(node, "a region returns nothing: write into an array of the state")
 
 

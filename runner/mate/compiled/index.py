@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from runner.mate.compiled import dialect
-from runner.mate.compiled.source import Source, dotted, read, resolve, shown
+from runner.mate.compiled.names import resolve
+from runner.mate.compiled.source import Source, dotted, read, shown
+from runner.mate.compiled.uses import check_calls
 
 _INDEX = "__index"
 
@@ -95,11 +96,9 @@ def checked(body: Callable[..., Any], name: str) -> Callable[[Any, int], None]:
 
     @functools.cache
     def made() -> Callable[..., Any]:
-        source = read(body, f"region {name}")
-        known: dict[types.FunctionType, Source] = {}
-        resolve(source, known)
-        for each in known.values():
-            dialect.check(each, each is source)
+        source = read(body, name, region=True)
+        resolve(source, {})
+        check_calls(source)
         return _checked(source, {})
 
     def region(state: Any, iteration: int) -> None:

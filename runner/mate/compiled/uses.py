@@ -43,9 +43,9 @@ class Uses:
         self.attributes: dict[str, Use] = {}
         self._seen: set[tuple[int, str]] = set()
         for region in regions:
-            self._function(region, region.parameters[0], (region,))
+            self._function(region, region.parameters[0])
 
-    def _function(self, source: Source, state: str, path: tuple[Source, ...]) -> None:
+    def _function(self, source: Source, state: str) -> None:
         """Collect the uses in a function whose parameter ``state`` is the state."""
         if (id(source), state) in self._seen:
             return
@@ -57,8 +57,8 @@ class Uses:
             parent = parents[node]
             if isinstance(parent, ast.Attribute):
                 self._attribute(source, parent, parents)
-            elif (found := _parameter(source, parent, node)) is not None:
-                self._function(found[0], found[1], (*path, found[0]))
+            elif (found := _parameter(source, parents, node)) is not None:
+                self._function(*found)
             else:
                 raise source.refusal(
                     node,
@@ -109,11 +109,18 @@ def _parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
     return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
 
 
-def _parameter(source: Source, parent: ast.AST, node: ast.AST) -> tuple[Source, str] | None:
-    """The function and its parameter that gets ``node``, if ``parent`` is a call of a helper."""
-    if isinstance(parent, ast.Call) and (helper := source.helper(parent.func)):
+def _parameter(
+    source: Source, parents: dict[ast.AST, ast.AST], node: ast.AST
+) -> tuple[Source, str] | None:
+    """The function and its parameter that gets ``node``, if it is an argument of a call."""
+    parent = parents[node]
+    name = parent.arg if isinstance(parent, ast.keyword) else None
+    call = parents[parent] if name else parent
+    if isinstance(call, ast.Call) and (helper := source.helper(call.func)):
         names = helper.parameters
-        for position, argument in enumerate(parent.args):
+        if name:
+            return (helper, name) if name in names else None
+        for position, argument in enumerate(call.args):
             if argument is node and position < len(names):
                 return helper, names[position]
     return None
@@ -152,7 +159,7 @@ def _roles_of_items(
         parent = parents[place]
         if isinstance(parent, ast.Subscript) and parent.value is place:
             yield from _roles(source, parent, parents, depth)
-        elif (found := _parameter(source, parent, place)) is not None and depth < 5:
+        elif (found := _parameter(source, parents, place)) is not None and depth < 5:
             helper, name = found
             inner = _parents(helper.tree)
             for node in _loads(helper, name):
@@ -174,7 +181,7 @@ def _roles(
                 yield Role(1)
             case ast.Call() if dotted(parent.func).rpartition(".")[2] in MESSAGES:
                 yield Role(1 if parent.args and parent.args[0] is place else 0)
-            case ast.Call() if (found := _parameter(source, parent, place)) is not None:
+            case ast.Call() | ast.keyword() if found := _parameter(source, parents, place):
                 if depth < 5:
                     helper, name = found
                     inner = _parents(helper.tree)
