@@ -21,8 +21,8 @@ from runner.mate.context import Context
 from runner.mate.errors import GraphError, MateError
 
 ELEMENTS = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float32", "float64", "complex64", "complex128"),
+    *("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),
+    *("float32", "float64", "complex64", "complex128", "bool"),
 )
 """Element types of arrays. The place in this list is the ``kind`` of a message's elements."""
 MEMBERS = ("rank", "local_rank", "size", "local_count", "process", "process_count", "workers")

@@ -159,11 +159,32 @@ def _roles_of_items(
         parent = parents[place]
         if isinstance(parent, ast.Subscript) and parent.value is place:
             yield from _roles(source, parent, parents, depth)
+        elif isinstance(item := _loop_variable(place, parents), ast.Name):
+            for node in _loads(source, item.id):
+                yield from _roles(source, node, parents, depth)
         elif (found := _parameter(source, parents, place)) is not None and depth < 5:
             helper, name = found
             inner = _parents(helper.tree)
             for node in _loads(helper, name):
                 yield from _roles_of_items(helper, node, inner, depth + 1)
+
+
+def _loop_variable(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
+    """What a loop over ``node`` binds, also through ``zip`` and ``enumerate``."""
+    parent = parents[node]
+    if isinstance(parent, ast.For) and parent.iter is node:
+        return parent.target
+    if not isinstance(parent, ast.Call) or not isinstance(node, ast.expr):
+        return None
+    if node not in parent.args:
+        return None
+    bound = _loop_variable(parent, parents)
+    if not isinstance(bound, ast.Tuple):
+        return None
+    position = {"zip": parent.args.index(node), "enumerate": 1}.get(dotted(parent.func))
+    if position is None or position >= len(bound.elts):
+        return None
+    return bound.elts[position]
 
 
 def _roles(
@@ -189,6 +210,8 @@ def _roles(
                         yield from _roles(helper, node, inner, depth + 1)
             case ast.Call() if dotted(parent.func) == "len":
                 yield Role(1)
+            case ast.Tuple() if isinstance(parents[parent], ast.Subscript):
+                yield Role(0)
             case ast.keyword() | ast.Assign() | ast.Tuple() | ast.Expr():
                 if isinstance(parent, ast.keyword) and parent.arg in ("dest", "source", "tag"):
                     yield Role(0)

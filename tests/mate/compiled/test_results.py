@@ -144,11 +144,19 @@ def work(part, i):
         buffer[0] = part.others[n]
         part.ctx.isend(buffer, part.others[n], part.tags[n])
         fill(part.faces[n], 3.0)
+    for buffer, other in zip(part.received, part.others):
+        part.ctx.irecv(buffer, other)
+    for n, (own, (ghost, plane)) in enumerate(zip(part.own, zip(part.ghosts, part.planes))):
+        plane[ghost, own] = n
+    for weight in part.weights:
+        part.ran[0] += weight
     part.ran[0] = 1 + len(part.faces)
 """)
 
     def check(ctx: mate.Context) -> None:
         empty = state(ctx=ctx, others=[], sent=(), tags=[], faces=[], ran=np.zeros(1))
+        for name in ("received", "own", "ghosts", "planes", "weights"):
+            setattr(empty, name, [])
         words = recorder.record()
         run(made.graph, empty, record=lambda _: words.ctypes.data)
         assert empty.ran.tolist() == [1]
@@ -215,12 +223,13 @@ def work(part, i):
         )
         run(made.graph, part, record=lambda _: words.ctypes.data)
         (s0, s1), (r0, r1) = part.sent, part.received
+        double, single, byte = map(ELEMENTS.index, ("float64", "complex64", "int8"))
         assert recorder.calls(words) == [
-            [0, s0.ctypes.data, 4, 10, 3, 7],
-            [1, r0.ctypes.data + 8, 2, 11, 3, 0],
-            [0, s1.ctypes.data, 5, 10, 9, 7],
-            [1, r1.ctypes.data + 8, 2, 11, 9, 1],
-            [0, part.field.ctypes.data + 12, 12, 1, ctx.rank, 0],
+            [0, s0.ctypes.data, 4, double, 3, 7],
+            [1, r0.ctypes.data + 8, 2, single, 3, 0],
+            [0, s1.ctypes.data, 5, double, 9, 7],
+            [1, r1.ctypes.data + 8, 2, single, 9, 1],
+            [0, part.field.ctypes.data + 12, 12, byte, ctx.rank, 0],
         ]
         assert part.where.tolist() == [ctx.rank * 1000 + ctx.local_rank * 100 + 33, 11]
 
