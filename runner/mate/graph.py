@@ -64,6 +64,8 @@ class Region:
     body: Callable[..., Any]
     depends: tuple[Dependency, ...]
     is_async: bool
+    priority: int = 0
+    """Of several ready regions, the one with the highest priority runs first."""
     compiled: bool = False
     """Runs as machine code, made from the body's source (:mod:`runner.mate.compiled`)."""
 
@@ -88,12 +90,15 @@ class Graph:
         name: str | None = None,
         depends: Iterable[str] = (),
         *,
+        priority: int = 0,
         compiled: bool = False,
     ) -> Callable[[Body], Body]:
         """Decorator that adds a function as a region; ``name`` replaces the function's name.
 
-        Names in ``depends`` may refer to regions added later. ``compiled``: the function keeps to
-        what README.md says of compiled regions, and runs as machine code. Raises
+        Names in ``depends`` may refer to regions added later. Of several ready regions of a rank,
+        the one with the highest ``priority`` runs first, then the one added first; a rank with a
+        ready region of a priority above 0 overtakes other ready ranks. ``compiled``: the function
+        keeps to what README.md says of compiled regions, and runs as machine code. Raises
         :class:`GraphError` for a dependency that is not understood, a second region of the same
         name, a compiled ``async def``, or a graph already in use.
         """
@@ -113,7 +118,8 @@ class Graph:
                     f"graph {self.name}: region {called} is async, and compiled code does not "
                     "wait: leave out compiled=True, or write def"
                 )
-            region = Region(len(self.regions), called, body, parsed, is_async, compiled)
+            number = len(self.regions)
+            region = Region(number, called, body, parsed, is_async, priority, compiled)
             self.regions.append(_checked(region) if compiled and _CHECK else region)
             return body
 
@@ -133,6 +139,10 @@ class Graph:
             self._refuse_cycle(edges)
             self._edges = edges
         return self._edges
+
+    def order(self) -> list[int]:
+        """The regions in the order in which they run when several are ready."""
+        return sorted(range(len(self.regions)), key=lambda n: (-self.regions[n].priority, n))
 
     def table(self) -> dict[str, list[tuple[int, int, bool]]]:
         """Own and inter-rank dependencies as (dependent, dependency, previous iteration)."""

@@ -34,7 +34,6 @@ from numba.np.numpy_support import from_dtype
 
 from runner.mate.compiled.failure import SAID
 from runner.mate.compiled.state import (
-    ELEMENTS,
     MEMBERS,
     Array,
     Arrays,
@@ -45,6 +44,7 @@ from runner.mate.compiled.state import (
 )
 from runner.mate.compiled.uses import MESSAGES
 from runner.native.message import start
+from runner.native.words import KINDS
 
 _WORD = ir.IntType(64)
 _types: Any = types  # for names that numba's annotations leave out
@@ -307,7 +307,7 @@ def _check_message(name: str, buffer: Any, peer: Any, tag: Any) -> int:
         whole = _types.unliteral(getattr(number, "value", number))
         if not isinstance(whole, (types.Integer, int)):
             raise NumbaTypeError(f"{SAID}{name} takes {what} as a whole number, not {number}")
-    return ELEMENTS.index(str(buffer.dtype))
+    return KINDS.index(str(buffer.dtype))
 
 
 def _type_isend(ctx: Any, buffer: Any, dest: Any, tag: Any = 0) -> Any:

@@ -19,12 +19,8 @@ from runner.mate.compiled.source import Source
 from runner.mate.compiled.uses import MESSAGES, Use
 from runner.mate.context import Context
 from runner.mate.errors import GraphError, MateError
+from runner.native.words import KINDS
 
-ELEMENTS = (
-    *("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),
-    *("float32", "float64", "complex64", "complex128", "bool"),
-)
-"""Element types of arrays. The place in this list is the ``kind`` of a message's elements."""
 MEMBERS = ("rank", "local_rank", "size", "local_count", "process", "process_count", "workers")
 """Attributes of the context that compiled code can use; their words follow the record's."""
 HEAD = 1
@@ -224,7 +220,7 @@ def array_type(array: NDArray[Any]) -> Array | None:
     if type(array) not in (np.ndarray, np.memmap):
         return None
     element = array.dtype
-    if element.name not in ELEMENTS or not element.isnative or not array.flags.aligned:
+    if element.name not in KINDS or not element.isnative or not array.flags.aligned:
         return None
     flags = array.flags
     layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
@@ -242,7 +238,7 @@ def _array(array: NDArray[Any], name: str, use: Use) -> Array:
             use.source.refusal(
                 use.node,
                 f"{name} {what}, which compiled code cannot use: expected an array of one of "
-                f"{', '.join(ELEMENTS)}, in the machine's byte order",
+                f"{', '.join(KINDS)}, in the machine's byte order",
             )
         )
     )

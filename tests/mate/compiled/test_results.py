@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from runner import mate
-from runner.mate.compiled.state import ELEMENTS
+from runner.native.words import KINDS
 from tests.mate.compiled import recorder
 from tests.mate.compiled.running import in_rank, run, run_both, state
 
@@ -65,7 +65,6 @@ def work(part, i):
 
 @pytest.mark.parametrize(
     "element",
-    ELEMENTS,
 )
 def test_every_type_of_element(program: Any, element: str) -> None:
     made = program("""
@@ -223,7 +222,7 @@ def work(part, i):
         )
         run(made.graph, part, record=lambda _: words.ctypes.data)
         (s0, s1), (r0, r1) = part.sent, part.received
-        double, single, byte = map(ELEMENTS.index, ("float64", "complex64", "int8"))
+        double, single, byte = map(KINDS.index, ("float64", "complex64", "int8"))
         assert recorder.calls(words) == [
             [0, s0.ctypes.data, 4, double, 3, 7],
             [1, r0.ctypes.data + 8, 2, single, 3, 0],
