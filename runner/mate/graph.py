@@ -140,6 +140,11 @@ class Graph:
             self._edges = edges
         return self._edges
 
+    @property
+    def compiled(self) -> bool:
+        """Whether a region is compiled."""
+        return any(region.compiled for region in self.regions)
+
     def order(self) -> list[int]:
         """The regions in the order in which they run when several are ready."""
         return sorted(range(len(self.regions)), key=lambda n: (-self.regions[n].priority, n))

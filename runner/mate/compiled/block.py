@@ -24,6 +24,13 @@ from runner.mate.context import Context
 from runner.mate.errors import MateError
 
 Words = NDArray[np.int64]
+Messages = Callable[[Context], tuple[int, int]]
+"""Gives the address of a context's record, and that of the function that starts messages.
+
+The function is ``void start(record, incoming, address, count, kind, peer, tag)``, all of 64 bits:
+a message of ``count`` elements at ``address`` to (``incoming``: from) the rank ``peer``. ``kind``
+is the place of the elements' type in :data:`runner.native.words.KINDS`.
+"""
 
 
 class Block:
@@ -37,14 +44,14 @@ class Block:
         self,
         state: Callable[[], Any],
         kind: StateType,
-        record: Callable[[Context], int],
+        messages: Messages,
         entries: tuple[int | None, ...],
         names: tuple[str, ...],
     ) -> None:
         """``entries``, ``names``: address (None for a Python region) and name of each region.
 
         ``state`` gives the state; the block does not keep it alive, only the arrays.
-        ``record`` gives the address of a rank's record. Raises :class:`MateError` for a number that
+        Raises :class:`MateError` for a number that
         does not fit into 64 bits.
         """
         self.state, self.kind = state, kind
@@ -54,7 +61,7 @@ class Block:
         self._slots: list[tuple[str, _Slot]] = []
         for name, attribute in kind.attributes:
             words = self._words[kind.offsets[name] :][: attribute.words]
-            slot = _slot(attribute, words, f"{type(state()).__name__}.{name}", record)
+            slot = _slot(attribute, words, f"{type(state()).__name__}.{name}", messages)
             self._slots.append((name, slot))
         if not self.refresh():
             raise MateError(f"the state {type(state()).__name__} changes while a graph is entered")
@@ -247,8 +254,8 @@ class _NumbersSlot(_Slot):
 
 
 class _RankSlot(_Slot):
-    def __init__(self, words: Words, record: Callable[[Context], int]) -> None:
-        self._words, self._record = words, record
+    def __init__(self, words: Words, messages: Messages) -> None:
+        self._words, self._messages = words, messages
         self._context: Context | None = None
 
     def same(self, value: Any) -> bool:
@@ -257,13 +264,13 @@ class _RankSlot(_Slot):
     def load(self, value: Any) -> bool:
         if not isinstance(value, Context):
             return False
-        self._words.view(np.uint64)[0] = self._record(value)
-        self._words[1:] = [getattr(value, name) for name in MEMBERS]
+        self._words[:2] = self._messages(value)
+        self._words[2:] = [getattr(value, name) for name in MEMBERS]
         self._context = value
         return True
 
 
-def _slot(attribute: Attribute, words: Words, name: str, record: Callable[[Context], int]) -> _Slot:
+def _slot(attribute: Attribute, words: Words, name: str, messages: Messages) -> _Slot:
     match attribute:
         case Number():
             return _NumberSlot(attribute, words, name)
@@ -274,7 +281,7 @@ def _slot(attribute: Attribute, words: Words, name: str, record: Callable[[Conte
         case Numbers():
             return _NumbersSlot(attribute, words, name)
         case _:
-            return _RankSlot(words, record)
+            return _RankSlot(words, messages)
 
 
 def _fits(wanted: Array, found: Array | None) -> bool:

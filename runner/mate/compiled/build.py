@@ -17,15 +17,15 @@ from typing import Any
 
 from runner.errors import RunnerError
 from runner.mate.compiled import failure
-from runner.mate.compiled.block import Block
+from runner.mate.compiled.block import Block, Messages
 from runner.mate.compiled.index import marked
 from runner.mate.compiled.names import resolve
 from runner.mate.compiled.source import Source, read
 from runner.mate.compiled.state import StateType, state_type
 from runner.mate.compiled.uses import Uses, check_calls
-from runner.mate.context import Context
 from runner.mate.graph import Graph
 from runner.native import kernels
+from runner.native.words import KINDS
 
 
 class CompiledGraph:
@@ -52,13 +52,13 @@ class CompiledGraph:
         self._blocks: dict[tuple[int, int], Block] = {}
         self._lock = threading.Lock()
 
-    def bind(self, state: Any, record: Callable[[Context], int], rank: int = 0) -> Block:
+    def bind(self, state: Any, messages: Messages, rank: int = 0) -> Block:
         """The packed state, read now; call it at every entry of the graph.
 
-        ``record`` gives the address of the record of a context's rank. Each ``rank`` has blocks of
-        its own, which are used again while the state lives. Code is loaded, and compiled if there
-        is none, when the first state of a type is bound. Raises :class:`MateError` for a state that
-        cannot be packed and :class:`GraphError` for code that cannot be compiled.
+        ``messages`` tells how a context's messages are started. Each ``rank`` has blocks of its own,
+        which are used again while the state lives. Code is loaded, and compiled if there is none,
+        when the first state of a type is bound. Raises :class:`MateError` for a state that cannot
+        be packed and :class:`GraphError` for code that cannot be compiled.
         """
         found = self._blocks.get((id(state), rank)) or self._blocks.get((0, rank))
         if found is not None and found.state() is state and found.refresh():
@@ -75,7 +75,7 @@ class CompiledGraph:
             )
         except TypeError:  # no weak references to it: only the last one is kept
             key, reference = (0, rank), lambda: state
-        block = self._blocks[key] = Block(reference, kind, record, entries, self._names)
+        block = self._blocks[key] = Block(reference, kind, messages, entries, self._names)
         return block
 
     def _load(self, kind: StateType) -> tuple[int | None, ...]:
@@ -145,12 +145,10 @@ def _called(value: Any) -> str:
 
 @functools.cache
 def _own_sources() -> bytes:
-    """A hash of the modules that turn a region into code, and of those that it calls."""
-    digest = hashlib.sha256()
-    here = Path(__file__).parent
-    for folder in (here, Path(kernels.__file__).parent):
-        for path in sorted(folder.glob("*.py")):
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    """A hash of the modules that turn a region into code."""
+    digest = hashlib.sha256(",".join(KINDS).encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.digest()
 
 

@@ -43,7 +43,6 @@ from runner.mate.compiled.state import (
     StateType,
 )
 from runner.mate.compiled.uses import MESSAGES
-from runner.native.message import start
 from runner.native.words import KINDS
 
 _WORD = ir.IntType(64)
@@ -188,7 +187,7 @@ def _lower_state(context: Any, builder: Any, kind: NumbaState, state: Any, name:
 
 
 def _lower_rank(_context: Any, builder: Any, _kind: NumbaRank, rank: Any, name: str) -> Any:
-    return _word(builder, rank, 1 + MEMBERS.index(name))
+    return _word(builder, rank, 2 + MEMBERS.index(name))
 
 
 lower_getattr_generic(NumbaState)(_lower_state)
@@ -212,26 +211,31 @@ def _type_length(_typing: Any, arrays: Any) -> Any:
     return types.int64(arrays), generate
 
 
-def _type_record(_typing: Any, rank: Any) -> Any:
-    def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
-        return _word(builder, values[0], 0)
+def _type_start(
+    _typing: Any, rank: Any, incoming: Any, array: Any, kind: Any, peer: Any, tag: Any
+) -> Any:
+    """Call the function that starts messages; its address is beside that of the rank's record."""
 
-    return types.int64(rank), generate
+    def generate(context: Any, builder: Any, called: Any, values: Any) -> Any:
+        found = context.make_array(array)(context, builder, values[2])
+        whole = [
+            context.cast(builder, values[n], called.args[n], types.int64) for n in (1, 3, 4, 5)
+        ]
+        incoming, kind, peer, tag = whole
+        address = builder.ptrtoint(found.data, _WORD)
+        function = ir.FunctionType(ir.VoidType(), [_WORD] * 7).as_pointer()
+        builder.call(
+            builder.inttoptr(_word(builder, values[0], 1), function),
+            [_word(builder, values[0], 0), incoming, address, found.nitems, kind, peer, tag],
+        )
+        return context.get_dummy_value()
 
-
-def _type_address(_typing: Any, array: Any) -> Any:
-    def generate(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
-        found = context.make_array(array)(context, builder, values[0])
-        return builder.ptrtoint(found.data, _WORD)
-
-    return types.int64(array), generate
+    return types.void(rank, incoming, array, kind, peer, tag), generate
 
 
 index: Any = intrinsic(_index)
 _length: Any = intrinsic(_type_length)
-_record: Any = intrinsic(_type_record)
-_address: Any = intrinsic(_type_address)
-_whole: Any = np.int64
+_start: Any = intrinsic(_type_start)
 
 
 def _overload_length(arrays: Any) -> Any:
@@ -314,7 +318,7 @@ def _type_isend(ctx: Any, buffer: Any, dest: Any, tag: Any = 0) -> Any:
     kind = _check_message("isend", buffer, dest, tag)
 
     def isend(ctx: Any, buffer: Any, dest: Any, tag: Any = 0) -> None:
-        start(_record(ctx), 0, _address(buffer), buffer.size, kind, _whole(dest), _whole(tag))
+        _start(ctx, 0, buffer, kind, dest, tag)
 
     return isend
 
@@ -323,7 +327,7 @@ def _type_irecv(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> Any:
     kind = _check_message("irecv", buffer, source, tag)
 
     def irecv(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> None:
-        start(_record(ctx), 1, _address(buffer), buffer.size, kind, _whole(source), _whole(tag))
+        _start(ctx, 1, buffer, kind, source, tag)
 
     return irecv
 

@@ -22,7 +22,7 @@ from runner.mate.errors import GraphError, MateError
 from runner.native.words import KINDS
 
 MEMBERS = ("rank", "local_rank", "size", "local_count", "process", "process_count", "workers")
-"""Attributes of the context that compiled code can use; their words follow the record's."""
+"""Attributes of the context that compiled code can use."""
 HEAD = 1
 """Words before the attributes: 0, or 1 + the region that ended early."""
 _POSSIBLE = (
@@ -87,9 +87,11 @@ class Arrays:
 
 @dataclass(frozen=True)
 class Rank:
-    """The context: the address of the rank's record, then :data:`MEMBERS`."""
+    """The context: addresses of the rank's record and of what starts messages, then
+    :data:`MEMBERS`.
+    """
 
-    words = 1 + len(MEMBERS)
+    words = 2 + len(MEMBERS)
 
     def __str__(self) -> str:
         return "context"

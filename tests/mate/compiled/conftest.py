@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.mate.compiled import recorder
 from tests.mate.compiled.running import HEAD
 
 _numbers = itertools.count()
@@ -19,17 +17,12 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """An empty store of compiled code, and the recording message layer."""
+    """An empty store of compiled code."""
     place = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMBA_CACHE_DIR", str(place))
         patch.delenv("MATE_CHECK", raising=False)
-        kept = sys.modules.get("runner.native.message")
-        recorder.install()
         yield place / "autotune"
-        del sys.modules["runner.native.message"]
-        if kept:
-            sys.modules["runner.native.message"] = kept
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import numpy as np
 
 from runner import mate
 from runner.mate.compiled import Block, compiled_graph
+from runner.mate.compiled.block import Messages
 
 HEAD = """\
 import math
@@ -21,13 +22,30 @@ graph = mate.Graph("test")
 """The first lines of every program."""
 
 
-def no_record(_context: mate.Context) -> int:
+def no_messages(_context: mate.Context) -> tuple[int, int]:
     raise AssertionError("no context here")
 
 
-def run(graph: mate.Graph, state: Any, iterations: int = 1, record: Any = no_record) -> Block:
+class Recorder:
+    """Stands for the message layer, and writes down what compiled code starts."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, ...]] = []
+        """(record, incoming, address, count, kind, peer, tag) of each call."""
+        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)
+        self._start = prototype(lambda *words: self.calls.append(words))
+
+    def __call__(self, context: mate.Context) -> tuple[int, int]:
+        address = ctypes.cast(self._start, ctypes.c_void_p).value
+        assert address is not None
+        return 1000 + context.rank, address
+
+
+def run(
+    graph: mate.Graph, state: Any, iterations: int = 1, messages: Messages = no_messages
+) -> Block:
     """Run the compiled regions in their order, as a scheduler would for a chain."""
-    block = compiled_graph(graph).bind(state, record)
+    block = compiled_graph(graph).bind(state, messages)
     for i in range(iterations):
         for region in graph.regions:
             call = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int64)

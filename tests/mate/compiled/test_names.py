@@ -12,7 +12,7 @@ import pytest
 
 from runner import mate
 from runner.mate.compiled import compiled_graph
-from tests.mate.compiled.running import HEAD, run, run_both, state
+from tests.mate.compiled.running import HEAD, no_messages, run, run_both, state
 
 
 def test_constants_functions_and_modules(
@@ -104,7 +104,7 @@ def first(part, i):
 def second(part, i):
     part.a[0] = 1
 """)
-    block = compiled_graph(made.graph).bind(state(a=np.zeros(1)), lambda _: 0)
+    block = compiled_graph(made.graph).bind(state(a=np.zeros(1)), no_messages)
     assert block.entry(1)
     with pytest.raises(KeyError, match="first"):
         block.entry(0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from runner import mate
-from tests.mate.compiled.running import HEAD, in_rank, run, state
+from tests.mate.compiled.running import HEAD, Recorder, in_rank, run, state
 
 REFUSED = {
     "assert part.n": "assert cannot be compiled",
@@ -105,7 +105,7 @@ def test_refused_with_the_users_line(program: Any, body: str) -> None:
             method=check.__get__(3),
         )
         with pytest.raises(mate.MateError) as caught:
-            run(made.graph, part, record=lambda _: 0)
+            run(made.graph, part, messages=Recorder())
         assert "\n" not in str(caught.value)
         caught.match(rf"^{made.__file__}:{line + offset}: {words}")
 

@@ -10,8 +10,7 @@ import pytest
 
 from runner import mate
 from runner.native.words import KINDS
-from tests.mate.compiled import recorder
-from tests.mate.compiled.running import in_rank, run, run_both, state
+from tests.mate.compiled.running import Recorder, in_rank, run, run_both, state
 
 STENCIL = """
 SIDES = (0.25, 0.25)
@@ -63,9 +62,7 @@ def work(part, i):
     )
 
 
-@pytest.mark.parametrize(
-    "element",
-)
+@pytest.mark.parametrize("element", KINDS)
 def test_every_type_of_element(program: Any, element: str) -> None:
     made = program("""
 @graph.region(compiled=True)
@@ -156,10 +153,10 @@ def work(part, i):
         empty = state(ctx=ctx, others=[], sent=(), tags=[], faces=[], ran=np.zeros(1))
         for name in ("received", "own", "ghosts", "planes", "weights"):
             setattr(empty, name, [])
-        words = recorder.record()
-        run(made.graph, empty, record=lambda _: words.ctypes.data)
+        messages = Recorder()
+        run(made.graph, empty, messages=messages)
         assert empty.ran.tolist() == [1]
-        assert recorder.calls(words) == []
+        assert messages.calls == []
 
     in_rank(check)
 
@@ -211,7 +208,7 @@ def work(part, i):
 """)
 
     def check(ctx: mate.Context) -> None:
-        words = recorder.record()
+        messages = Recorder()
         part = state(
             ctx=ctx,
             others=(3, 9),
@@ -220,15 +217,16 @@ def work(part, i):
             field=np.zeros((2, 3, 4), np.int8),
             where=np.zeros(2),
         )
-        run(made.graph, part, record=lambda _: words.ctypes.data)
+        run(made.graph, part, messages=messages)
         (s0, s1), (r0, r1) = part.sent, part.received
         double, single, byte = map(KINDS.index, ("float64", "complex64", "int8"))
-        assert recorder.calls(words) == [
-            [0, s0.ctypes.data, 4, double, 3, 7],
-            [1, r0.ctypes.data + 8, 2, single, 3, 0],
-            [0, s1.ctypes.data, 5, double, 9, 7],
-            [1, r1.ctypes.data + 8, 2, single, 9, 1],
-            [0, part.field.ctypes.data + 12, 12, byte, ctx.rank, 0],
+        record = 1000 + ctx.rank
+        assert messages.calls == [
+            (record, 0, s0.ctypes.data, 4, double, 3, 7),
+            (record, 1, r0.ctypes.data + 8, 2, single, 3, 0),
+            (record, 0, s1.ctypes.data, 5, double, 9, 7),
+            (record, 1, r1.ctypes.data + 8, 2, single, 9, 1),
+            (record, 0, part.field.ctypes.data + 12, 12, byte, ctx.rank, 0),
         ]
         assert part.where.tolist() == [ctx.rank * 1000 + ctx.local_rank * 100 + 33, 11]
 
@@ -254,10 +252,9 @@ def work(ctx, i):
 """)
 
     def check(ctx: mate.Context) -> None:
-        words = recorder.record()
-        block = run(made.graph, ctx, record=lambda _: words.ctypes.data)
-        assert block._words[1:4].tolist() == [words.ctypes.data, ctx.rank, ctx.local_rank]
+        block = run(made.graph, ctx, messages=(messages := Recorder()))
+        assert block._words[1:4].tolist() == [*messages(ctx), ctx.rank]
         with pytest.raises(mate.GraphError, match=r"ctx.config cannot be used in compiled code"):
-            run(other.graph, ctx, record=lambda _: words.ctypes.data)
+            run(other.graph, ctx, messages=messages)
 
     in_rank(check, ranks=2)
