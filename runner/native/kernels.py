@@ -197,12 +197,12 @@ def compile_kernels(module: str) -> MachineCode:
 
     Raises :class:`RunnerError` for a kernel that needs Python at run time.
     """
-    with _default_numba():
+    with default_numba():
         return _compile(importlib.import_module(module), module)
 
 
 @contextlib.contextmanager
-def _default_numba() -> Iterator[None]:
+def default_numba() -> Iterator[None]:
     """Hide the user's ``NUMBA_*`` settings: they would change the code that all later runs load."""
     hidden = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("NUMBA_")}
     try:
@@ -236,7 +236,7 @@ def compile_functions(
     """
     import numba
 
-    with _default_numba():
+    with default_numba():
         compiled = {
             name: numba.cfunc(signature, error_model="numpy")(function)
             for name, (function, signature) in functions.items()

@@ -36,7 +36,7 @@ from runner.native.graph import (
     part_over,
     request_done,
 )
-from runner.native.message import hand_over, poll, poll_if_due, watch
+from runner.native.message import hand_over, poll, poll_if_due, start, watch
 from runner.native.queue import (
     any_ready,
     lock,
@@ -82,6 +82,7 @@ FUNCTIONS = {
     "link": "void(int64, int64, int64, int64, int64)",
     "wake_rank": "void(int64, int64)",
     "complete": "void(int64, int64, int64)",
+    "start_message": "void(int64, int64, int64, int64, int64, int64, int64)",
     "switch_kind": "void(int64, int64, int64)",
     "post": "int64(int64, int64, int64, int64, int64, int64, int64, int64, int64)",
     "stop_all": "void(int64)",
@@ -407,6 +408,16 @@ def complete(core: int, worker: int, node: int) -> None:
     """A message of a region that Python code started is complete."""
     note(core, worker, REQUEST, node, 0)
     request_done(core, worker, node)
+
+
+def start_message(
+    rank: int, incoming: int, address: int, count: int, kind: int, peer: int, tag: int
+) -> None:
+    """Start a message of a compiled region, which has the address of this function.
+
+    So the regions' code is compiled without that of the messages, which takes seconds.
+    """
+    start(rank, incoming, address, count, kind, peer, tag)
 
 
 def switch_kind(core: int, worker: int, kind: int) -> None:
