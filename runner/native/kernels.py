@@ -351,11 +351,19 @@ def _members(text: bytes) -> list[tuple[bytes, str]]:
 
 @functools.cache
 def _source(module: str) -> Path | None:
-    try:
-        spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError):
+    """The file of a module, found without importing the packages it is in."""
+    top, *rest = module.split(".")
+    spec = importlib.util.find_spec(top)
+    if spec is None or spec.origin is None or not spec.has_location:
         return None
-    return Path(spec.origin) if spec and spec.origin and spec.has_location else None
+    if not rest:
+        return Path(spec.origin)
+    for root in spec.submodule_search_locations or ():
+        path = Path(root, *rest)
+        for file in (path.with_suffix(".py"), path / "__init__.py"):
+            if file.is_file():
+                return file
+    return None
 
 
 def _read(path: Path) -> MachineCode | None:
