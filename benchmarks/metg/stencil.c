@@ -98,12 +98,21 @@ static void pin(int thread)
         sched_setaffinity(0, sizeof one, &one);
 }
 
-static pthread_barrier_t together;
+/* A barrier of spinning threads: a thread that slept would begin late, by milliseconds on some
+ * virtual machines. */
+static atomic_long arrived;
+
+static void meet(void)
+{
+    long own = atomic_fetch_add(&arrived, 1), target = (own / THREADS + 1) * THREADS;
+    while (atomic_load(&arrived) < target)
+        relax();
+}
 
 static void work(int thread)
 {
     int begin = thread * WIDTH / THREADS, end = (thread + 1) * WIDTH / THREADS;
-    pthread_barrier_wait(&together);
+    meet();
     for (long i = 0; i < job.iterations; i++)
         for (int p = begin; p < end; p++) {
             wait_for(p - 1, i);
@@ -111,14 +120,14 @@ static void work(int thread)
             task_inside(p, i, job.steps);
             atomic_store_explicit(&flags[p].done, i + 1, memory_order_release);
         }
-    pthread_barrier_wait(&together);
+    meet();
 }
 
 static void *second_thread(void *unused)
 {
     pin(1);
     for (;;) {
-        pthread_barrier_wait(&together);
+        meet();
         if (job.iterations == 0)
             return unused;
         work(1);
@@ -131,7 +140,7 @@ static void loop_threads(long steps, long iterations)
         atomic_store(&flags[p].done, 0);
     job.steps = steps;
     job.iterations = iterations;
-    pthread_barrier_wait(&together);
+    meet();
     work(0);
 }
 
@@ -263,7 +272,6 @@ int main(int argc, char **argv)
     if (threaded) {
         sched_getaffinity(0, sizeof allowed, &allowed);
         pin(0);
-        pthread_barrier_init(&together, NULL, THREADS);
         if (pthread_create(&second, NULL, second_thread, NULL)) {
             fprintf(stderr, "stencil: no second thread\n");
             return 1;
@@ -306,7 +314,7 @@ int main(int argc, char **argv)
         MPI_Finalize();
     if (threaded) {
         job.iterations = 0;
-        pthread_barrier_wait(&together);
+        meet();
         pthread_join(second, NULL);
     }
     return 0;
