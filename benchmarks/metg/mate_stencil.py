@@ -9,8 +9,6 @@ dependencies inside. ``messages``: a message for every edge.
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import inspect
 import json
 import time
 from collections.abc import Callable
@@ -19,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.mate_cores import CORES, config, region
 from benchmarks.metg import WIDTH, parse_cases, start_value, warm_up
 from benchmarks.metg.chain import chain, combined
 from runner import mate
@@ -31,16 +30,6 @@ BODIES = ("compiled", "python")
 TAG = 0
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-def has_compiled_regions() -> bool:
-    """Whether this version of the runtime can compile a region."""
-    return "compiled" in inspect.signature(mate.Graph.region).parameters
-
-
-def has_cores() -> bool:
-    """Whether this version has a choice of cores (``--core``)."""
-    return any(field.name == "core" for field in dataclasses.fields(mate.Config))
 
 
 class Point:
@@ -113,7 +102,7 @@ def stencil(body: str) -> mate.Graph:
     depends = ["task*", "task*@"]
     if body == "python":
 
-        @graph.region(name="task", depends=depends)
+        @region(graph, "task", depends, compiled=False)
         def called(point: Any, i: int) -> None:
             point.calls[i % 2]()
             if point.others:
@@ -121,10 +110,7 @@ def stencil(body: str) -> mate.Graph:
 
         return graph
 
-    # The keyword is missing in versions without compiled regions.
-    more: dict[str, Any] = {"compiled": True}
-
-    @graph.region(name="task", depends=depends, **more)
+    @region(graph, "task", depends, compiled=True)
     def task(point: Any, i: int) -> None:
         old, new = point.arrays[i % 2], point.arrays[(i + 1) % 2]
         x = combined(old[point.left], old[point.own], old[point.right])
@@ -172,15 +158,15 @@ def main() -> None:
     parser.add_argument("cases", nargs="+", metavar="STEPS:ITERATIONS")
     parser.add_argument("--edges", choices=EDGES, default="inside")
     parser.add_argument("--body", choices=BODIES, default="python")
-    parser.add_argument("--core", default="python")
+    parser.add_argument("--core", choices=CORES, default="python")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args()
-    more: dict[str, Any] = {"core": given.core} if has_cores() else {}
-    config = mate.Config(workers=given.workers, ranks_per_process=WIDTH // given.processes, **more)
-    comm = mate.world(config)
+    ranks = WIDTH // given.processes
+    settings = config(given.core, workers=given.workers, ranks_per_process=ranks)
+    comm = mate.world(settings)
     cases = parse_cases(given.cases)
-    report = mate.run(measure, config, stencil(given.body), given.edges, cases, comm=comm)
+    report = mate.run(measure, settings, stencil(given.body), given.edges, cases, comm=comm)
     gathered = comm.gather(report.results)
     if gathered is not None:
         ranks: list[list[Measured]] = [rank for process in gathered for rank in process]

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.metg.mate_stencil import has_compiled_regions, has_cores
+from benchmarks.mate_cores import cores, has_compiled_regions
 from benchmarks.mpi_programs import NoCompiler, compiled_for, compiled_library, python
 from runner.mpi.library import Library
 
@@ -47,10 +47,10 @@ def programs(library: Library, place: Path, charm_python: str | None) -> list[Pr
     ``charm_python`` is a Python that has charm4py, or None. Rows of a core or a kind of region that
     this version of the runtime does not have are left out.
     """
-    cores = len(os.sched_getaffinity(0))
+    there = len(os.sched_getaffinity(0))
     found = [*_in_c(library, place), *_mate(), *_charm(place, charm_python)]
     return [
-        p if p.cores <= cores or p.missing else _without(p, f"needs {p.cores} cores") for p in found
+        p if p.cores <= there or p.missing else _without(p, f"needs {p.cores} cores") for p in found
     ]
 
 
@@ -80,14 +80,14 @@ def _in_c(library: Library, place: Path) -> list[Program]:
 
 def _mate() -> list[Program]:
     found = []
-    if has_compiled_regions() and has_cores():
+    if has_compiled_regions() and "native" in cores():
         found += [
             _stencil("compiled", "native", 2, 1, "boundary", GOAL_BOUNDARY_US),
             _stencil("compiled", "native", 2, 1, "messages"),
             _stencil("compiled", "native", 1, 1, "inside", GOAL_INSIDE_US),
             _stencil("compiled", "native", 1, 2, "inside", GOAL_INSIDE_US),
         ]
-    if has_cores():
+    if "native" in cores():
         found += [
             _stencil("python", "native", 2, 1, "boundary"),
             _stencil("python", "native", 1, 1, "inside"),
