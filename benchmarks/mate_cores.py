@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from runner import mate
 
 CORES = ("native", "python")
+Body = Callable[[Any, int], None]
+Decorator = Callable[[Body], Body]
 
 
 def has_compiled_regions() -> bool:
@@ -24,11 +27,12 @@ def cores() -> tuple[str, ...]:
 
 def config(core: str, **fields: Any) -> mate.Config:
     """A configuration with this core, one of :func:`cores`."""
-    more = {"core": core} if len(cores()) > 1 else {}
+    more: dict[str, Any] = {"core": core} if len(cores()) > 1 else {}
     return mate.Config(**more, **fields)
 
 
-def region(graph: mate.Graph, name: str, depends: list[str], compiled: bool) -> Any:
+def region(graph: mate.Graph, name: str, depends: list[str], compiled: bool) -> Decorator:
     """``graph.region``; versions without compiled regions do not have the keyword."""
     more: dict[str, Any] = {"compiled": True} if compiled else {}
-    return graph.region(name, depends, **more)
+    decorator: Decorator = graph.region(name, depends, **more)
+    return decorator

@@ -162,8 +162,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args()
-    ranks = WIDTH // given.processes
-    settings = config(given.core, workers=given.workers, ranks_per_process=ranks)
+    local = WIDTH // given.processes
+    settings = config(given.core, workers=given.workers, ranks_per_process=local)
     comm = mate.world(settings)
     cases = parse_cases(given.cases)
     report = mate.run(measure, settings, stencil(given.body), given.edges, cases, comm=comm)

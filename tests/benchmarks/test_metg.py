@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -58,7 +59,7 @@ def test_metg_is_the_last_length_that_is_inefficient() -> None:
 def test_lengths_cover_the_range_in_equal_factors() -> None:
     assert GRANULARITY[0] == pytest.approx(SHORTEST_US, rel=0.05)
     assert GRANULARITY[-1] == pytest.approx(LONGEST_US, rel=0.05)
-    factors = [b / a for a, b in zip(GRANULARITY, GRANULARITY[1:], strict=False)]
+    factors = [b / a for a, b in itertools.pairwise(GRANULARITY)]
     assert 1.3 < min(factors) <= max(factors) < 1.5
 
 
