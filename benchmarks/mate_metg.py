@@ -11,7 +11,8 @@ machine code that MATE's bodies use.
 
 In every round each program is started once and runs every length of the chain; the order of the
 programs changes from round to round. Every run's values are compared with those of a plain loop, to
-the last bit. Figures are minimum, quartiles and median over the rounds.
+the last bit. Figures are minimum, quartiles and median over the rounds; a program's round in which
+the longest tasks were more than 10 % slower than in its best round is dropped, and counted.
 
 Edges: "inside" by memory or dependencies, "boundary" by messages between processes, "messages" by a
 message for every edge. --charm4py names a Python that has charm4py:
@@ -51,6 +52,8 @@ CASE_S = 0.010
 """Wall time in seconds that one length should take in one round."""
 LEAST, MOST = 20, 200_000
 """Bounds of the number of iterations."""
+DISTURBED = 1.1
+"""A round counts if its longest tasks took at most this times the program's best time for them."""
 REFERENCE_STEPS = 1_000_000
 QUICK_LENGTHS = 5
 NAME, COLUMN = 36, 7
@@ -65,13 +68,22 @@ class Sweep:
     iterations: list[int]
     wall_s: list[list[float]] = field(default_factory=list)
 
+    @property
+    def kept(self) -> list[list[float]]:
+        """Wall times of the rounds in which the longest tasks were about as fast as ever.
+
+        They show whether the machine did other work: no cost of a runtime is seen in them.
+        """
+        best = min(walls[-1] for walls in self.wall_s)
+        return [walls for walls in self.wall_s if walls[-1] <= DISTURBED * best]
+
     def efficiencies(self, granularity_us: Sequence[float]) -> list[list[float]]:
-        """Efficiency by round and length."""
-        return [self._efficiency(granularity_us, walls) for walls in self.wall_s]
+        """Efficiency by kept round and length."""
+        return [self._efficiency(granularity_us, walls) for walls in self.kept]
 
     def best(self, granularity_us: Sequence[float]) -> list[float]:
         """Efficiency of the smallest wall time of each length."""
-        walls = [min(walls) for walls in zip(*self.wall_s, strict=True)]
+        walls = [min(walls) for walls in zip(*self.kept, strict=True)]
         return self._efficiency(granularity_us, walls)
 
     def _efficiency(self, granularity_us: Sequence[float], walls: Sequence[float]) -> list[float]:
@@ -277,6 +289,10 @@ def run(given: argparse.Namespace) -> None:
         print_efficiencies(steps, granularity, sweeps, "".join(letters.values()))
     found = {s.program.name: summary(s, granularity) for s in sweeps}
     print_metg(rows, found, granularity, letters)
+    dropped = {s.program.name: len(s.wall_s) - len(s.kept) for s in sweeps}
+    if any(dropped.values()):
+        listed = ", ".join(f"{letters[name]} {count}" for name, count in dropped.items() if count)
+        print(f"rounds dropped, of {len(sweeps[0].wall_s)}: {listed}")
     print()
     machine = describe_machine()
     figures = {
@@ -287,6 +303,7 @@ def run(given: argparse.Namespace) -> None:
         "wall_s": round(time.monotonic() - began),
         "granularity_us": [round(g, 5) for g in granularity],
         "metg_us": {name: as_json(row) for name, row in found.items()},
+        "dropped": dropped,
         "not_measured": {p.name: p.missing for p in rows if p.missing},
         "runs": {s.program.name: {"iterations": s.iterations, "wall_s": s.wall_s} for s in sweeps},
     }

@@ -117,7 +117,7 @@ def _stencil(
 
 
 def _charm(place: Path, interpreter: str | None) -> list[Program]:
-    """One and two processing elements (PEs); every edge is a message of the runtime."""
+    """One and two processing elements (PEs), pinned; every edge is a message of the runtime."""
     reason, library = "", ""
     if interpreter is None:
         reason = "no --charm4py PYTHON"
@@ -126,10 +126,15 @@ def _charm(place: Path, interpreter: str | None) -> list[Program]:
             library = str(compiled_library(SOURCES / "chain.c", place))
         except NoCompiler as error:
             reason = f"{error}"
-    program = (str(SOURCES / "charm_stencil.py"), library)
-    one = (interpreter or "", *program)
-    two = (interpreter or "", "-m", "charmrun.start", "+p2", "++local", *program)
+    program = (str(SOURCES / "charm_stencil.py"), library, "+pemap")
+    cpus = sorted(os.sched_getaffinity(0))
+    one = (interpreter or "", *program, f"{cpus[0]}")
+    two = (interpreter or "", "-m", "charmrun.start", "+p2", "++local", *program, _listed(cpus[:2]))
     return [
         Program("charm4py", 1, 1, "messages", one, launched=False, missing=reason),
         Program("charm4py", 2, 1, "messages", two, launched=False, missing=reason),
     ]
+
+
+def _listed(cpus: list[int]) -> str:
+    return ",".join(map(str, cpus))

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import WorkError
-from benchmarks.mate_metg import Bench, iterations_for
+from benchmarks.mate_metg import Bench, Sweep, iterations_for
 from benchmarks.metg.chain import chain, combined
 from benchmarks.metg.granularity import (
     ABOVE,
@@ -80,6 +80,15 @@ def test_quartiles_are_samples_in_order(samples: list[float]) -> None:
 def test_iterations_fill_the_time_within_their_bounds() -> None:
     assert iterations_for([0.02, 1e-9, 10.0], 20, 0.01) == [20, 200_000, 20]
     assert iterations_for([0.001], 20, 0.01) == [200]
+
+
+def test_a_disturbed_round_is_dropped() -> None:
+    """In the second round the longest tasks were 20 % slower, in the third one the shortest."""
+    rounds = [[1e-3, 1e-2], [2e-3, 1.2e-2], [3e-3, 1.05e-2]]
+    sweep = Sweep(_program(""), [1000, 100], rounds)
+    assert sweep.kept == [rounds[0], rounds[2]]
+    assert len(sweep.efficiencies([0.1, 10.0])) == 2
+    assert sweep.best([0.1, 10.0])[0] == pytest.approx(0.8)
 
 
 def test_wrong_values_of_a_program_are_an_error(library: Library) -> None:
