@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from runner.mate.errors import MateError
 from runner.mate.messages import MessageLayer, Messages
-from runner.mate.scheduler import RankScheduler
+from runner.mate.scheduler import Scheduler
 from runner.mate.task import Request, Task
 
 Array = NDArray[Any]
@@ -241,7 +241,7 @@ class CollectiveCall:
 class CollectiveCalls:
     """All unfinished operations of a process."""
 
-    def __init__(self, scheduler: RankScheduler) -> None:
+    def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._open: dict[tuple[int, int], CollectiveCall] = {}
 

@@ -18,6 +18,8 @@ from runner.mate.errors import ConfigError
 
 AFFINITIES = ("compact", "scatter", "none")
 THREAD_LEVELS = ("multiple", "serialized")
+CORES = ("native", "python")
+QUEUES = ("home", "fixed", "shared")
 Grid = tuple[int, int, int]
 
 
@@ -41,6 +43,12 @@ class Config:
     idle_spin_us: int = 200
     idle_sleep_us: int = 3000
     thread_level: str = "multiple"
+    core: str = "native"
+    """``native``: compiled code schedules; ``python``: Python code does, and all regions are Python
+    functions."""
+    queue: str = "home"
+    """How ready ranks wait (native core): each at its home worker, where idle workers steal
+    (``home``) or not (``fixed``), or all in one queue (``shared``)."""
     rank_map: tuple[tuple[int, ...], ...] | None = None
     schedule_seed: int | None = None
 
@@ -64,6 +72,8 @@ class Config:
         self._at_least("--idle", self.idle_sleep_us, 0)
         self._one_of("--affinity", self.affinity, AFFINITIES)
         self._one_of("--thread-level", self.thread_level, THREAD_LEVELS)
+        self._one_of("--core", self.core, CORES)
+        self._one_of("--queue", self.queue, QUEUES)
         if self.local_grid is not None:
             self._check_local_grid(self.local_grid)
         if self.rank_map is not None:
@@ -238,6 +248,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=_DEFAULT.thread_level,
         help=f"thread level asked of MPI: {', '.join(THREAD_LEVELS)}",
     )
+    add(
+        "--core",
+        default=_DEFAULT.core,
+        help=f"who schedules: {', '.join(CORES)}; python also runs compiled regions as Python "
+        "functions",
+    )
+    add(
+        "--queue",
+        default=_DEFAULT.queue,
+        help="where ready ranks wait: home (each at its own worker, others may steal), fixed (no "
+        "stealing), shared (one queue)",
+    )
     add("--rank-map", metavar="FILE", help="JSON file: for each process a list of global ranks")
 
 
@@ -255,6 +277,8 @@ def from_arguments(namespace: argparse.Namespace) -> Config:
         idle_spin_us=spin,
         idle_sleep_us=sleep,
         thread_level=namespace.thread_level,
+        core=namespace.core,
+        queue=namespace.queue,
         rank_map=None if namespace.rank_map is None else read_rank_map(Path(namespace.rank_map)),
     )
     config.require_useful()

@@ -1,14 +1,13 @@
 """The context of a rank: its identity and all operations it can call (Martin 2018, appendix E).
 
-In the order of the file: the context, the coroutine that runs a rank and its graphs, and which rank
-the calling thread runs.
+In the order of the file: the context, the coroutine that runs a rank, and which rank the calling
+thread runs.
 """
 
 from __future__ import annotations
 
 import threading
-import types
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -18,9 +17,8 @@ from runner.mate.config import Config
 from runner.mate.errors import MateError
 from runner.mate.graph import Graph
 from runner.mate.messages import MessageLayer
-from runner.mate.scheduler import RankScheduler, acquire_patiently
-from runner.mate.task import RankGraph, RegionNode, Task
-from runner.mate.timers import BUFFERING, COMPUTE, SCHEDULING, Timers
+from runner.mate.task import Task
+from runner.mate.timers import BUFFERING, COMPUTE, Timers
 
 if TYPE_CHECKING:
     from runner.mate.task import Task
@@ -116,13 +114,12 @@ class Context(Collectives):
             if iterations < 0:
                 raise MateError(f"graph {graph.name}: {iterations} iterations")
             iterations = range(iterations)
-        with self._scheduler.lock:
-            part = self._scheduler.part(self._task, graph)
+        scheduler: Any = self._scheduler
+        with scheduler.lock:
+            part = scheduler.part(self._task, graph)
         self._in_graph = True
         try:
-            await run_graph(
-                self._scheduler, part, self if state is None else state, iterations, lazy
-            )
+            await scheduler.run_graph(part, self if state is None else state, iterations, lazy)
         finally:
             self._in_graph = False
 
@@ -163,76 +160,8 @@ async def life(context: Context, task: Task, main: Main, args: tuple[Any, ...]) 
     task.clock.switch(COMPUTE)
     task.kind = COMPUTE
     result = await main(context, *args)
-    await drain(context._scheduler, task)
+    await context._scheduler.drain(task)
     return result
-
-
-@types.coroutine
-def run_graph(
-    scheduler: RankScheduler, part: RankGraph, state: Any, iterations: range, lazy: bool
-) -> Generator[Any, None, None]:
-    """Run every region ``len(iterations)`` times; each is called with its own iteration.
-
-    A rank keeps its worker as long as one of its regions is ready (Martin 2018, chapter 4).
-    """
-    task, lock, wake = part.task, scheduler.lock, scheduler.wake
-    sleepers = scheduler.sleepers
-    count = len(iterations)
-    node: RegionNode | None = None
-    with lock:
-        part.enter(count, lazy)
-    task.clock.switch(SCHEDULING)
-    task.kind = SCHEDULING
-    acquire, release = lock.acquire, lock.release
-    while True:
-        if not acquire(False):
-            acquire_patiently(lock)
-        try:
-            if node is not None:
-                part.end_body(node, wake)
-                if sleepers.asleep and scheduler.ready:
-                    scheduler.call_workers()
-            node = part.take()
-            if node is None:
-                if part.over():
-                    break
-                part.waiting = True
-                task.blocker = part
-        finally:
-            release()
-        if node is None:
-            yield
-            continue
-        task.owner = node
-        clock = task.clock
-        clock.regions += 1
-        clock.switch(COMPUTE)
-        if node.is_async:
-            task.kind = COMPUTE
-            yield from node.body(state, iterations[count - node.remaining]).__await__()
-            task.kind = SCHEDULING
-        else:
-            node.body(state, iterations[count - node.remaining])
-        task.clock.switch(SCHEDULING)
-        task.owner = None
-    task.blocker = None
-    task.kind = COMPUTE
-    task.clock.switch(COMPUTE)
-
-
-@types.coroutine
-def drain(scheduler: RankScheduler, task: Task) -> Generator[None, None, None]:
-    """Wait until none of the rank's messages is under way; a rank ends only then."""
-    for part in task.parts.values():
-        with scheduler.lock:
-            part.lazy = False
-            part.waiting = bool(part.busy)
-        while part.busy:
-            yield
-    with scheduler.lock:
-        task.draining = True
-    while task.posted != task.finished:
-        yield
 
 
 class _Here(threading.local):

@@ -61,6 +61,8 @@ class Region:
     body: Callable[..., Any]
     depends: tuple[Dependency, ...]
     is_async: bool
+    priority: int = 0
+    """Of several ready regions, the one with the highest priority runs first."""
 
 
 class Graph:
@@ -72,13 +74,15 @@ class Graph:
         self._edges: tuple[Edge, ...] | None = None
 
     def region(
-        self, name: str | None = None, depends: Iterable[str] = ()
+        self, name: str | None = None, depends: Iterable[str] = (), *, priority: int = 0
     ) -> Callable[[Body], Body]:
         """Decorator that adds a function as a region; ``name`` replaces the function's name.
 
-        Names in ``depends`` may refer to regions added later. Raises :class:`GraphError` for a
-        dependency that is not understood, a second region of the same name, or a graph already in
-        use.
+        Names in ``depends`` may refer to regions added later. Of several ready regions of a rank,
+        the one with the highest ``priority`` runs first, then the one added first; a rank with a
+        ready region of a priority above 0 overtakes other ready ranks. Raises :class:`GraphError`
+        for a dependency that is not understood, a second region of the same name, or a graph
+        already in use.
         """
         if isinstance(depends, str):
             raise GraphError(f"graph {self.name}: depends={depends!r} must be a list of strings")
@@ -91,7 +95,7 @@ class Graph:
             if any(r.name == called for r in self.regions):
                 raise GraphError(f"graph {self.name} has two regions called {called}")
             is_async = inspect.iscoroutinefunction(body)
-            self.regions.append(Region(len(self.regions), called, body, parsed, is_async))
+            self.regions.append(Region(len(self.regions), called, body, parsed, is_async, priority))
             return body
 
         return add
@@ -110,6 +114,10 @@ class Graph:
             self._refuse_cycle(edges)
             self._edges = edges
         return self._edges
+
+    def order(self) -> list[int]:
+        """The regions in the order in which they run when several are ready."""
+        return sorted(range(len(self.regions)), key=lambda n: (-self.regions[n].priority, n))
 
     def table(self) -> dict[str, list[tuple[int, int, bool]]]:
         """Own and inter-rank dependencies as (dependent, dependency, previous iteration)."""

@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from runner.errors import RunnerError
 from runner.mate import affinity
@@ -19,12 +19,15 @@ from runner.mate.errors import ConfigError, MateError, RankFailed
 from runner.mate.guard import Guard
 from runner.mate.log import EventLog
 from runner.mate.messages import MessageLayer
-from runner.mate.scheduler import RankScheduler
+from runner.mate.scheduler import RankScheduler, Scheduler
 from runner.mate.task import Task
 from runner.mate.timers import Report, Timers
 from runner.mate.transport import Poller, Transport
 from runner.mate.transport_mpi import MpiTransport
 from runner.mate.worker import Worker
+
+if TYPE_CHECKING:
+    from runner.mate.native import NativeWorker
 
 _SWITCH_INTERVAL_S = 1e-3
 """Longest time in seconds that a worker back from a kernel waits for another one in Python code."""
@@ -111,21 +114,30 @@ class _Job:
         self._tasks = [Task(local, rank) for local, rank in enumerate(own)]
         if log is not None:
             log.tasks = self._tasks
-        self._scheduler = RankScheduler(self._tasks, config.schedule_seed, log)
-        transport.scheduler = self._scheduler
         self._transport = transport
         self._guard = Guard(transport.alone)
         masks, number = _masks(comm)
         affinity.check_affinity(config.workers, masks[number], config.affinity)
-        poller = Poller(transport, affinity.crowded(config.workers, masks))
-        self._workers = [
-            Worker(number, cpu, config, self._scheduler, transport, poller)
-            for number, cpu in enumerate(
-                affinity.cpu_places(config.workers, config.affinity, masks, number)
-            )
-        ]
-        self._timers = Timers([w.clock for w in self._workers])
+        crowded = affinity.crowded(config.workers, masks)
+        poller = Poller(transport, crowded)
+        cpus = affinity.cpu_places(config.workers, config.affinity, masks, number)
+        self._scheduler: Scheduler
+        self._workers: list[Worker] | list[NativeWorker]
+        if config.core == "native":
+            # Without it the loader of compiled code need not be imported.
+            from runner.mate.native import NativeScheduler, NativeWorker
+
+            native = self._scheduler = NativeScheduler(self._tasks, config, log, crowded)
+            self._workers = [NativeWorker(n, cpu, native) for n, cpu in enumerate(cpus)]
+        else:
+            ranks = self._scheduler = RankScheduler(self._tasks, config.schedule_seed, log)
+            self._workers = [
+                Worker(n, cpu, config, ranks, transport, poller) for n, cpu in enumerate(cpus)
+            ]
+        transport.scheduler = self._scheduler
+        self._timers = Timers([worker.clock for worker in self._workers])
         shared = MessageLayer(self._ranks, self._scheduler, transport, poller)
+        self._scheduler.connect(shared)
         calls, marks = CollectiveCalls(self._scheduler), Marks()
         for task in self._tasks:
             context = Context(task, shared, calls, config, self._timers, marks)
@@ -150,6 +162,7 @@ class _Job:
             self._join(threads)
             wall = time.perf_counter() - begin
         self._close_coroutines()
+        self._scheduler.settle()
         if self._scheduler.failure is not None:
             _raise(*self._scheduler.failure)
         if self._comm is not None:

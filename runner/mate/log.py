@@ -55,11 +55,11 @@ class LoggedPart(RankGraph):
             self.log.add("start", node)
         return node
 
-    def end_body(self, node: RegionNode, wake: Callable[[Task], None]) -> None:
+    def end_body(self, node: RegionNode, wake: Callable[..., None]) -> None:
         self.log.add("body", node, node.posted)
         super().end_body(node, wake)
 
-    def finish(self, node: RegionNode, wake: Callable[[Task], None]) -> None:
+    def finish(self, node: RegionNode, wake: Callable[..., None]) -> None:
         self.log.add("finish", node)
         super().finish(node, wake)
 

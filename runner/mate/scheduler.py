@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import threading
 import time
+import types
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from runner.mate.errors import Deadlock
 from runner.mate.graph import Graph
@@ -26,14 +27,22 @@ from runner.mate.task import (
     QUEUED,
     RUNNING,
     RankGraph,
+    RegionNode,
     Request,
     Task,
     link_neighbor,
     link_own,
 )
+from runner.mate.timers import COMPUTE, SCHEDULING
 
 if TYPE_CHECKING:
+    from runner.mate.config import RankMap
     from runner.mate.log import EventLog
+    from runner.mate.messages import MessageLayer
+    from runner.mate.native import NativeScheduler
+
+Scheduler: TypeAlias = "RankScheduler | NativeScheduler"
+"""The core that a job runs on."""
 
 
 class Sleeper:
@@ -125,7 +134,7 @@ _RETRY_S = 5e-6
 
 
 class RankScheduler:
-    """The ranks of one process and the state that decides which of them runs."""
+    """The ranks of one process and the state that decides which of them runs: the Python core."""
 
     def __init__(self, tasks: list[Task], seed: int | None, log: EventLog | None) -> None:
         self.tasks = tasks
@@ -141,6 +150,15 @@ class RankScheduler:
         """Ends the whole job at once; called with the lock held."""
         self._graphs: dict[Graph, list[RankGraph]] = {}
 
+    def connect(self, shared: MessageLayer) -> None:
+        """Nothing to do: Python code alone sends and receives."""
+
+    def mailbox(self, ranks: RankMap) -> None:
+        """No path of its own for messages within the process."""
+
+    def settle(self) -> None:
+        """Nothing to do: tasks and log are up to date."""
+
     # The following are called with the lock held.
 
     def take(self) -> Task | None:
@@ -155,11 +173,14 @@ class RankScheduler:
         self.running += 1
         return task
 
-    def wake(self, task: Task) -> None:
+    def wake(self, task: Task, urgent: bool = False) -> None:
         """Make the rank ready: what it waits for may have happened."""
         if task.state == PARKED:
             task.state = QUEUED
-            self.ready.append(task)
+            if urgent:
+                self.ready.appendleft(task)
+            else:
+                self.ready.append(task)
         elif task.state == RUNNING:
             task.woken = True
 
@@ -170,6 +191,19 @@ class RankScheduler:
         """
         if self.sleepers.asleep:
             self.sleepers.call_for_ranks(len(self.ready))
+
+    def call_poller(self, first: bool) -> None:
+        """See to it that a worker polls the message that was started, the ``first`` of all.
+
+        The worker that started it may enter a long kernel now. Called without the lock.
+        """
+        sleepers = self.sleepers
+        if sleepers.awake:
+            return
+        if first or not sleepers.looking:
+            with self.lock:
+                if not sleepers.awake:
+                    sleepers.call_for_messages()
 
     def over(self) -> bool:
         """Whether no worker has any more work."""
@@ -260,6 +294,74 @@ class RankScheduler:
         task.neighbors.append(neighbor)
         for parts in self._graphs.values():
             link_neighbor(parts[task.local], parts[neighbor])
+
+    # The following are coroutines of a rank, called without the lock.
+
+    @types.coroutine
+    def run_graph(
+        self, part: RankGraph, state: Any, iterations: range, lazy: bool
+    ) -> Generator[Any, None, None]:
+        """Run every region ``len(iterations)`` times; each is called with its own iteration.
+
+        A rank keeps its worker as long as one of its regions is ready (Martin 2018, chapter 4).
+        """
+        task, lock, wake = part.task, self.lock, self.wake
+        sleepers = self.sleepers
+        count = len(iterations)
+        node: RegionNode | None = None
+        with lock:
+            part.enter(count, lazy)
+        task.clock.switch(SCHEDULING)
+        task.kind = SCHEDULING
+        acquire, release = lock.acquire, lock.release
+        while True:
+            if not acquire(False):
+                acquire_patiently(lock)
+            try:
+                if node is not None:
+                    part.end_body(node, wake)
+                    if sleepers.asleep and self.ready:
+                        self.call_workers()
+                node = part.take()
+                if node is None:
+                    if part.over():
+                        break
+                    part.waiting = True
+                    task.blocker = part
+            finally:
+                release()
+            if node is None:
+                yield
+                continue
+            task.owner = node
+            clock = task.clock
+            clock.regions += 1
+            clock.switch(COMPUTE)
+            if node.is_async:
+                task.kind = COMPUTE
+                yield from node.body(state, iterations[count - node.remaining]).__await__()
+                task.kind = SCHEDULING
+            else:
+                node.body(state, iterations[count - node.remaining])
+            task.clock.switch(SCHEDULING)
+            task.owner = None
+        task.blocker = None
+        task.kind = COMPUTE
+        task.clock.switch(COMPUTE)
+
+    @types.coroutine
+    def drain(self, task: Task) -> Generator[None, None, None]:
+        """Wait until none of the rank's messages is under way; a rank ends only then."""
+        for part in task.parts.values():
+            with self.lock:
+                part.lazy = False
+                part.waiting = bool(part.busy)
+            while part.busy:
+                yield
+        with self.lock:
+            task.draining = True
+        while task.posted != task.finished:
+            yield
 
 
 def acquire_patiently(lock: threading.Lock) -> None:

@@ -23,7 +23,7 @@ from runner.mate.graph import Graph
 
 if TYPE_CHECKING:
     from runner.mate.graph import Graph
-    from runner.mate.timers import WorkerClock
+    from runner.mate.timers import Clock
 
 
 QUEUED, RUNNING, PARKED, ENDED = range(4)
@@ -137,7 +137,7 @@ class Task:
         """Something happened while it ran; check again before it is parked."""
         self.kind = 0
         """The kind that its time counts as when it is resumed (see timers)."""
-        self.clock: WorkerClock
+        self.clock: Clock
         """The clock of the worker that runs it."""
         self.worker = -1
         self.workers: set[int] = set()
@@ -175,13 +175,16 @@ class RegionNode:
         "posted",
         "remaining",
         "unmet",
+        "urgent",
     )
 
-    def __init__(self, part: RankGraph, index: int) -> None:
+    def __init__(self, part: RankGraph, index: int, place: int) -> None:
         region = part.graph.regions[index]
         self.part = part
         self.index = index
-        self.bit = 1 << index
+        self.bit = 1 << place
+        self.urgent = region.priority > 0
+        """Whether the rank overtakes others when this region becomes ready."""
         self.body = region.body
         self.is_async = region.is_async
         self.done = 0
@@ -204,13 +207,26 @@ class RegionNode:
 class RankGraph:
     """One rank's part of a graph."""
 
-    __slots__ = ("active", "busy", "graph", "lazy", "nodes", "random", "ready", "task", "waiting")
+    __slots__ = (
+        "active",
+        "busy",
+        "graph",
+        "lazy",
+        "nodes",
+        "ordered",
+        "random",
+        "ready",
+        "task",
+        "waiting",
+    )
 
     def __init__(self, graph: Graph, task: Task, random: Random | None) -> None:
         self.graph = graph
         self.task = task
         self.random = random
-        self.nodes = [RegionNode(self, r.index) for r in graph.regions]
+        order = graph.order()
+        self.nodes = [RegionNode(self, r.index, order.index(r.index)) for r in graph.regions]
+        self.ordered = [self.nodes[index] for index in order]
         self.ready = 0
         """Bit mask of the regions that may run now."""
         self.active = 0
@@ -237,7 +253,7 @@ class RankGraph:
             return None
         bit = ready & -ready if self.random is None else _any_bit(ready, self.random)
         self.ready = ready ^ bit
-        node = self.nodes[bit.bit_length() - 1]
+        node = self.ordered[bit.bit_length() - 1]
         node.busy = True
         node.body_ended = False
         node.posted = node.finished = 0
@@ -248,7 +264,7 @@ class RankGraph:
         """Whether the rank may leave the graph."""
         return not self.active and (self.lazy or not self.busy)
 
-    def end_body(self, node: RegionNode, wake: Callable[[Task], None]) -> None:
+    def end_body(self, node: RegionNode, wake: Callable[..., None]) -> None:
         """The region's function has returned; it finishes once its messages are complete."""
         node.remaining -= 1
         if not node.remaining:
@@ -257,13 +273,13 @@ class RankGraph:
         if node.posted == node.finished:
             self.finish(node, wake)
 
-    def request_done(self, node: RegionNode, wake: Callable[[Task], None]) -> None:
+    def request_done(self, node: RegionNode, wake: Callable[..., None]) -> None:
         """Count one of the region's messages as complete."""
         node.finished += 1
         if node.body_ended and node.posted == node.finished:
             self.finish(node, wake)
 
-    def finish(self, node: RegionNode, wake: Callable[[Task], None]) -> None:
+    def finish(self, node: RegionNode, wake: Callable[..., None]) -> None:
         """Count the execution and tell every region that waited for exactly this one."""
         done = node.done = node.done + 1
         node.busy = False
@@ -283,7 +299,7 @@ class RankGraph:
                     part.ready |= target.bit
                     if part.waiting:
                         part.waiting = False
-                        wake(part.task)
+                        wake(part.task, target.urgent)
         if self.waiting and (self.ready or not (self.active or self.busy)):
             self.waiting = False
             wake(self.task)
@@ -318,13 +334,7 @@ def link(target: RegionNode, source: RegionNode, delay: int) -> None:
     """Make ``target`` depend on ``source``; raises :class:`GraphError` if it could never run."""
     if target is source:
         # The own previous execution of a region has always finished.
-        if delay == 0:
-            name = target.part.graph.regions[target.index].name
-            raise GraphError(
-                f"graph {target.part.graph.name}: region {name} depends on {name}@ and local rank "
-                f"{target.part.task.local} is registered as its own neighbour: it would wait for "
-                "itself; use '*@'"
-            )
+        refuse_own_neighbor(target.part.graph, target.index, delay, target.part.task)
         return
     lead = 1 - delay
     source.outputs.append((target, lead))
@@ -332,6 +342,16 @@ def link(target: RegionNode, source: RegionNode, delay: int) -> None:
     if source.done < target.done + lead:
         target.unmet += 1
         target.part.ready &= ~target.bit
+
+
+def refuse_own_neighbor(graph: Graph, region: int, delay: int, task: Task) -> None:
+    """Refuse a region that waits for itself in the same iteration; raises :class:`GraphError`."""
+    if delay == 0:
+        name = graph.regions[region].name
+        raise GraphError(
+            f"graph {graph.name}: region {name} depends on {name}@ and local rank {task.local} is "
+            "registered as its own neighbour: it would wait for itself; use '*@'"
+        )
 
 
 def link_own(part: RankGraph) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 COMPUTE, MPI, BUFFERING, WAITING, SCHEDULING = range(5)
 
@@ -45,6 +45,19 @@ class WorkerTimes:
         """The sum field by field; with ``sign=-1`` the difference."""
         mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
         return WorkerTimes(**{k: mine[k] + sign * theirs[k] for k in mine})
+
+
+class Clock(Protocol):
+    """One worker's clock, of either core; only the worker's own thread changes it."""
+
+    messages: int
+    bytes: int
+    regions: int
+
+    def switch(self, kind: int) -> None: ...
+    def add(self, kind: int, seconds: float) -> None: ...
+    def during(self, kind: int) -> AbstractContextManager[None]: ...
+    def read(self) -> WorkerTimes: ...
 
 
 class WorkerClock:
@@ -90,6 +103,11 @@ class WorkerClock:
         self.since = now
         self.kind = kind
 
+    def add(self, kind: int, seconds: float) -> None:
+        """Count this time, which is just over, as ``kind``: a third of the cost of ``during``."""
+        self.spent[kind] += seconds
+        self.since += seconds
+
     @contextmanager
     def during(self, kind: int) -> Iterator[None]:
         """Count the time in this block as this kind, then as the kind before."""
@@ -116,7 +134,7 @@ class WorkerClock:
 class Timers:
     """Start, stop and reset for all workers of a process; they run from the start of the job."""
 
-    def __init__(self, clocks: list[WorkerClock]) -> None:
+    def __init__(self, clocks: Sequence[Clock]) -> None:
         self._clocks = clocks
         self._total = [WorkerTimes() for _ in clocks]
         self._begun: list[WorkerTimes] | None = [WorkerTimes() for _ in clocks]

@@ -11,14 +11,19 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.mate.errors import MateError
-from runner.mate.scheduler import RankScheduler
+from runner.mate.scheduler import Scheduler
 from runner.mate.task import Request
+from runner.native.mpi_table import MessageTable
+from runner.native.words import KINDS
+
+if TYPE_CHECKING:
+    from runner.mate.messages import TagCodec
 
 
 def payload(buffer: Any) -> Any:
@@ -68,7 +73,7 @@ class Transport:
     """Whether messages between ranks of one process use the mailbox and not this layer."""
 
     def __init__(self) -> None:
-        self.scheduler: RankScheduler
+        self.scheduler: Scheduler
         self.incoming: list[tuple[Any, Request]] = []
         """Messages that were started and not yet polled, with their handles.
 
@@ -98,6 +103,24 @@ class Transport:
             into = target[0] if isinstance(target, list) else target
             into[...] = source[0] if isinstance(source, list) else source
         self.delivered(request)
+
+    def table(self, codec: TagCodec) -> MessageTable:
+        """What compiled code needs to start messages itself."""
+        return MessageTable(
+            process=self.process,
+            direct=self.direct,
+            serialized=self.alone is not None,
+            tag_bits=codec.local_bits,
+            tag_top=codec.max_user_tag,
+            kinds=[(0, np.dtype(name).itemsize) for name in KINDS],
+        )
+
+    def refused(self, code: int, under_way: list[tuple[int, int, bool]]) -> MateError:
+        """The error for a code that MPI has returned to compiled code.
+
+        ``under_way``: peer, tag and direction (True: receive) of its messages.
+        """
+        return MateError(f"MPI returned the error {code}")
 
     def operation(self, name: str) -> Any:
         """The reduction that MPI calls ``name``."""

@@ -6,13 +6,18 @@ A worker never blocks in MPI. Started requests are in one list. The worker that 
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runner.mate.errors import MateError
 from runner.mate.task import Request
 from runner.mate.transport import Transport
+from runner.native.mpi_table import MessageTable, addresses
+
+if TYPE_CHECKING:
+    from runner.mate.messages import TagCodec
 
 Call = Callable[..., Any]
 
@@ -62,14 +67,7 @@ class MpiTransport(Transport):
         return self._irecv if incoming else self._isend
 
     def wake_poller(self) -> None:
-        # A worker must poll even if this one enters a long kernel now.
-        sleepers = self.scheduler.sleepers
-        if sleepers.awake:
-            return
-        if len(self.incoming) + len(self.with_status) == 1 or not sleepers.looking:
-            with self.scheduler.lock:
-                if not sleepers.awake:
-                    sleepers.call_for_messages()
+        self.scheduler.call_poller(len(self.incoming) + len(self.with_status) == 1)
 
     def collective(self, request: Request, name: str, source: Any, target: Any, *args: Any) -> None:
         request.buffer = (source, target)
@@ -80,6 +78,17 @@ class MpiTransport(Transport):
         self.incoming.append((raw, request))
         if self.scheduler.sleepers.asleep:
             self.wake_poller()
+
+    def table(self, codec: TagCodec) -> MessageTable:
+        return dataclasses.replace(super().table(codec), **addresses(self._mpi, self.comm))
+
+    def refused(self, code: int, under_way: list[tuple[int, int, bool]]) -> MateError:
+        receipts = [f"from rank {peer} (tag {tag})" for peer, tag, into in under_way if into][:4]
+        return MateError(
+            f"MPI could not start or complete a message ({self._mpi.Get_error_string(code)}): a "
+            "receive buffer smaller than its message does that; receives of compiled regions "
+            f"under way: {'; '.join(receipts) or 'none'}"
+        )
 
     def operation(self, name: str) -> Any:
         return getattr(self._mpi, name.upper())

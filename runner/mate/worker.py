@@ -94,8 +94,7 @@ class Worker:
                 task = None if scheduler.failure is not None else self._take()
             if self._transport.pending:
                 spent = self._poller.poll() if task is None else self._poller.poll_if_due()
-                self.clock.spent[MPI] += spent
-                self.clock.since += spent
+                self.clock.add(MPI, spent)
                 if task is not None and scheduler.ready and scheduler.sleepers.asleep:
                     with scheduler.lock:
                         scheduler.call_workers()

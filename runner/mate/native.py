@@ -1,0 +1,639 @@
+"""The scheduler on the compiled core (:mod:`runner.native`), with the interface of the Python one.
+
+Compiled code decides what runs next, on each worker's thread. It calls Python to resume a rank's
+function, to run a region that is a Python function, and to poll messages that Python code started.
+What only Python code needs (requests that a rank awaits, collectives) stays in Python, under
+``lock``.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import types
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runner.mate import affinity
+from runner.mate.config import Config, RankMap
+from runner.mate.context import here
+from runner.mate.errors import Deadlock, MateError
+from runner.mate.graph import Graph
+from runner.mate.log import Event, EventLog, Lapse
+from runner.mate.task import ENDED, Request, Task, refuse_own_neighbor
+from runner.mate.timers import WorkerTimes
+from runner.mate.transport import Poller, Transport, payload, size_of
+from runner.native.core import Core, Options, Part
+from runner.native.words import (
+    BODY,
+    COPY,
+    CORE,
+    DEADLOCK,
+    DELIVERED,
+    FAIL,
+    FINISH,
+    LAPSE,
+    LOG_FULL,
+    MPI_FAILED,
+    NO_COPY,
+    NO_MEMORY,
+    NO_RANK,
+    NO_TAG,
+    NODE,
+    POLL,
+    RAISED,
+    RAN_TO_END,
+    RANK,
+    REQUEST,
+    RESUME,
+    START,
+    TRUNCATED,
+    WORKER,
+    YIELDED,
+)
+
+if TYPE_CHECKING:
+    from runner.mate.messages import MessageLayer
+
+_EVENTS = {START: "start", BODY: "body", REQUEST: "request", FINISH: "finish"}
+
+
+class NativeNode:
+    """One region of one rank, as far as Python code needs it."""
+
+    __slots__ = ("address", "body", "index", "is_async", "part", "posted")
+
+    def __init__(self, part: NativePart, index: int, address: int) -> None:
+        region = part.graph.regions[index]
+        self.part = part
+        self.index = index
+        self.address = address
+        self.body = region.body
+        self.is_async = region.is_async
+        self.posted = 0
+        """Messages that Python code has started in the running execution."""
+
+
+class NativePart:
+    """One rank's part of a graph."""
+
+    __slots__ = ("graph", "links", "nodes", "record", "state", "task")
+
+    def __init__(self, graph: Graph, task: Task, record: Part) -> None:
+        self.graph = graph
+        self.task = task
+        self.record = record
+        self.nodes = [NativeNode(self, n, a) for n, a in enumerate(record.nodes)]
+        self.state: Any = None
+        self.links: list[tuple[NativeNode, NativeNode, int]] = []
+        """Target, source and lead of each dependency."""
+
+    def done(self, node: NativeNode) -> int:
+        """Number of finished executions of a region."""
+        return self.record.get(node.address + NODE.done)
+
+    def describe(self) -> str:
+        """What the regions of a stuck rank wait for."""
+        stuck = []
+        get = self.record.get
+        for node in self.nodes:
+            name = self.graph.regions[node.index].name
+            if get(node.address + NODE.pending) > 0:
+                stuck.append(f"{name} waits for its messages")
+            elif get(node.address + NODE.remaining):
+                stuck.append(self._why(node, name))
+        return f"graph {self.graph.name}: " + "; ".join(stuck)
+
+    def _why(self, node: NativeNode, name: str) -> str:
+        done = self.done(node)
+        missing = [
+            f"{self.graph.regions[source.index].name} of local rank {source.part.task.local} "
+            f"(finished {source.part.done(source)} times, needed {done + lead})"
+            for target, source, lead in self.links
+            if target is node and source.part.done(source) < done + lead
+        ]
+        return f"{name} (execution {done}) waits for {', '.join(missing)}"
+
+
+class NativeClock:
+    """One worker's clock; the words are the core's, and Python code counts what it sends."""
+
+    def __init__(self, core: Core, worker: int) -> None:
+        self._core, self._worker = core, worker
+        self.messages = self.bytes = self.regions = 0
+        self.cpu = 0.0
+        self._cpu_id: int | None = None
+
+    def begin(self) -> None:
+        """Start counting; the worker's thread calls this first."""
+        self._cpu_id = time.pthread_getcpuclockid(threading.get_ident())
+
+    def end(self) -> None:
+        """Stop counting; the worker's thread calls this last."""
+        self.cpu = time.thread_time()
+        self._cpu_id = None
+
+    def switch(self, kind: int) -> None:
+        """Count the time from now on as this kind; the worker's thread calls this."""
+        self._core.switch(self._worker, kind)
+
+    def add(self, kind: int, seconds: float) -> None:
+        """Count this time, which is just over, as ``kind``."""
+        reals, at = self._core.memory.reals, self._worker - self._core.address >> 3
+        reals[at + (WORKER.compute >> 3) + kind] += seconds
+        reals[at + (WORKER.since >> 3)] += seconds
+
+    @contextmanager
+    def during(self, kind: int) -> Generator[None, None, None]:
+        """Count the time in this block as this kind, then as the kind before."""
+        before = self._core.memory.get(self._worker + WORKER.kind)
+        self.switch(kind)
+        try:
+            yield
+        finally:
+            self.switch(before)
+
+    def read(self) -> WorkerTimes:
+        """The times so far; any thread may call this while the worker's thread lives."""
+        get, memory = self._core.memory.get, self._core.memory
+        first = self._worker + WORKER.compute
+        spent = [memory.get_real(first + 8 * kind) for kind in range(5)]
+        cpu_id, cpu = self._cpu_id, self.cpu
+        if cpu_id is not None:
+            since = memory.get_real(self._worker + WORKER.since)
+            if since:
+                spent[get(self._worker + WORKER.kind)] += max(0.0, time.perf_counter() - since)
+            cpu = time.clock_gettime(cpu_id)
+        waiting_cpu = memory.get_real(self._worker + WORKER.waiting_cpu)
+        times = WorkerTimes(cpu_s=cpu, waiting_cpu_s=waiting_cpu)
+        times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s, times.scheduling_s = spent
+        times.messages = self.messages + get(self._worker + WORKER.messages)
+        times.bytes = self.bytes + get(self._worker + WORKER.bytes)
+        times.regions = get(self._worker + WORKER.regions)
+        return times
+
+
+class Sleepers:
+    """The workers that sleep."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    @property
+    def asleep(self) -> int:
+        return self._core.word(CORE.sleeping)
+
+
+class NativeScheduler:
+    """The ranks of one process on the compiled core."""
+
+    def __init__(
+        self, tasks: list[Task], config: Config, log: EventLog | None, crowded: bool
+    ) -> None:
+        self.tasks = tasks
+        self.lock = threading.Lock()
+        self.log = log
+        self.failure: tuple[Task | None, BaseException] | None = None
+        self.on_failure: Callable[[Task | None, BaseException], None] | None = None
+        """Ends the whole job at once; called with the lock held."""
+        polls_only = not config.idle_sleep_us
+        self.core = Core(
+            [task.rank for task in tasks],
+            config.workers,
+            self._call,
+            self._body,
+            Options(
+                spin_s=1e9 if polls_only else config.idle_spin_us * 1e-6,
+                sleep_s=config.idle_sleep_us * 1e-6,
+                crowded=crowded,
+                stealing=config.queue != "fixed",
+                seed=config.schedule_seed,
+                log=log is not None,
+            ),
+        )
+        if config.queue == "shared":
+            for task in tasks:
+                self.core.set_home(task.local, 0)
+        self.sleepers = Sleepers(self.core)
+        self.clocks = [NativeClock(self.core, worker) for worker in self.core.workers]
+        self._poller: Poller
+        self._transport: Transport
+        self._here = threading.local()
+        self._graphs: dict[Graph, list[NativePart]] = {}
+        self._nodes: list[NativeNode] = []
+        self._coroutines: dict[Task, Any] = {}
+        """The ``async`` regions that wait."""
+        self._letters: dict[int, Request] = {}
+        """Requests within the process that have no partner yet, by number."""
+        self._letter = 0
+
+    def connect(self, shared: MessageLayer) -> None:
+        """Let compiled code send and receive."""
+        self._transport, self._poller = shared.transport, shared.poller
+        table = shared.transport.table(shared.codec)
+        self.core.messages(table, shared.ranks.locations)
+
+    def mailbox(self, ranks: RankMap) -> NativeMailbox:
+        """The path of messages within the process."""
+        return NativeMailbox(self, ranks.locations)
+
+    # The interface of RankScheduler.
+
+    @property
+    def ready(self) -> bool:
+        """Whether a rank waits for a worker."""
+        return self.core.any_ready
+
+    def wake(self, task: Task, urgent: bool = False) -> None:
+        """Make the rank ready: what it waits for may have happened."""
+        self.core.wake(self.core.ranks[task.local])
+
+    def call_workers(self) -> None:
+        """Nothing to do: a worker was called when the rank became ready."""
+
+    def call_poller(self, first: bool) -> None:
+        """See to it that a worker polls the message that was started."""
+        self.core.set_word(CORE.outside, 1)
+        self.core.call_poller()
+
+    def complete(self, requests: Iterable[Request]) -> None:
+        """Count these messages as complete; wake the ranks that wait for them."""
+        core = self.core
+        for request in requests:
+            request.done = True
+            request.buffer = None
+            owner: Any = request.owner
+            if owner is None:
+                task = request.task
+                task.finished += 1
+                if task.draining and task.finished == task.posted:
+                    self.wake(task)
+            else:
+                core.complete(self._here.worker, owner.address)
+            waiter = request.waiter
+            if waiter is not None:
+                request.waiter = None
+                waiter.missing -= 1
+                if not waiter.missing:
+                    self.wake(waiter.task)
+
+    def over(self) -> bool:
+        """Whether no worker has any more work."""
+        return bool(self.core.word(CORE.stop))
+
+    def fail(self, task: Task | None, error: BaseException) -> None:
+        """End the job because of the first error; the lock is held."""
+        if self.failure is None:
+            self.failure = (task, error)
+            self.core.stop()
+            if self.on_failure is not None:
+                self.on_failure(task, error)
+
+    def part(self, task: Task, graph: Graph) -> NativePart:
+        """The rank's part of a graph; the first rank that asks makes those of all local ranks."""
+        if graph not in self._graphs:
+            graph.edges()
+            urgent = [region.priority > 0 for region in graph.regions]
+            records = self.core.graph(graph.order(), urgent, len(self._nodes))
+            parts = [NativePart(graph, t, r) for t, r in zip(self.tasks, records, strict=True)]
+            self._graphs[graph] = parts
+            if self.log is not None:
+                self.log.graphs[graph.name] = graph
+            for part in parts:
+                self._nodes += part.nodes
+            for part in parts:
+                self._link(part, part, False)
+                for neighbor in part.task.neighbors:
+                    self._link(part, parts[neighbor], True)
+        return self._graphs[graph][task.local]
+
+    def _link(self, part: NativePart, source: NativePart, neighbors: bool) -> None:
+        for edge in part.graph.edges():
+            if edge.neighbors != neighbors:
+                continue
+            target, other = part.nodes[edge.target], source.nodes[edge.source]
+            if target is other:
+                refuse_own_neighbor(part.graph, edge.target, edge.delay, part.task)
+                continue
+            lead = 1 - edge.delay
+            part.links.append((target, other, lead))
+            self.core.link(target.address, other.address, lead)
+
+    def add_neighbor(self, task: Task, neighbor: int) -> None:
+        """Register a neighbour for present and future graphs; a second time changes nothing."""
+        if neighbor in task.neighbors:
+            return
+        task.neighbors.append(neighbor)
+        for parts in self._graphs.values():
+            self._link(parts[task.local], parts[neighbor], True)
+
+    @types.coroutine
+    def run_graph(
+        self, part: NativePart, state: Any, iterations: range, lazy: bool
+    ) -> Generator[Any, None, None]:
+        """Run every region ``len(iterations)`` times; each is called with its own iteration."""
+        part.state = state
+        task = part.task
+        task.blocker = part
+        self.core.enter(
+            self._here.worker,
+            part.record.address,
+            len(iterations),
+            iterations.start,
+            iterations.step,
+            int(lazy),
+        )
+        # The worker resumes the rank when the graph is over.
+        yield
+        task.blocker = None
+
+    @types.coroutine
+    def drain(self, task: Task) -> Generator[None, None, None]:
+        """Wait until none of the rank's messages is under way; a rank ends only then."""
+        for parts in self._graphs.values():
+            while not self.core.over(parts[task.local].record.address):
+                yield
+        with self.lock:
+            task.draining = True
+        while task.posted != task.finished:
+            yield
+
+    # What compiled code calls, without the lock.
+
+    def _call(self, kind: int, a: int, b: int) -> int:
+        try:
+            if kind == RESUME:
+                return self._resume(a, self.tasks[b])
+            if kind == POLL:
+                self._poll()
+            elif kind == DELIVERED:
+                self._delivered(a, b)
+            elif kind == COPY:
+                give, get = self._letters[a], self._letters[b]
+                self._transport.copy(give.buffer, get.buffer)
+            elif kind == DEADLOCK:
+                self._deadlock()
+            elif kind == FAIL:
+                self._failed(b)
+        except BaseException as error:
+            # Not a rank's fault: MPI refused a request, or the runtime has an error.
+            self._fail(None, error)
+            return RAISED
+        return YIELDED
+
+    def _resume(self, worker: int, task: Task) -> int:
+        """Resume a rank's function, or its ``async`` region."""
+        self._enter(worker, task)
+        region = self._coroutines.get(task)
+        coroutine = task.coroutine if region is None else region
+        assert coroutine is not None
+        try:
+            awaited = coroutine.send(None)
+            if awaited is not None:
+                coroutine.throw(
+                    MateError(
+                        f"a rank awaited {awaited!r}: only the methods of ctx can be awaited "
+                        "(no asyncio, no bare yield)"
+                    )
+                )
+        except StopIteration as stop:
+            self._look_outside()
+            if region is not None:
+                return self._end_async(task)
+            task.result = stop.value
+            task.state = ENDED
+            return RAN_TO_END
+        except BaseException as error:
+            self._fail(task, error)
+            return RAISED
+        self._look_outside()
+        return YIELDED
+
+    def _body(self, worker: int, number: int, iteration: int) -> int:
+        """Run a region that is a Python function."""
+        node = self._nodes[number]
+        part = node.part
+        task = part.task
+        try:
+            if self._here.task is not task:
+                self._enter(worker, task)
+            task.owner = node  # type: ignore[assignment]
+            node.posted = 0
+            if node.is_async:
+                self._coroutines[task] = node.body(part.state, iteration)
+                return self._resume(worker, task)
+            node.body(part.state, iteration)
+        except BaseException as error:
+            self._fail(task, error)
+            return RAISED
+        task.owner = None
+        if node.posted:
+            self._look_outside()
+        return RAN_TO_END + 4 * node.posted
+
+    def _end_async(self, task: Task) -> int:
+        node: Any = task.owner
+        del self._coroutines[task]
+        task.owner = None
+        return int(RAN_TO_END + 4 * node.posted)
+
+    def _enter(self, worker: int, task: Task) -> None:
+        """The calling thread runs this rank."""
+        here.task = self._here.task = task
+        task.worker = worker
+        task.clock = self.clocks[worker]
+
+    def _look_outside(self) -> None:
+        """Let workers poll if Python code has messages under way; only the poll takes it back."""
+        if self._transport.pending:
+            self.core.set_word(CORE.outside, 1)
+
+    def _poll(self) -> None:
+        self.core.set_word(CORE.outside, 0)
+        self._poller.poll()
+        self._look_outside()
+
+    def _delivered(self, size: int, number: int) -> None:
+        """A compiled region was the partner of a message that Python code started."""
+        request = self._letters.pop(number)
+        if request.status is not None:
+            self._transport.set_status(request, size)
+        self._transport.delivered(request)
+        self._look_outside()
+
+    def _fail(self, task: Task | None, error: BaseException) -> None:
+        with self.lock:
+            self.fail(task, error)
+
+    def _deadlock(self) -> None:
+        lines = [
+            f"  rank {t.rank}: {t.blocker.describe() if t.blocker else 'waits'}"
+            for t in self.tasks
+            if t.state != ENDED
+        ]
+        self._fail(
+            None,
+            Deadlock(
+                "deadlock: no message is under way that could wake one of the waiting ranks\n"
+                + "\n".join(lines)
+            ),
+        )
+
+    def _failed(self, code: int) -> None:
+        """An error that compiled code has found."""
+        core = self.core
+        address = core.word(CORE.failed_rank)
+        task = self.tasks[core.ranks.index(address)] if address else None
+        words = [core.word(field) for field in (CORE.failed_a, CORE.failed_b, CORE.failed_c)]
+        self._fail(task, self._explained(code, task, *words))
+
+    def _explained(self, code: int, task: Task | None, a: int, b: int, c: int) -> MateError:
+        rank = f"rank {task.rank}" if task else "a rank"
+        verb = "receive from" if b else "send to"
+        size = self.core.word(CORE.size)
+        if code == NO_RANK:
+            return MateError(
+                f"{rank} wants to {verb} rank {a}; expected a rank from 0 to {size - 1} "
+                "(wildcards are not supported)"
+            )
+        if code == NO_TAG:
+            return MateError(
+                f"{rank}: tag {a} is not possible: tags go from 0 to "
+                f"{self.core.word(CORE.tag_top)} (wildcards are not supported)"
+            )
+        if code == TRUNCATED:
+            return MateError(
+                f"rank {c >> 32}: send to {rank} (tag {c & 0xFFFFFFFF}) of {a} bytes, but it "
+                f"receives into {b} bytes: message truncated"
+            )
+        if code == MPI_FAILED:
+            return self._transport.refused(a, self.core.under_way())
+        if code == LOG_FULL:
+            return MateError(f"the event log has room for {a} events: run fewer iterations")
+        if code == NO_COPY:
+            return MateError(
+                f"{rank}: one side of a message within the process has an MPI datatype, the other "
+                "side is a compiled region: use a contiguous array, or messages through MPI"
+            )
+        assert code == NO_MEMORY
+        return MateError(f"there is no memory for {a} bytes of messages under way")
+
+    # Messages within the process that Python code starts.
+
+    def hand_over(self, request: Request, local: int) -> None:
+        """Match a message with its partner, or leave it for the partner."""
+        route = request.route
+        assert route is not None
+        data = request.buffer = payload(request.buffer)
+        plain = isinstance(data, np.ndarray)
+        size = size_of(data)
+        address = (data.__array_interface__["data"][0] or 8) if plain else 0
+        with self.lock:
+            self._letter = number = self._letter + 1
+            self._letters[number] = request
+        partner = self.core.post(
+            self.core.ranks[request.task.local],
+            int(route.incoming),
+            address,
+            size,
+            route.peer,
+            local,
+            route.tag,
+            number,
+        )
+        if not partner:
+            return
+        done = [self._letters.pop(number)]
+        if partner & 1:
+            done.append(self._letters.pop(partner >> 1))
+        else:
+            self.core.complete(self._here.worker, partner)
+        sent = self.core.memory.get(self.core.ranks[request.task.local] + RANK.sent)
+        for one in done:
+            if one.status is not None:
+                self._transport.set_status(one, sent)
+        self._transport.delivered(*done)
+
+    # The threads of the workers.
+
+    def work(self, number: int) -> None:
+        """Run ranks until all have ended; the body of a worker's thread."""
+        self._here.worker = self.core.workers[number]
+        self._here.task = None
+        self.core.work(self.core.workers[number])
+
+    def settle(self) -> None:
+        """Bring what the core has counted into the tasks and the log; no worker runs any more."""
+        get = self.core.memory.get
+        for task, rank in zip(self.tasks, self.core.ranks, strict=True):
+            task.compute_s = self.core.memory.get_real(rank + RANK.compute)
+            places = [get(rank + RANK.places0 + 8 * n) for n in range(4)]
+            task.workers = {
+                64 * n + b for n, w in enumerate(places) for b in range(64) if w >> b & 1
+            }
+        if self.log is not None:
+            self._settle_log(self.log)
+        self.core.close()
+
+    def _settle_log(self, log: EventLog) -> None:
+        for kind, begin, rank, number, execution, worker, posted, end in self.core.events():
+            if kind == LAPSE:
+                who = -1 if rank < 0 else self.tasks[rank].rank
+                log.lapses.append(Lapse(worker, who, begin, end))
+            elif kind:
+                node = self._nodes[number]
+                log.events.append(
+                    Event(
+                        _EVENTS[kind],
+                        begin,
+                        node.part.graph.name,
+                        rank,
+                        node.index,
+                        execution,
+                        worker,
+                        posted,
+                    )
+                )
+
+
+class NativeMailbox:
+    """Messages within the process that Python code starts."""
+
+    def __init__(self, scheduler: NativeScheduler, locations: list[tuple[int, int]]) -> None:
+        self._scheduler, self._locations = scheduler, locations
+
+    def start(self, request: Request) -> None:
+        """Match the message with its partner, or leave it for the partner."""
+        assert request.route is not None
+        self._scheduler.hand_over(request, self._locations[request.route.peer][1])
+
+
+class NativeWorker:
+    """One worker on the compiled core; :meth:`run` is the body of its thread."""
+
+    def __init__(self, number: int, cpu: int | None, scheduler: NativeScheduler) -> None:
+        self.number = number
+        self.clock = scheduler.clocks[number]
+        self._cpu = cpu
+        self._scheduler = scheduler
+
+    def run(self, together: threading.Barrier, idents: set[int]) -> None:
+        """Pin the thread, wait for the others (twice), then run ranks until all have ended."""
+        try:
+            affinity.pin(self._cpu)
+            idents.add(threading.get_ident())
+            together.wait()
+            together.wait()
+            self.clock.begin()
+            self._scheduler.work(self.number)
+        except threading.BrokenBarrierError:
+            # Another worker has failed and has reported it.
+            return
+        except BaseException as error:
+            self._scheduler._fail(None, error)
+            together.abort()
+            return
+        self.clock.end()

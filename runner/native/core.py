@@ -1,0 +1,413 @@
+"""The core of one process: its memory, its functions, and the table of MPI's addresses.
+
+Python code owns the memory and reads it; compiled code (:mod:`runner.native.scheduler`) changes it
+while workers run. See :mod:`runner.native.words` for the records.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import platform
+import random
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from runner.errors import RunnerError
+from runner.native import kernels
+from runner.native.mpi_table import MessageTable
+from runner.native.words import (
+    BITS,
+    CLOSED,
+    CORE,
+    EDGE,
+    EVENT,
+    KINDS,
+    LINE,
+    NODE,
+    PART,
+    QUEUED,
+    RANK,
+    WORKER,
+)
+
+_FUTEX = {"x86_64": 202, "aarch64": 98}
+"""Number of the system call by architecture; the compiled core runs on these."""
+_REQUESTS = 1024
+"""Room for messages under way at the start; it grows."""
+_EDGES = 256
+"""Edges allocated at once."""
+LOG_EVENTS = 1 << 20
+"""Room of an event log."""
+Callback = Callable[[int, int, int], int]
+
+
+def supported() -> bool:
+    """Whether the compiled core runs on this processor."""
+    return platform.machine() in _FUTEX
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How workers behave; times in seconds."""
+
+    spin_s: float
+    sleep_s: float
+    crowded: bool
+    stealing: bool
+    seed: int | None
+    log: bool
+
+
+class Memory:
+    """A block of words at an address that is a multiple of a cache line, all zero at first."""
+
+    def __init__(self, size: int) -> None:
+        self._array = np.zeros(size + LINE, np.uint8)
+        start = -self._array.ctypes.data % LINE
+        view = memoryview(self._array.data)[start : start + size]
+        self.address = int(self._array.ctypes.data) + start
+        self.words = view.cast("q")
+        self.reals = view.cast("B").cast("d")
+
+    def get(self, address: int) -> int:
+        """The word at an address of this block."""
+        return self.words[address - self.address >> 3]
+
+    def put(self, address: int, value: int) -> None:
+        self.words[address - self.address >> 3] = value
+
+    def get_real(self, address: int) -> float:
+        return self.reals[address - self.address >> 3]
+
+    def put_real(self, address: int, value: float) -> None:
+        self.reals[address - self.address >> 3] = value
+
+
+@functools.cache
+def functions() -> kernels.Kernels:
+    """The compiled code of the core. Raises :class:`RunnerError` if it cannot run here."""
+    if not supported():
+        raise RunnerError(
+            f"the compiled core does not run on {platform.machine()}, only on "
+            f"{' and '.join(_FUTEX)}: use --core python"
+        )
+    return kernels.load("runner.native.scheduler")
+
+
+@functools.cache
+def _clock() -> tuple[float, int, float]:
+    """Seconds a tick of the processor's counter, a tick and its time.
+
+    The first is 0 if the counter has no constant rate.
+    """
+    count = functions().function("count")
+    if platform.machine() == "x86_64" and not _constant_rate():
+        return 0.0, 0, 0.0
+
+    def both() -> tuple[int, float]:
+        """The pair that was read in the shortest time of some."""
+        found = []
+        for _ in range(20):
+            before = time.perf_counter()
+            ticks = count()
+            after = time.perf_counter()
+            found.append((after - before, ticks, 0.5 * (before + after)))
+        _, ticks, at = min(found)
+        return ticks, at
+
+    tick0, second0 = both()
+    time.sleep(2e-3)
+    tick1, second1 = both()
+    return (second1 - second0) / (tick1 - tick0), tick0, second0
+
+
+def _constant_rate() -> bool:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    flags = set(re.findall(r"\w+", next((x for x in text.splitlines() if x[:5] == "flags"), "")))
+    return {"constant_tsc", "nonstop_tsc"} <= flags
+
+
+class Part:
+    """A rank's part of a graph; ``nodes``: the address of each region."""
+
+    def __init__(self, memory: Memory, address: int, nodes: list[int]) -> None:
+        self._memory = memory
+        self.address = address
+        self.nodes = nodes
+        self.get, self.put = memory.get, memory.put
+
+    def fill(self, rank: int, first: int, urgent: Sequence[bool]) -> None:
+        """Write the records of a part that no worker knows yet."""
+        put, bits = self.put, self.address + PART.size
+        put(self.address + PART.rank, rank)
+        put(self.address + PART.nodes, min(self.nodes))
+        put(self.address + PART.count, len(self.nodes))
+        put(self.address + PART.words, -(-len(self.nodes) // BITS))
+        for index, node in enumerate(self.nodes):
+            place = (node - min(self.nodes)) // NODE.size
+            put(node + NODE.part, self.address)
+            put(node + NODE.rank, rank)
+            put(node + NODE.number, first + index)
+            put(node + NODE.word, bits + LINE * (place // BITS))
+            put(node + NODE.bit, 1 << place % BITS)
+            put(node + NODE.urgent, int(urgent[index]))
+            put(node + NODE.gate, CLOSED)
+            put(node + NODE.unmet, 1)
+
+    def compiled(self, index: int, entry: int, state: int) -> None:
+        """Let a region be this compiled code, which gets the address ``state``."""
+        self.put(self.nodes[index] + NODE.entry, entry)
+        self.put(self.nodes[index] + NODE.state, state)
+
+
+class Core:
+    """The ranks and workers of a process.
+
+    ``call(kind, a, b)`` and ``body(worker, node, iteration)`` are Python functions that compiled
+    code calls, on the thread of a worker; they must not raise.
+    """
+
+    def __init__(
+        self, ranks: Sequence[int], workers: int, call: Callback, body: Callback, options: Options
+    ) -> None:
+        code = functions()
+        self._code = code
+        room = max(1, len(ranks))
+        capacity = 1 << room.bit_length()
+        size = CORE.size + workers * (WORKER.size + 8 * capacity) + len(ranks) * RANK.size
+        self.memory = Memory(size + LINE * workers)
+        self.address = self.memory.address
+        self.workers = [self.address + CORE.size + n * WORKER.size for n in range(workers)]
+        first = self.address + CORE.size + workers * WORKER.size
+        self.ranks = [first + n * RANK.size for n in range(len(ranks))]
+        self._rings = [Memory(8 * capacity) for _ in range(workers)]
+        self._capacity = capacity
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)
+        self._callbacks = prototype(call), prototype(body)
+        self._edges: list[Memory] = []
+        self._edges_left = 0
+        self._tables: list[Any] = []
+        self._libc = ctypes.CDLL(None)
+        self._log: Memory | None = None
+        self._bind()
+        self._fill(ranks, options)
+
+    def _bind(self) -> None:
+        """The compiled functions, with the address of this core as first argument."""
+
+        def bound(name: str) -> Callable[..., Any]:
+            return functools.partial(self._code.function(name), self.address)
+
+        self.work = bound("work")
+        self.enter = bound("enter")
+        self.wake = bound("wake_rank")
+        self.complete = bound("complete")
+        self.switch = bound("switch_kind")
+        self.post = bound("post")
+        self.stop = bound("stop_all")
+        self.call_poller = bound("call_poller")
+        self.lock_mpi, self.unlock_mpi = bound("lock_mpi"), bound("unlock_mpi")
+        self._link = bound("link")
+        self.over: Callable[[int], int] = self._code.function("over")
+
+    def _fill(self, ranks: Sequence[int], options: Options) -> None:
+        call, body = (ctypes.cast(c, ctypes.c_void_p).value or 0 for c in self._callbacks)
+        tick_s, tick0, second0 = _clock()
+        self._set(
+            workers=len(self.workers),
+            ranks=len(ranks),
+            worker0=self.workers[0],
+            rank0=self.ranks[0] if self.ranks else 0,
+            call=call,
+            body=body,
+            syscall=self._function("syscall"),
+            futex=_FUTEX[platform.machine()],
+            yield_=self._function("sched_yield"),
+            clock_gettime=self._function("clock_gettime"),
+            realloc=self._function("realloc"),
+            tick0=tick0,
+            crowded=int(options.crowded),
+            stealing=int(options.stealing),
+            random=int(options.seed is not None),
+            live=len(ranks),
+        )
+        for name, value in (
+            ("second0", second0),
+            ("tick_s", tick_s),
+            ("spin_s", options.spin_s),
+            ("sleep_s", options.sleep_s),
+        ):
+            self.memory.put_real(self.address + getattr(CORE, name), value)
+        if options.log:
+            self._log = Memory(LOG_EVENTS * EVENT.size)
+            self._set(log=self._log.address, log_space=LOG_EVENTS)
+        dice = random.Random(options.seed or 0)
+        for number, (worker, ring) in enumerate(zip(self.workers, self._rings, strict=True)):
+            put = self.memory.put
+            put(worker + WORKER.core, self.address)
+            put(worker + WORKER.number, number)
+            put(worker + WORKER.dice, dice.getrandbits(62) | 1)
+            put(worker + WORKER.ring, ring.address)
+            put(worker + WORKER.mask, self._capacity - 1)
+        for local, rank in enumerate(self.ranks):
+            put = self.memory.put
+            put(rank + RANK.core, self.address)
+            put(rank + RANK.local, local)
+            put(rank + RANK.number, ranks[local])
+            put(rank + RANK.home, local * len(self.workers) // len(ranks))
+        for local in range(len(ranks)):
+            self._queue_at_start(local)
+
+    def _queue_at_start(self, local: int) -> None:
+        get, put, rank = self.memory.get, self.memory.put, self.ranks[local]
+        number = get(rank + RANK.home)
+        worker, ring = self.workers[number], self._rings[number]
+        tail = get(worker + WORKER.tail)
+        ring.put(ring.address + 8 * (tail & (self._capacity - 1)), rank)
+        put(worker + WORKER.tail, tail + 1)
+        put(rank + RANK.state, QUEUED)
+
+    def _function(self, name: str) -> int:
+        return ctypes.cast(getattr(self._libc, name), ctypes.c_void_p).value or 0
+
+    def _set(self, **values: int) -> None:
+        for name, value in values.items():
+            self.memory.put(self.address + getattr(CORE, name), value)
+
+    def word(self, field: int) -> int:
+        """A word of the core's own record."""
+        return self.memory.words[field >> 3]
+
+    def set_word(self, field: int, value: int) -> None:
+        self.memory.words[field >> 3] = value
+
+    def set_home(self, local: int, worker: int) -> None:
+        """Let a rank be queued for this worker from now on."""
+        self.memory.put(self.ranks[local] + RANK.home, worker)
+
+    @property
+    def any_ready(self) -> bool:
+        """Whether a rank waits for a worker."""
+        words = self.memory.words
+        for worker in self.workers:
+            at = worker - self.address >> 3
+            if words[at + (WORKER.tail >> 3)] > words[at + (WORKER.head >> 3)]:
+                return True
+        return False
+
+    def graph(self, order: Sequence[int], urgent: Sequence[bool], first: int) -> list[Part]:
+        """One part of a graph for each local rank.
+
+        ``order``: the regions by priority; of those that are ready the first one runs. ``urgent``:
+        whether a region lets its rank overtake others, by region. Regions get the numbers from
+        ``first`` on, part by part.
+        """
+        count = len(order)
+        space = PART.size + -(-count // BITS) * LINE
+        size = space + count * NODE.size
+        memory = Memory(len(self.ranks) * size)
+        parts = []
+        for local, rank in enumerate(self.ranks):
+            at = memory.address + local * size
+            part = Part(memory, at, [at + space + order.index(n) * NODE.size for n in range(count)])
+            part.fill(rank, first + local * count, urgent)
+            parts.append(part)
+        return parts
+
+    def link(self, target: int, source: int, lead: int) -> int:
+        """Make the region at one address depend on the one at another; returns the edge."""
+        if not self._edges or self._edges_left == 0:
+            self._edges.append(Memory(_EDGES * EDGE.size))
+            self._edges_left = _EDGES
+        self._edges_left -= 1
+        edge = self._edges[-1].address + self._edges_left * EDGE.size
+        self._link(edge, target, source, lead)
+        return edge
+
+    def events(self) -> Iterator[tuple[int, float, int, int, int, int, int, float]]:
+        """The log: kind, time, rank, node, execution, worker, posted, and a lapse's end."""
+        if self._log is None:
+            return
+        count = min(self.word(CORE.log_count), LOG_EVENTS)
+        for number in range(count):
+            at = number * EVENT.size >> 3
+            words, reals = self._log.words, self._log.reals
+            kind, _, rank, node, execution, worker, posted = words[at : at + 7]
+            begin, end = reals[at + 1], reals[at + (EVENT.execution >> 3)]
+            yield kind, begin, rank, node, execution, worker, posted, end
+
+    def messages(self, table: MessageTable, locations: Sequence[tuple[int, int]]) -> None:
+        """Let compiled code start messages.
+
+        ``locations``: process and local number of each global rank.
+        """
+        where = np.array([p << 32 | local for p, local in locations], np.int64)
+        kinds = np.zeros((len(KINDS), 2), np.int64)
+        for number, (handle, size) in enumerate(table.kinds):
+            kinds[number] = handle, size
+        self._tables += [where, kinds]
+        self._set(
+            process=table.process,
+            size=len(locations),
+            locations=where.ctypes.data,
+            kinds=kinds.ctypes.data,
+            direct=int(table.direct),
+            tag_bits=table.tag_bits,
+            tag_top=table.tag_top,
+            serial=int(table.serialized),
+            isend=table.isend,
+            irecv=table.irecv,
+            testsome=table.testsome,
+            communicator=table.communicator,
+            handle_size=table.handle_size,
+            status_size=table.status_size,
+            undefined=table.undefined,
+            space=_REQUESTS,
+            incoming_space=_REQUESTS,
+        )
+        realloc = self._libc.realloc
+        realloc.argtypes, realloc.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_void_p
+        for name, size in (
+            ("requests", table.handle_size),
+            ("owners", 8),
+            ("infos", 8),
+            ("indices", 4),
+            ("statuses", table.status_size),
+            ("done", 8),
+            ("incoming", 24),
+        ):
+            place = realloc(None, max(1, size) * _REQUESTS)
+            if not place:
+                raise MemoryError
+            self._set(**{name: place})
+
+    def under_way(self) -> list[tuple[int, int, bool]]:
+        """Peer, tag and direction (True: receive) of the compiled messages under way in MPI."""
+        count, infos = self.word(CORE.count), self.word(CORE.infos)
+        found = [ctypes.c_int64.from_address(infos + 8 * n).value for n in range(count)]
+        return [(x >> 32, (x & 0xFFFFFFFF) >> 1, bool(x & 1)) for x in found]
+
+    def close(self) -> None:
+        """Free what compiled code has allocated."""
+        free = self._libc.free
+        free.argtypes, free.restype = [ctypes.c_void_p], None
+        chunk = self.word(CORE.chunks)
+        while chunk:
+            following = ctypes.c_int64.from_address(chunk).value
+            free(chunk)
+            chunk = following
+        for name in ("requests", "owners", "infos", "indices", "statuses", "done", "incoming"):
+            if address := self.word(getattr(CORE, name)):
+                free(address)
+                self._set(**{name: 0})
+        self._set(chunks=0)

@@ -1,0 +1,431 @@
+"""Messages in compiled code: started in MPI or handed over within the process, then completed.
+
+MPI's functions and handles come from a table of addresses, so one stored object serves every
+library. Handles are passed by value; those of MPICH have 4 bytes. One worker at a time tests all
+requests. Requests that are started meanwhile wait on a second list.
+
+Within a process, the second of two partners copies from the sender's buffer into the receiver's.
+The mail of a rank holds the messages to it that have no partner yet, in the order of their start.
+"""
+
+from __future__ import annotations
+
+from runner.native.atomic import (
+    add,
+    call_5,
+    call_7,
+    call_word_2,
+    call_word_3,
+    copy,
+    inner,
+    load,
+    load_int,
+    load_real,
+    peek,
+    put,
+    store,
+    store_int,
+    store_real,
+)
+from runner.native.clock import now, switch
+from runner.native.graph import fail, note, request_done
+from runner.native.queue import call_any, lock, rank_of, try_lock, unlock
+from runner.native.words import (
+    COMPUTE,
+    COPY,
+    CORE,
+    DELIVERED,
+    LETTER,
+    MPI,
+    MPI_FAILED,
+    NO_COPY,
+    NO_MEMORY,
+    NO_RANK,
+    NO_TAG,
+    NODE,
+    POLL,
+    RANK,
+    REQUEST,
+    TRUNCATED,
+    WORKER,
+)
+
+_GAP_S, _SHARE = 4e-6, 2.0
+"""A busy worker polls no sooner than this pause and this multiple of the last poll's time."""
+_CHUNK = 64
+"""Letters allocated at once."""
+
+
+@inner
+def start(
+    rank: int, incoming: int, address: int, count: int, kind: int, peer: int, tag: int
+) -> None:
+    """Start a message of the region that the rank runs: ``count`` elements at an address."""
+    core, worker, node = (
+        load(rank + RANK.core),
+        load(rank + RANK.worker),
+        load(rank + RANK.owner),
+    )
+    if peer < 0 or peer >= load(core + CORE.size):
+        fail(core, NO_RANK, rank, peer, incoming, 0)
+        return
+    if tag < 0 or tag > load(core + CORE.tag_top):
+        fail(core, NO_TAG, rank, tag, incoming, 0)
+        return
+    switch(core, worker, MPI)
+    store(node + NODE.posted, load(node + NODE.posted) + 1)
+    place = load(load(core + CORE.locations) + 8 * peer)
+    process, local = place >> 32, place & 0xFFFFFFFF
+    kinds = load(core + CORE.kinds) + 16 * kind
+    size = count * load(kinds + 8)
+    if incoming == 0:
+        store(worker + WORKER.messages, load(worker + WORKER.messages) + 1)
+        store(worker + WORKER.bytes, load(worker + WORKER.bytes) + size)
+    if load(core + CORE.direct) != 0 and process == load(core + CORE.process):
+        partner = hand_over(core, rank, incoming, address, size, peer, local, tag, node)
+        if partner != 0:
+            deliver(core, worker, rank, partner)
+            note(core, worker, REQUEST, node, 0)
+            request_done(core, worker, node)
+    else:
+        own = load(rank + RANK.local)
+        sender, receiver = (local, own) if incoming != 0 else (own, local)
+        bits = load(core + CORE.tag_bits)
+        wire = (((tag << bits) | sender) << bits) | receiver
+        function = load(core + (CORE.irecv if incoming != 0 else CORE.isend))
+        request = worker + WORKER.time0
+        _mpi_lock(core)
+        code = call_7(
+            function,
+            address,
+            count,
+            load(kinds),
+            process,
+            wire,
+            load(core + CORE.communicator),
+            request,
+        )
+        _mpi_unlock(core)
+        if code != 0:
+            fail(core, MPI_FAILED, rank, code, 0, 0)
+        else:
+            info = (peer << 32) | (tag << 1) | incoming
+            _keep(core, worker, request, node, info)
+    switch(core, worker, COMPUTE)
+
+
+@inner
+def _mpi_lock(core: int) -> None:
+    """Take the lock round MPI calls at thread level "serialized"."""
+    if load(core + CORE.serial) != 0:
+        lock(core, core + CORE.mpi_lock)
+
+
+@inner
+def _mpi_unlock(core: int) -> None:
+    if load(core + CORE.serial) != 0:
+        unlock(core + CORE.mpi_lock)
+
+
+@inner
+def _handle(core: int, place: int) -> int:
+    return load_int(place) if load(core + CORE.handle_size) == 4 else load(place)
+
+
+@inner
+def _set_handle(core: int, place: int, value: int) -> None:
+    if load(core + CORE.handle_size) == 4:
+        store_int(place, value)
+    else:
+        store(place, value)
+
+
+@inner
+def _keep(core: int, worker: int, request: int, node: int, info: int) -> None:
+    """Put a started request with those that are tested, or on the list for them."""
+    before = add(core + CORE.pending, 1)
+    if try_lock(core + CORE.poll_lock):
+        _append(core, _handle(core, request), node, info)
+        unlock(core + CORE.poll_lock)
+    else:
+        lock(core, core + CORE.post_lock)
+        count = load(core + CORE.incoming_count)
+        if count == load(core + CORE.incoming_space):
+            _grow(core, CORE.incoming, CORE.incoming_space, 24)
+        place = load(core + CORE.incoming) + 24 * count
+        store(place, _handle(core, request))
+        store(place + 8, node)
+        store(place + 16, info)
+        put(core + CORE.incoming_count, count + 1)
+        unlock(core + CORE.post_lock)
+    if before == 0 and peek(core + CORE.sleeping) != 0:
+        watch(core)
+
+
+@inner
+def watch(core: int) -> None:
+    """Messages are under way: see to it that a worker without a rank polls them."""
+    if peek(core + CORE.idle) > peek(core + CORE.sleeping) or peek(core + CORE.watcher) != 0:
+        return
+    call_any(core)
+
+
+@inner
+def _grow(core: int, place: int, space: int, size: int) -> None:
+    """Double an array of the core."""
+    wanted = 2 * load(core + space)
+    found = call_word_2(load(core + CORE.realloc), load(core + place), wanted * size)
+    if found == 0:
+        fail(core, NO_MEMORY, 0, wanted * size, 0, 0)
+        return
+    store(core + place, found)
+    if place != CORE.requests and place != CORE.owners and place != CORE.infos:
+        store(core + space, wanted)
+
+
+@inner
+def _append(core: int, handle: int, node: int, info: int) -> None:
+    """Add a request to those that are tested; the poll lock is held."""
+    count = load(core + CORE.count)
+    if count == load(core + CORE.space):
+        _grow_requests(core)
+    _set_handle(core, load(core + CORE.requests) + count * load(core + CORE.handle_size), handle)
+    store(load(core + CORE.owners) + 8 * count, node)
+    store(load(core + CORE.infos) + 8 * count, info)
+    put(core + CORE.count, count + 1)
+
+
+@inner
+def _grow_requests(core: int) -> None:
+    _resize(core, core + CORE.requests, load(core + CORE.handle_size))
+    _resize(core, core + CORE.owners, 8)
+    _resize(core, core + CORE.infos, 8)
+    _resize(core, core + CORE.indices, 4)
+    _resize(core, core + CORE.done, 8)
+    _resize(core, core + CORE.statuses, load(core + CORE.status_size))
+    store(core + CORE.space, 2 * load(core + CORE.space))
+
+
+@inner
+def _resize(core: int, place: int, size: int) -> None:
+    bytes_ = 2 * load(core + CORE.space) * size
+    found = call_word_2(load(core + CORE.realloc), load(place), bytes_)
+    if found == 0:
+        fail(core, NO_MEMORY, 0, bytes_, 0, 0)
+    else:
+        store(place, found)
+
+
+@inner
+def poll(core: int, worker: int) -> int:
+    """Test all messages under way, if no other worker does; returns whether it polled."""
+    if not try_lock(core + CORE.poll_lock):
+        return 0
+    if load_real(core + CORE.next_poll) < 0.0:
+        # Python polls at this moment (below).
+        unlock(core + CORE.poll_lock)
+        return 0
+    begin = now(core, worker)
+    if peek(core + CORE.incoming_count) != 0:
+        _take_incoming(core)
+    if load(core + CORE.count) != 0:
+        _test(core, worker)
+    outside = peek(core + CORE.outside)
+    if outside != 0:
+        # A callback may wait for the interpreter's lock, whose holder may want the poll lock.
+        store_real(core + CORE.next_poll, -1.0)
+        add(core + CORE.turns, 1)
+        unlock(core + CORE.poll_lock)
+        call_word_3(load(core + CORE.call), POLL, load(worker + WORKER.number), 0)
+        lock(core, core + CORE.poll_lock)
+    end = now(core, worker)
+    store_real(core + CORE.next_poll, end + max(_GAP_S, _SHARE * (end - begin)))
+    unlock(core + CORE.poll_lock)
+    return 1
+
+
+@inner
+def _take_incoming(core: int) -> None:
+    lock(core, core + CORE.post_lock)
+    number = 0
+    while number < load(core + CORE.incoming_count):
+        place = load(core + CORE.incoming) + 24 * number
+        _append(core, load(place), load(place + 8), load(place + 16))
+        number += 1
+    put(core + CORE.incoming_count, 0)
+    unlock(core + CORE.post_lock)
+
+
+@inner
+def _test(core: int, worker: int) -> None:
+    """One Testsome of all requests; the poll lock is held."""
+    count, size = load(core + CORE.count), load(core + CORE.handle_size)
+    requests, owners = load(core + CORE.requests), load(core + CORE.owners)
+    infos, indices = load(core + CORE.infos), load(core + CORE.indices)
+    outcount = core + CORE.outcount
+    _mpi_lock(core)
+    code = call_5(
+        load(core + CORE.testsome), count, requests, outcount, indices, load(core + CORE.statuses)
+    )
+    _mpi_unlock(core)
+    if code != 0:
+        fail(core, MPI_FAILED, 0, code, 1, 0)
+        return
+    found = load_int(outcount)
+    if found == load(core + CORE.undefined) or found == 0:
+        return
+    done = load(core + CORE.done)
+    number = 0
+    while number < found:
+        at = load_int(indices + 4 * number)
+        store(done + 8 * number, load(owners + 8 * at))
+        store(owners + 8 * at, 0)
+        number += 1
+    number = 0
+    while number < found:
+        while count > 0 and load(owners + 8 * (count - 1)) == 0:
+            count -= 1
+        at = load_int(indices + 4 * number)
+        if at < count:
+            count -= 1
+            _set_handle(core, requests + size * at, _handle(core, requests + size * count))
+            store(owners + 8 * at, load(owners + 8 * count))
+            store(infos + 8 * at, load(infos + 8 * count))
+        number += 1
+    put(core + CORE.count, count)
+    number = 0
+    while number < found:
+        node = load(done + 8 * number)
+        note(core, worker, REQUEST, node, 0)
+        request_done(core, worker, node)
+        number += 1
+    # Only now: a message that is complete but not counted must not look like a deadlock.
+    add(core + CORE.pending, -found)
+
+
+@inner
+def poll_if_due(core: int, worker: int, time: float) -> None:
+    """Poll unless the last poll was a moment ago."""
+    if peek(core + CORE.pending) == 0 and peek(core + CORE.outside) == 0:
+        return
+    due = load_real(core + CORE.next_poll)
+    if time >= due and due >= 0.0:
+        kind = load(worker + WORKER.kind)
+        switch(core, worker, MPI)
+        poll(core, worker)
+        switch(core, worker, kind)
+
+
+@inner
+def deliver(core: int, worker: int, rank: int, owner: int) -> None:
+    """A message within the process is complete; an odd owner is a request of Python code."""
+    if owner & 1:
+        call_word_3(load(core + CORE.call), DELIVERED, load(rank + RANK.sent), owner >> 1)
+    else:
+        note(core, worker, REQUEST, owner, 0)
+        request_done(core, worker, owner)
+
+
+@inner
+def hand_over(
+    core: int,
+    rank: int,
+    incoming: int,
+    address: int,
+    size: int,
+    peer: int,
+    local: int,
+    tag: int,
+    owner: int,
+) -> int:
+    """Match a message with its partner and copy; returns the partner's owner.
+
+    0: there is no partner yet, and the message waits for it in the receiver's mail. An address of 0
+    stands for data that only Python can copy.
+    """
+    target = rank if incoming != 0 else rank_of(core, local)
+    source = peer if incoming != 0 else load(rank + RANK.number)
+    others = target + (RANK.sends if incoming != 0 else RANK.receives)
+    mine = target + (RANK.receives if incoming != 0 else RANK.sends)
+    lock(core, target + RANK.mail_lock)
+    before, letter = 0, load(others)
+    while letter != 0 and (
+        load(letter + LETTER.peer) != source or load(letter + LETTER.tag) != tag
+    ):
+        before, letter = letter, load(letter + LETTER.next)
+    if letter == 0:
+        _leave(core, target, mine, source, tag, address, size, owner)
+        unlock(target + RANK.mail_lock)
+        return 0
+    following = load(letter + LETTER.next)
+    if before == 0:
+        store(others, following)
+    else:
+        store(before + LETTER.next, following)
+    if following == 0:
+        store(others + 8, before)
+    other, its_size = load(letter + LETTER.address), load(letter + LETTER.bytes)
+    partner = load(letter + LETTER.owner)
+    store(letter + LETTER.next, load(target + RANK.free))
+    store(target + RANK.free, letter)
+    unlock(target + RANK.mail_lock)
+    sent, room = (its_size, size) if incoming != 0 else (size, its_size)
+    store(rank + RANK.sent, sent)
+    if sent > room:
+        fail(core, TRUNCATED, target, sent, room, (source << 32) | tag)
+    elif address != 0 and other != 0:
+        if incoming != 0:
+            copy(address, other, sent)
+        else:
+            copy(other, address, sent)
+    elif owner & 1 and partner & 1:
+        give, get = (partner, owner) if incoming != 0 else (owner, partner)
+        call_word_3(load(core + CORE.call), COPY, give >> 1, get >> 1)
+    else:
+        fail(core, NO_COPY, rank, peer, incoming, 0)
+    return partner
+
+
+@inner
+def _leave(
+    core: int, target: int, queue: int, peer: int, tag: int, address: int, size: int, owner: int
+) -> None:
+    """Append a letter to a queue of the mail, whose lock is held."""
+    letter = load(target + RANK.free)
+    if letter == 0:
+        letter = _more_letters(core)
+        if letter == 0:
+            return
+    store(target + RANK.free, load(letter + LETTER.next))
+    store(letter + LETTER.peer, peer)
+    store(letter + LETTER.tag, tag)
+    store(letter + LETTER.address, address)
+    store(letter + LETTER.bytes, size)
+    store(letter + LETTER.owner, owner)
+    store(letter + LETTER.next, 0)
+    last = load(queue + 8)
+    if load(queue) == 0:
+        store(queue, letter)
+    else:
+        store(last + LETTER.next, letter)
+    store(queue + 8, letter)
+
+
+@inner
+def _more_letters(core: int) -> int:
+    """A chain of new letters; their memory is on the core's list of chunks."""
+    size = LETTER.size * (_CHUNK + 1)
+    chunk = call_word_2(load(core + CORE.realloc), 0, size)
+    if chunk == 0:
+        fail(core, NO_MEMORY, 0, size, 0, 0)
+        return 0
+    lock(core, core + CORE.post_lock)
+    store(chunk, load(core + CORE.chunks))
+    store(core + CORE.chunks, chunk)
+    unlock(core + CORE.post_lock)
+    number = 1
+    while number <= _CHUNK:
+        letter = chunk + number * LETTER.size
+        store(letter + LETTER.next, letter + LETTER.size if number < _CHUNK else 0)
+        number += 1
+    return chunk + LETTER.size

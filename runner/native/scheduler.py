@@ -1,0 +1,450 @@
+"""The loop of a worker: it runs ready ranks, polls messages, and sleeps if there is nothing to do.
+
+The loop enters Python only for a rank's function, for a region that is a Python function, for
+messages that Python code has started, and for errors. In these calls, and nowhere else, it takes
+the interpreter's lock.
+"""
+
+from __future__ import annotations
+
+from runner.native.atomic import (
+    add,
+    call_0,
+    call_nothing_2,
+    call_word_3,
+    exchange,
+    fence,
+    inner,
+    load,
+    load_real,
+    pause,
+    peek,
+    put,
+    store,
+    store_real,
+    swap_if,
+    ticks,
+)
+from runner.native.clock import now, switch, thread_seconds
+from runner.native.graph import (
+    add_compute,
+    choose,
+    end_body,
+    enter_part,
+    link_nodes,
+    note,
+    part_over,
+    request_done,
+)
+from runner.native.message import hand_over, poll, poll_if_due, watch
+from runner.native.queue import (
+    any_ready,
+    lock,
+    sleep,
+    stop,
+    take,
+    unlock,
+    waiting,
+    wake,
+    worker_of,
+)
+from runner.native.words import (
+    BODY,
+    COMPUTE,
+    CORE,
+    COROUTINE,
+    DEADLOCK,
+    ENDED,
+    EVENT,
+    FAIL,
+    GRAPH,
+    LAPSE,
+    NODE,
+    PARKED,
+    PART,
+    RAISED,
+    RAN_TO_END,
+    RANK,
+    REGION,
+    REQUEST,
+    RESUME,
+    RUNNING,
+    SCHEDULING,
+    WAITING,
+    WORKER,
+    YIELDED,
+)
+
+FUNCTIONS = {
+    "work": "void(int64, int64)",
+    "enter": "void(int64, int64, int64, int64, int64, int64, int64)",
+    "over": "int64(int64)",
+    "link": "void(int64, int64, int64, int64, int64)",
+    "wake_rank": "void(int64, int64)",
+    "complete": "void(int64, int64, int64)",
+    "switch_kind": "void(int64, int64, int64)",
+    "post": "int64(int64, int64, int64, int64, int64, int64, int64, int64, int64)",
+    "stop_all": "void(int64)",
+    "call_poller": "void(int64)",
+    "lock_mpi": "void(int64)",
+    "unlock_mpi": "void(int64)",
+    "count": "int64()",
+}
+_FIRST_PAUSE_S, _GROWTH = 20e-6, 1.25
+"""Pauses of a worker that polls: each is longer than the one before.
+
+A message is noticed late by at most a fifth of the time that was waited for it.
+"""
+_PAUSES = 8
+"""Pauses of the processor between two looks of a worker that spins."""
+
+
+def work(core: int, worker: int) -> None:
+    """Run ranks until all have ended or one has failed; the body of a worker's thread."""
+    store_real(worker + WORKER.since, now(core, worker))
+    store(worker + WORKER.kind, SCHEDULING)
+    while peek(core + CORE.stop) == 0:
+        rank = take(core, worker)
+        if rank == 0:
+            rank = _idle(core, worker)
+        if rank != 0:
+            _turn(core, worker, rank)
+            poll_if_due(core, worker, now(core, worker))
+    switch(core, worker, SCHEDULING)
+    if peek(core + CORE.failed) > 0:
+        code = exchange(core + CORE.failed, -1)
+        if code > 0:
+            call_word_3(load(core + CORE.call), FAIL, load(worker + WORKER.number), code)
+
+
+@inner
+def _turn(core: int, worker: int, rank: int) -> None:
+    """Run a rank until it has to wait or has ended."""
+    begin = load_real(worker + WORKER.since)
+    before = load_real(worker + WORKER.compute)
+    number = load(worker + WORKER.number)
+    place = rank + RANK.places0 + 8 * (number >> 6)
+    store(place, load(place) | (1 << (number & 63)))
+    store(rank + RANK.worker, worker)
+    store(worker + WORKER.rank, rank)
+    while True:
+        ended = _run(core, worker, rank)
+        store(worker + WORKER.rank, 0)
+        add_compute(rank, worker, before)
+        before = load_real(worker + WORKER.compute)
+        if ended != 0:
+            put(rank + RANK.state, ENDED)
+            if add(core + CORE.live, -1) == 1:
+                stop(core)
+            break
+        if swap_if(rank + RANK.state, RUNNING, PARKED) != 0:
+            break
+        # Something that it may wait for has happened in between.
+        put(rank + RANK.state, RUNNING)
+        store(worker + WORKER.rank, rank)
+        if peek(core + CORE.stop) != 0:
+            break
+        poll_if_due(core, worker, now(core, worker))
+    if load(core + CORE.log) != 0:
+        _note_lapse(core, worker, load(rank + RANK.local), begin)
+
+
+@inner
+def _run(core: int, worker: int, rank: int) -> int:
+    """Run a rank until nothing of it is ready; returns whether its function has ended."""
+    while True:
+        if load(rank + RANK.mode) == GRAPH:
+            part = load(rank + RANK.part)
+            _run_regions(core, worker, rank, part)
+            if peek(core + CORE.stop) != 0:
+                return 0
+            if load(rank + RANK.mode) != GRAPH or not part_over(part):
+                return 0
+            store(rank + RANK.mode, COROUTINE)
+        switch(core, worker, COMPUTE)
+        answer = call_word_3(
+            load(core + CORE.call),
+            RESUME,
+            load(worker + WORKER.number),
+            load(rank + RANK.local),
+        )
+        switch(core, worker, SCHEDULING)
+        code = answer & 3
+        if code == RAISED:
+            return 0
+        if load(rank + RANK.mode) == REGION:
+            if code == YIELDED:
+                return 0
+            _end_region(core, worker, rank, load(rank + RANK.owner), answer >> 2)
+            store(rank + RANK.mode, GRAPH)
+        elif code == RAN_TO_END:
+            return 1
+        elif load(rank + RANK.mode) == COROUTINE:
+            return 0
+
+
+@inner
+def _run_regions(core: int, worker: int, rank: int, part: int) -> None:
+    """Run regions as long as one is ready; a rank keeps its worker so long."""
+    while peek(core + CORE.stop) == 0:
+        node = choose(core, worker, part)
+        if node == 0:
+            return
+        store(node + NODE.posted, 0)
+        store(rank + RANK.owner, node)
+        store(worker + WORKER.regions, load(worker + WORKER.regions) + 1)
+        entry = load(node + NODE.entry)
+        posted = 0
+        switch(core, worker, COMPUTE)
+        if entry != 0:
+            call_nothing_2(entry, load(node + NODE.state), load(node + NODE.iteration))
+        else:
+            answer = call_word_3(
+                load(core + CORE.body),
+                load(worker + WORKER.number),
+                load(node + NODE.number),
+                load(node + NODE.iteration),
+            )
+            code = answer & 3
+            if code == YIELDED:
+                store(rank + RANK.mode, REGION)
+                switch(core, worker, SCHEDULING)
+                return
+            if code == RAISED:
+                switch(core, worker, SCHEDULING)
+                return
+            posted = answer >> 2
+        time = switch(core, worker, SCHEDULING)
+        _end_region(core, worker, rank, node, posted)
+        poll_if_due(core, worker, time)
+
+
+@inner
+def _end_region(core: int, worker: int, rank: int, node: int, posted: int) -> None:
+    store(rank + RANK.owner, 0)
+    posted += load(node + NODE.posted)
+    store(node + NODE.posted, posted)
+    note(core, worker, BODY, node, posted)
+    end_body(core, worker, load(node + NODE.part), node)
+
+
+@inner
+def _idle(core: int, worker: int) -> int:
+    """A ready rank as soon as there is one; 0 if there will be no more work."""
+    begin = switch(core, worker, WAITING)
+    crowded = load(core + CORE.crowded) != 0
+    spin_s, sleep_s = load_real(core + CORE.spin_s), load_real(core + CORE.sleep_s)
+    # Reading a thread's CPU time is a system call. A worker that spins uses its core, so the time
+    # itself counts, unless it yields the core in between.
+    cpu = thread_seconds(core, worker) if crowded else -1.0
+    waited, spun = begin, 0.0
+    length = _FIRST_PAUSE_S
+    add(core + CORE.idle, 1)
+    rank = 0
+    while peek(core + CORE.stop) == 0:
+        if any_ready(core, worker):
+            # The order keeps check_deadlock right: not idle any more before the queue is shorter.
+            add(core + CORE.turns, 1)
+            add(core + CORE.idle, -1)
+            rank = take(core, worker)
+            if rank != 0:
+                break
+            add(core + CORE.idle, 1)
+        polled = 0
+        if peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0:
+            polled = poll(core, worker)
+            if any_ready(core, worker):
+                continue
+        elif peek(core + CORE.idle) == load(core + CORE.workers):
+            _check_deadlock(core, worker)
+            continue
+        time = now(core, worker)
+        if time - waited < spin_s:
+            if crowded:
+                call_0(load(core + CORE.yield_))
+            elif polled == 0:
+                number = 0
+                while number < _PAUSES:
+                    pause()
+                    number += 1
+            continue
+        if cpu < 0.0:
+            spun += time - waited
+            cpu = thread_seconds(core, worker)
+        called = _sleep(core, worker, length)
+        if called != 0:
+            length = _FIRST_PAUSE_S
+            waited = now(core, worker)
+            if not crowded:
+                store_real(
+                    worker + WORKER.waiting_cpu,
+                    load_real(worker + WORKER.waiting_cpu) + thread_seconds(core, worker) - cpu,
+                )
+                cpu = -1.0
+        else:
+            length = min(_GROWTH * length, sleep_s)
+    if rank == 0:
+        add(core + CORE.idle, -1)
+    elif peek(core + CORE.sleeping) != 0 and (
+        peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0
+    ):
+        # This worker may be away for long.
+        watch(core)
+    end = switch(core, worker, SCHEDULING)
+    if cpu >= 0.0:
+        spun += thread_seconds(core, worker) - cpu
+    else:
+        spun += end - waited
+    store_real(worker + WORKER.waiting_cpu, load_real(worker + WORKER.waiting_cpu) + spun)
+    if load(core + CORE.log) != 0:
+        _note_lapse(core, worker, -1, begin)
+    return rank
+
+
+@inner
+def _sleep(core: int, worker: int, length: float) -> int:
+    """Sleep until called; the one worker that watches messages sleeps ``length`` seconds at most.
+
+    Returns whether the worker was called. It counts as asleep before it looks once more, and
+    whoever has work for it looks for sleepers afterwards: one of the two sees the other.
+    """
+    put(worker + WORKER.asleep, 1)
+    add(core + CORE.sleeping, 1)
+    fence()
+    watches = 0
+    if peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0:
+        watches = swap_if(core + CORE.watcher, 0, 1)
+    called = 0
+    if peek(core + CORE.stop) != 0 or any_ready(core, worker):
+        put(worker + WORKER.asleep, 0)
+    elif (
+        watches == 0
+        and peek(core + CORE.watcher) == 0
+        and (peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0)
+    ):
+        # The watcher has gone meanwhile.
+        put(worker + WORKER.asleep, 0)
+    else:
+        called = sleep(core, worker, length if watches != 0 else -1.0)
+    add(core + CORE.sleeping, -1)
+    if watches != 0:
+        put(core + CORE.watcher, 0)
+    return called
+
+
+@inner
+def _check_deadlock(core: int, worker: int) -> None:
+    """Tell Python if nothing in this process can ever continue."""
+    turns = peek(core + CORE.turns)
+    if peek(core + CORE.next_poll) < 0:
+        # Python polls: ``outside`` is not right in the meantime. A poll that begins now is a turn.
+        return
+    if peek(core + CORE.idle) != load(core + CORE.workers):
+        return
+    if peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0:
+        return
+    number = 0
+    while number < load(core + CORE.workers):
+        if waiting(worker_of(core, number)) > 0:
+            return
+        number += 1
+    fence()
+    if peek(core + CORE.turns) != turns or peek(core + CORE.live) == 0:
+        return
+    if swap_if(core + CORE.failed, 0, -1) != 0:
+        call_word_3(load(core + CORE.call), DEADLOCK, load(worker + WORKER.number), 0)
+
+
+@inner
+def _note_lapse(core: int, worker: int, rank: int, begin: float) -> None:
+    number = add(core + CORE.log_count, 1)
+    if number >= load(core + CORE.log_space):
+        return
+    event = load(core + CORE.log) + number * EVENT.size
+    store_real(event + EVENT.time, begin)
+    store_real(event + EVENT.execution, now(core, worker))
+    store(event + EVENT.rank, rank)
+    store(event + EVENT.worker, load(worker + WORKER.number))
+    put(event + EVENT.kind, LAPSE)
+
+
+# What Python calls; all but the last two by the worker that runs the rank.
+
+
+def enter(core: int, worker: int, part: int, count: int, first: int, step: int, lazy: int) -> None:
+    """The rank that the worker runs enters a graph; its function then yields."""
+    rank = load(part + PART.rank)
+    enter_part(core, worker, part, count, first, step, lazy)
+    store(rank + RANK.part, part)
+    store(rank + RANK.mode, GRAPH)
+
+
+def over(part: int) -> int:
+    """Whether all messages of the regions are complete and no execution is left."""
+    if load(part + PART.bodies_left) != 0:
+        return 0
+    return 1 if load(part + PART.here) + peek(part + PART.away) == load(part + PART.total) else 0
+
+
+def link(core: int, edge: int, target: int, source: int, lead: int) -> None:
+    """See :func:`runner.native.graph.link_nodes`."""
+    link_nodes(core, edge, target, source, lead)
+
+
+def wake_rank(core: int, rank: int) -> None:
+    """Make a rank ready."""
+    wake(core, rank, 0)
+
+
+def complete(core: int, worker: int, node: int) -> None:
+    """A message of a region that Python code started is complete."""
+    note(core, worker, REQUEST, node, 0)
+    request_done(core, worker, node)
+
+
+def switch_kind(core: int, worker: int, kind: int) -> None:
+    """Count the worker's time from now on as this kind."""
+    switch(core, worker, kind)
+
+
+def post(
+    core: int,
+    rank: int,
+    incoming: int,
+    address: int,
+    size: int,
+    peer: int,
+    local: int,
+    tag: int,
+    request: int,
+) -> int:
+    """Hand over a message that Python code started; ``request`` is its number.
+
+    Returns 0 if there is no partner yet, else the partner's owner.
+    """
+    return hand_over(core, rank, incoming, address, size, peer, local, tag, 2 * request + 1)
+
+
+def stop_all(core: int) -> None:
+    """Let all workers end."""
+    stop(core)
+
+
+def call_poller(core: int) -> None:
+    """Call a worker that sleeps if nobody polls messages; Python code has started one."""
+    watch(core)
+
+
+def lock_mpi(core: int) -> None:
+    """Take the lock that compiled code takes round MPI calls at thread level "serialized"."""
+    lock(core, core + CORE.mpi_lock)
+
+
+def unlock_mpi(core: int) -> None:
+    """Release it."""
+    unlock(core + CORE.mpi_lock)
+
+
+def count() -> int:
+    """The processor's counter."""
+    return ticks()

@@ -1,0 +1,146 @@
+"""The records of the core: one table from which compiled and Python code take their offsets.
+
+A record is a row of 8-byte words at an address; a field's value is its offset in bytes. ``|`` in a
+table begins a new cache line, so that words of different writers do not share one. Addresses,
+counts and flags are signed 64-bit integers; times are seconds as doubles. All records are written
+by compiled code; :mod:`runner.native.core` allocates them.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Protocol, cast
+
+LINE = 64
+"""Bytes of a cache line."""
+
+
+class Record(Protocol):
+    """Offsets of the fields of a record, and its ``size``."""
+
+    def __getattr__(self, field: str) -> int: ...
+
+
+def _record(table: str, name: str) -> Record:
+    """A named tuple of offsets; its field ``size`` is the length in bytes, in whole lines."""
+    at = 0
+    fields: dict[str, int] = {}
+    for word in table.split():
+        if word == "|":
+            at = -(-at // LINE) * LINE
+            continue
+        fields[word] = at
+        at += 8
+    fields["size"] = -(-at // LINE) * LINE
+    return cast(Record, namedtuple(name, list(fields))(**fields))
+
+
+CORE = _record(
+    """workers ranks worker0 rank0 process size locations
+    call body syscall futex yield_ clock_gettime realloc
+    tick0 second0 tick_s spin_s sleep_s crowded stealing random
+    isend irecv testsome communicator kinds handle_size undefined direct tag_bits tag_top
+    serial log log_space
+    | live | idle | sleeping watcher | turns | stop
+    | pending outside
+    | mpi_lock
+    | poll_lock next_poll count space requests owners infos indices
+      statuses status_size outcount done
+    | post_lock incoming incoming_space incoming_count chunks
+    | failed failed_rank failed_a failed_b failed_c
+    | log_count""",
+    "Core",
+)
+"""A process. ``call``, ``body``: callbacks into Python. ``kinds``: MPI datatypes by element type.
+
+``idle``: workers without a rank. ``sleeping``: those of them that sleep. ``watcher``: the sleeper
+that wakes by itself to poll. ``turns``: ranks taken by workers that were idle. ``pending``:
+messages under way in MPI; ``outside``: whether Python code has some of its own. ``failed``: code of
+the first error and what it says.
+"""
+
+WORKER = _record(
+    """core number rank kind since
+    compute mpi buffering waiting scheduling
+    regions messages bytes waiting_cpu dice time0 time1
+    | lock head tail ring mask
+    | asleep""",
+    "Worker",
+)
+"""``since``: when the present ``kind`` of time began; then the seconds of the five kinds.
+
+``ring``: the ranks ready for this worker, from ``head`` to ``tail``. ``asleep``: the futex word.
+"""
+
+RANK = _record(
+    """core local number home mode part owner worker compute
+    places0 places1 places2 places3
+    | state
+    | mail_lock sends last_send receives last_receive free sent""",
+    "Rank",
+)
+"""``mode``: what a worker does with the rank. ``owner``: the region that runs.
+
+``places``: bits of the workers that ran it. The mail holds messages of this process to this rank
+that have no partner yet; ``sent`` is the size of the last message that found one.
+"""
+
+PART = _record(
+    """rank nodes count words bodies_left here total lazy mark
+    | away""",
+    "Part",
+)
+"""A rank's part of a graph; ``words`` words of ready bits follow, each in a line of its own.
+
+``here``, ``away``: executions finished by the rank's worker and by others; ``total``: of how many.
+"""
+
+NODE = _record(
+    """part rank number word bit entry state remaining iteration step posted urgent
+    | lock done inputs outputs fan_in gate
+    | unmet
+    | pending""",
+    "Node",
+)
+"""A region of a rank. ``entry``: its compiled code, 0 for Python. ``state``: what that code gets.
+
+``unmet``: dependencies that the next execution waits for, and 1 while the region runs or its rank
+is not in the graph.
+``pending``: messages under way (negative while the body runs).
+"""
+
+EDGE = _record("value source target next_input next_output", "Edge")
+"""``value``: done(source) - done(target) - lead; the dependency is met while it is not negative."""
+
+LETTER = _record("peer tag address bytes owner next", "Letter")
+"""A message within the process without a partner yet."""
+
+EVENT = _record("kind time rank node execution worker posted", "Event")
+"""``kind``: one of the events below; 0 while it is being written."""
+
+PARKED, QUEUED, RUNNING, WOKEN, ENDED = range(5)
+"""States of a rank; ``WOKEN``: it runs, and something happened that it may wait for."""
+COROUTINE, GRAPH, REGION = range(3)
+"""Modes of a rank: resume its function, run regions, resume an ``async`` region."""
+OPEN, CLOSING, CLOSED = range(3)
+"""Gate of a region: the entry has executions left, the last one runs, the last one has finished."""
+COMPUTE, MPI, BUFFERING, WAITING, SCHEDULING = range(5)
+"""Kinds of time, in the order of :mod:`runner.mate.timers`."""
+RESUME, POLL, DEADLOCK, FAIL, DELIVERED, COPY = range(6)
+"""What the core asks Python for."""
+YIELDED, RAN_TO_END, RAISED = range(3)
+"""Answers of Python; the number of messages that a region started is added times 4."""
+START, BODY, REQUEST, FINISH, LAPSE = range(1, 6)
+"""Events of a region, and a lapse: the time in which a worker ran a rank or (-1) waited.
+
+A lapse's end is in the word ``execution``, as a double.
+"""
+BITS = 62
+"""Regions in one word of ready bits."""
+NO_RANK, NO_TAG, TRUNCATED, MPI_FAILED, NO_MEMORY, LOG_FULL, NO_COPY = range(1, 8)
+"""Errors of the core."""
+KINDS = (
+    *("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),
+    *("float32", "float64", "complex64", "complex128", "bool"),
+)
+"""Element types that compiled code may send, by their number."""
