@@ -140,21 +140,30 @@ def step_us(seconds: float) -> float:
     return min(found) / REFERENCE_STEPS * 1e6
 
 
-def iterations_for(walls: Sequence[float], tried: int, case_s: float) -> list[int]:
+def iterations_for(walls: Sequence[float], tried: Sequence[int], case_s: float) -> list[int]:
     """Iterations that take ``case_s`` seconds for each length, after a trial of ``tried``."""
-    return [min(MOST, max(LEAST, round(tried * case_s / wall))) for wall in walls]
+    cases = zip(walls, tried, strict=True)
+    return [min(MOST, max(LEAST, round(count * case_s / wall))) for wall, count in cases]
+
+
+def calibrated(bench: Bench, program: Program, case_s: float) -> Sweep:
+    """A program with the iterations of each length; its caches of compiled code are filled.
+
+    There are two trials: in the first one, of few iterations, the start of a graph takes longer
+    than its tasks.
+    """
+    iterations = [LEAST] * len(bench.steps)
+    for _ in range(2):
+        iterations = iterations_for(bench.run(program, iterations), iterations, case_s)
+    return Sweep(program, iterations)
 
 
 def measure(
     bench: Bench, rows: Sequence[Program], rounds: int, minutes: float, case_s: float
 ) -> list[Sweep]:
-    """All programs in every round, after one trial of each; no round begins after ``minutes``."""
+    """All programs in every round; no round begins that would end after ``minutes``."""
     until = time.monotonic() + 60 * minutes
-    sweeps = []
-    for program in rows:
-        # The trial fills the caches of compiled code too.
-        trial = bench.run(program, [LEAST] * len(bench.steps))
-        sweeps.append(Sweep(program, iterations_for(trial, LEAST, case_s)))
+    sweeps = [calibrated(bench, program, case_s) for program in rows]
     order = random.Random(0)
     for number in range(rounds):
         began = time.monotonic()
