@@ -7,15 +7,18 @@ A description is made once and shared by all ranks. The progress of each rank is
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from runner.mate.errors import GraphError
 
 Body = TypeVar("Body", bound=Callable[..., Any])
 
+_CHECK = os.environ.get("MATE_CHECK") == "1"
+"""Whether compiled regions run in Python, with every index checked."""
 _DEPENDENCY = re.compile(r"\s*([A-Za-z_]\w*)\s*(|\*|@|\*@|@\*)\s*")
 
 
@@ -63,6 +66,15 @@ class Region:
     is_async: bool
     priority: int = 0
     """Of several ready regions, the one with the highest priority runs first."""
+    compiled: bool = False
+    """Runs as machine code, made from the body's source (:mod:`runner.mate.compiled`)."""
+
+
+def _checked(region: Region) -> Region:
+    """A compiled region as a Python region that refuses negative indices."""
+    from runner.mate.compiled import checked  # it imports this module
+
+    return replace(region, body=checked(region.body, region.name), compiled=False)
 
 
 class Graph:
@@ -74,15 +86,21 @@ class Graph:
         self._edges: tuple[Edge, ...] | None = None
 
     def region(
-        self, name: str | None = None, depends: Iterable[str] = (), *, priority: int = 0
+        self,
+        name: str | None = None,
+        depends: Iterable[str] = (),
+        *,
+        priority: int = 0,
+        compiled: bool = False,
     ) -> Callable[[Body], Body]:
         """Decorator that adds a function as a region; ``name`` replaces the function's name.
 
         Names in ``depends`` may refer to regions added later. Of several ready regions of a rank,
         the one with the highest ``priority`` runs first, then the one added first; a rank with a
-        ready region of a priority above 0 overtakes other ready ranks. Raises :class:`GraphError`
-        for a dependency that is not understood, a second region of the same name, or a graph
-        already in use.
+        ready region of a priority above 0 overtakes other ready ranks. ``compiled``: the function
+        keeps to what README.md says of compiled regions, and runs as machine code. Raises
+        :class:`GraphError` for a dependency that is not understood, a second region of the same
+        name, a compiled ``async def``, or a graph already in use.
         """
         if isinstance(depends, str):
             raise GraphError(f"graph {self.name}: depends={depends!r} must be a list of strings")
@@ -95,7 +113,14 @@ class Graph:
             if any(r.name == called for r in self.regions):
                 raise GraphError(f"graph {self.name} has two regions called {called}")
             is_async = inspect.iscoroutinefunction(body)
-            self.regions.append(Region(len(self.regions), called, body, parsed, is_async, priority))
+            if compiled and is_async:
+                raise GraphError(
+                    f"graph {self.name}: region {called} is async, and compiled code does not "
+                    "wait: leave out compiled=True, or write def"
+                )
+            number = len(self.regions)
+            region = Region(number, called, body, parsed, is_async, priority, compiled)
+            self.regions.append(_checked(region) if compiled and _CHECK else region)
             return body
 
         return add
@@ -114,6 +139,11 @@ class Graph:
             self._refuse_cycle(edges)
             self._edges = edges
         return self._edges
+
+    @property
+    def compiled(self) -> bool:
+        """Whether a region is compiled."""
+        return any(region.compiled for region in self.regions)
 
     def order(self) -> list[int]:
         """The regions in the order in which they run when several are ready."""

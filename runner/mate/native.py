@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runner.mate import affinity
+from runner.mate.compiled import Block, compiled_graph
 from runner.mate.config import Config, RankMap
 from runner.mate.context import here
 from runner.mate.errors import Deadlock, MateError
@@ -80,7 +81,7 @@ class NativeNode:
 class NativePart:
     """One rank's part of a graph."""
 
-    __slots__ = ("graph", "links", "nodes", "record", "state", "task")
+    __slots__ = ("block", "graph", "links", "nodes", "record", "state", "task")
 
     def __init__(self, graph: Graph, task: Task, record: Part) -> None:
         self.graph = graph
@@ -88,6 +89,8 @@ class NativePart:
         self.record = record
         self.nodes = [NativeNode(self, n, a) for n, a in enumerate(record.nodes)]
         self.state: Any = None
+        self.block: Block | None = None
+        """What the compiled regions see of the state."""
         self.links: list[tuple[NativeNode, NativeNode, int]] = []
         """Target, source and lead of each dependency."""
 
@@ -337,6 +340,7 @@ class NativeScheduler:
         """Run every region ``len(iterations)`` times; each is called with its own iteration."""
         part.state = state
         task = part.task
+        block = self._bind(part, state) if part.graph.compiled else None
         task.blocker = part
         self.core.enter(
             self._here.worker,
@@ -349,6 +353,23 @@ class NativeScheduler:
         # The worker resumes the rank when the graph is over.
         yield
         task.blocker = None
+        if block is not None:
+            block.check()
+
+    def _bind(self, part: NativePart, state: Any) -> Block:
+        """Give the compiled regions their code and the words of the state."""
+        core = self.core
+        block = compiled_graph(part.graph).bind(
+            state,
+            lambda context: (core.ranks[context.local_rank], core.start),
+            part.task.local,
+        )
+        if block is not part.block:
+            part.block = block
+            for region in part.graph.regions:
+                if region.compiled:
+                    part.record.compiled(region.index, block.entry(region.index), block.address)
+        return block
 
     @types.coroutine
     def drain(self, task: Task) -> Generator[None, None, None]:

@@ -1,7 +1,9 @@
 """Memory words, atomics and machine instructions for compiled code; nothing here runs in Python.
 
 Addresses are int64. ``load`` and ``store`` are for words with one writer at a time; ``peek`` and
-``put`` are the same for words that other threads change (acquire, release).
+``put`` are the same for words that other threads change. All operations on these are sequentially
+consistent, except that ``put`` only releases: where a thread writes one word and then looks at
+another, it writes with ``exchange``.
 """
 
 from __future__ import annotations
@@ -99,7 +101,7 @@ def store_int(context: Any, builder: Any, given: Any) -> None:
 
 @_made(_I, _I)
 def peek(context: Any, builder: Any, given: Any) -> Any:
-    return builder.load_atomic(_pointer(builder, given[0], _WORD), ordering="acquire", align=8)
+    return builder.load_atomic(_pointer(builder, given[0], _WORD), ordering="seq_cst", align=8)
 
 
 @_made(_N, _I, _I)
@@ -111,7 +113,7 @@ def put(context: Any, builder: Any, given: Any) -> None:
 def _changing(operation: str) -> Callable[..., Any]:
     def change(context: Any, builder: Any, given: Any) -> Any:
         place = _pointer(builder, given[0], _WORD)
-        return builder.atomic_rmw(operation, place, given[1], "acq_rel")
+        return builder.atomic_rmw(operation, place, given[1], "seq_cst")
 
     change.__name__ = f"atomic_{operation}"
     return change
@@ -128,7 +130,7 @@ keep_bits = _made(_I, _I, _I)(_changing("and"))
 def swap_if(context: Any, builder: Any, given: Any) -> Any:
     """Write the third value if the word is the second; returns 1 if it was, else 0."""
     place = _pointer(builder, given[0], _WORD)
-    pair = builder.cmpxchg(place, given[1], given[2], "acq_rel", "acquire")
+    pair = builder.cmpxchg(place, given[1], given[2], "seq_cst", "seq_cst")
     return builder.zext(builder.extract_value(pair, 1), _WORD)
 
 

@@ -219,6 +219,8 @@ class Core:
         self.lock_mpi, self.unlock_mpi = bound("lock_mpi"), bound("unlock_mpi")
         self._link = bound("link")
         self.over: Callable[[int], int] = self._code.function("over")
+        self.start = self._code.address("start_message")
+        """Address of what compiled regions call to start a message."""
 
     def _fill(self, ranks: Sequence[int], options: Options) -> None:
         call, body = (ctypes.cast(c, ctypes.c_void_p).value or 0 for c in self._callbacks)

@@ -197,12 +197,12 @@ def compile_kernels(module: str) -> MachineCode:
 
     Raises :class:`RunnerError` for a kernel that needs Python at run time.
     """
-    with _default_numba():
+    with default_numba():
         return _compile(importlib.import_module(module), module)
 
 
 @contextlib.contextmanager
-def _default_numba() -> Iterator[None]:
+def default_numba() -> Iterator[None]:
     """Hide the user's ``NUMBA_*`` settings: they would change the code that all later runs load."""
     hidden = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("NUMBA_")}
     try:
@@ -236,7 +236,7 @@ def compile_functions(
     """
     import numba
 
-    with _default_numba():
+    with default_numba():
         compiled = {
             name: numba.cfunc(signature, error_model="numpy")(function)
             for name, (function, signature) in functions.items()
@@ -351,11 +351,19 @@ def _members(text: bytes) -> list[tuple[bytes, str]]:
 
 @functools.cache
 def _source(module: str) -> Path | None:
-    try:
-        spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError):
+    """The file of a module, found without importing the packages it is in."""
+    top, *rest = module.split(".")
+    spec = importlib.util.find_spec(top)
+    if spec is None or spec.origin is None or not spec.has_location:
         return None
-    return Path(spec.origin) if spec and spec.origin and spec.has_location else None
+    if not rest:
+        return Path(spec.origin)
+    for root in spec.submodule_search_locations or ():
+        path = Path(root, *rest)
+        for file in (path.with_suffix(".py"), path / "__init__.py"):
+            if file.is_file():
+                return file
+    return None
 
 
 def _read(path: Path) -> MachineCode | None:

@@ -12,7 +12,6 @@ from runner.native.atomic import (
     call_0,
     call_varied_6,
     exchange,
-    fence,
     inner,
     load,
     pause,
@@ -77,8 +76,8 @@ def push(core: int, rank: int, front: int) -> None:
         tail = load(home + WORKER.tail)
         store(ring + 8 * (tail & mask), rank)
         put(home + WORKER.tail, tail + 1)
-    unlock(home + WORKER.lock)
-    fence()
+    # The rank must be seen before this worker looks for sleepers.
+    exchange(home + WORKER.lock, 0)
     if peek(core + CORE.sleeping) != 0:
         _call_for(core, home)
 
@@ -191,29 +190,35 @@ def draw(worker: int, below: int) -> int:
 
 
 @inner
-def take(core: int, worker: int) -> int:
-    """A ready rank for this worker, from its own queue or another's; 0 if there is none."""
+def take(core: int, worker: int, least: int) -> int:
+    """A ready rank for this worker; 0 if there is none.
+
+    Another worker's queue is used if at least ``least`` ranks wait there.
+    """
     rank = pop(core, worker, 0)
     if rank == 0 and load(core + CORE.stealing) != 0:
         count, number = load(core + CORE.workers), load(worker + WORKER.number)
         step = 1
         while step < count and rank == 0:
-            rank = pop(core, worker_of(core, (number + step) % count), 1)
+            other = worker_of(core, (number + step) % count)
+            if waiting(other) >= least:
+                rank = pop(core, other, 1)
             step += 1
     if rank != 0:
-        put(rank + RANK.state, RUNNING)
+        # Whoever finds it queued leaves it to this worker, which must see all from before.
+        exchange(rank + RANK.state, RUNNING)
     return rank
 
 
 @inner
-def any_ready(core: int, worker: int) -> bool:
-    """Whether a rank waits that this worker may take."""
+def any_ready(core: int, worker: int, least: int) -> bool:
+    """Whether :func:`take` would find a rank."""
     if waiting(worker) > 0:
         return True
     if load(core + CORE.stealing) != 0:
         number = 0
         while number < load(core + CORE.workers):
-            if waiting(worker_of(core, number)) > 0:
+            if waiting(worker_of(core, number)) >= least:
                 return True
             number += 1
     return False

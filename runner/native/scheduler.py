@@ -36,7 +36,7 @@ from runner.native.graph import (
     part_over,
     request_done,
 )
-from runner.native.message import hand_over, poll, poll_if_due, watch
+from runner.native.message import hand_over, poll, poll_if_due, start, watch
 from runner.native.queue import (
     any_ready,
     lock,
@@ -82,6 +82,7 @@ FUNCTIONS = {
     "link": "void(int64, int64, int64, int64, int64)",
     "wake_rank": "void(int64, int64)",
     "complete": "void(int64, int64, int64)",
+    "start_message": "void(int64, int64, int64, int64, int64, int64, int64)",
     "switch_kind": "void(int64, int64, int64)",
     "post": "int64(int64, int64, int64, int64, int64, int64, int64, int64, int64)",
     "stop_all": "void(int64)",
@@ -95,6 +96,11 @@ _FIRST_PAUSE_S, _GROWTH = 20e-6, 1.25
 
 A message is noticed late by at most a fifth of the time that was waited for it.
 """
+_PATIENCE_S = 1e-6
+"""Time before the last rank of another worker's queue is stolen.
+
+Its home will mostly take it sooner, and to move a rank to another core costs about as much.
+"""
 _PAUSES = 8
 """Pauses of the processor between two looks of a worker that spins."""
 
@@ -104,7 +110,7 @@ def work(core: int, worker: int) -> None:
     store_real(worker + WORKER.since, now(core, worker))
     store(worker + WORKER.kind, SCHEDULING)
     while peek(core + CORE.stop) == 0:
-        rank = take(core, worker)
+        rank = take(core, worker, 2)
         if rank == 0:
             rank = _idle(core, worker)
         if rank != 0:
@@ -140,7 +146,7 @@ def _turn(core: int, worker: int, rank: int) -> None:
         if swap_if(rank + RANK.state, RUNNING, PARKED) != 0:
             break
         # Something that it may wait for has happened in between.
-        put(rank + RANK.state, RUNNING)
+        exchange(rank + RANK.state, RUNNING)
         store(worker + WORKER.rank, rank)
         if peek(core + CORE.stop) != 0:
             break
@@ -240,25 +246,27 @@ def _idle(core: int, worker: int) -> int:
     waited, spun = begin, 0.0
     length = _FIRST_PAUSE_S
     add(core + CORE.idle, 1)
-    rank = 0
+    rank, least = 0, 2
     while peek(core + CORE.stop) == 0:
-        if any_ready(core, worker):
-            # The order keeps check_deadlock right: not idle any more before the queue is shorter.
-            add(core + CORE.turns, 1)
+        if any_ready(core, worker, least):
+            # In this order, and before the queue is shorter: see _check_deadlock.
             add(core + CORE.idle, -1)
-            rank = take(core, worker)
+            add(core + CORE.turns, 1)
+            rank = take(core, worker, least)
             if rank != 0:
                 break
             add(core + CORE.idle, 1)
         polled = 0
         if peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0:
             polled = poll(core, worker)
-            if any_ready(core, worker):
+            if any_ready(core, worker, least):
                 continue
         elif peek(core + CORE.idle) == load(core + CORE.workers):
             _check_deadlock(core, worker)
             continue
         time = now(core, worker)
+        if time - begin > _PATIENCE_S:
+            least = 1
         if time - waited < spin_s:
             if crowded:
                 call_0(load(core + CORE.yield_))
@@ -315,7 +323,7 @@ def _sleep(core: int, worker: int, length: float) -> int:
     if peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0:
         watches = swap_if(core + CORE.watcher, 0, 1)
     called = 0
-    if peek(core + CORE.stop) != 0 or any_ready(core, worker):
+    if peek(core + CORE.stop) != 0 or any_ready(core, worker, 1):
         put(worker + WORKER.asleep, 0)
     elif (
         watches == 0
@@ -400,6 +408,16 @@ def complete(core: int, worker: int, node: int) -> None:
     """A message of a region that Python code started is complete."""
     note(core, worker, REQUEST, node, 0)
     request_done(core, worker, node)
+
+
+def start_message(
+    rank: int, incoming: int, address: int, count: int, kind: int, peer: int, tag: int
+) -> None:
+    """Start a message of a compiled region, which has the address of this function.
+
+    So the regions' code is compiled without that of the messages, which takes seconds.
+    """
+    start(rank, incoming, address, count, kind, peer, tag)
 
 
 def switch_kind(core: int, worker: int, kind: int) -> None:

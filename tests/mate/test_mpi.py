@@ -129,11 +129,15 @@ def test_more_workers_than_cpus_names_the_switch(start: Start) -> None:
     assert "--affinity none" in done.stdout
 
 
-def example(directory: Path) -> str:
-    """The program of the README."""
+def example(directory: Path, compiled: bool = False) -> str:
+    """The program of the README; with the state and the regions of its second part."""
     text = (ROOT / "runner/mate/README.md").read_text()
+    whole, regions = (block.split("```")[0] for block in text.split("```python\n")[1:3])
+    if compiled:
+        start, end = whole.index("class Part:"), whole.index("async def main")
+        whole = whole[:start] + regions + "\n\n" + whole[end:]
     program = directory / "heat.py"
-    program.write_text(text.split("```python\n")[1].split("```")[0])
+    program.write_text(whole)
     return str(program)
 
 
@@ -144,11 +148,12 @@ def test_wrong_options_of_the_example_give_a_message(start: Start, tmp_path: Pat
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 def test_the_example_of_the_readme_computes_what_a_loop_computes(
-    start: Start, tmp_path: Path
+    start: Start, tmp_path: Path, compiled: bool
 ) -> None:
     options = ["--affinity", "none", "--workers", "2", "--ranks-per-process", "4"]
-    done = start(2, example(tmp_path), *options)
+    done = start(2, example(tmp_path, compiled), *options)
     assert done.returncode == 0, done.stderr
     field = np.zeros(8002)
     field[1] = 1.0

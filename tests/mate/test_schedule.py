@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from runner import mate
 from runner.mate import task
+from runner.native.core import Core
 from tests.mate.graphs import STENCIL, DelayedTransport, chain, graph_of
 
 FREE = {"D": ["C"], "E": ["C"], "C": []}
@@ -238,7 +240,7 @@ def test_the_checker_finds_what_the_rule_read_literally_does(
         await ctx.execute(graph, 6)
 
     log = mate.EventLog()
-    mate.run(main, config(1, 3), log=log)
+    mate.run(main, dataclasses.replace(config(1, 3), core="python"), log=log)
     found = log.check()
     for missing in (
         "pack[0] of local rank 0",
@@ -246,6 +248,26 @@ def test_the_checker_finds_what_the_rule_read_literally_does(
         "compute[0] of local rank 1",
     ):
         assert f"test.compute[1] of local rank 0 started before {missing} had finished" in found
+
+
+def test_the_checker_finds_a_compiled_core_that_is_too_permissive(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right = Core.link
+    monkeypatch.setattr(Core, "link", lambda core, a, b, lead: right(core, a, b, lead - 1))
+    graph = graph_of(STENCIL, lambda name, ctx, i: None)
+
+    async def main(ctx: mate.Context) -> None:
+        chain(ctx)
+        await ctx.execute(graph, 6)
+
+    log = mate.EventLog()
+    mate.run(main, config(1, 3), log=log)
+    found = log.check()
+    assert (
+        "test.compute[1] of local rank 0 started before pack[0] of local rank 0 had finished"
+        in (found)
+    )
 
 
 def test_the_checker_finds_an_early_finish_and_a_missing_start() -> None:

@@ -1,0 +1,298 @@
+"""The words of one state: what compiled regions read of it while a graph runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.mate.compiled.state import (
+    MEMBERS,
+    Array,
+    Arrays,
+    Attribute,
+    Number,
+    Numbers,
+    StateType,
+    array_type,
+    common_type,
+    number_type,
+)
+from runner.mate.context import Context
+from runner.mate.errors import MateError
+
+Words = NDArray[np.int64]
+Messages = Callable[[Context], tuple[int, int]]
+"""Gives the address of a context's record, and that of the function that starts messages.
+
+The function is ``void start(record, incoming, address, count, kind, peer, tag)``, all of 64 bits:
+a message of ``count`` elements at ``address`` to (``incoming``: from) the rank ``peer``. ``kind``
+is the place of the elements' type in :data:`runner.native.words.KINDS`.
+"""
+
+
+class Block:
+    """The packed state of one rank for one graph.
+
+    It holds references to the arrays of the state. Keep it until every region has run and every
+    message that the regions started is complete.
+    """
+
+    def __init__(
+        self,
+        state: Callable[[], Any],
+        kind: StateType,
+        messages: Messages,
+        entries: tuple[int | None, ...],
+        names: tuple[str, ...],
+    ) -> None:
+        """``entries``, ``names``: address (None for a Python region) and name of each region.
+
+        ``state`` gives the state; the block does not keep it alive, only the arrays.
+        Raises :class:`MateError` for a number that
+        does not fit into 64 bits.
+        """
+        self.state, self.kind = state, kind
+        self._entries, self._names = entries, names
+        self._words: Words = np.zeros(kind.words, dtype=np.int64)
+        self._retired: list[Any] = []
+        self._slots: list[tuple[str, _Slot]] = []
+        for name, attribute in kind.attributes:
+            words = self._words[kind.offsets[name] :][: attribute.words]
+            slot = _slot(attribute, words, f"{type(state()).__name__}.{name}", messages)
+            self._slots.append((name, slot))
+        if not self.refresh():
+            raise MateError(f"the state {type(state()).__name__} changes while a graph is entered")
+
+    @property
+    def address(self) -> int:
+        """Address of the first word: the first argument of every entry."""
+        return self._words.ctypes.data
+
+    def entry(self, region: int) -> int:
+        """Address of ``void entry(uint64 address, int64 iteration)`` of a compiled region.
+
+        Raises ``KeyError`` for a region that is not compiled.
+        """
+        found = self._entries[region]
+        if found is None:
+            raise KeyError(self._names[region])
+        return found
+
+    def refresh(self) -> bool:
+        """Read the state again, at the entry of the graph; False if a type has changed.
+
+        Then the block is of no more use. Objects that the state no longer holds stay alive until
+        the next call, because messages of a lazy graph may still use them.
+        """
+        retired: list[Any] = []
+        state = self.state()
+        self._words[0] = 0
+        for name, slot in self._slots:
+            value = getattr(state, name, None) if name else state
+            if not slot.same(value):
+                retired.append(slot.kept())
+                if not slot.load(value):
+                    return False
+        self._retired = retired
+        return True
+
+    def check(self) -> None:
+        """At the exit of the graph: raise :class:`MateError` if compiled regions were misled.
+
+        That is, if a Python region has bound an attribute anew that compiled regions use, or if a
+        compiled region ended early because numpy would have raised an error there.
+        """
+        state = self.state()
+        for name, slot in self._slots:
+            if name and not slot.same(getattr(state, name, None)):
+                raise MateError(
+                    f"{type(state).__name__}.{name} has changed while the graph ran: compiled "
+                    "regions have used the value that it had when the graph was entered; change "
+                    "the elements of an array instead, or run one graph for each value"
+                )
+        if self._words[0]:
+            raise MateError(
+                f"region {self._names[int(self._words[0]) - 1]} ended early: numpy raises an error "
+                "in one of its operations; run it with --core python to see which"
+            )
+
+
+class _Slot:
+    """Words of one attribute and what they were made from."""
+
+    def same(self, value: Any) -> bool:
+        """Whether the words hold this value already."""
+        raise NotImplementedError
+
+    def load(self, value: Any) -> bool:
+        """Write the words; False if the value has another type."""
+        raise NotImplementedError
+
+    def kept(self) -> Any:
+        """The objects whose addresses the words hold."""
+        return None
+
+
+class _NumberSlot(_Slot):
+    def __init__(self, kind: Number, words: Words, name: str) -> None:
+        self._kind, self._name = kind, name
+        self._words = words if kind.kind == "int64" else words.view(np.float64)
+        self._value: Any = None
+
+    def same(self, value: Any) -> bool:
+        kept = self._value
+        if value is kept:
+            return True
+        if type(value) is not type(kept):
+            return False
+        return bool(value == kept or (value != value and kept != kept))
+
+    def load(self, value: Any) -> bool:
+        if number_type(value) != self._kind:
+            return False
+        try:
+            self._words[0] = value
+        except OverflowError:
+            raise MateError(
+                f"{self._name} is {value}, but whole numbers of compiled code go from -2**63 to "
+                "2**63 - 1: use a float"
+            ) from None
+        self._value = value
+        return True
+
+
+class _ArraySlot(_Slot):
+    def __init__(self, kind: Array, words: Words) -> None:
+        self._kind, self._words = kind, words
+        self._array: NDArray[Any] | None = None
+        self._shape: tuple[int, ...] = ()
+
+    def same(self, value: Any) -> bool:
+        return value is self._array and value is not None and value.shape == self._shape
+
+    def load(self, value: Any) -> bool:
+        if not isinstance(value, np.ndarray) or not _fits(self._kind, array_type(value)):
+            return False
+        _describe(value, self._words)
+        self._array, self._shape = value, value.shape
+        return True
+
+    def kept(self) -> Any:
+        return self._array
+
+
+class _ArraysSlot(_Slot):
+    def __init__(self, kind: Arrays, words: Words) -> None:
+        self._item, self._words = kind.item, words
+        self._arrays: list[NDArray[Any]] | None = None
+        self._shapes: list[tuple[int, ...]] = []
+        self._items: Words = np.zeros(0, dtype=np.int64)
+
+    def same(self, value: Any) -> bool:
+        arrays = self._arrays
+        if arrays is None or not isinstance(value, (list, tuple)) or len(value) != len(arrays):
+            return False
+        return all(
+            a is b and a.shape == s for a, b, s in zip(value, arrays, self._shapes, strict=True)
+        )
+
+    def load(self, value: Any) -> bool:
+        if not isinstance(value, (list, tuple)):
+            return False
+        if not all(isinstance(v, np.ndarray) for v in value):
+            return False
+        if value and not _fits(self._item, common_type(value)):
+            return False
+        self._items = np.zeros(len(value) * self._item.words, dtype=np.int64)
+        for n, array in enumerate(value):
+            _describe(array, self._items[n * self._item.words :])
+        self._words[:] = len(value), self._items.ctypes.data
+        self._arrays, self._shapes = list(value), [a.shape for a in value]
+        return True
+
+    def kept(self) -> Any:
+        return self._arrays, self._items
+
+
+class _NumbersSlot(_Slot):
+    def __init__(self, kind: Numbers, words: Words, name: str) -> None:
+        self._kind, self._words, self._name = kind, words, name
+        self._values: tuple[Any, ...] | None = None
+        self._types: set[type] = set()
+        self._copy: NDArray[Any] = np.zeros(0)
+
+    def same(self, value: Any) -> bool:
+        if self._values is None or not isinstance(value, (list, tuple)):
+            return False
+        return set(map(type, value)) == self._types and tuple(value) == self._values
+
+    def load(self, value: Any) -> bool:
+        if not isinstance(value, (list, tuple)):
+            return False
+        kinds = {number_type(v) for v in value}
+        if None in kinds:
+            return False
+        whole = all(k is not None and k.kind == "int64" for k in kinds)
+        if value and whole != (self._kind.element == "int64"):
+            return False
+        try:
+            self._copy = np.array(value, dtype=self._kind.element)
+        except OverflowError:
+            raise MateError(
+                f"{self._name} holds a number beyond 64 bits, which compiled code cannot use: use "
+                "floats"
+            ) from None
+        _describe(self._copy, self._words)
+        self._values, self._types = tuple(value), set(map(type, value))
+        return True
+
+    def kept(self) -> Any:
+        return self._copy
+
+
+class _RankSlot(_Slot):
+    def __init__(self, words: Words, messages: Messages) -> None:
+        self._words, self._messages = words, messages
+        self._context: Context | None = None
+
+    def same(self, value: Any) -> bool:
+        return value is self._context and value is not None
+
+    def load(self, value: Any) -> bool:
+        if not isinstance(value, Context):
+            return False
+        self._words[:2] = self._messages(value)
+        self._words[2:] = [getattr(value, name) for name in MEMBERS]
+        self._context = value
+        return True
+
+
+def _slot(attribute: Attribute, words: Words, name: str, messages: Messages) -> _Slot:
+    match attribute:
+        case Number():
+            return _NumberSlot(attribute, words, name)
+        case Array():
+            return _ArraySlot(attribute, words)
+        case Arrays():
+            return _ArraysSlot(attribute, words)
+        case Numbers():
+            return _NumbersSlot(attribute, words, name)
+        case _:
+            return _RankSlot(words, messages)
+
+
+def _fits(wanted: Array, found: Array | None) -> bool:
+    """Whether code for one type of array may run on another."""
+    if found is None or (found.element, found.ndim) != (wanted.element, wanted.ndim):
+        return False
+    return wanted.layout in ("A", found.layout) and wanted.readonly >= found.readonly
+
+
+def _describe(array: NDArray[Any], words: Words) -> None:
+    """Write an array's address, extents and strides (bytes)."""
+    words[0] = array.ctypes.data
+    words[1 : 1 + array.ndim] = array.shape
+    words[1 + array.ndim : 1 + 2 * array.ndim] = array.strides

@@ -1,0 +1,219 @@
+"""Which attributes of the state the compiled functions use, and how.
+
+The state may only be used as ``part.name``, or be handed to a function: so the attributes that a
+graph needs are known before anything is compiled, and only these are read.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from runner.mate.compiled.source import Source, dotted
+
+MESSAGES = ("isend", "irecv")
+
+
+@dataclass(frozen=True)
+class Role:
+    """How the items of a list are used: as numbers, or as arrays with this many indices."""
+
+    ndim: int
+    """0 for numbers."""
+
+
+@dataclass(eq=False)
+class Use:
+    """The places where compiled functions use one attribute of the state."""
+
+    source: Source
+    node: ast.AST
+    """The first place."""
+    members: dict[str, tuple[Source, ast.AST]] = field(default_factory=dict)
+    """``x`` of ``part.name.x`` -> its first place."""
+    role: Role | None = None
+    """How items are used; None if that is not seen."""
+
+
+class Uses:
+    """The attributes of the state that the functions reached from ``regions`` use."""
+
+    def __init__(self, regions: list[Source]) -> None:
+        self.attributes: dict[str, Use] = {}
+        self._seen: set[tuple[int, str]] = set()
+        for region in regions:
+            self._function(region, region.parameters[0])
+
+    def _function(self, source: Source, state: str) -> None:
+        """Collect the uses in a function whose parameter ``state`` is the state."""
+        if (id(source), state) in self._seen:
+            return
+        self._seen.add((id(source), state))
+        parents = _parents(source.tree)
+        for node in ast.walk(source.tree):
+            if not isinstance(node, ast.Name) or node.id != state:
+                continue
+            parent = parents[node]
+            if isinstance(parent, ast.Attribute):
+                self._attribute(source, parent, parents)
+            elif (found := _parameter(source, parents, node)) is not None:
+                self._function(*found)
+            else:
+                raise source.refusal(
+                    node,
+                    f"the state is used by itself here: use {state}.NAME, or hand {state} to a "
+                    "function that is compiled too",
+                )
+
+    def _attribute(
+        self, source: Source, node: ast.Attribute, parents: dict[ast.AST, ast.AST]
+    ) -> None:
+        use = self.attributes.setdefault(node.attr, Use(source, node))
+        for place in _aliases(source, node, parents):
+            parent = parents[place]
+            if isinstance(parent, ast.Attribute):
+                use.members.setdefault(parent.attr, (source, parent))
+                _check_message(source, parent, parents)
+        if use.role is None:
+            use.role = max(
+                _roles_of_items(source, node, parents, 0), key=lambda role: role.ndim, default=None
+            )
+
+
+def check_calls(source: Source, path: tuple[Source, ...] = ()) -> None:
+    """Raise :class:`GraphError` for a function that calls itself, also through others."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and (helper := source.helper(node.func)):
+            if helper is source or helper in path:
+                name = helper.function.__name__
+                raise source.refusal(
+                    node, f"{name} calls itself, which cannot be compiled: write a loop"
+                )
+            check_calls(helper, (*path, source))
+
+
+def _check_message(source: Source, node: ast.Attribute, parents: dict[ast.AST, ast.AST]) -> None:
+    call = parents[node]
+    if node.attr in MESSAGES and not (
+        isinstance(call, ast.Call) and call.func is node and isinstance(parents[call], ast.Expr)
+    ):
+        raise source.refusal(
+            node,
+            f"{node.attr} gives nothing in compiled code: write the call as a statement; the "
+            "message belongs to the region, and dependents wait for it",
+        )
+
+
+def _parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
+    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+
+def _parameter(
+    source: Source, parents: dict[ast.AST, ast.AST], node: ast.AST
+) -> tuple[Source, str] | None:
+    """The function and its parameter that gets ``node``, if it is an argument of a call."""
+    parent = parents[node]
+    name = parent.arg if isinstance(parent, ast.keyword) else None
+    call = parents[parent] if name else parent
+    if isinstance(call, ast.Call) and (helper := source.helper(call.func)):
+        names = helper.parameters
+        if name:
+            return (helper, name) if name in names else None
+        for position, argument in enumerate(call.args):
+            if argument is node and position < len(names):
+                return helper, names[position]
+    return None
+
+
+def _aliases(source: Source, node: ast.expr, parents: dict[ast.AST, ast.AST]) -> Iterator[ast.expr]:
+    """The expression, and every use of the name if it is assigned to one."""
+    yield node
+    parent = parents[node]
+    if isinstance(parent, ast.Assign):
+        names = {t.id for t in parent.targets if isinstance(t, ast.Name)}
+        for target in parent.targets:
+            # a, b = part.x, part.y
+            if isinstance(target, ast.Name) and target.id in names:
+                yield from _loads(source, target.id)
+    elif isinstance(parent, ast.Tuple) and isinstance(outer := parents[parent], ast.Assign):
+        position = next(n for n, e in enumerate(parent.elts) if e is node)
+        for target in outer.targets:
+            if isinstance(target, ast.Tuple) and position < len(target.elts):
+                name = target.elts[position]
+                if isinstance(name, ast.Name):
+                    yield from _loads(source, name.id)
+
+
+def _loads(source: Source, name: str) -> Iterator[ast.Name]:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            yield node
+
+
+def _roles_of_items(
+    source: Source, sequence: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
+) -> Iterator[Role]:
+    """How the items of a list are used, followed through names and calls."""
+    for place in _aliases(source, sequence, parents):
+        parent = parents[place]
+        if isinstance(parent, ast.Subscript) and parent.value is place:
+            yield from _roles(source, parent, parents, depth)
+        elif isinstance(item := _loop_variable(place, parents), ast.Name):
+            for node in _loads(source, item.id):
+                yield from _roles(source, node, parents, depth)
+        elif (found := _parameter(source, parents, place)) is not None and depth < 5:
+            helper, name = found
+            inner = _parents(helper.tree)
+            for node in _loads(helper, name):
+                yield from _roles_of_items(helper, node, inner, depth + 1)
+
+
+def _loop_variable(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
+    """What a loop over ``node`` binds, also through ``zip`` and ``enumerate``."""
+    parent = parents[node]
+    if isinstance(parent, ast.For) and parent.iter is node:
+        return parent.target
+    if not isinstance(parent, ast.Call) or not isinstance(node, ast.expr):
+        return None
+    if node not in parent.args:
+        return None
+    bound = _loop_variable(parent, parents)
+    if not isinstance(bound, ast.Tuple):
+        return None
+    position = {"zip": parent.args.index(node), "enumerate": 1}.get(dotted(parent.func))
+    if position is None or position >= len(bound.elts):
+        return None
+    return bound.elts[position]
+
+
+def _roles(
+    source: Source, item: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
+) -> Iterator[Role]:
+    for place in _aliases(source, item, parents):
+        parent = parents[place]
+        match parent:
+            case ast.Subscript() if parent.value is place:
+                index = parent.slice
+                yield Role(len(index.elts) if isinstance(index, ast.Tuple) else 1)
+            case ast.Attribute():
+                yield Role(1)
+            case ast.For() if parent.iter is place:
+                yield Role(1)
+            case ast.Call() if dotted(parent.func).rpartition(".")[2] in MESSAGES:
+                yield Role(1 if parent.args and parent.args[0] is place else 0)
+            case ast.Call() | ast.keyword() if found := _parameter(source, parents, place):
+                if depth < 5:
+                    helper, name = found
+                    inner = _parents(helper.tree)
+                    for node in _loads(helper, name):
+                        yield from _roles(helper, node, inner, depth + 1)
+            case ast.Call() if dotted(parent.func) == "len":
+                yield Role(1)
+            case ast.Tuple() if isinstance(parents[parent], ast.Subscript):
+                yield Role(0)
+            case ast.keyword() | ast.Assign() | ast.Tuple() | ast.Expr():
+                if isinstance(parent, ast.keyword) and parent.arg in ("dest", "source", "tag"):
+                    yield Role(0)
+            case _:
+                yield Role(0)

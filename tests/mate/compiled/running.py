@@ -1,0 +1,88 @@
+"""Run compiled regions without a scheduler, and in Python beside."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from runner import mate
+from runner.mate.compiled import Block, compiled_graph
+from runner.mate.compiled.block import Messages
+
+HEAD = """\
+import math
+import numpy as np
+from runner import mate
+graph = mate.Graph("test")
+"""
+"""The first lines of every program."""
+
+
+def no_messages(_context: mate.Context) -> tuple[int, int]:
+    raise AssertionError("no context here")
+
+
+class Recorder:
+    """Stands for the message layer, and writes down what compiled code starts."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, ...]] = []
+        """(record, incoming, address, count, kind, peer, tag) of each call."""
+        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)
+        self._start = prototype(lambda *words: self.calls.append(words))
+
+    def __call__(self, context: mate.Context) -> tuple[int, int]:
+        address = ctypes.cast(self._start, ctypes.c_void_p).value
+        assert address is not None
+        return 1000 + context.rank, address
+
+
+def run(
+    graph: mate.Graph, state: Any, iterations: int = 1, messages: Messages = no_messages
+) -> Block:
+    """Run the compiled regions in their order, as a scheduler would for a chain."""
+    block = compiled_graph(graph).bind(state, messages)
+    for i in range(iterations):
+        for region in graph.regions:
+            call = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int64)
+            call(block.entry(region.index))(block.address, i)
+    block.check()
+    return block
+
+
+def run_both(graph: mate.Graph, state: Any, iterations: int = 1) -> None:
+    """Run compiled and in Python, and compare every array of the state to the last bit."""
+    plain = copy.deepcopy(state)
+    run(graph, state, iterations)
+    with np.errstate(all="ignore"):
+        for i in range(iterations):
+            for region in graph.regions:
+                region.body(plain, i)
+    for name, value in vars(state).items():
+        kept = value if isinstance(value, list) else [value]
+        wanted = getattr(plain, name)
+        for a, b in zip(kept, wanted if isinstance(value, list) else [wanted], strict=True):
+            assert np.array_equal(a, b, equal_nan=True), name
+
+
+class Part:
+    """A state with any attributes."""
+
+
+def state(**attributes: Any) -> Any:
+    part = Part()
+    vars(part).update(attributes)
+    return part
+
+
+def in_rank(check: Callable[[mate.Context], None], ranks: int = 1) -> None:
+    """Run a check in every rank of a process."""
+
+    async def main(ctx: mate.Context) -> None:
+        check(ctx)
+
+    mate.run(main, mate.Config(ranks_per_process=ranks))

@@ -1,0 +1,28 @@
+"""Every test of a job in one process runs on both cores."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner import mate
+
+_ONE_PROCESS = ("test_schedule", "test_solo", "test_wakeups")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.module.__name__.rpartition(".")[2] in _ONE_PROCESS:
+        metafunc.fixturenames.append("core")
+        metafunc.parametrize("core", ["native", "python"], indirect=True)
+
+
+@pytest.fixture
+def core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The core that a configuration has by default."""
+    name = str(request.param)
+    defaults = mate.Config.__init__.__defaults__
+    assert defaults is not None
+    assert "native" in defaults
+    changed = tuple(name if value == "native" else value for value in defaults)
+    monkeypatch.setattr(mate.Config.__init__, "__defaults__", changed)
+    assert mate.Config().core == name
+    return name
