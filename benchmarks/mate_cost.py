@@ -10,7 +10,7 @@ percent of a core, from 1 ms after the wait began. "start-up added" is the wall 
 that runs an empty job of one rank with the native core less that of the one with the Python core
 before it. Every round measures every row once; the table has minimum, quartiles and median over
 the rounds, and the goals set for the runtime. CPU time of regions is in the JSON file. Rows of a
-core that this version does not have are left out. Needs a machine without other work.
+core that does not run on this processor are left out. Needs a machine without other work.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from typing import Any
 
 from autotune.errors import AutotuneError, UsageError
 from benchmarks.common import report
-from benchmarks.mate_cores import cores
 from benchmarks.mate_regions import (
     RegionCase,
     calibrated,
+    cores,
     efficiency,
     kernel,
     parts_of_a_region,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.mate_cores import config, cores, has_compiled_regions, region
+from benchmarks.mate_regions import cores
 from runner import mate
 
 BATCH = 16
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--wait", type=float, default=1.0, metavar="SECONDS")
     given = parser.parse_args()
     settings = {
-        (core, to): config(core, workers=1, ranks_per_process=1, in_process=to == "in process")
+        (core, to): mate.Config(core=core, in_process=to == "in process")
         for core in cores()
         for to in DESTINATIONS
     }
@@ -51,7 +51,7 @@ def main() -> None:
         for name, way, to, case in ways(settings):
             own = comm.allreduce(way(comm, case, to, given.rounds)) / comm.size
             found.setdefault(name, []).append(own)
-    waiting = {core: waiting_share(comm, config(core), given.wait) for core in cores()}
+    waiting = {core: waiting_share(comm, mate.Config(core=core), given.wait) for core in cores()}
     if comm.rank == 0:
         print(json.dumps({"message_us": found, "waiting": waiting}))
 
@@ -60,11 +60,10 @@ def ways(
     settings: dict[tuple[str, str], mate.Config],
 ) -> list[tuple[str, Way, str, mate.Config]]:
     """Name, function, destination and configuration of everything that is measured."""
-    compiled = has_compiled_regions()
     found: list[tuple[str, Way, str, mate.Config]] = []
     for (core, to), case in settings.items():
         kinds: list[tuple[str, Way]] = [("Python region", from_python), ("awaited", awaited)]
-        if compiled and core == "native":
+        if core == "native":
             kinds.insert(0, ("compiled region", from_compiled))
         found += [(f"{core}, {kind}, {to}", way, to, case) for kind, way in kinds]
     plain = next(iter(settings.values()))
@@ -152,7 +151,7 @@ def from_python(comm: Any, case: mate.Config, to: str, rounds: int) -> float:
 
 def from_region(comm: Any, case: mate.Config, to: str, rounds: int, compiled: bool) -> float:
     graph = mate.Graph("messages")
-    region(graph, "exchange", ["exchange*"], compiled)(exchange)
+    graph.region("exchange", ["exchange*"], compiled=compiled)(exchange)
 
     async def timed(ctx: mate.Context) -> float:
         batch = Batch(ctx, to)

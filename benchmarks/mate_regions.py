@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.mate_cores import config, cores, has_compiled_regions, region
 from runner import mate
+from runner.mate.config import CORES
 from runner.mate.timers import WorkerClock
 from runner.native import kernels
+from runner.native.core import supported
 
 KERNEL_US = 200.0
 TRIED_STEPS = 100_000
@@ -22,6 +23,11 @@ STENCIL = {
     "send": ["pack"],
     "unpack": ["compute", "receive"],
 }
+
+
+def cores() -> tuple[str, ...]:
+    """The cores that run on this processor."""
+    return tuple(core for core in CORES if core != "native" or supported())
 
 
 @dataclass(frozen=True)
@@ -40,8 +46,8 @@ class RegionCase:
 
 
 def region_cases(workers: int) -> list[RegionCase]:
-    """What this version of the runtime has, with at most so many workers."""
-    kinds = [("native", True)] if has_compiled_regions() and "native" in cores() else []
+    """What runs on this processor, with at most so many workers."""
+    kinds = [("native", True)] if "native" in cores() else []
     kinds += [(core, False) for core in cores()]
     layouts = [(1, 1), (1, 8), (2, 8)]
     return [RegionCase(*kind, w, r) for kind in kinds for w, r in layouts if w <= workers]
@@ -58,7 +64,7 @@ class Marks:
 def stencil(body: Callable[..., Any], compiled: bool = False) -> mate.Graph:
     graph = mate.Graph("stencil")
     for name, depends in STENCIL.items():
-        region(graph, name, depends, compiled)(body)
+        graph.region(name, depends, compiled=compiled)(body)
     return graph
 
 
@@ -88,7 +94,7 @@ def regions(case: RegionCase, executions: int) -> dict[str, float]:
         if ctx.local_rank == 0:
             marks.cpu.append(time.process_time())
 
-    settings = config(case.core, workers=case.workers, ranks_per_process=case.ranks)
+    settings = mate.Config(core=case.core, workers=case.workers, ranks_per_process=case.ranks)
     mate.run(main, settings)
     done = iterations * len(STENCIL) * case.ranks
     return {
@@ -148,7 +154,7 @@ def efficiency(core: str, work: Callable[[], None], count: int) -> float:
 
     def wall_s(workers: int) -> float:
         graph = mate.Graph("kernels")
-        region(graph, "kernel", ["kernel*@"], compiled=False)(lambda state, i: work())
+        graph.region("kernel", ["kernel*@"])(lambda state, i: work())
 
         async def main(ctx: mate.Context) -> None:
             for other in (ctx.local_rank - 1, ctx.local_rank + 1):
@@ -156,7 +162,8 @@ def efficiency(core: str, work: Callable[[], None], count: int) -> float:
                     ctx.add_local_neighbor(other)
             await ctx.execute(graph, count // 8)
 
-        return mate.run(main, config(core, workers=workers, ranks_per_process=8)).wall_s
+        settings = mate.Config(core=core, workers=workers, ranks_per_process=8)
+        return mate.run(main, settings).wall_s
 
     return wall_s(1) / wall_s(2) / 2
 

@@ -7,20 +7,18 @@ import subprocess
 import sys
 import time
 
-from benchmarks.mate_cores import config
 from benchmarks.mate_messages import WAIT_FROM_S, share_of_core
 from benchmarks.mpi_programs import ROOT
 from runner import mate
 
 EMPTY = """
 import sys
-from benchmarks.mate_cores import config
 from runner import mate
 
 async def nothing(ctx):
     pass
 
-mate.run(nothing, config(sys.argv[1]))
+mate.run(nothing, mate.Config(core=sys.argv[1]))
 """
 """An empty job of one rank; the first argument is the core."""
 
@@ -42,5 +40,5 @@ def idle_share(core: str, seconds: float) -> float:
         time.sleep(WAIT_FROM_S)
         return share_of_core(os.getpid(), seconds)
 
-    (share,) = mate.run(main, config(core, workers=2, ranks_per_process=1)).results
+    (share,) = mate.run(main, mate.Config(core=core, workers=2, ranks_per_process=1)).results
     return float(share)

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.mate_cores import CORES, config, region
 from benchmarks.metg import WIDTH, parse_cases, start_value, warm_up
 from benchmarks.metg.chain import chain, combined
 from runner import mate
+from runner.mate.config import CORES
 from runner.native import kernels
 
 LINE = 8
@@ -102,7 +102,7 @@ def stencil(body: str) -> mate.Graph:
     depends = ["task*", "task*@"]
     if body == "python":
 
-        @region(graph, "task", depends, compiled=False)
+        @graph.region("task", depends)
         def called(point: Any, i: int) -> None:
             point.calls[i % 2]()
             if point.others:
@@ -110,7 +110,7 @@ def stencil(body: str) -> mate.Graph:
 
         return graph
 
-    @region(graph, "task", depends, compiled=True)
+    @graph.region("task", depends, compiled=True)
     def task(point: Any, i: int) -> None:
         old, new = point.arrays[i % 2], point.arrays[(i + 1) % 2]
         x = combined(old[point.left], old[point.own], old[point.right])
@@ -163,7 +163,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args()
     local = WIDTH // given.processes
-    settings = config(given.core, workers=given.workers, ranks_per_process=local)
+    settings = mate.Config(core=given.core, workers=given.workers, ranks_per_process=local)
     comm = mate.world(settings)
     cases = parse_cases(given.cases)
     report = mate.run(measure, settings, stencil(given.body), given.edges, cases, comm=comm)

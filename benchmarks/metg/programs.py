@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.mate_cores import cores, has_compiled_regions
+from benchmarks.mate_regions import cores
 from benchmarks.mpi_programs import NoCompiler, compiled_for, compiled_library, python
 from runner.mpi.library import Library
 
@@ -44,8 +44,8 @@ class Program:
 def programs(library: Library, place: Path, charm_python: str | None) -> list[Program]:
     """Every row; C programs are compiled into the directory ``place``.
 
-    ``charm_python`` is a Python that has charm4py, or None. Rows of a core or a kind of region that
-    this version of the runtime does not have are left out.
+    ``charm_python`` is a Python that has charm4py, or None. Rows of a core that does not run on
+    this processor are left out.
     """
     there = len(os.sched_getaffinity(0))
     found = [*_in_c(library, place), *_mate(), *_charm(place, charm_python)]
@@ -80,15 +80,12 @@ def _in_c(library: Library, place: Path) -> list[Program]:
 
 def _mate() -> list[Program]:
     found = []
-    if has_compiled_regions() and "native" in cores():
+    if "native" in cores():
         found += [
             _stencil("compiled", "native", 2, 1, "boundary", GOAL_BOUNDARY_US),
             _stencil("compiled", "native", 2, 1, "messages"),
             _stencil("compiled", "native", 1, 1, "inside", GOAL_INSIDE_US),
             _stencil("compiled", "native", 1, 2, "inside", GOAL_INSIDE_US),
-        ]
-    if "native" in cores():
-        found += [
             _stencil("python", "native", 2, 1, "boundary"),
             _stencil("python", "native", 1, 1, "inside"),
         ]

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from benchmarks import mate_regions
-from benchmarks.mate_cores import cores
 from benchmarks.mate_cost import GOALS, PYTHON_CORE, summary
 from benchmarks.mate_messages import share_of_core
 from runner.mpi.library import Library
@@ -62,7 +61,7 @@ def test_every_row_is_measured(measured: Measured) -> None:
         "start-up",
     }
     assert {name + PYTHON_CORE for name in python_core} <= measured.rows.keys()
-    if "native" in cores():
+    if "native" in mate_regions.cores():
         two = {name for name in GOALS if "2 w" in name or "2 workers" in name}
         one_cpu = len(os.sched_getaffinity(0)) == 1
         missing = GOALS.keys() - measured.rows.keys()

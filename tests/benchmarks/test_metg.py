@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import WorkError
-from benchmarks.mate_cores import has_compiled_regions
 from benchmarks.mate_metg import Bench, Sweep, iterations_for
 from benchmarks.metg.chain import chain, combined
 from benchmarks.metg.granularity import (
@@ -32,6 +31,7 @@ from benchmarks.metg.granularity import (
 from benchmarks.metg.programs import Program
 from benchmarks.mpi_programs import NoCompiler, Programs, compiled_for, quartiles
 from runner.mpi.library import Library
+from runner.native.core import supported
 
 ROOT = Path(__file__).parents[2]
 STEP_US = 0.0015
@@ -158,7 +158,7 @@ def test_every_program_is_measured_and_computes_the_same(
     reasons = found["not_measured"]
     assert "MATE --core python, 1x1, inside" in found["metg_us"]
     assert set(found["metg_us"]) == set(found["runs"])
-    if has_compiled_regions():
+    if supported():
         assert "MATE, compiled body, 2x1, boundary" in found["metg_us"].keys() | reasons.keys()
     assert reasons["charm4py, 1x1, messages"] == "no --charm4py PYTHON"
     assert reasons["charm4py, 1x1, messages"] in done.stdout
