@@ -217,7 +217,8 @@ class NativeScheduler:
                 log=log is not None,
             ),
         )
-        if config.queue == "shared":
+        self._shared_queue = config.queue == "shared"
+        if self._shared_queue:
             for task in tasks:
                 self.core.set_home(task.local, 0)
         self.sleepers = Sleepers(self.core)
@@ -242,6 +243,11 @@ class NativeScheduler:
     def mailbox(self, ranks: RankMap) -> NativeMailbox:
         """The path of messages within the process."""
         return NativeMailbox(self, ranks.locations)
+
+    def set_home(self, task: Task, worker: int) -> None:
+        """Let a rank be queued for this worker from now on."""
+        if not self._shared_queue:
+            self.core.set_home(task.local, worker)
 
     # The interface of RankScheduler.
 

@@ -159,6 +159,9 @@ class RankScheduler:
     def settle(self) -> None:
         """Nothing to do: tasks and log are up to date."""
 
+    def set_home(self, task: Task, worker: int) -> None:
+        """Nothing to do: all ranks wait in one queue."""
+
     # The following are called with the lock held.
 
     def take(self) -> Task | None:
