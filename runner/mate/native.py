@@ -179,7 +179,7 @@ class NativeClock:
         return times
 
 
-class Sleepers:
+class NativeSleepers:
     """The workers that sleep."""
 
     def __init__(self, core: Core) -> None:
@@ -221,7 +221,7 @@ class NativeScheduler:
         if self._shared_queue:
             for task in tasks:
                 self.core.set_home(task.local, 0)
-        self.sleepers = Sleepers(self.core)
+        self.sleepers = NativeSleepers(self.core)
         self.clocks = [NativeClock(self.core, worker) for worker in self.core.workers]
         self._poller: Poller
         self._transport: Transport
