@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runner.mate import affinity
-from runner.mate.compiled import Block, compiled_graph
 from runner.mate.config import Config, RankMap
 from runner.mate.context import here
 from runner.mate.errors import Deadlock, MateError
@@ -57,6 +56,7 @@ from runner.native.words import (
 )
 
 if TYPE_CHECKING:
+    from runner.mate.compiled import Block
     from runner.mate.messages import MessageLayer
 
 _EVENTS = {START: "start", BODY: "body", REQUEST: "request", FINISH: "finish"}
@@ -358,6 +358,10 @@ class NativeScheduler:
 
     def _bind(self, part: NativePart, state: Any) -> Block:
         """Give the compiled regions their code and the words of the state."""
+        from runner.mate.compiled import (
+            compiled_graph,
+        )  # a graph of Python regions needs none of it
+
         core = self.core
         block = compiled_graph(part.graph).bind(
             state,

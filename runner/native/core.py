@@ -123,7 +123,7 @@ def _clock() -> tuple[float, int, float]:
         return ticks, at
 
     tick0, second0 = both()
-    time.sleep(2e-3)
+    time.sleep(1e-3)
     tick1, second1 = both()
     return (second1 - second0) / (tick1 - tick0), tick0, second0
 

@@ -35,7 +35,6 @@ import fcntl
 import functools
 import hashlib
 import importlib
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -304,8 +303,8 @@ def _target_machine() -> Any:
 def _key(code: bytes) -> str:
     """A hash of the code, this file, the compilers and the processor."""
     words = [
-        importlib.metadata.version("numba"),
-        importlib.metadata.version("llvmlite"),
+        _version("numba"),
+        _version("llvmlite"),
         llvm.get_default_triple(),
         llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten(),
@@ -314,6 +313,17 @@ def _key(code: bytes) -> str:
     digest.update(Path(__file__).read_bytes())
     digest.update(code)
     return digest.hexdigest()[:24]
+
+
+def _version(package: str) -> str:
+    """What tells one version of an installed package from another, without importing it."""
+    try:
+        return Path(_source(package) or "", "../_version.py").resolve().read_text(encoding="utf-8")
+    except OSError:
+        # Slower: it imports a parser of mails.
+        from importlib import metadata
+
+        return metadata.version(package)
 
 
 def _sources_key(module: str) -> bytes:

@@ -15,7 +15,7 @@ from tests.mate.compiled.running import HEAD
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """An empty store of compiled code."""
     place = tmp_path_factory.mktemp("cache")

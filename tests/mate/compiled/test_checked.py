@@ -33,21 +33,30 @@ async def main(ctx):
     return part.b[:, 0].tolist()
 
 if __name__ == "__main__":
-    print(mate.run(main, mate.Config()).results, graph.regions[0].compiled)
+    print(mate.run(main, mate.Config(core=CORE)).results, graph.regions[0].compiled)
 """
 
 
 @pytest.mark.parametrize(
-    ("start", "check", "wanted"),
+    ("start", "core", "check", "wanted"),
     [
-        (0, "0", "[[4.0, 2.0, 3.0]]"),
-        (1, "1", "[[0.0, 2.0, 3.0]] False"),
-        (0, "1", "{file}:7: index -1 is negative: indices of compiled functions count from 0"),
+        (0, "python", "0", "[[4.0, 2.0, 3.0]] True"),
+        (1, "native", "0", "[[0.0, 2.0, 3.0]] True"),
+        (1, "native", "1", "[[0.0, 2.0, 3.0]] False"),
+        (0, "python", "1", "{file}:7: index -1 is negative"),
+        (
+            0,
+            "native",
+            "1",
+            "{file}:7: index -1 is negative: indices of compiled functions",
+        ),
     ],
 )
-def test_negative_indices_are_found(tmp_path: Path, start: int, check: str, wanted: str) -> None:
+def test_negative_indices_are_found(
+    tmp_path: Path, start: int, core: str, check: str, wanted: str
+) -> None:
     path = tmp_path / "program.py"
-    path.write_text(HEAD + PROGRAM.replace("START", str(start)))
+    path.write_text(HEAD + PROGRAM.replace("START", str(start)).replace("CORE", repr(core)))
     done = subprocess.run(
         [sys.executable, str(path)],
         env={**os.environ, "MATE_CHECK": check, "PYTHONPATH": str(ROOT)},

@@ -14,6 +14,8 @@ from runner import mate
 from runner.mate.compiled import compiled_graph
 from tests.mate.compiled.running import HEAD, no_messages, run, run_both, state
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 
 def test_constants_functions_and_modules(
     program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.mate.compiled.running import run_both, state
+
+pytestmark = pytest.mark.usefixtures("cache")
 
 _REACH = 2
 _CELLS = 11

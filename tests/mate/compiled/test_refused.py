@@ -10,6 +10,8 @@ import pytest
 from runner import mate
 from tests.mate.compiled.running import HEAD, Recorder, in_rank, run, state
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 REFUSED = {
     "assert part.n": "assert cannot be compiled",
     "raise ValueError": "raise cannot be compiled: write a number into an array",

@@ -12,6 +12,8 @@ from runner import mate
 from runner.native.words import KINDS
 from tests.mate.compiled.running import Recorder, in_rank, run, run_both, state
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 STENCIL = """
 SIDES = (0.25, 0.25)
 

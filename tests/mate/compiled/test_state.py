@@ -11,6 +11,8 @@ from runner import mate
 from runner.mate.compiled import compiled_graph
 from tests.mate.compiled.running import run, state
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 
 def test_numbers_and_arrays_are_read_at_every_entry(program: Any) -> None:
     made = program("""

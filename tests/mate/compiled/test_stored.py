@@ -13,6 +13,8 @@ import pytest
 
 from tests.mate.compiled.running import HEAD, run, state
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
 FACTOR = 2.0
