@@ -82,8 +82,8 @@ class Sweep:
         return [self._efficiency(granularity_us, walls) for walls in self.kept]
 
     def best(self, granularity_us: Sequence[float]) -> list[float]:
-        """Efficiency of the smallest wall time of each length."""
-        walls = [min(walls) for walls in zip(*self.kept, strict=True)]
+        """Efficiency of the smallest wall time of each length, of all rounds."""
+        walls = [min(walls) for walls in zip(*self.wall_s, strict=True)]
         return self._efficiency(granularity_us, walls)
 
     def _efficiency(self, granularity_us: Sequence[float], walls: Sequence[float]) -> list[float]:
