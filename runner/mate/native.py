@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runner.mate import affinity
-from runner.mate.compiled import Block, compiled_graph
 from runner.mate.config import Config, RankMap
 from runner.mate.context import here
 from runner.mate.errors import Deadlock, MateError
@@ -57,6 +56,7 @@ from runner.native.words import (
 )
 
 if TYPE_CHECKING:
+    from runner.mate.compiled import Block
     from runner.mate.messages import MessageLayer
 
 _EVENTS = {START: "start", BODY: "body", REQUEST: "request", FINISH: "finish"}
@@ -81,7 +81,7 @@ class NativeNode:
 class NativePart:
     """One rank's part of a graph."""
 
-    __slots__ = ("block", "graph", "links", "nodes", "record", "state", "task")
+    __slots__ = ("block", "graph", "links", "nodes", "old_block", "record", "state", "task")
 
     def __init__(self, graph: Graph, task: Task, record: Part) -> None:
         self.graph = graph
@@ -91,6 +91,7 @@ class NativePart:
         self.state: Any = None
         self.block: Block | None = None
         """What the compiled regions see of the state."""
+        self.old_block: Block | None = None
         self.links: list[tuple[NativeNode, NativeNode, int]] = []
         """Target, source and lead of each dependency."""
 
@@ -358,6 +359,9 @@ class NativeScheduler:
 
     def _bind(self, part: NativePart, state: Any) -> Block:
         """Give the compiled regions their code and the words of the state."""
+        # Programs without compiled regions start faster without it.
+        from runner.mate.compiled import compiled_graph
+
         core = self.core
         block = compiled_graph(part.graph).bind(
             state,
@@ -365,7 +369,8 @@ class NativeScheduler:
             part.task.local,
         )
         if block is not part.block:
-            part.block = block
+            # The messages of a lazy entry before this one may still use the old block's arrays.
+            part.block, part.old_block = block, part.block
             for region in part.graph.regions:
                 if region.compiled:
                     part.record.compiled(region.index, block.entry(region.index), block.address)

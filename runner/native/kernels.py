@@ -35,7 +35,6 @@ import fcntl
 import functools
 import hashlib
 import importlib
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -303,17 +302,35 @@ def _target_machine() -> Any:
 
 def _key(code: bytes) -> str:
     """A hash of the code, this file, the compilers and the processor."""
+    digest = hashlib.sha256(_compilers())
+    digest.update(Path(__file__).read_bytes())
+    digest.update(code)
+    return digest.hexdigest()[:24]
+
+
+@functools.cache
+def _compilers() -> bytes:
     words = [
-        importlib.metadata.version("numba"),
-        importlib.metadata.version("llvmlite"),
+        _version("numba"),
+        _version("llvmlite"),
         llvm.get_default_triple(),
         llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten(),
     ]
-    digest = hashlib.sha256("\0".join(words).encode())
-    digest.update(Path(__file__).read_bytes())
-    digest.update(code)
-    return digest.hexdigest()[:24]
+    return "\0".join(words).encode()
+
+
+def _version(package: str) -> str:
+    """The version of an installed package, which is not imported.
+
+    It is read from the package: ``importlib.metadata`` would take more than 10 ms.
+    """
+    if init := _source(package):
+        with contextlib.suppress(OSError):
+            return init.with_name("_version.py").read_text(encoding="utf-8")
+    import importlib.metadata
+
+    return importlib.metadata.version(package)
 
 
 def _sources_key(module: str) -> bytes:

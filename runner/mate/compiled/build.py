@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import RunnerError
-from runner.mate.compiled import failure
 from runner.mate.compiled.block import Block, Messages
-from runner.mate.compiled.index import marked
 from runner.mate.compiled.names import resolve
 from runner.mate.compiled.source import Source, read
 from runner.mate.compiled.state import StateType, state_type
@@ -105,14 +103,16 @@ class CompiledGraph:
 
     def _compile(self, kind: StateType) -> kernels.MachineCode:
         with kernels.default_numba():
-            from runner.mate.compiled import lowering
+            from runner.mate.compiled import failure, index, lowering
 
             made: dict[Source, Any] = {}
 
             def numba_function(source: Source) -> Any:
                 if source not in made:
                     helpers = {h: numba_function(h) for h in source.helpers.values()}
-                    made[source] = lowering.dispatcher(marked(source, lowering.index, helpers))
+                    made[source] = lowering.dispatcher(
+                        index.marked(source, lowering.index, helpers)
+                    )
                 return made[source]
 
             entries: dict[str, tuple[Callable[..., Any], str]] = {}

@@ -96,7 +96,8 @@ def _check(source: Source, node: ast.AST) -> None:
             )
         case ast.Constant(value=str() | bytes()):
             raise source.refusal(
-                node, f"{type(node.value).__name__} {node.value!r} cannot be compiled: use numbers"
+                node,
+                f"{type(node.value).__name__} {node.value!r:.40} cannot be compiled: use numbers",
             )
         case ast.Call(keywords=keywords) if any(k.arg is None for k in keywords):
             raise source.refusal(node, "** cannot be compiled: write the arguments one by one")

@@ -90,6 +90,11 @@ def read(function: Any, name: str, region: bool = False) -> Source:
             f"{shown(code.co_filename)}:{code.co_firstlineno}: {title} is a lambda, which cannot "
             "be compiled: write it as a function (def)"
         )
+    if hasattr(function, "__wrapped__"):
+        raise GraphError(
+            f"{shown(code.co_filename)}:{code.co_firstlineno}: {title} has a decorator, which "
+            "cannot be compiled: expected a plain function (def)"
+        )
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines:
         raise GraphError(
