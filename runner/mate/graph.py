@@ -72,7 +72,7 @@ class Region:
 
 def _checked(region: Region) -> Region:
     """A compiled region as a Python region that refuses negative indices."""
-    from runner.mate.compiled import checked  # it imports this module
+    from runner.mate.compiled.index import checked  # it imports this module
 
     return replace(region, body=checked(region.body, region.name), compiled=False)
 

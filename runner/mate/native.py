@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from runner.mate.compiled import Block
     from runner.mate.messages import MessageLayer
 
+_SLEEPING = CORE.sleeping >> 3
 _EVENTS = {START: "start", BODY: "body", REQUEST: "request", FINISH: "finish"}
 
 
@@ -81,7 +82,7 @@ class NativeNode:
 class NativePart:
     """One rank's part of a graph."""
 
-    __slots__ = ("block", "graph", "links", "nodes", "record", "state", "task")
+    __slots__ = ("block", "graph", "links", "nodes", "old_block", "record", "state", "task")
 
     def __init__(self, graph: Graph, task: Task, record: Part) -> None:
         self.graph = graph
@@ -91,6 +92,7 @@ class NativePart:
         self.state: Any = None
         self.block: Block | None = None
         """What the compiled regions see of the state."""
+        self.old_block: Block | None = None
         self.links: list[tuple[NativeNode, NativeNode, int]] = []
         """Target, source and lead of each dependency."""
 
@@ -182,12 +184,14 @@ class NativeClock:
 class NativeSleepers:
     """The workers that sleep."""
 
+    __slots__ = ("_words",)
+
     def __init__(self, core: Core) -> None:
-        self._core = core
+        self._words = core.memory.words
 
     @property
     def asleep(self) -> int:
-        return self._core.word(CORE.sleeping)
+        return self._words[_SLEEPING]
 
 
 class NativeScheduler:
@@ -364,9 +368,8 @@ class NativeScheduler:
 
     def _bind(self, part: NativePart, state: Any) -> Block:
         """Give the compiled regions their code and the words of the state."""
-        from runner.mate.compiled import (
-            compiled_graph,
-        )  # a graph of Python regions needs none of it
+        # Programs without compiled regions start faster without it.
+        from runner.mate.compiled import compiled_graph
 
         core = self.core
         block = compiled_graph(part.graph).bind(
@@ -375,7 +378,8 @@ class NativeScheduler:
             part.task.local,
         )
         if block is not part.block:
-            part.block = block
+            # The messages of a lazy entry before this one may still use the old block's arrays.
+            part.block, part.old_block = block, part.block
             for region in part.graph.regions:
                 if region.compiled:
                     part.record.compiled(region.index, block.entry(region.index), block.address)

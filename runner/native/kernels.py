@@ -302,6 +302,14 @@ def _target_machine() -> Any:
 
 def _key(code: bytes) -> str:
     """A hash of the code, this file, the compilers and the processor."""
+    digest = hashlib.sha256(_compilers())
+    digest.update(Path(__file__).read_bytes())
+    digest.update(code)
+    return digest.hexdigest()[:24]
+
+
+@functools.cache
+def _compilers() -> bytes:
     words = [
         _version("numba"),
         _version("llvmlite"),
@@ -309,21 +317,20 @@ def _key(code: bytes) -> str:
         llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten(),
     ]
-    digest = hashlib.sha256("\0".join(words).encode())
-    digest.update(Path(__file__).read_bytes())
-    digest.update(code)
-    return digest.hexdigest()[:24]
+    return "\0".join(words).encode()
 
 
 def _version(package: str) -> str:
-    """What tells one version of an installed package from another, without importing it."""
-    try:
-        return Path(_source(package) or "", "../_version.py").resolve().read_text(encoding="utf-8")
-    except OSError:
-        # Slower: it imports a parser of mails.
-        from importlib import metadata
+    """The version of an installed package, which is not imported.
 
-        return metadata.version(package)
+    It is read from the package: ``importlib.metadata`` would take more than 10 ms.
+    """
+    if init := _source(package):
+        with contextlib.suppress(OSError):
+            return init.with_name("_version.py").read_text(encoding="utf-8")
+    import importlib.metadata
+
+    return importlib.metadata.version(package)
 
 
 def _sources_key(module: str) -> bytes:

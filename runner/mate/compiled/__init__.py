@@ -11,6 +11,5 @@ from __future__ import annotations
 
 from runner.mate.compiled.block import Block
 from runner.mate.compiled.build import CompiledGraph, compiled_graph
-from runner.mate.compiled.index import checked
 
-__all__ = ["Block", "CompiledGraph", "checked", "compiled_graph"]
+__all__ = ["Block", "CompiledGraph", "compiled_graph"]

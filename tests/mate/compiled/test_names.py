@@ -144,6 +144,14 @@ async def work(part, i): pass
         "def f(x=[]): return x\n@graph.region(compiled=True)\ndef work(part, i): f()": (
             r"^{file}:5: function f: the default of x is a list: expected a number"
         ),
+        "import functools\ndef d(f): return functools.wraps(f)(lambda *a: f(*a))\n"
+        "@graph.region(compiled=True)\n@d\ndef work(part, i): pass": (
+            r"^{file}:6: region work is a lambda"
+        ),
+        "import contextlib\n@contextlib.contextmanager\ndef f(): yield\n"
+        "@graph.region(compiled=True)\ndef work(part, i):\n    f()": (
+            r"contextlib.py:\d+: function f has a decorator, which cannot be compiled"
+        ),
         "import sys\n@graph.region(compiled=True)\ndef work(part, i): sys.stdout.write(i)": (
             r"^{file}:7: region work: sys.stdout.write is a .* from outside"
         ),

@@ -1,9 +1,13 @@
-"""Random programs give the same bits compiled and in Python."""
+"""Random programs give the same bits compiled and in Python; any other is refused in words."""
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -11,6 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from runner import mate
+from runner.mate.compiled.index import marked
+from runner.mate.compiled.names import resolve
+from runner.mate.compiled.source import Source, read
+from runner.mate.compiled.uses import Uses, check_calls
 from tests.mate.compiled.running import run_both, state
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -94,7 +103,7 @@ def work(part, i):
 
 
 @settings(
-    max_examples=25,
+    max_examples=15,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -119,3 +128,27 @@ def test_random_programs(program: Any, tmp_path: Path, lines: list[str], seed: i
         hi=_CELLS - _REACH,
     )
     run_both(made.graph, part, 2)
+
+
+def _functions(module: Any) -> Iterator[FunctionType]:
+    for value in list(vars(module).values()):
+        members = vars(value).values() if isinstance(value, type) else [value]
+        yield from (m for m in list(members) if isinstance(m, FunctionType))
+
+
+@pytest.mark.parametrize("name", ["argparse", "ast", "fractions", "json.decoder", "numpy.ma.core"])
+def test_any_function_is_taken_or_refused_in_words(name: str) -> None:
+    refused = []
+    for function in _functions(importlib.import_module(name)):
+        known: dict[Any, Source] = {}
+        try:
+            source = read(function, "any")
+            resolve(source, known)
+            check_calls(source)
+            Uses([source])
+            marked(source, lambda index: index, dict.fromkeys(known.values(), print))
+        except mate.GraphError as error:
+            refused.append(str(error))
+    assert len(refused) > 5
+    said = re.compile(r"\S+:\d+: function \S+:? \S|function any has no source")
+    assert [text for text in refused if not said.match(text) or len(text) > 400] == []
