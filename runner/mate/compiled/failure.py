@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from runner.errors import RunnerError
-from runner.mate.compiled.source import Source
+from runner.mate.compiled.source import Function
 from runner.mate.compiled.state import StateType
 from runner.mate.errors import GraphError
 
@@ -57,7 +57,7 @@ _REASONS = (
 
 
 @contextlib.contextmanager
-def told(region: Source, functions: Iterable[Source], kind: StateType) -> Iterator[None]:
+def told(region: Function, functions: Iterable[Function], kind: StateType) -> Iterator[None]:
     """Turn an error of numba into a :class:`GraphError` that names the user's line."""
     try:
         yield
@@ -69,7 +69,7 @@ def told(region: Source, functions: Iterable[Source], kind: StateType) -> Iterat
         raise _refusal(str(error), region, list(functions), kind) from None
 
 
-def _refusal(text: str, region: Source, functions: list[Source], kind: StateType) -> GraphError:
+def _refusal(text: str, region: Function, functions: list[Function], kind: StateType) -> GraphError:
     line = region.tree.lineno
     for place in _PLACE.finditer(text):
         file, number = (place[1], int(place[2])) if place[1] else (place[3], int(place[4]))
@@ -87,7 +87,7 @@ def _refusal(text: str, region: Source, functions: list[Source], kind: StateType
     return region.refusal_at(line, reason)
 
 
-def _is_in(file: str, line: int, function: Source) -> bool:
+def _is_in(file: str, line: int, function: Function) -> bool:
     last = function.tree.end_lineno or function.tree.lineno
     if not function.tree.lineno <= line <= last:
         return False

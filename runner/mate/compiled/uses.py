@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from runner.mate.compiled.source import Source, dotted
+from runner.mate.compiled.source import Function, dotted
 
 MESSAGES = ("isend", "irecv")
 
@@ -27,10 +27,10 @@ class Role:
 class Use:
     """The places where compiled functions use one attribute of the state."""
 
-    source: Source
+    source: Function
     node: ast.AST
     """The first place."""
-    members: dict[str, tuple[Source, ast.AST]] = field(default_factory=dict)
+    members: dict[str, tuple[Function, ast.AST]] = field(default_factory=dict)
     """``x`` of ``part.name.x`` -> its first place."""
     role: Role | None = None
     """How items are used; None if that is not seen."""
@@ -39,13 +39,13 @@ class Use:
 class Uses:
     """The attributes of the state that the functions reached from ``regions`` use."""
 
-    def __init__(self, regions: list[Source]) -> None:
+    def __init__(self, regions: list[Function]) -> None:
         self.attributes: dict[str, Use] = {}
         self._seen: set[tuple[int, str]] = set()
         for region in regions:
             self._function(region, region.parameters[0])
 
-    def _function(self, source: Source, state: str) -> None:
+    def _function(self, source: Function, state: str) -> None:
         """Collect the uses in a function whose parameter ``state`` is the state."""
         if (id(source), state) in self._seen:
             return
@@ -67,7 +67,7 @@ class Uses:
                 )
 
     def _attribute(
-        self, source: Source, node: ast.Attribute, parents: dict[ast.AST, ast.AST]
+        self, source: Function, node: ast.Attribute, parents: dict[ast.AST, ast.AST]
     ) -> None:
         use = self.attributes.setdefault(node.attr, Use(source, node))
         for place in _aliases(source, node, parents):
@@ -81,7 +81,7 @@ class Uses:
             )
 
 
-def check_calls(source: Source, path: tuple[Source, ...] = ()) -> None:
+def check_calls(source: Function, path: tuple[Function, ...] = ()) -> None:
     """Raise :class:`GraphError` for a function that calls itself, also through others."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and (helper := source.helper(node.func)):
@@ -93,7 +93,7 @@ def check_calls(source: Source, path: tuple[Source, ...] = ()) -> None:
             check_calls(helper, (*path, source))
 
 
-def _check_message(source: Source, node: ast.Attribute, parents: dict[ast.AST, ast.AST]) -> None:
+def _check_message(source: Function, node: ast.Attribute, parents: dict[ast.AST, ast.AST]) -> None:
     call = parents[node]
     if node.attr in MESSAGES and not (
         isinstance(call, ast.Call) and call.func is node and isinstance(parents[call], ast.Expr)
@@ -110,8 +110,8 @@ def _parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
 
 
 def _parameter(
-    source: Source, parents: dict[ast.AST, ast.AST], node: ast.AST
-) -> tuple[Source, str] | None:
+    source: Function, parents: dict[ast.AST, ast.AST], node: ast.AST
+) -> tuple[Function, str] | None:
     """The function and its parameter that gets ``node``, if it is an argument of a call."""
     parent = parents[node]
     name = parent.arg if isinstance(parent, ast.keyword) else None
@@ -126,7 +126,9 @@ def _parameter(
     return None
 
 
-def _aliases(source: Source, node: ast.expr, parents: dict[ast.AST, ast.AST]) -> Iterator[ast.expr]:
+def _aliases(
+    source: Function, node: ast.expr, parents: dict[ast.AST, ast.AST]
+) -> Iterator[ast.expr]:
     """The expression, and every use of the name if it is assigned to one."""
     yield node
     parent = parents[node]
@@ -145,14 +147,14 @@ def _aliases(source: Source, node: ast.expr, parents: dict[ast.AST, ast.AST]) ->
                     yield from _loads(source, name.id)
 
 
-def _loads(source: Source, name: str) -> Iterator[ast.Name]:
+def _loads(source: Function, name: str) -> Iterator[ast.Name]:
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             yield node
 
 
 def _roles_of_items(
-    source: Source, sequence: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
+    source: Function, sequence: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
 ) -> Iterator[Role]:
     """How the items of a list are used, followed through names and calls."""
     for place in _aliases(source, sequence, parents):
@@ -188,7 +190,7 @@ def _loop_variable(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | 
 
 
 def _roles(
-    source: Source, item: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
+    source: Function, item: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
 ) -> Iterator[Role]:
     for place in _aliases(source, item, parents):
         parent = parents[place]
