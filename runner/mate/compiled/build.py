@@ -18,7 +18,7 @@ from typing import Any
 from runner.errors import RunnerError
 from runner.mate.compiled.block import Block, Messages
 from runner.mate.compiled.names import resolve
-from runner.mate.compiled.source import Function, read
+from runner.mate.compiled.source import RegionSource, read
 from runner.mate.compiled.state import StateType, state_type
 from runner.mate.compiled.uses import Uses, check_calls
 from runner.mate.graph import Graph
@@ -33,8 +33,8 @@ class CompiledGraph:
         """Raises :class:`GraphError` with the user's line for what cannot be compiled."""
         self._name = graph.name
         self._names = tuple(region.name for region in graph.regions)
-        self._regions: dict[int, Function] = {}
-        self._functions: dict[Callable[..., Any], Function] = {}
+        self._regions: dict[int, RegionSource] = {}
+        self._functions: dict[Callable[..., Any], RegionSource] = {}
         for region in graph.regions:
             if region.compiled:
                 found = self._functions.get(region.body)
@@ -105,9 +105,9 @@ class CompiledGraph:
         with kernels.default_numba():
             from runner.mate.compiled import failure, index, lowering
 
-            made: dict[Function, Any] = {}
+            made: dict[RegionSource, Any] = {}
 
-            def numba_function(source: Function) -> Any:
+            def numba_function(source: RegionSource) -> Any:
                 if source not in made:
                     helpers = {h: numba_function(h) for h in source.helpers.values()}
                     made[source] = lowering.dispatcher(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from runner.mate.compiled.source import Function, dotted
+from runner.mate.compiled.source import RegionSource, dotted
 
 _LOOP = "write a loop over the elements of arrays"
 _INSTEAD: dict[type[ast.AST], tuple[str, str]] = {
@@ -47,7 +47,7 @@ _INSTEAD: dict[type[ast.AST], tuple[str, str]] = {
 _NEW_ARRAYS = frozenset({"astype", "copy", "flatten", "ravel", "reshape", "tolist"})
 
 
-def check(source: Function) -> None:
+def check(source: RegionSource) -> None:
     """Raise :class:`GraphError` for the first thing in the function that cannot be compiled."""
     arguments, region = source.tree.args, source.region
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
@@ -74,7 +74,7 @@ def _is_text(statement: ast.stmt) -> bool:
     )
 
 
-def _check(source: Function, node: ast.AST) -> None:
+def _check(source: RegionSource, node: ast.AST) -> None:
     if found := _INSTEAD.get(type(node)):
         what, instead = found
         raise source.refusal(node, f"{what} cannot be compiled: {instead}")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from runner.errors import RunnerError
-from runner.mate.compiled.source import Function
+from runner.mate.compiled.source import RegionSource
 from runner.mate.compiled.state import StateType
 from runner.mate.errors import GraphError
 
@@ -57,7 +57,9 @@ _REASONS = (
 
 
 @contextlib.contextmanager
-def told(region: Function, functions: Iterable[Function], kind: StateType) -> Iterator[None]:
+def told(
+    region: RegionSource, functions: Iterable[RegionSource], kind: StateType
+) -> Iterator[None]:
     """Turn an error of numba into a :class:`GraphError` that names the user's line."""
     try:
         yield
@@ -69,7 +71,9 @@ def told(region: Function, functions: Iterable[Function], kind: StateType) -> It
         raise _refusal(str(error), region, list(functions), kind) from None
 
 
-def _refusal(text: str, region: Function, functions: list[Function], kind: StateType) -> GraphError:
+def _refusal(
+    text: str, region: RegionSource, functions: list[RegionSource], kind: StateType
+) -> GraphError:
     line = region.tree.lineno
     for place in _PLACE.finditer(text):
         file, number = (place[1], int(place[2])) if place[1] else (place[3], int(place[4]))
@@ -87,7 +91,7 @@ def _refusal(text: str, region: Function, functions: list[Function], kind: State
     return region.refusal_at(line, reason)
 
 
-def _is_in(file: str, line: int, function: Function) -> bool:
+def _is_in(file: str, line: int, function: RegionSource) -> bool:
     last = function.tree.end_lineno or function.tree.lineno
     if not function.tree.lineno <= line <= last:
         return False

@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 
 from runner.mate.compiled.names import resolve
-from runner.mate.compiled.source import Function, dotted, read, shown
+from runner.mate.compiled.source import RegionSource, dotted, read, shown
 from runner.mate.compiled.uses import check_calls
 
 _INDEX = "__index"
 
 
 def marked(
-    source: Function,
+    source: RegionSource,
     index: Callable[..., Any],
-    helpers: dict[Function, Callable[..., Any]],
+    helpers: dict[RegionSource, Callable[..., Any]],
 ) -> types.FunctionType:
     """The function with ``index`` around its indices and with these helpers in place of its own.
 
@@ -61,7 +61,7 @@ def _plain(name: str) -> str:
 
 
 class _Marker(ast.NodeTransformer):
-    def __init__(self, source: Function) -> None:
+    def __init__(self, source: RegionSource) -> None:
         self._outside = source.constants.keys() | source.helpers.keys()
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
@@ -109,7 +109,9 @@ def checked(body: Callable[..., Any], name: str) -> Callable[[Any, int], None]:
     return region
 
 
-def _checked(source: Function, done: dict[Function, Callable[..., Any]]) -> Callable[..., Any]:
+def _checked(
+    source: RegionSource, done: dict[RegionSource, Callable[..., Any]]
+) -> Callable[..., Any]:
     helpers = {h: done.get(h) or _checked(h, done) for h in source.helpers.values()}
     done[source] = marked(source, _check_index, helpers)
     return done[source]

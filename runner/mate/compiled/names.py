@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from runner.mate.compiled import dialect
-from runner.mate.compiled.source import Function, dotted, read
+from runner.mate.compiled.source import RegionSource, dotted, read
 
 BUILTINS = frozenset(
     {"abs", "bool", "complex", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow"}
@@ -36,7 +36,7 @@ _NUMPY_PACKAGES = ("numpy", "math")
 _SCALARS = (bool, int, float, complex, np.bool_, np.integer, np.floating, np.complexfloating)
 
 
-def resolve(source: Function, known: dict[Callable[..., Any], Function]) -> None:
+def resolve(source: RegionSource, known: dict[Callable[..., Any], RegionSource]) -> None:
     """Find out what every name means that the function does not bind itself.
 
     Functions that it calls are read, checked and resolved too, and added to ``known``. Raises
@@ -64,7 +64,7 @@ def is_constant(value: Any) -> bool:
 
 
 class _Resolver(ast.NodeVisitor):
-    def __init__(self, source: Function, known: dict[Callable[..., Any], Function]) -> None:
+    def __init__(self, source: RegionSource, known: dict[Callable[..., Any], RegionSource]) -> None:
         self._source, self._known = source, known
         code, function = source.function.__code__, source.function
         self._local = {*code.co_varnames, *code.co_cellvars}

@@ -18,7 +18,7 @@ from runner.mate.errors import GraphError
 
 
 @dataclass(eq=False)
-class Function:
+class RegionSource:
     """A Python function that is to be compiled, with its text and the meaning of its names."""
 
     function: types.FunctionType
@@ -32,7 +32,7 @@ class Function:
     """The definition, with the lines of the file; nobody changes it."""
     constants: dict[str, Any] = field(default_factory=dict)
     """Name -> number, or tuple of numbers, from a closure or a module (``module.NAME`` too)."""
-    helpers: dict[str, Function] = field(default_factory=dict)
+    helpers: dict[str, RegionSource] = field(default_factory=dict)
     """Name -> Python function that is compiled with this one (``module.name`` too)."""
     libraries: dict[str, Any] = field(default_factory=dict)
     """Name -> ``numpy``, ``math``, or a function of them."""
@@ -41,7 +41,7 @@ class Function:
     def parameters(self) -> list[str]:
         return [a.arg for a in self.tree.args.args]
 
-    def helper(self, node: ast.expr) -> Function | None:
+    def helper(self, node: ast.expr) -> RegionSource | None:
         """The function that a call's ``func`` names, if it is compiled too."""
         return self.helpers.get(dotted(node))
 
@@ -72,7 +72,7 @@ def dotted(node: ast.expr) -> str:
     return ""
 
 
-def read(function: Any, name: str, region: bool = False) -> Function:
+def read(function: Any, name: str, region: bool = False) -> RegionSource:
     """The function with its tree; names are not resolved yet (:mod:`runner.mate.compiled.names`).
 
     ``name`` is for messages; ``region``: it is a region of this name. Raises :class:`GraphError`
@@ -111,7 +111,7 @@ def read(function: Any, name: str, region: bool = False) -> Function:
         )
         raise GraphError(f"{shown(code.co_filename)}:{code.co_firstlineno}: {title} {why}")
     tree.body = [_Plain().visit(statement) for statement in tree.body]
-    return Function(function, title, region, code.co_filename, text, tree)
+    return RegionSource(function, title, region, code.co_filename, text, tree)
 
 
 class _Plain(ast.NodeTransformer):

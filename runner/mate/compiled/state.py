@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.mate.compiled.source import Function
+from runner.mate.compiled.source import RegionSource
 from runner.mate.compiled.uses import MESSAGES, Use
 from runner.mate.context import Context
 from runner.mate.errors import GraphError, MateError
@@ -274,7 +274,7 @@ def common_type(values: Iterable[NDArray[Any]]) -> Array | None:
     return Array(found[0].element, found[0].ndim, layout, any(a.readonly for a in found))
 
 
-def _check_member(name: str, source: Function, node: Any) -> None:
+def _check_member(name: str, source: RegionSource, node: Any) -> None:
     if name in MEMBERS or name in MESSAGES:
         return
     raise GraphError(

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from runner.mate.compiled.source import Function, dotted
+from runner.mate.compiled.source import RegionSource, dotted
 
 MESSAGES = ("isend", "irecv")
 
@@ -27,10 +27,10 @@ class Role:
 class Use:
     """The places where compiled functions use one attribute of the state."""
 
-    source: Function
+    source: RegionSource
     node: ast.AST
     """The first place."""
-    members: dict[str, tuple[Function, ast.AST]] = field(default_factory=dict)
+    members: dict[str, tuple[RegionSource, ast.AST]] = field(default_factory=dict)
     """``x`` of ``part.name.x`` -> its first place."""
     role: Role | None = None
     """How items are used; None if that is not seen."""
@@ -39,13 +39,13 @@ class Use:
 class Uses:
     """The attributes of the state that the functions reached from ``regions`` use."""
 
-    def __init__(self, regions: list[Function]) -> None:
+    def __init__(self, regions: list[RegionSource]) -> None:
         self.attributes: dict[str, Use] = {}
         self._seen: set[tuple[int, str]] = set()
         for region in regions:
             self._function(region, region.parameters[0])
 
-    def _function(self, source: Function, state: str) -> None:
+    def _function(self, source: RegionSource, state: str) -> None:
         """Collect the uses in a function whose parameter ``state`` is the state."""
         if (id(source), state) in self._seen:
             return
@@ -67,7 +67,7 @@ class Uses:
                 )
 
     def _attribute(
-        self, source: Function, node: ast.Attribute, parents: dict[ast.AST, ast.AST]
+        self, source: RegionSource, node: ast.Attribute, parents: dict[ast.AST, ast.AST]
     ) -> None:
         use = self.attributes.setdefault(node.attr, Use(source, node))
         for place in _aliases(source, node, parents):
@@ -81,7 +81,7 @@ class Uses:
             )
 
 
-def check_calls(source: Function, path: tuple[Function, ...] = ()) -> None:
+def check_calls(source: RegionSource, path: tuple[RegionSource, ...] = ()) -> None:
     """Raise :class:`GraphError` for a function that calls itself, also through others."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and (helper := source.helper(node.func)):
@@ -93,7 +93,9 @@ def check_calls(source: Function, path: tuple[Function, ...] = ()) -> None:
             check_calls(helper, (*path, source))
 
 
-def _check_message(source: Function, node: ast.Attribute, parents: dict[ast.AST, ast.AST]) -> None:
+def _check_message(
+    source: RegionSource, node: ast.Attribute, parents: dict[ast.AST, ast.AST]
+) -> None:
     call = parents[node]
     if node.attr in MESSAGES and not (
         isinstance(call, ast.Call) and call.func is node and isinstance(parents[call], ast.Expr)
@@ -110,8 +112,8 @@ def _parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
 
 
 def _parameter(
-    source: Function, parents: dict[ast.AST, ast.AST], node: ast.AST
-) -> tuple[Function, str] | None:
+    source: RegionSource, parents: dict[ast.AST, ast.AST], node: ast.AST
+) -> tuple[RegionSource, str] | None:
     """The function and its parameter that gets ``node``, if it is an argument of a call."""
     parent = parents[node]
     name = parent.arg if isinstance(parent, ast.keyword) else None
@@ -127,7 +129,7 @@ def _parameter(
 
 
 def _aliases(
-    source: Function, node: ast.expr, parents: dict[ast.AST, ast.AST]
+    source: RegionSource, node: ast.expr, parents: dict[ast.AST, ast.AST]
 ) -> Iterator[ast.expr]:
     """The expression, and every use of the name if it is assigned to one."""
     yield node
@@ -147,14 +149,14 @@ def _aliases(
                     yield from _loads(source, name.id)
 
 
-def _loads(source: Function, name: str) -> Iterator[ast.Name]:
+def _loads(source: RegionSource, name: str) -> Iterator[ast.Name]:
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             yield node
 
 
 def _roles_of_items(
-    source: Function, sequence: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
+    source: RegionSource, sequence: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
 ) -> Iterator[Role]:
     """How the items of a list are used, followed through names and calls."""
     for place in _aliases(source, sequence, parents):
@@ -190,7 +192,7 @@ def _loop_variable(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | 
 
 
 def _roles(
-    source: Function, item: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
+    source: RegionSource, item: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
 ) -> Iterator[Role]:
     for place in _aliases(source, item, parents):
         parent = parents[place]

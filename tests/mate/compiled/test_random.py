@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from runner import mate
 from runner.mate.compiled.index import marked
 from runner.mate.compiled.names import resolve
-from runner.mate.compiled.source import Function, read
+from runner.mate.compiled.source import RegionSource, read
 from runner.mate.compiled.uses import Uses, check_calls
 from tests.mate.compiled.running import run_both, state
 
@@ -140,7 +140,7 @@ def _functions(module: Any) -> Iterator[FunctionType]:
 def test_any_function_is_taken_or_refused_in_words(name: str) -> None:
     refused = []
     for function in _functions(importlib.import_module(name)):
-        known: dict[Any, Function] = {}
+        known: dict[Any, RegionSource] = {}
         try:
             source = read(function, "any")
             resolve(source, known)
