@@ -59,18 +59,11 @@ def request(
 def report(name: str, figures: dict[str, Any], out: str | None) -> None:
     """Print the figures with date, machine, commit and command; write them as JSON to ``out``."""
     machine = describe_machine()
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parent,
-    ).stdout.strip()
     data = {
         "benchmark": name,
         "date": f"{datetime.date.today()}",
         "machine": f"{machine.cpu_model}, {machine.cores} cores",
-        "commit": commit or "unknown",
+        "commit": _commit() or "unknown",
         "command": " ".join(["python -m", _module(), *sys.argv[1:]]),
         **figures,
     }
@@ -81,6 +74,20 @@ def report(name: str, figures: dict[str, Any], out: str | None) -> None:
             print(f"{key:<{width}}  {value}")
     if out:
         Path(out).write_text(json.dumps(data, indent=2) + "\n")
+
+
+def _commit() -> str:
+    """The short name of the commit; empty without git or outside a repository."""
+    try:
+        return subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+        ).stdout.strip()
+    except OSError:
+        return ""
 
 
 def _module() -> str:

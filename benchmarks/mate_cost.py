@@ -1,210 +1,240 @@
-"""The cost of the MATE runtime: regions, messages, parallel efficiency, idle workers.
+"""The cost of the MATE runtime: regions, messages, parallel efficiency, idle workers, start-up.
 
     python -m benchmarks.mate_cost [--repeats 5] [--json FILE]
 
-Every figure is the median of the repeats. Regions and kernels are measured in one process without
-MPI, messages between two processes under mpirun. CPU time is given beside wall time, because it is
-steadier on a shared machine. The goals are those set for the runtime.
+Regions and kernels are measured in one process without MPI (w workers, r ranks), messages between
+two processes under mpirun, beside the same pattern in C and with mpi4py. A message "added" is
+MATE's time less C's of the same round. In process, MATE hands over without MPI and is compared with
+a message of a C process to itself. "waiting" is the CPU time of a process's waiting worker, in
+percent of a core, from 1 ms after the wait began. "start-up added" is the wall time of a process
+that runs an empty job of one rank with the native core less that of the one with the Python core
+before it. Every round measures every row once; the table has minimum, quartiles and median over
+the rounds, and the goals set for the runtime. CPU time of regions is in the JSON file. Rows of a
+core that does not run on this processor are left out. Needs a machine without other work.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-import statistics
-import threading
-import time
-from collections.abc import Callable
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
+from autotune.errors import AutotuneError, UsageError
 from benchmarks.common import report
-from benchmarks.mate_messages import between_processes
-from runner import mate
-from runner.mate.timers import WorkerClock
+from benchmarks.mate_regions import (
+    RegionCase,
+    calibrated,
+    cores,
+    efficiency,
+    kernel,
+    parts_of_a_region,
+    plain_efficiency,
+    region_cases,
+    regions,
+)
+from benchmarks.mate_startup import idle_share, startup_s
+from benchmarks.mpi_programs import NoCompiler, Programs, compiled_for, python, quartiles
+from runner.errors import RunnerError
+from runner.lock import MachineLock
+from runner.machine import describe_machine
+from runner.mpi.discover import find_library
+from runner.mpi.library import Library
 
+SOURCE = Path(__file__).parent / "metg" / "messages.c"
 GOALS = {
-    "region_us": 3.0,
-    "message_added_us": 3.0,
-    "efficiency_2_workers": 0.95,
-    "idle_cpu_share": 0.05,
+    "region, compiled body, 1 w, 1 r": 0.10,
+    "region, compiled body, 1 w, 8 r": 0.10,
+    "region, compiled body, 2 w, 8 r": 0.08,
+    "region, Python body, 1 w, 1 r": 0.5,
+    "region, Python body, 1 w, 8 r": 0.5,
+    "added: compiled region, between": 0.15,
+    "added: compiled region, in process": 0.10,
+    "waiting for nothing": 2.0,
+    "waiting for MPI": 2.0,
+    "start-up added": 20.0,
+    "efficiency of 2 workers": 95.0,
 }
-KERNEL_US = 200.0
-STENCIL = {
-    "compute": ["pack*", "unpack*", "compute*@"],
-    "receive": ["unpack*"],
-    "pack": ["compute", "send*"],
-    "send": ["pack"],
-    "unpack": ["compute", "receive"],
-}
+"""Microseconds; percent of a core; milliseconds; percent: as the rows say."""
+AT_LEAST = frozenset({"efficiency of 2 workers"})
+IN_C = {"between": "between", "itself": "itself", "in process": "itself"}
+"""Destination -> the destination of the C program that it is compared with."""
+NAME, COLUMN = 43, 7
+REGION_S = 0.1
+STARTS = 20
+PYTHON_CORE = ", --core python"
+Rows = dict[str, list[float]]
 
 
-def stencil(body: Callable[..., Any]) -> mate.Graph:
-    graph = mate.Graph("stencil")
-    for name, depends in STENCIL.items():
-        graph.region(name, depends)(body)
-    return graph
+class Cost:
+    """The rows, filled round by round; ``quick`` makes every part short."""
 
+    def __init__(self, launched: Programs, library: Library, place: Path, quick: bool) -> None:
+        self.rows: Rows = defaultdict(list)
+        self.cpu_us: Rows = defaultdict(list)
+        self.missing: dict[str, str] = {}
+        self._launched = launched
+        self._quick = quick
+        self._workers = min(2, len(os.sched_getaffinity(0)))
+        self._cases: dict[RegionCase, int] = {
+            case: calibrated(case, REGION_S / 10 if quick else REGION_S)
+            for case in region_cases(self._workers)
+        }
+        self._wait_s = 0.2 if quick else 2.0
+        self._rounds = 50 if quick else 1000
+        self._kernel = kernel()
+        self._kernels = 80 if quick else 4000
+        self._messages_in_c: str | None = None
+        try:
+            self._messages_in_c = str(compiled_for(library, SOURCE, place))
+        except NoCompiler as error:
+            self.missing["messages in C"] = f"{error}"
 
-def regions(workers: int, ranks: int, executions: int) -> dict[str, float]:
-    """Microseconds per execution of an empty region of the stencil's graph."""
-    graph = stencil(lambda state, i: None)
+    def one_round(self) -> None:
+        """Measure every row once."""
+        for case, executions in self._cases.items():
+            found = regions(case, executions)
+            self.rows[_of(case.name, case.core)].append(found["wall"])
+            self.cpu_us[_of(case.name, case.core)].append(found["cpu"])
+        self._messages()
+        if self._workers > 1:
+            for core in cores():
+                share = idle_share(core, self._wait_s)
+                self.rows[_of("waiting for nothing", core)].append(100 * share)
+                reached = efficiency(core, self._kernel, self._kernels)
+                self.rows[_of("efficiency of 2 workers", core)].append(100 * reached)
+            plain = plain_efficiency(self._kernel, self._kernels)
+            self.rows["efficiency of 2 plain threads"].append(100 * plain)
 
-    async def main(ctx: mate.Context) -> None:
-        for other in (ctx.local_rank - 1, ctx.local_rank + 1):
-            if 0 <= other < ctx.local_count:
-                ctx.add_local_neighbor(other)
-        await ctx.local_barrier()
-        ctx.reset_timers()
-        await ctx.execute(graph, executions // (5 * ranks))
+    def _messages(self) -> None:
+        in_c: dict[str, list[float]] = {}
+        if self._messages_in_c is not None:
+            words = [self._messages_in_c, f"{20 * self._rounds}", "3"]
+            in_c, _ = self._launched.run(words, 2)
+        own = python("benchmarks.mate_messages", "--rounds", f"{self._rounds}", "--repeats", "3")
+        line, _ = self._launched.run([*own, "--wait", f"{self._wait_s}"], 2)
+        for to, found in in_c.items():
+            self.rows[f"message, C over MPI, {to}"].append(min(found))
+        for name, found in line["message_us"].items():
+            way, kind, *to = name.split(", ")
+            row = _of(", ".join([kind, *to]), way) if to else name
+            self.rows[f"message, {row}"].append(min(found))
+            if to and in_c:
+                added = min(found) - min(in_c[IN_C[to[0]]])
+                self.rows[_of(f"added: {kind}, {to[0]}", way)].append(added)
+        for core, share in line["waiting"].items():
+            self.rows[_of("waiting for MPI", core)].append(100 * share)
 
-    settings = mate.Config(workers=workers, ranks_per_process=ranks)
-    totals = mate.run(main, settings).totals()
-    done = totals["regions"] / 1e6
-    wall = sum(totals[k] for k in totals if k.endswith("_s") and "cpu" not in k and k != "wall_s")
-    return {
-        "wall": wall / workers / done,
-        "cpu": totals["cpu_s"] / done,
-        "scheduling": totals["scheduling_s"] / done,
-    }
-
-
-def parts_of_a_region() -> dict[str, float]:
-    """Microseconds of each step that every region takes, measured alone."""
-    clock, lock = WorkerClock(), threading.Lock()
-
-    def locked() -> None:
-        if lock.acquire(False):
-            lock.release()
-
-    return {
-        "two clock switches": 2 * each(lambda: clock.switch(0)),
-        "lock and unlock": each(locked),
-        "call of an empty body": each(lambda: None),
-    }
-
-
-def each(action: Callable[[], None], count: int = 100_000) -> float:
-    """Microseconds of one call, with the loop and the call itself."""
-    begin = time.thread_time()
-    for _ in range(count):
-        action()
-    return (time.thread_time() - begin) / count * 1e6
-
-
-def kernel() -> Callable[[], None]:
-    """A kernel outside the interpreter's lock that takes about ``KERNEL_US``, in registers."""
-    import numba
-
-    def loop(count: int) -> float:
-        x = 0.5
+    def starts(self, count: int) -> None:
+        """Start-up in milliseconds of each core, alternately."""
+        for core in cores():
+            startup_s(core)
         for _ in range(count):
-            x = 3.9 * x * (1.0 - x)
-        return x
-
-    spin = numba.njit("float64(int64)", nogil=True)(loop)
-    count = 100_000
-    times = []
-    for _ in range(20):
-        begin = time.thread_time()
-        spin(count)
-        times.append(time.thread_time() - begin)
-    count = int(count * KERNEL_US * 1e-6 / min(times))
-    return lambda: spin(count)
+            found = {core: 1e3 * startup_s(core) for core in cores()}
+            for core, spent in found.items():
+                self.rows[_of("start-up", core)].append(spent)
+            if "native" in found:
+                self.rows["start-up added"].append(found["native"] - found["python"])
 
 
-def efficiency(work: Callable[[], None], kernels: int) -> dict[str, float]:
-    """Speed-up of two workers over one, divided by two; the same for two plain threads."""
+def _of(name: str, core: str) -> str:
+    """The native core's rows have the plain name, those of the Python core name it."""
+    return name if core == "native" else f"{name}{PYTHON_CORE}"
 
-    def mated(workers: int) -> tuple[float, float]:
-        graph = mate.Graph("kernels")
-        graph.region("kernel", ["kernel*@"])(lambda state, i: work())
 
-        async def main(ctx: mate.Context) -> None:
-            for other in (ctx.local_rank - 1, ctx.local_rank + 1):
-                if 0 <= other < ctx.local_count:
-                    ctx.add_local_neighbor(other)
-            await ctx.execute(graph, kernels // 8)
+UNITS = {"waiting": "% of a core", "efficiency": "%", "start-up": "ms"}
 
-        report = mate.run(main, mate.Config(workers=workers, ranks_per_process=8))
-        return report.wall_s, report.totals()["cpu_s"]
 
-    def threaded(count: int) -> float:
-        def loop() -> None:
-            for _ in range(kernels // count):
-                work()
+def unit(name: str) -> str:
+    """The unit of a row, by its first words."""
+    return next((text for words, text in UNITS.items() if name.startswith(words)), "us")
 
-        threads = [threading.Thread(target=loop) for _ in range(count)]
-        begin = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return time.perf_counter() - begin
 
-    (one, one_cpu), (two, two_cpu) = mated(1), mated(2)
-    return {
-        "efficiency": one / two / 2,
-        "cpu_efficiency": one_cpu / two_cpu,
-        "plain_threads": threaded(1) / threaded(2) / 2,
+def print_table(rows: Rows) -> None:
+    """Every row with minimum, quartiles, median and goal, 80 columns wide."""
+    head = "".join(f"{name:>{COLUMN}}" for name in ("min", "q1", "median", "q3"))
+    for shown in dict.fromkeys(map(unit, rows)):
+        print(f"\n{shown:{NAME}}{head}   goal")
+        # Those of one kind beside each other, in the order in which they were measured.
+        kinds = list(dict.fromkeys(_kind(name) for name in rows))
+        for name, samples in sorted(rows.items(), key=lambda row: kinds.index(_kind(row[0]))):
+            if unit(name) == shown:
+                figures = "".join(f"{text(v):>{COLUMN}}" for v in quartiles(samples).values())
+                sign = ">=" if name in AT_LEAST else "<="
+                goal = f" {sign} {GOALS[name]:g}" if name in GOALS else ""
+                label = name.replace(PYTHON_CORE, " *")
+                print(f"{label:{NAME}}{figures}{goal}".rstrip())
+    print("\n* with --core python")
+
+
+def _kind(name: str) -> str:
+    """The first word: ``region``, ``message``, ``added:``, ..."""
+    return name.split()[0].rstrip(",")
+
+
+def text(value: float) -> str:
+    """Three digits, without an exponent."""
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def summary(name: str, samples: list[float]) -> dict[str, Any]:
+    """A row for JSON; ``met`` is judged by the median."""
+    found: dict[str, Any] = {"unit": unit(name), **quartiles(samples), "samples": samples}
+    if name in GOALS:
+        met = found["median"] >= GOALS[name] if name in AT_LEAST else found["median"] <= GOALS[name]
+        found |= {"goal": GOALS[name], "met": met}
+    return found
+
+
+def run(given: argparse.Namespace) -> None:
+    """Measure all rounds, print the table and write the figures."""
+    if given.repeats < 1:
+        raise UsageError(f"--repeats {given.repeats}: expected 1 or more")
+    library = find_library(given.mpi)
+    with contextlib.ExitStack() as stack:
+        if not given.quick:
+            stack.enter_context(MachineLock("exclusive"))
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        launched = stack.enter_context(Programs(library))
+        cost = Cost(launched, library, place, given.quick)
+        for _ in range(1 if given.quick else given.repeats):
+            cost.one_round()
+        cost.starts(1 if given.quick else STARTS)
+    print_table(cost.rows)
+    for name, reason in cost.missing.items():
+        print(f"{name}: not measured: {reason}")
+    print()
+    figures = {
+        "fingerprint": describe_machine().fingerprint,
+        "library": f"{library.family} {library.version}",
+        "rows": {name: summary(name, samples) for name, samples in cost.rows.items()},
+        "region_cpu_us": {name: quartiles(samples) for name, samples in cost.cpu_us.items()},
+        "parts_of_a_region_us": parts_of_a_region(),
+        "not_measured": cost.missing,
     }
+    report("mate_cost", figures, given.json)
 
 
-def idle(seconds: float) -> float:
-    """CPU share of a worker that waits while another computes."""
-
-    async def main(ctx: mate.Context) -> None:
-        time.sleep(seconds)
-
-    report = mate.run(main, mate.Config(workers=2, ranks_per_process=1))
-    waited = max(report.workers, key=lambda w: w.waiting_s)
-    return waited.waiting_cpu_s / waited.waiting_s
-
-
-def middle(samples: list[Any]) -> Any:
-    """The median; field by field for dictionaries and pairs."""
-    first = samples[0]
-    if isinstance(first, dict):
-        return {key: middle([s[key] for s in samples]) for key in first}
-    if isinstance(first, (list, tuple)):
-        return [middle([s[n] for s in samples]) for n in range(len(first))]
-    return round(statistics.median(samples), 4)
-
-
-def measure(repeats: int) -> dict[str, Any]:
-    def often(action: Callable[[], Any]) -> Any:
-        return middle([action() for _ in range(repeats)])
-
-    work = kernel()
-    many = len(os.sched_getaffinity(0)) > 1
-    messages = between_processes(repeats)
-    plain, mated, own = middle(messages["plain"]), middle(messages["mate"]), messages["own"]
-    figures: dict[str, Any] = {
-        "region_us 1 worker, 1 rank": often(lambda: regions(1, 1, 50_000)),
-        "region_us 1 worker, 8 ranks": often(lambda: regions(1, 8, 50_000)),
-        "parts of a region, us": often(parts_of_a_region),
-        "message_us between processes, plain [wall, cpu]": plain,
-        "message_us between processes, mate [wall, cpu]": mated,
-        "message_us to itself, plain [wall, cpu]": middle(own["plain"]),
-        "message_us to itself, mate [wall, cpu]": middle(own["mate"]),
-        "message_added_us [wall, cpu]": middle(
-            [[m[0] - p[0], m[1] - p[1]] for m, p in zip(own["mate"], own["plain"], strict=True)]
-        ),
-        "idle_cpu_share waiting for MPI": round(messages["idle_mpi"], 4),
-    }
-    if many:
-        figures["region_us 2 workers, 8 ranks"] = often(lambda: regions(2, 8, 50_000))
-        figures["efficiency_2_workers"] = often(lambda: efficiency(work, 4000))
-        figures["idle_cpu_share"] = often(lambda: idle(1.0))
-    return figures
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--json", metavar="FILE")
-    options = parser.parse_args()
-    report("mate_cost", {"goals": GOALS, **measure(options.repeats)}, options.json)
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--repeats", type=int, default=5, help="rounds")
+    add("--mpi", help="as for autotune: a family, a directory or a launcher")
+    add("--quick", action="store_true", help="one short round, not for figures")
+    add("--json", metavar="FILE")
+    try:
+        run(parser.parse_args())
+    except (AutotuneError, RunnerError) as error:
+        print(f"mate_cost: {error}", file=sys.stderr)
+        return getattr(error, "exit_code", 1)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -34,7 +34,6 @@ from autotune.targets.program_identity import (
     file_hash,
     former_hash,
     program_hash,
-    renamed_hash,
     uncovered,
 )
 from autotune.targets.target import Target
@@ -187,10 +186,6 @@ CONTINUED = (
     "this study was begun by an older version, which identified programs in "
     "another way; its program has not changed"
 )
-RENAMED = (
-    "this study was begun with version 0.2, whose source files had other names; the code of its "
-    "program did not change"
-)
 
 
 def begun_key(store: Store, key: StudyKey, target: Target, watch: Watcher = silent) -> StudyKey:
@@ -200,10 +195,6 @@ def begun_key(store: Store, key: StudyKey, target: Target, watch: Watcher = sile
     """
     if store.has_study(key):
         return key
-    renamed = _with_program(key, renamed_hash(target.program, target.cwd))
-    if renamed != key and store.has_study(renamed):
-        watch(Note(RENAMED))
-        return renamed
     former = _with_program(key, former_hash(target.program))
     if former == key or not store.has_study(former):
         return key

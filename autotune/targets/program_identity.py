@@ -19,16 +19,13 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
-import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import runner
 
@@ -41,16 +38,21 @@ def program_hash(argv: tuple[str, ...], cwd: str | Path = ".") -> str:
 
     ``cwd`` is the directory in which the program is started; relative words are found from there.
     """
-    return _hash_of(argv, cwd, _code)
-
-
-def renamed_hash(argv: tuple[str, ...], cwd: str | Path = ".") -> str:
-    """The hash of version 0.2 for a shipped program whose code has not changed since.
-
-    Files of :mod:`runner` were merged and renamed after that version. For every other program the
-    hash equals :func:`program_hash`.
-    """
-    return _hash_of(argv, cwd, lambda entry: _renamed(entry).sources)
+    digest = hashlib.sha256()
+    words = (_executable(argv), *argv[1:])
+    started = entries(words, cwd)
+    scripts = {entry.path for entry in started}
+    for word in words:
+        path = Path(cwd) / word
+        if path.resolve() not in scripts:
+            _add(digest, path)
+    code: dict[str, str] = {}
+    for entry in started:
+        code |= {name: code_hash(path) for name, path in sources(entry).items()}
+    for name, hashed in sorted(code.items()):
+        digest.update(name.encode())
+        digest.update(hashed.encode())
+    return digest.hexdigest()
 
 
 def former_hash(argv: tuple[str, ...]) -> str:
@@ -62,98 +64,22 @@ def former_hash(argv: tuple[str, ...]) -> str:
     for word in (_executable(argv), *argv[1:]):
         _add(digest, Path(word))
     for module in _modules(argv):
-        for name, content in _contents_beside(module).items():
-            digest.update(Path(name).name.encode())
-            digest.update(content)
+        for path in _beside(module):
+            digest.update(path.name.encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 
 def uncovered(argv: tuple[str, ...], cwd: str | Path = ".") -> dict[str, str]:
-    """Sources in :func:`program_hash` that :func:`former_hash` did not cover: name -> code hash.
-
-    For a shipped program whose code is that of version 0.2 these are the sources of that version.
-    """
+    """Sources in :func:`program_hash` that :func:`former_hash` did not cover: name -> code hash."""
     words = (_executable(argv), *argv[1:])
     known = {path.resolve() for module in _modules(argv) for path in _beside(module)}
     known |= {Path(word).resolve() for word in words}
     found: dict[str, str] = {}
     for entry in entries(words, cwd):
-        then = _renamed(entry)
-        if then.beside:
-            found |= {n: code for n, code in then.sources.items() if n not in then.beside}
-        else:
-            paths = sources(entry)
-            found |= {
-                n: then.sources[n] for n, path in paths.items() if path.resolve() not in known
-            }
+        paths = sources(entry)
+        found |= {n: code_hash(path) for n, path in paths.items() if path.resolve() not in known}
     return dict(sorted(found.items()))
-
-
-def _hash_of(
-    argv: tuple[str, ...], cwd: str | Path, code_of: Callable[[StartedSource], Mapping[str, str]]
-) -> str:
-    digest = hashlib.sha256()
-    words = (_executable(argv), *argv[1:])
-    started = entries(words, cwd)
-    scripts = {entry.path for entry in started}
-    for word in words:
-        path = Path(cwd) / word
-        if path.resolve() not in scripts:
-            _add(digest, path)
-    code: dict[str, str] = {}
-    for entry in started:
-        code |= code_of(entry)
-    for name, hashed in sorted(code.items()):
-        digest.update(name.encode())
-        digest.update(hashed.encode())
-    return digest.hexdigest()
-
-
-def _code(entry: StartedSource) -> dict[str, str]:
-    """Every source of ``entry``: name -> code hash."""
-    return {name: code_hash(path) for name, path in sources(entry).items()}
-
-
-@dataclass(frozen=True)
-class _Sources:
-    """The sources of a program in one layout of files.
-
-    ``sources``: name -> code hash. ``beside``: name -> SHA-256 of the files in the module's
-    directory; empty if nothing is known of another layout.
-    """
-
-    sources: Mapping[str, str]
-    beside: Mapping[str, str] = field(default_factory=dict)
-
-
-def _renamed(entry: StartedSource) -> _Sources:
-    """The sources in the layout of version 0.2 if the code is the same, else the present ones."""
-    now = _code(entry)
-    known = _layout_of_0_2()
-    then = known["programs"].get(entry.module)
-    if then is None or then["now"] != sources_digest(now):
-        return _Sources(now)
-    return _Sources(
-        {name: known["code"][name] for name in then["sources"]},
-        {name: known["bytes"][name] for name in then["beside"]},
-    )
-
-
-def sources_digest(code: Mapping[str, str]) -> str:
-    """SHA-256 (hex) over names and code hashes of sources."""
-    text = "\n".join(f"{name} {hashed}" for name, hashed in sorted(code.items()))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-@lru_cache(maxsize=1)
-def _layout_of_0_2() -> dict[str, Any]:
-    """The layout of version 0.2, written once, when the files were renamed.
-
-    ``programs``: module -> names of its sources in version 0.2, and the digest of the present
-    sources with the same code.
-    """
-    text = (resources.files("autotune.targets") / "sources_0_2.json").read_text(encoding="utf-8")
-    return dict(json.loads(text))
 
 
 def file_hash(path: str) -> str:
@@ -234,14 +160,6 @@ def _add(digest: hashlib._Hash, path: Path) -> None:
 
 def _modules(argv: tuple[str, ...]) -> list[str]:
     return [argv[i + 1] for i, word in enumerate(argv[:-1]) if word == "-m" and i > 0]
-
-
-def _contents_beside(module: str) -> dict[str, bytes]:
-    """Name -> SHA-256 of every file that :func:`former_hash` counts for a ``-m`` module."""
-    for entry in (found for found in [_module(module, Path())] if found is not None):
-        if then := _renamed(entry).beside:
-            return {name: bytes.fromhex(content) for name, content in then.items()}
-    return {path.name: hashlib.sha256(path.read_bytes()).digest() for path in _beside(module)}
 
 
 def _beside(module: str) -> list[Path]:

@@ -95,6 +95,18 @@ class Context(Collectives):
         with self._scheduler.lock:
             self._scheduler.add_neighbor(self._task, local)
 
+    def set_home(self, worker: int) -> None:
+        """Let this rank wait for that worker when it is ready, from now on (``--core native``).
+
+        Others may still steal it unless ``--queue fixed`` is set. Raises :class:`MateError` if
+        there is no such worker.
+        """
+        if not 0 <= worker < self.workers:
+            raise MateError(
+                f"rank {self.rank} asks for worker {worker}, but this process has {self.workers}"
+            )
+        self._scheduler.set_home(self._task, worker)
+
     async def execute(
         self,
         graph: Graph,

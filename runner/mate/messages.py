@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import types
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -48,7 +48,7 @@ class MessageLayer:
         self.scheduler = scheduler
         self.transport = transport
         self.codec = TagCodec.fit(transport.tag_ub, ranks.largest)
-        self.mailbox = scheduler.mailbox(ranks) or Mailbox(transport)
+        self.mailbox = Mailbox(transport)
 
 
 class Messages:
@@ -209,6 +209,24 @@ class Mailbox:
         self._lock = transport.scheduler.lock
         self._sends: Queues = {}
         self._receives: Queues = {}
+        self._successor: Callable[[Request], None] | None = None
+
+    def move(
+        self, leave: Callable[[Request], object], successor: Callable[[Request], None]
+    ) -> None:
+        """Let ``successor`` take all messages from now on; those without a partner go to ``leave``.
+
+        ``leave`` is called with the lock held, in the order in which they were started.
+        """
+        with self._lock:
+            if self._successor is not None:
+                return
+            self._successor = successor
+            for queues in (self._sends, self._receives):
+                for queue in queues.values():
+                    for request in queue:
+                        leave(request)
+                queues.clear()
 
     def start(self, request: Request) -> None:
         """Match the message with its partner, or leave it for the partner.
@@ -224,13 +242,18 @@ class Mailbox:
         else:
             key, mine, others = (rank, route.peer, route.tag), self._sends, self._receives
         with self._lock:
-            queue = others.get(key)
-            if queue is None:
-                mine.setdefault(key, deque()).append(request)
-                return
-            other = queue.popleft()
-            if not queue:
-                del others[key]
+            successor = self._successor
+            if successor is None:
+                queue = others.get(key)
+                if queue is None:
+                    mine.setdefault(key, deque()).append(request)
+                    return
+                other = queue.popleft()
+                if not queue:
+                    del others[key]
+        if successor is not None:
+            successor(request)
+            return
         if route.incoming:
             self._transfer(other, request)
         else:

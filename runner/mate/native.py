@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runner.mate import affinity
-from runner.mate.config import Config, RankMap
+from runner.mate.config import Config
 from runner.mate.context import here
 from runner.mate.errors import Deadlock, MateError
 from runner.mate.graph import Graph
 from runner.mate.log import Event, EventLog, Lapse
 from runner.mate.task import ENDED, Request, Task, refuse_own_neighbor
 from runner.mate.timers import WorkerTimes
-from runner.mate.transport import Poller, Transport, payload, size_of
+from runner.mate.transport import Poller, Transport, size_of
 from runner.native.core import Core, Options, Part
 from runner.native.words import (
     BODY,
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from runner.mate.compiled import Block
     from runner.mate.messages import MessageLayer
 
+_SLEEPING = CORE.sleeping >> 3
 _EVENTS = {START: "start", BODY: "body", REQUEST: "request", FINISH: "finish"}
 
 
@@ -180,15 +181,17 @@ class NativeClock:
         return times
 
 
-class Sleepers:
+class NativeSleepers:
     """The workers that sleep."""
 
+    __slots__ = ("_words",)
+
     def __init__(self, core: Core) -> None:
-        self._core = core
+        self._words = core.memory.words
 
     @property
     def asleep(self) -> int:
-        return self._core.word(CORE.sleeping)
+        return self._words[_SLEEPING]
 
 
 class NativeScheduler:
@@ -218,10 +221,11 @@ class NativeScheduler:
                 log=log is not None,
             ),
         )
-        if config.queue == "shared":
+        self._shared_queue = config.queue == "shared"
+        if self._shared_queue:
             for task in tasks:
                 self.core.set_home(task.local, 0)
-        self.sleepers = Sleepers(self.core)
+        self.sleepers = NativeSleepers(self.core)
         self.clocks = [NativeClock(self.core, worker) for worker in self.core.workers]
         self._poller: Poller
         self._transport: Transport
@@ -236,13 +240,19 @@ class NativeScheduler:
 
     def connect(self, shared: MessageLayer) -> None:
         """Let compiled code send and receive."""
-        self._transport, self._poller = shared.transport, shared.poller
+        self._transport, self._poller, self._mailbox = (
+            shared.transport,
+            shared.poller,
+            shared.mailbox,
+        )
+        self._locations = shared.ranks.locations
         table = shared.transport.table(shared.codec)
         self.core.messages(table, shared.ranks.locations)
 
-    def mailbox(self, ranks: RankMap) -> NativeMailbox:
-        """The path of messages within the process."""
-        return NativeMailbox(self, ranks.locations)
+    def set_home(self, task: Task, worker: int) -> None:
+        """Let a rank be queued for this worker from now on."""
+        if not self._shared_queue:
+            self.core.set_home(task.local, worker)
 
     # The interface of RankScheduler.
 
@@ -362,6 +372,8 @@ class NativeScheduler:
         # Programs without compiled regions start faster without it.
         from runner.mate.compiled import compiled_graph
 
+        # Compiled code cannot see the messages of the Python mailbox.
+        self._mailbox.move(self._leave, self._hand_over)
         core = self.core
         block = compiled_graph(part.graph).bind(
             state,
@@ -550,33 +562,40 @@ class NativeScheduler:
 
     # Messages within the process that Python code starts.
 
-    def hand_over(self, request: Request, local: int) -> None:
-        """Match a message with its partner, or leave it for the partner."""
-        route = request.route
+    def _leave(self, request: Request) -> int:
+        """Match a message with its partner, whose owner is returned, or leave it (0).
+
+        The lock is held.
+        """
+        route, data = request.route, request.buffer
         assert route is not None
-        data = request.buffer = payload(request.buffer)
+        self._letter = number = self._letter + 1
+        self._letters[number] = request
         plain = isinstance(data, np.ndarray)
-        size = size_of(data)
-        address = (data.__array_interface__["data"][0] or 8) if plain else 0
-        with self.lock:
-            self._letter = number = self._letter + 1
-            self._letters[number] = request
         partner = self.core.post(
             self.core.ranks[request.task.local],
             int(route.incoming),
-            address,
-            size,
+            (data.__array_interface__["data"][0] or 8) if plain else 0,
+            size_of(data),
             route.peer,
-            local,
+            self._locations[route.peer][1],
             route.tag,
             number,
         )
+        if partner:
+            del self._letters[number]
+        return int(partner)
+
+    def _hand_over(self, request: Request) -> None:
+        """Start a message whose partner may be a compiled region's."""
+        with self.lock:
+            partner = self._leave(request)
+            done = [request]
+            if partner & 1:
+                done.append(self._letters.pop(partner >> 1))
         if not partner:
             return
-        done = [self._letters.pop(number)]
-        if partner & 1:
-            done.append(self._letters.pop(partner >> 1))
-        else:
+        if not partner & 1:
             self.core.complete(self._here.worker, partner)
         sent = self.core.memory.get(self.core.ranks[request.task.local] + RANK.sent)
         for one in done:
@@ -624,18 +643,6 @@ class NativeScheduler:
                         posted,
                     )
                 )
-
-
-class NativeMailbox:
-    """Messages within the process that Python code starts."""
-
-    def __init__(self, scheduler: NativeScheduler, locations: list[tuple[int, int]]) -> None:
-        self._scheduler, self._locations = scheduler, locations
-
-    def start(self, request: Request) -> None:
-        """Match the message with its partner, or leave it for the partner."""
-        assert request.route is not None
-        self._scheduler.hand_over(request, self._locations[request.route.peer][1])
 
 
 class NativeWorker:

@@ -36,7 +36,6 @@ from runner.mate.task import (
 from runner.mate.timers import COMPUTE, SCHEDULING
 
 if TYPE_CHECKING:
-    from runner.mate.config import RankMap
     from runner.mate.log import EventLog
     from runner.mate.messages import MessageLayer
     from runner.mate.native import NativeScheduler
@@ -153,11 +152,11 @@ class RankScheduler:
     def connect(self, shared: MessageLayer) -> None:
         """Nothing to do: Python code alone sends and receives."""
 
-    def mailbox(self, ranks: RankMap) -> None:
-        """No path of its own for messages within the process."""
-
     def settle(self) -> None:
         """Nothing to do: tasks and log are up to date."""
+
+    def set_home(self, task: Task, worker: int) -> None:
+        """Nothing to do: all ranks wait in one queue."""
 
     # The following are called with the lock held.
 

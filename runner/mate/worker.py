@@ -16,13 +16,7 @@ from runner.mate.scheduler import RankScheduler, Sleeper
 from runner.mate.task import Task
 from runner.mate.timers import COMPUTE, MPI, SCHEDULING, WAITING, WorkerClock
 from runner.mate.transport import Poller, Transport
-
-_FIRST_PAUSE = 20e-6
-_GROWTH = 1.25
-"""Growth of the pauses: each is longer than the one before.
-
-A message is noticed late by at most a fifth of the time that was waited for it.
-"""
+from runner.native.words import FIRST_PAUSE_S, GROWTH
 
 
 class Worker:
@@ -43,7 +37,7 @@ class Worker:
         self._spin = config.idle_spin_us * 1e-6
         self._sleep = config.idle_sleep_us * 1e-6
         if not config.idle_sleep_us:
-            self._spin, self._sleep = math.inf, _FIRST_PAUSE
+            self._spin, self._sleep = math.inf, FIRST_PAUSE_S
         self._scheduler = scheduler
         self._transport = transport
         self._poller = poller
@@ -175,7 +169,7 @@ class Worker:
 
     def _wait(self, begin: float) -> Task | None:
         scheduler, transport, poller = self._scheduler, self._transport, self._poller
-        pause = _FIRST_PAUSE
+        pause = FIRST_PAUSE_S
 
         def until_next_look() -> float | None:
             return pause if transport.pending else None
@@ -193,7 +187,7 @@ class Worker:
                     if scheduler.failure is not None:
                         return None
                 scheduler.sleepers.sleep(self._sleeper, until_next_look)
-            pause = min(_GROWTH * pause, self._sleep)
+            pause = min(GROWTH * pause, self._sleep)
             if transport.pending:
                 poller.poll()
 

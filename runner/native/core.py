@@ -123,7 +123,7 @@ def _clock() -> tuple[float, int, float]:
         return ticks, at
 
     tick0, second0 = both()
-    time.sleep(2e-3)
+    time.sleep(1e-3)
     tick1, second1 = both()
     return (second1 - second0) / (tick1 - tick0), tick0, second0
 
@@ -190,6 +190,10 @@ class Core:
         self.workers = [self.address + CORE.size + n * WORKER.size for n in range(workers)]
         first = self.address + CORE.size + workers * WORKER.size
         self.ranks = [first + n * RANK.size for n in range(len(ranks))]
+        self._ends = [
+            (w + WORKER.head - self.address >> 3, w + WORKER.tail - self.address >> 3)
+            for w in self.workers
+        ]
         self._rings = [Memory(8 * capacity) for _ in range(workers)]
         self._capacity = capacity
         prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)
@@ -301,11 +305,7 @@ class Core:
     def any_ready(self) -> bool:
         """Whether a rank waits for a worker."""
         words = self.memory.words
-        for worker in self.workers:
-            at = worker - self.address >> 3
-            if words[at + (WORKER.tail >> 3)] > words[at + (WORKER.head >> 3)]:
-                return True
-        return False
+        return any(words[tail] > words[head] for head, tail in self._ends)
 
     def graph(self, order: Sequence[int], urgent: Sequence[bool], first: int) -> list[Part]:
         """One part of a graph for each local rank.

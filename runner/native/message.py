@@ -44,14 +44,14 @@ from runner.native.words import (
     NO_TAG,
     NODE,
     POLL,
+    POLL_GAP_S,
+    POLL_SHARE,
     RANK,
     REQUEST,
     TRUNCATED,
     WORKER,
 )
 
-_GAP_S, _SHARE = 4e-6, 2.0
-"""A busy worker polls no sooner than this pause and this multiple of the last poll's time."""
 _CHUNK = 64
 """Letters allocated at once."""
 
@@ -239,7 +239,7 @@ def poll(core: int, worker: int) -> int:
         call_word_3(load(core + CORE.call), POLL, load(worker + WORKER.number), 0)
         lock(core, core + CORE.poll_lock)
     end = now(core, worker)
-    store_real(core + CORE.next_poll, end + max(_GAP_S, _SHARE * (end - begin)))
+    store_real(core + CORE.next_poll, end + max(POLL_GAP_S, POLL_SHARE * (end - begin)))
     unlock(core + CORE.poll_lock)
     return 1
 

@@ -57,11 +57,14 @@ from runner.native.words import (
     ENDED,
     EVENT,
     FAIL,
+    FIRST_PAUSE_S,
     GRAPH,
+    GROWTH,
     LAPSE,
     NODE,
     PARKED,
     PART,
+    PATIENCE_S,
     RAISED,
     RAN_TO_END,
     RANK,
@@ -91,16 +94,6 @@ FUNCTIONS = {
     "unlock_mpi": "void(int64)",
     "count": "int64()",
 }
-_FIRST_PAUSE_S, _GROWTH = 20e-6, 1.25
-"""Pauses of a worker that polls: each is longer than the one before.
-
-A message is noticed late by at most a fifth of the time that was waited for it.
-"""
-_PATIENCE_S = 1e-6
-"""Time before the last rank of another worker's queue is stolen.
-
-Its home will mostly take it sooner, and to move a rank to another core costs about as much.
-"""
 _PAUSES = 8
 """Pauses of the processor between two looks of a worker that spins."""
 
@@ -244,7 +237,7 @@ def _idle(core: int, worker: int) -> int:
     # itself counts, unless it yields the core in between.
     cpu = thread_seconds(core, worker) if crowded else -1.0
     waited, spun = begin, 0.0
-    length = _FIRST_PAUSE_S
+    length = FIRST_PAUSE_S
     add(core + CORE.idle, 1)
     rank, least = 0, 2
     while peek(core + CORE.stop) == 0:
@@ -265,7 +258,7 @@ def _idle(core: int, worker: int) -> int:
             _check_deadlock(core, worker)
             continue
         time = now(core, worker)
-        if time - begin > _PATIENCE_S:
+        if time - begin > PATIENCE_S:
             least = 1
         if time - waited < spin_s:
             if crowded:
@@ -281,7 +274,7 @@ def _idle(core: int, worker: int) -> int:
             cpu = thread_seconds(core, worker)
         called = _sleep(core, worker, length)
         if called != 0:
-            length = _FIRST_PAUSE_S
+            length = FIRST_PAUSE_S
             waited = now(core, worker)
             if not crowded:
                 store_real(
@@ -290,7 +283,7 @@ def _idle(core: int, worker: int) -> int:
                 )
                 cpu = -1.0
         else:
-            length = min(_GROWTH * length, sleep_s)
+            length = min(GROWTH * length, sleep_s)
     if rank == 0:
         add(core + CORE.idle, -1)
     elif peek(core + CORE.sleeping) != 0 and (

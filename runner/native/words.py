@@ -139,6 +139,18 @@ BITS = 62
 """Regions in one word of ready bits."""
 NO_RANK, NO_TAG, TRUNCATED, MPI_FAILED, NO_MEMORY, LOG_FULL, NO_COPY = range(1, 8)
 """Errors of the core."""
+FIRST_PAUSE_S, GROWTH = 20e-6, 1.25
+"""Pauses of a worker that polls: each is longer than the one before.
+
+A message is noticed late by at most a fifth of the time that was waited for it.
+"""
+POLL_GAP_S, POLL_SHARE = 4e-6, 2.0
+"""A busy worker polls no sooner than this pause and this multiple of the last poll's time."""
+PATIENCE_S = 1e-6
+"""Time before the last rank of another worker's queue is stolen.
+
+Its home will mostly take it sooner, and to move a rank to another core costs about as much.
+"""
 KINDS = (
     *("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),
     *("float32", "float64", "complex64", "complex128", "bool"),

@@ -33,9 +33,10 @@ from autotune.study import budget, confirmation
 from autotune.study.budget import SearchPlan
 from autotune.study.evaluator import MachineEvaluator
 from runner import guard
-from runner.mate import launch, transport, worker
+from runner.mate import launch
 from runner.mate.config import MAX_LOCAL_RANKS, Config
 from runner.micro import operations, sizes
+from runner.native import words
 from runner.supervise import messages, process_tree, server, watches
 from runner.supervise.messages import ExecRequest
 from runner.testbed import measure
@@ -272,8 +273,9 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
         "`idle_spin_us` ({}), `idle_sleep_us` ({}) |",
         (Config.idle_spin_us, Config.idle_sleep_us),
     ),
-    ("runner/mate/README", "between ranks at most every {} us", (1e6 * transport._POLL_GAP,)),
-    ("runner/mate/README", "each time a {} longer", (worker._GROWTH - 1,)),
+    ("runner/mate/README", "between two regions, at most every {} us", (1e6 * words.POLL_GAP_S,)),
+    ("runner/mate/README", "and after {} us also the last one", (1e6 * words.PATIENCE_S,)),
+    ("runner/mate/README", "each time a {} longer", (words.GROWTH - 1,)),
     ("runner/mate/README", "switch interval is {} ms", (1e3 * launch._SWITCH_INTERVAL_S,)),
 ]
 

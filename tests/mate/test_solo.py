@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 import time
 from typing import Any
 
@@ -400,3 +401,43 @@ def test_who_and_where() -> None:
         return (*where, ctx.rank, ctx.size, ctx.workers, ctx.global_workers)
 
     assert run(main, 3, 2).results == [(0, 1, n, 3, n, 3, 2, 2) for n in range(3)]
+
+
+def test_a_rank_stays_with_the_worker_that_it_chose() -> None:
+    waits = threading.Event()
+
+    async def main(ctx: mate.Context) -> None:
+        if ctx.rank == 1:
+            assert waits.wait(60)
+            time.sleep(0.05)
+            await ctx.send(np.zeros(1), 0)
+            return
+        ctx.set_home(1)
+        request = ctx.irecv(np.zeros(1), 1)
+        waits.set()
+        await ctx.wait(request)
+        assert ctx.worker == 1 or ctx.config.core == "python"
+
+    settings = mate.Config(workers=2, ranks_per_process=2, affinity="none", queue="fixed")
+    mate.run(main, settings)
+
+
+def test_a_worker_that_does_not_exist_is_no_home() -> None:
+    async def main(ctx: mate.Context) -> None:
+        ctx.set_home(2)
+
+    with pytest.raises(mate.MateError, match="asks for worker 2, but this process has 1"):
+        run(main, 1)
+
+
+def test_the_region_of_the_highest_priority_runs_first() -> None:
+    ran: list[str] = []
+    graph = mate.Graph("ordered")
+    for name, priority in (("low", -1), ("plain", 0), ("high", 3), ("also plain", 0)):
+        graph.region(name, priority=priority)(lambda ctx, i, name=name: ran.append(name))
+
+    async def main(ctx: mate.Context) -> None:
+        await ctx.execute(graph)
+
+    run(main, 1)
+    assert ran == ["high", "plain", "also plain", "low"]

@@ -13,7 +13,7 @@ import pytest
 
 from autotune.study import study_key
 from autotune.targets import program_identity
-from autotune.targets.program_identity import former_hash, program_hash, renamed_hash, uncovered
+from autotune.targets.program_identity import former_hash, program_hash, uncovered
 from tests.cli.conftest import Cli, cli
 from tests.mpis import built, library_named
 
@@ -185,19 +185,14 @@ PROGRAM = "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0: print('seconds 0
 
 @pytest.fixture
 def search(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, str, int]]:
-    """Search; the study, what was said, and its trials.  ``former``: as the commit before did;
-    ``renamed``: as version 0.2 did."""
+    """Search; the study, what was said, and its trials.  ``former``: as the first version did."""
 
-    def call(
-        *program: str, trials: int, former: bool = False, renamed: bool = False
-    ) -> tuple[str, str, int]:
+    def call(*program: str, trials: int, former: bool = False) -> tuple[str, str, int]:
         with monkeypatch.context() as patch:
             if former:
                 patch.setattr(
                     "autotune.study.study_key.program_hash", lambda argv, cwd: former_hash(argv)
                 )
-            if renamed:
-                patch.setattr("autotune.study.study_key.program_hash", renamed_hash)
             done = cli(
                 *("search", "--no-guard", "--store", "r.db", "--strategy", "random", "--ranks"),
                 *(
@@ -250,18 +245,6 @@ def test_a_study_of_a_script_goes_on_where_nothing_changed(
 
 
 @pytest.mark.mpi
-def test_a_study_of_a_shipped_program_of_version_0_2_goes_on(
-    search: Search, library: object, work: Path
-) -> None:
-    (work / "p.sh").write_text('echo "seconds 0.5"; exec "$@"\n')
-    program = ("sh", "p.sh", sys.executable, "-m", "runner.nas", "is", "--class", "S")
-    begun, _, _ = search(*program, trials=1, renamed=True)
-    again, said, trials = search(*program, trials=2)
-    assert (again, trials) == (begun, 2)
-    assert "begun with version 0.2, whose source files had other names" in said
-
-
-@pytest.mark.mpi
 def test_a_study_whose_program_was_not_seen_whole_begins_again(
     search: Search, library: object, work: Path
 ) -> None:
@@ -290,40 +273,6 @@ def test_a_shipped_program_goes_on_while_its_runtime_is_as_it_was(
     assert study_key._changed(target) == []
     edit(copied / "runner/mate/scheduler.py", more_code)
     assert "runner/mate/scheduler.py" in study_key._changed(target)
-
-
-RECORDED = {
-    "runner.nas": (
-        "e63ba2cc5ffaaf9a7f7033b9bda7104a01f6bc09b99cdfbf4a60d54af08acefe",
-        "a482d246a92e6c7d7a9145afc21b546a806caae8d28d36124ce6eba9a189d504",
-    ),
-    "runner.apps.jacobi3d": (
-        "0ac3edc63a5204300e508a9f94b1d9609c3b76863384134487b7e6af968073b8",
-        "44a84c1558e7f28ca53585e53ea871a3a1384d033093db8ce5de887cc2c7cfa6",
-    ),
-}
-"""Both hashes as version 0.2.0 printed them.  Take out a program whose code has changed since."""
-
-
-@pytest.mark.parametrize("name", RECORDED)
-def test_a_study_of_version_0_2_goes_on_though_files_were_renamed(
-    name: str, copied: Path, tmp_path: Path
-) -> None:
-    python = tmp_path / "python3"
-    python.write_text("x")
-    python.chmod(0o755)
-    argv = (str(python), "-m", name, "--class", "S")
-    assert (renamed_hash(argv), former_hash(argv)) == RECORDED[name]
-    known = study_key._sources()
-    assert {n: code[: study_key.DIGITS] for n, code in uncovered(argv).items()}.items() <= (
-        known.items()
-    )
-    assert program_hash(argv) != renamed_hash(argv)
-    shared = copied / "runner/native/kernels.py"
-    edit(shared, more_words)
-    assert renamed_hash(argv) == RECORDED[name][0]
-    edit(shared, more_code)
-    assert renamed_hash(argv) == program_hash(argv)
 
 
 def test_a_program_in_a_word_is_no_file() -> None:

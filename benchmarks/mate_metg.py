@@ -1,0 +1,332 @@
+"""The smallest useful task of MATE, of C over MPI and of charm4py: METG(50 %) of a stencil.
+
+    python -m benchmarks.mate_metg [--rounds 12] [--charm4py PYTHON] [--json FILE]
+
+The program is a stencil in one dimension, 8 points wide: each task needs the tasks of the iteration
+before of its point and of the point's two neighbours. A task's body is a chain of dependent
+arithmetic. Efficiency is the time of the bodies alone over wall time x workers. METG(50 %) is the
+shortest body at which it is still a half. The time of the bodies is the length of the chain times
+one shared reference: the smallest time of a step, measured once for all programs with the same
+machine code that MATE's bodies use.
+
+In every round each program is started once and runs every length of the chain; the order of the
+programs changes from round to round. Every run's values are compared with those of a plain loop, to
+the last bit. Figures are minimum, quartiles and median over the rounds; a program's round in which
+the longest tasks were more than 10 % slower than in its best round is dropped, and counted.
+
+Edges: "inside" by memory or dependencies, "boundary" by messages between processes, "messages" by a
+message for every edge. --charm4py names a Python that has charm4py:
+    python -m venv PLACE && PLACE/bin/pip install charm4py
+Needs a machine without other work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autotune.errors import AutotuneError, UsageError, WorkError
+from benchmarks.common import report
+from benchmarks.metg import WIDTH, start_value
+from benchmarks.metg.granularity import ABOVE, BELOW, efficiency, figure, lengths, metg
+from benchmarks.metg.programs import Program, programs
+from benchmarks.mpi_programs import Programs, quartiles
+from runner.errors import RunnerError
+from runner.lock import MachineLock
+from runner.machine import describe_machine
+from runner.mpi.discover import find_library
+from runner.native import kernels
+
+CASE_S = 0.010
+"""Wall time in seconds that one length should take in one round."""
+LEAST, MOST = 20, 200_000
+"""Bounds of the number of iterations."""
+DISTURBED = 1.1
+"""A round counts if its longest tasks took at most this times the program's best time for them."""
+REFERENCE_STEPS = 1_000_000
+QUICK_LENGTHS = 5
+NAME, COLUMN = 36, 7
+"""Widths of the table's columns."""
+
+
+@dataclass
+class Sweep:
+    """One program's runs: iterations of each length, and wall times in seconds by round."""
+
+    program: Program
+    iterations: list[int]
+    wall_s: list[list[float]] = field(default_factory=list)
+
+    @property
+    def kept(self) -> list[list[float]]:
+        """Wall times of the rounds in which the longest tasks were about as fast as ever.
+
+        They show whether the machine did other work: no cost of a runtime is seen in them.
+        """
+        best = min(walls[-1] for walls in self.wall_s)
+        return [walls for walls in self.wall_s if walls[-1] <= DISTURBED * best]
+
+    def efficiencies(self, granularity_us: Sequence[float]) -> list[list[float]]:
+        """Efficiency by kept round and length."""
+        return [self._efficiency(granularity_us, walls) for walls in self.kept]
+
+    def best(self, granularity_us: Sequence[float]) -> list[float]:
+        """Efficiency of the smallest wall time of each length, of all rounds."""
+        walls = [min(walls) for walls in zip(*self.wall_s, strict=True)]
+        return self._efficiency(granularity_us, walls)
+
+    def _efficiency(self, granularity_us: Sequence[float], walls: Sequence[float]) -> list[float]:
+        cores = self.program.cores
+        cases = zip(granularity_us, self.iterations, walls, strict=True)
+        return [efficiency(g, iterations, wall, cores) for g, iterations, wall in cases]
+
+
+class Bench:
+    """Starts the programs with the same lengths, and checks what they compute."""
+
+    def __init__(self, launched: Programs, steps: list[int]) -> None:
+        self.steps = steps
+        self._launched = launched
+        self._expected: dict[tuple[int, int], list[float]] = {}
+
+    def run(self, program: Program, iterations: Sequence[int]) -> list[float]:
+        """Wall times in seconds, one for each length; WorkError if a value is wrong."""
+        cases = list(zip(self.steps, iterations, strict=True))
+        words = [*program.words, *(f"{steps}:{count}" for steps, count in cases)]
+        processes = program.processes if program.launched else None
+        line, _ = self._launched.run(words, processes)
+        for case, values in zip(cases, line["values"], strict=True):
+            if values != self._values(*case):
+                raise WorkError(
+                    f"{program.name}: wrong values after {case[1]} tasks of {case[0]} steps: "
+                    f"{values}; expected {self._values(*case)}"
+                )
+        walls: list[float] = line["wall_s"]
+        return walls
+
+    def _values(self, steps: int, iterations: int) -> list[float]:
+        """The points' values after all tasks, from a plain loop."""
+        if (steps, iterations) not in self._expected:
+            values = np.array([start_value(point) for point in range(WIDTH)])
+            sizes = np.array([WIDTH, steps, iterations], dtype=np.int64)
+            code = kernels.load("benchmarks.metg.kernels")
+            code.bind("serial", values, np.zeros(WIDTH), sizes)()
+            self._expected[steps, iterations] = values.tolist()
+        return self._expected[steps, iterations]
+
+
+def step_us(seconds: float) -> float:
+    """Microseconds of one step of the chain: the smallest of repeated measurements."""
+    chain = kernels.load("benchmarks.metg.kernels").function("chain")
+    found: list[float] = []
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until or len(found) < 10:
+        begin = time.perf_counter()
+        value = chain(0.3, REFERENCE_STEPS)
+        found.append(time.perf_counter() - begin)
+        if not 0 < value < 1:
+            raise WorkError(f"the chain ended at {value}; expected a number between 0 and 1")
+    return min(found) / REFERENCE_STEPS * 1e6
+
+
+def iterations_for(walls: Sequence[float], tried: Sequence[int], case_s: float) -> list[int]:
+    """Iterations that take ``case_s`` seconds for each length, after a trial of ``tried``."""
+    cases = zip(walls, tried, strict=True)
+    return [min(MOST, max(LEAST, round(count * case_s / wall))) for wall, count in cases]
+
+
+def calibrated(bench: Bench, program: Program, case_s: float) -> Sweep:
+    """A program with the iterations of each length; its caches of compiled code are filled.
+
+    There are two trials: in the first one, of few iterations, the start of a graph takes longer
+    than its tasks.
+    """
+    iterations = [LEAST] * len(bench.steps)
+    for _ in range(2):
+        iterations = iterations_for(bench.run(program, iterations), iterations, case_s)
+    return Sweep(program, iterations)
+
+
+def measure(
+    bench: Bench, rows: Sequence[Program], rounds: int, minutes: float, case_s: float
+) -> list[Sweep]:
+    """All programs in every round; no round begins that would end after ``minutes``."""
+    until = time.monotonic() + 60 * minutes
+    sweeps = [calibrated(bench, program, case_s) for program in rows]
+    order = random.Random(0)
+    for number in range(rounds):
+        began = time.monotonic()
+        for sweep in order.sample(sweeps, len(sweeps)):
+            sweep.wall_s.append(bench.run(sweep.program, sweep.iterations))
+        if time.monotonic() + (time.monotonic() - began) > until:
+            if number + 1 < rounds:
+                print(f"note: {number + 1} rounds in {minutes:g} minutes", file=sys.stderr)
+            break
+    return sweeps
+
+
+def print_efficiencies(
+    steps: Sequence[int], granularity_us: Sequence[float], sweeps: Sequence[Sweep], letters: str
+) -> None:
+    """Median efficiencies in percent: one line for each length, one column for each program."""
+    print("efficiency in percent (medians); columns as in the table below")
+    print(f"{'steps':>6} {'us':>7} " + "".join(f"{letter:>4}" for letter in letters))
+    every = [list(zip(*s.efficiencies(granularity_us), strict=True)) for s in sweeps]
+    for n, (count, granularity) in enumerate(zip(steps, granularity_us, strict=True)):
+        medians = [quartiles(found[n])["median"] for found in every]
+        text = "".join(f"{100 * value:4.0f}" for value in medians)
+        print(f"{count:6} {granularity:7.3g} {text}")
+
+
+def summary(sweep: Sweep, granularity_us: Sequence[float]) -> dict[str, Any]:
+    """METG over the rounds in microseconds, that of the smallest times, and whether the goal holds.
+
+    0 means below the shortest length, infinity above the longest one.
+    """
+    found = [metg(granularity_us, values) for values in sweep.efficiencies(granularity_us)]
+    row: dict[str, Any] = quartiles(found)
+    row["of_smallest"] = metg(granularity_us, sweep.best(granularity_us))
+    if sweep.program.goal_us is not None:
+        row |= {"goal": sweep.program.goal_us, "met": row["median"] <= sweep.program.goal_us}
+    return row
+
+
+def print_metg(
+    rows: Sequence[Program],
+    found: dict[str, dict[str, Any]],
+    granularity_us: Sequence[float],
+    letters: dict[str, str],
+) -> None:
+    """METG(50 %) of every program with its quartiles, or why it was not measured."""
+    print("\nMETG(50 %) in us over the rounds; best: of the smallest time of each length")
+    names = ("min", "q1", "median", "q3", "best")
+    head = "".join(f"{name:>{COLUMN}}" for name in names)
+    print(f"   {'program, processes x workers, edges':{NAME}}{head}  goal")
+    for program in rows:
+        if program.missing:
+            print(f"-  {program.name:{NAME}} not measured: {program.missing}")
+            continue
+        row = found[program.name]
+        keys = ("min", "q1", "median", "q3", "of_smallest")
+        text = "".join(f"{figure(row[key], granularity_us):>{COLUMN}}" for key in keys)
+        goal = f"{row['goal']:6.2f}" if "goal" in row else ""
+        print(f"{letters[program.name]}  {program.name:{NAME}}{text}{goal}")
+
+
+def as_json(row: dict[str, Any]) -> dict[str, Any]:
+    """A summary for JSON, which has no infinities."""
+    words = {BELOW: "below", ABOVE: "above"}
+    numbers = {k: words.get(v, round(v, 4)) for k, v in row.items() if k != "met"}
+    return {**row, **numbers}
+
+
+def options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--rounds", type=int, default=12)
+    add("--minutes", type=float, default=5.5, help="begin no round that would end after that")
+    add("--only", metavar="TEXT", help="only programs whose row has this text")
+    add("--charm4py", metavar="PYTHON", help="a Python that has charm4py")
+    add("--mpi", help="as for autotune: a family, a directory or a launcher")
+    add("--quick", action="store_true", help="one short round of few lengths, not for figures")
+    add("--json", metavar="FILE")
+    return parser
+
+
+def chosen(every: list[Program], text: str | None) -> list[Program]:
+    """The rows that contain ``text``; UsageError if there is none."""
+    found = [p for p in every if text is None or text in p.name]
+    if not found:
+        names = "\n".join(p.name for p in every)
+        raise UsageError(f"--only {text}: no program has that in its row; expected one of\n{names}")
+    return found
+
+
+def require_charm4py(interpreter: str | None) -> None:
+    """UsageError if this Python, if any is named, cannot be started or does not have charm4py."""
+    if interpreter is None:
+        return
+    try:
+        line = [interpreter, "-c", "import charm4py"]
+        done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        failed = done.returncode != 0
+    except (OSError, subprocess.TimeoutExpired) as error:
+        failed, said = True, f"{error}"
+    if failed:
+        raise UsageError(
+            f"--charm4py {interpreter}: it cannot import charm4py ({said}); expected a Python that "
+            "has it, such as PLACE/bin/python after python -m venv PLACE and PLACE/bin/pip install "
+            "charm4py"
+        )
+
+
+def run(given: argparse.Namespace) -> None:
+    """Measure, print the tables and write the figures."""
+    if given.rounds < 1:
+        raise UsageError(f"--rounds {given.rounds}: expected 1 or more")
+    library = find_library(given.mpi)
+    require_charm4py(given.charm4py)
+    with contextlib.ExitStack() as stack:
+        if not given.quick:
+            stack.enter_context(MachineLock("exclusive"))
+        began = time.monotonic()
+        place = stack.enter_context(tempfile.TemporaryDirectory())
+        launched = stack.enter_context(Programs(library))
+        rows = chosen(programs(library, Path(place), given.charm4py), given.only)
+        measured = [p for p in rows if not p.missing]
+        one_step = step_us(0.05 if given.quick else 1.0)
+        steps = lengths(one_step, QUICK_LENGTHS if given.quick else None)
+        granularity = [one_step * count for count in steps]
+        rounds, case_s = (1, CASE_S / 5) if given.quick else (given.rounds, CASE_S)
+        sweeps = measure(Bench(launched, steps), measured, rounds, given.minutes, case_s)
+    letters = {p.name: chr(ord("A") + n) for n, p in enumerate(measured)}
+    if sweeps:
+        print_efficiencies(steps, granularity, sweeps, "".join(letters.values()))
+    found = {s.program.name: summary(s, granularity) for s in sweeps}
+    print_metg(rows, found, granularity, letters)
+    dropped = {s.program.name: len(s.wall_s) - len(s.kept) for s in sweeps}
+    if any(dropped.values()):
+        listed = ", ".join(f"{letters[name]} {count}" for name, count in dropped.items() if count)
+        print(f"rounds dropped, of {len(sweeps[0].wall_s)}: {listed}")
+    print()
+    machine = describe_machine()
+    figures = {
+        "fingerprint": machine.fingerprint,
+        "library": f"{library.family} {library.version}",
+        "rounds": len(sweeps[0].wall_s) if sweeps else 0,
+        "step_ns": round(1e3 * one_step, 4),
+        "wall_s": round(time.monotonic() - began),
+        "granularity_us": [round(g, 5) for g in granularity],
+        "metg_us": {name: as_json(row) for name, row in found.items()},
+        "dropped": dropped,
+        "not_measured": {p.name: p.missing for p in rows if p.missing},
+        "runs": {s.program.name: {"iterations": s.iterations, "wall_s": s.wall_s} for s in sweeps},
+    }
+    report("mate_metg", figures, given.json)
+
+
+def main() -> int:
+    try:
+        run(options().parse_args())
+    except (AutotuneError, RunnerError) as error:
+        print(f"mate_metg: {error}", file=sys.stderr)
+        return getattr(error, "exit_code", 1)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
