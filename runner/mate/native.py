@@ -380,9 +380,10 @@ class NativeScheduler:
             lambda context: (core.ranks[context.local_rank], core.start),
             part.task.local,
         )
-        if block is not part.block:
-            # The messages of a lazy entry before this one may still use the old block's arrays.
-            part.block, part.old_block = block, part.block
+        old, part.block = part.block, block
+        # The messages of a lazy entry before this one may still use the old block's arrays.
+        part.old_block = old if old is not block else None
+        if old is not block:
             for region in part.graph.regions:
                 if region.compiled:
                     part.record.compiled(region.index, block.entry(region.index), block.address)

@@ -27,7 +27,9 @@ _INDEX = "__index"
 
 
 def marked(
-    source: RegionSource, index: Callable[..., Any], helpers: dict[RegionSource, Callable[..., Any]]
+    source: RegionSource,
+    index: Callable[..., Any],
+    helpers: dict[RegionSource, Callable[..., Any]],
 ) -> types.FunctionType:
     """The function with ``index`` around its indices and with these helpers in place of its own.
 

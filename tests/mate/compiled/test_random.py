@@ -6,7 +6,6 @@ import importlib
 import itertools
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -102,17 +101,15 @@ def work(part, i):
 """
 
 
-@settings(
-    max_examples=15,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(
-    lines=st.lists(st.one_of(_statement("f"), _statement("w")), min_size=1, max_size=5),
-    seed=st.integers(0, 1000),
-)
-def test_random_programs(program: Any, tmp_path: Path, lines: list[str], seed: int) -> None:
+_SETTINGS: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.function_scoped_fixture],
+}
+_LINES = st.lists(st.one_of(_statement("f"), _statement("w")), min_size=1, max_size=5)
+
+
+def check(program: Any, lines: list[str], seed: int) -> None:
+    """Run a program of these lines compiled and in Python."""
     made = program(PROGRAM + "".join(f"        {line}\n" for line in lines))
     random = np.random.default_rng(seed)
     part = state(
@@ -128,6 +125,19 @@ def test_random_programs(program: Any, tmp_path: Path, lines: list[str], seed: i
         hi=_CELLS - _REACH,
     )
     run_both(made.graph, part, 2)
+
+
+@settings(max_examples=12, derandomize=True, **_SETTINGS)
+@given(lines=_LINES, seed=st.integers(0, 1000))
+def test_random_programs(program: Any, lines: list[str], seed: int) -> None:
+    check(program, lines, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, **_SETTINGS)
+@given(lines=_LINES, seed=st.integers(0, 1000))
+def test_many_random_programs(program: Any, lines: list[str], seed: int) -> None:
+    check(program, lines, seed)
 
 
 def _functions(module: Any) -> Iterator[FunctionType]:

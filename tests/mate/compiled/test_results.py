@@ -117,6 +117,33 @@ def work(part, i):
     assert several[1].tolist() == [0, 1, 2]
 
 
+def test_division_by_zero_is_that_of_numpy(program: Any) -> None:
+    made = program("""
+@graph.region(compiled=True)
+def work(part, i):
+    for k in range(part.a.shape[0]):
+        for n in range(part.b.shape[0]):
+            part.real[k, n, 0] = part.a[k] / part.b[n]
+            part.real[k, n, 1] = part.a[k] // part.b[n]
+            part.real[k, n, 2] = part.a[k] % part.b[n]
+            part.real[k, n, 3] = part.u[k] / part.v[n]
+            part.whole[k, n, 0] = part.u[k] // part.v[n]
+            part.whole[k, n, 1] = part.u[k] % part.v[n]
+            part.whole[k, n, 2] = (part.u[k] << 3) ^ (part.v[n] & 5) | (part.u[k] >> 1)
+""")
+    run_both(
+        made.graph,
+        state(
+            a=np.array([1.5, -2.0, 0.0, np.inf]),
+            b=np.array([0.0, -0.75, 2.0]),
+            u=np.array([7, -7, 0, 3]),
+            v=np.array([0, -2, 3]),
+            real=np.zeros((4, 3, 4)),
+            whole=np.zeros((4, 3, 3), int),
+        ),
+    )
+
+
 def test_complex_arithmetic(program: Any) -> None:
     made = program("""
 UNIT = 1j

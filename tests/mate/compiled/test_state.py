@@ -9,6 +9,7 @@ import pytest
 
 from runner import mate
 from runner.mate.compiled import compiled_graph
+from runner.mate.compiled.state import state_type
 from tests.mate.compiled.running import run, state
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -29,10 +30,66 @@ def work(part, i):
     part.a = np.zeros(2)
     assert run(made.graph, part) is first
     assert part.a.tolist() == [222, 0]
+    part.several = (np.array([300.0, 400.0])[::-1],)
+    assert run(made.graph, part) is not first
+    assert part.a[0] == 422
     part.a = np.zeros(1, np.float32)
     assert run(made.graph, part) is not first
     assert part.a.dtype == np.float32
-    assert part.a[0] == 222
+    assert part.a[0] == 422
+
+
+def test_arrays_that_messages_may_use_live_until_the_next_entry(program: Any) -> None:
+    made = program("""
+import gc
+import weakref
+
+@graph.region(compiled=True)
+def work(part, i):
+    part.a[0] = 1
+
+class Part:
+    pass
+
+async def main(ctx):
+    part, references, alive = Part(), [], []
+    for kind in (float, float, np.float32, np.float32, np.float32):
+        part.a = np.zeros(1, kind)
+        references.append(weakref.ref(part.a))
+        await ctx.execute(graph, state=part, lazy=True)
+        gc.collect()
+        alive.append([reference() is not None for reference in references])
+    return alive
+""")
+    [alive] = mate.run(made.main, mate.Config(core="native")).results
+    assert [[n for n, kept in enumerate(row) if kept] for row in alive] == [
+        [0],
+        [0, 1],
+        [0, 1, 2],
+        [2, 3],
+        [3, 4],
+    ]
+
+
+def test_lists_of_several_layouts(program: Any) -> None:
+    """Code for a list takes what all its arrays have in common."""
+    made = program("""
+@graph.region(compiled=True)
+def work(part, i):
+    part.arrays[0][0, 0] = 1
+""")
+    wide = np.zeros((4, 6))
+    frozen = np.zeros((2, 2))
+    frozen.flags.writeable = False
+    uses = compiled_graph(made.graph)._uses
+    for arrays, wanted in (
+        ([wide, wide[:2]], "float64[2C]"),
+        ([wide, wide.T], "float64[2A]"),
+        ([wide.T, wide.T[:, :2]], "float64[2F]"),
+        ([wide[::2], wide], "float64[2A]"),
+        ([wide, frozen], "float64[2Cr]"),
+    ):
+        assert str(state_type(state(arrays=arrays), uses)) == f"arrays:list({wanted})"
 
 
 @pytest.mark.parametrize(
