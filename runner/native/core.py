@@ -108,7 +108,7 @@ def _clock() -> tuple[float, int, float]:
     The first is 0 if the counter has no constant rate.
     """
     count = functions().function("count")
-    if platform.machine() == "x86_64" and not _constant_rate():
+    if platform.machine() != "x86_64" or not _constant_rate():
         return 0.0, 0, 0.0
 
     def both() -> tuple[int, float]:
