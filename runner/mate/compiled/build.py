@@ -55,13 +55,13 @@ class CompiledGraph:
     def bind(self, state: Any, messages: Messages, rank: int = 0) -> Block:
         """The packed state, read now; call it at every entry of the graph.
 
-        ``messages`` tells how a context's messages are started. Each ``rank`` has blocks of its own,
-        which are used again while the state lives. Code is loaded, and compiled if there is none,
-        when the first state of a type is bound. Raises :class:`MateError` for a state that cannot
-        be packed and :class:`GraphError` for code that cannot be compiled.
+        ``messages`` tells how a context's messages are started. Each ``rank`` has blocks of its
+        own, which are used again while the state lives. Code is loaded, and compiled if there is
+        none, when the first state of a type is bound. Raises :class:`MateError` for a state that
+        cannot be packed and :class:`GraphError` for code that cannot be compiled.
         """
         found = self._blocks.get((id(state), rank)) or self._blocks.get((0, rank))
-        if found is not None and found.state() is state and found.refresh():
+        if found is not None and found.state() is state and found.refresh(messages):
             return found
         with self._lock:
             kind = state_type(state, self._uses, self._code)
@@ -112,7 +112,9 @@ class CompiledGraph:
             def numba_function(source: Source) -> Any:
                 if source not in made:
                     helpers = {h: numba_function(h) for h in source.helpers.values()}
-                    made[source] = lowering.dispatcher(marked(source, lowering.index, helpers))
+                    made[source] = lowering.dispatcher(
+                        marked(source, lowering.index, helpers, lowering.count_as)
+                    )
                 return made[source]
 
             entries: dict[str, tuple[Callable[..., Any], str]] = {}
