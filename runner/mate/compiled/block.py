@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from runner.mate.compiled.state import (
     MEMBERS,
+    OWN,
     Array,
     Arrays,
     Attribute,
@@ -24,12 +25,14 @@ from runner.mate.context import Context
 from runner.mate.errors import MateError
 
 Words = NDArray[np.int64]
-Messages = Callable[[Context], tuple[int, int]]
-"""Gives the address of a context's record, and that of the function that starts messages.
+Messages = Callable[[Context], tuple[int, int, int, int, int]]
+"""Gives five addresses: a context's record, a function that starts messages, and three for time.
 
-The function is ``void start(record, incoming, address, count, kind, peer, tag)``, all of 64 bits:
-a message of ``count`` elements at ``address`` to (``incoming``: from) the rank ``peer``. ``kind``
-is the place of the elements' type in :data:`runner.native.words.KINDS`.
+The first function is ``void start(record, incoming, address, count, kind, peer, tag)``, all of 64
+bits: a message of ``count`` elements at ``address`` to (``incoming``: from) the rank ``peer``.
+``kind`` is the place of the elements' type in :data:`runner.native.words.KINDS`. The second is
+``int64 count_as(record, kind)``: it counts the time from now on as this kind, and returns the kind
+before. The others are ``double seconds(record)``, by the clock and by the thread's CPU time.
 """
 
 
@@ -63,7 +66,7 @@ class Block:
             words = self._words[kind.offsets[name] :][: attribute.words]
             slot = _slot(attribute, words, f"{type(state()).__name__}.{name}", messages)
             self._slots.append((name, slot))
-        if not self.refresh():
+        if not self.refresh(messages):
             raise MateError(f"the state {type(state()).__name__} changes while a graph is entered")
 
     @property
@@ -81,16 +84,19 @@ class Block:
             raise KeyError(self._names[region])
         return found
 
-    def refresh(self) -> bool:
+    def refresh(self, messages: Messages) -> bool:
         """Read the state again, at the entry of the graph; False if a type has changed.
 
-        Then the block is of no more use. Objects that the state no longer holds stay alive until
+        ``messages`` is that of the present job, which may be another one than before. With False
+        the block is of no more use. Objects that the state no longer holds stay alive until
         the next call, because messages of a lazy graph may still use them.
         """
         retired: list[Any] = []
         state = self.state()
         self._words[0] = 0
         for name, slot in self._slots:
+            if isinstance(slot, _RankSlot):
+                slot.messages = messages
             value = getattr(state, name, None) if name else state
             if not slot.same(value):
                 retired.append(slot.kept())
@@ -255,7 +261,7 @@ class _NumbersSlot(_Slot):
 
 class _RankSlot(_Slot):
     def __init__(self, words: Words, messages: Messages) -> None:
-        self._words, self._messages = words, messages
+        self._words, self.messages = words, messages
         self._context: Context | None = None
 
     def same(self, value: Any) -> bool:
@@ -264,8 +270,8 @@ class _RankSlot(_Slot):
     def load(self, value: Any) -> bool:
         if not isinstance(value, Context):
             return False
-        self._words[:2] = self._messages(value)
-        self._words[2:] = [getattr(value, name) for name in MEMBERS]
+        self._words[:OWN] = self.messages(value)
+        self._words[OWN:] = [getattr(value, name) for name in MEMBERS]
         self._context = value
         return True
 
