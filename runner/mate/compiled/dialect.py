@@ -110,7 +110,7 @@ def _check(source: RegionSource, node: ast.AST) -> None:
             raise source.refusal(node, "a region returns nothing: write into an array of the state")
 
 
-def _check_with(source: Source, node: ast.With) -> None:
+def _check_with(source: RegionSource, node: ast.With) -> None:
     match node.items:
         case [ast.withitem(ast.Call(ast.Attribute(owner, "buffering"), [], []), None)] if dotted(
             owner
