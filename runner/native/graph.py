@@ -138,8 +138,9 @@ def end_body(core: int, worker: int, part: int, node: int) -> None:
     if left == 0:
         put(node + NODE.gate, CLOSING)
     posted = load(node + NODE.posted)
-    if posted == 0 or add(node + NODE.pending, posted) == -posted:
-        finish(core, worker, node)
+    if posted != 0 and add(node + NODE.pending, posted) + posted != 0:
+        return
+    finish(core, worker, node)
 
 
 @inner
