@@ -63,7 +63,7 @@ class Block:
             words = self._words[kind.offsets[name] :][: attribute.words]
             slot = _slot(attribute, words, f"{type(state()).__name__}.{name}", messages)
             self._slots.append((name, slot))
-        if not self.refresh():
+        if not self.refresh(messages):
             raise MateError(f"the state {type(state()).__name__} changes while a graph is entered")
 
     @property
@@ -81,16 +81,19 @@ class Block:
             raise KeyError(self._names[region])
         return found
 
-    def refresh(self) -> bool:
+    def refresh(self, messages: Messages) -> bool:
         """Read the state again, at the entry of the graph; False if a type has changed.
 
-        Then the block is of no more use. Objects that the state no longer holds stay alive until
+        ``messages`` is that of the present job, which may be another one than before. With False
+        the block is of no more use. Objects that the state no longer holds stay alive until
         the next call, because messages of a lazy graph may still use them.
         """
         retired: list[Any] = []
         state = self.state()
         self._words[0] = 0
         for name, slot in self._slots:
+            if isinstance(slot, _RankSlot):
+                slot.messages = messages
             value = getattr(state, name, None) if name else state
             if not slot.same(value):
                 retired.append(slot.kept())
@@ -255,16 +258,19 @@ class _NumbersSlot(_Slot):
 
 class _RankSlot(_Slot):
     def __init__(self, words: Words, messages: Messages) -> None:
-        self._words, self._messages = words, messages
+        self._words, self.messages = words, messages
         self._context: Context | None = None
+        self._addresses: tuple[int, ...] = ()
 
     def same(self, value: Any) -> bool:
-        return value is self._context and value is not None
+        known = value is self._context and value is not None
+        return known and self.messages(value) == self._addresses
 
     def load(self, value: Any) -> bool:
         if not isinstance(value, Context):
             return False
-        self._words[:2] = self._messages(value)
+        self._addresses = self.messages(value)
+        self._words[: len(self._addresses)] = self._addresses
         self._words[2:] = [getattr(value, name) for name in MEMBERS]
         self._context = value
         return True

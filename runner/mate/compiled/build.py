@@ -59,7 +59,7 @@ class CompiledGraph:
         cannot be packed and :class:`GraphError` for code that cannot be compiled.
         """
         found = self._blocks.get((id(state), rank)) or self._blocks.get((0, rank))
-        if found is not None and found.state() is state and found.refresh():
+        if found is not None and found.state() is state and found.refresh(messages):
             return found
         with self._lock:
             kind = state_type(state, self._uses, self._code)
