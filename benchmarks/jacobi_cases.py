@@ -36,7 +36,9 @@ GIVE_UP = 20
 class Case:
     """One layout on all cores; ``factor`` is the number of ranks per worker, or of tiles.
 
-    ``tuned``: it runs under the setting that a search found for the flat program.
+    ``tuned``: it runs under the setting that a search found for the flat program. ``before``: the
+    directory of another version of the program, which is run instead. ``apart``: a second layout
+    of the variant, with one worker in each process.
     """
 
     variant: str
@@ -44,11 +46,15 @@ class Case:
     workers: int
     factor: int
     tuned: bool = False
+    before: str = ""
+    apart: bool = False
 
     @property
     def name(self) -> str:
         factor = "" if self.variant in ("mpi", "threads") else f" {self.factor}"
-        return self.variant + factor + (" tuned" if self.tuned else "")
+        layout = f" {self.processes}x{self.workers}" * self.apart
+        tuned, before = " tuned" * self.tuned, " before" * bool(self.before)
+        return self.variant + factor + layout + tuned + before
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -75,7 +81,15 @@ def cases(cores: int, workers: int, factors: Sequence[int]) -> list[Case]:
     for factor in sorted({*factors, SIDE_BY_SIDE}):
         found.append(Case("over", cores, 1, factor))
         found += [Case(variant, processes, workers, factor) for variant in ("barrier", "mate")]
+        if workers > 1:
+            found.append(Case("mate", cores, 1, factor, apart=True))
     return found
+
+
+def with_before(every: Sequence[Case], directory: str) -> list[Case]:
+    """The cases, and those on MATE once more with the version of the program in a directory."""
+    older = [dataclasses.replace(c, before=directory) for c in every if c.variant in CURVES]
+    return [*every, *older]
 
 
 @dataclass(frozen=True)
@@ -106,6 +120,9 @@ def launch_of(case: Case, target: Target, tuned: Tuned = Tuned()) -> LaunchSpec:
     plain = target.spec(tuned.space, tuned.of(case))
     launcher = adapter(target.library)
     where = launcher.share_cores(plain.placement, case.workers, plain.launch_options)
+    if case.before:
+        # ``python -m`` finds modules in the current directory first.
+        plain = dataclasses.replace(plain, cwd=case.before)
     return dataclasses.replace(
         plain, program=(*plain.program, *case.words), ranks=case.processes, placement=where
     )
@@ -196,6 +213,8 @@ def draw(found: dict[Case, list[RunRecord]], flat: list[RunRecord], path: Path, 
             case.factor: ratio(against_flat(flat, records))
             for case, records in found.items()
             if case.variant == variant
+            and not case.before
+            and case.workers > 1 - (variant == "over")
         }
         for variant in CURVES
     }

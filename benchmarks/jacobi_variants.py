@@ -33,6 +33,7 @@ from benchmarks.jacobi_cases import (
     measure,
     row,
     seconds,
+    with_before,
 )
 from runner.launch import Runner
 from runner.lock import MachineLock
@@ -54,6 +55,8 @@ def options() -> argparse.ArgumentParser:
     add("--workers", type=int, help="per process in threads, barrier, mate; default: the cores")
     add("--factors", type=int, nargs="+", default=FACTORS, help="ranks per core")
     add("--minutes", type=float, default=11.0, help="begin no block after that")
+    add("--only", nargs="+", metavar="VARIANT", help="only flat MPI and these variants")
+    add("--before", metavar="DIR", help="another version of autotune, to run MATE's cases with too")
     add("--json", metavar="FILE", help="write the figures as JSON")
     add("--figure", type=Path, default=FIGURE, metavar="FILE", help="SVG")
     add("--no-guard", dest="guard", action="store_false", help="for trying out, not for figures")
@@ -72,6 +75,10 @@ def main() -> int:
     if cores % workers:
         options().error(f"--workers {workers} does not divide {cores} cores")
     every = cases(cores, workers, given.factors)
+    if given.only:
+        every = [every[0], *(case for case in every if case.variant in given.only)]
+    if given.before:
+        every = with_before(every, str(Path(given.before).resolve()))
     began = time.monotonic()
     with MachineLock("exclusive"), Runner(adapter(target.library), guard=given.guard) as runner:
         bench = CaseRunner(runner, target)

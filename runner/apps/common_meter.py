@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from time import perf_counter, thread_time
 from typing import Any
 
+from runner.mate.timers import WorkerTimes
+
 PHASES = ("compute", "mpi", "buffering", "waiting")
 """Kernel; start of sends and receives; pack and unpack; waiting (Martin 2018, section 5.1)."""
 
-_SAMPLE = 17
+SAMPLE = 17
 """Every 17th kernel is sampled, because reading a thread's CPU time is a system call (2 us here).
 
 The number is no power of two: with a power of two of tiles it would always sample the same tile.
@@ -42,7 +44,7 @@ class Meter:
 
     def _read(self, kernel: Callable[[], None]) -> float:
         """Run a kernel and also read the CPU time."""
-        self._unread = _SAMPLE - 1
+        self._unread = SAMPLE - 1
         cpu = thread_time()
         begin = perf_counter()
         kernel()
@@ -72,6 +74,15 @@ class Meter:
     def phases(self) -> dict[str, float]:
         """Seconds by :data:`PHASES`."""
         return {name: getattr(self, name) for name in PHASES}
+
+
+def meter_of(times: WorkerTimes, sampled_s: float, sampled_cpu_s: float) -> Meter:
+    """The meter of a worker of the MATE runtime.
+
+    ``sampled_s``, ``sampled_cpu_s``: wall and CPU seconds of the kernels that were sampled.
+    """
+    phases = times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s
+    return Meter(*phases, _sampled=sampled_s, _sampled_cpu=sampled_cpu_s)
 
 
 @dataclass

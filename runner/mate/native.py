@@ -377,7 +377,13 @@ class NativeScheduler:
         core = self.core
         block = compiled_graph(part.graph).bind(
             state,
-            lambda context: (core.ranks[context.local_rank], core.start),
+            lambda context: (
+                core.ranks[context.local_rank],
+                core.start,
+                core.count_as,
+                core.seconds,
+                core.cpu_seconds,
+            ),
             part.task.local,
         )
         old, part.block = part.block, block

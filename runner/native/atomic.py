@@ -141,24 +141,21 @@ def fence(context: Any, builder: Any, given: Any) -> None:
 
 @_made(_N)
 def pause(context: Any, builder: Any, given: Any) -> None:
-    """Tell the core that this thread spins."""
-    kind = ir.FunctionType(_VOID, [])
+    """Tell an x86 core that this thread spins; nothing on others."""
     if _X86:
-        builder.call(
-            cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause"), ()
-        )
-    else:
-        builder.call(ir.InlineAsm(kind, "yield", "", side_effect=True), ())
+        kind = ir.FunctionType(_VOID, [])
+        name = "llvm.x86.sse2.pause"
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, name), ())
 
 
 @_made(_I)
 def ticks(context: Any, builder: Any, given: Any) -> Any:
-    """The counter of the processor that runs at a constant rate."""
+    """The counter of an x86 processor; 0 on others, where the clock of the system is read."""
+    if not _X86:
+        return _WORD(0)
     kind = ir.FunctionType(_WORD, [])
-    if _X86:
-        name = "llvm.readcyclecounter"
-        return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), ())
-    return builder.call(ir.InlineAsm(kind, "mrs $0, cntvct_el0", "=r", side_effect=True), ())
+    name = "llvm.readcyclecounter"
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), ())
 
 
 @_made(_I, _I)

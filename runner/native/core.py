@@ -108,7 +108,7 @@ def _clock() -> tuple[float, int, float]:
     The first is 0 if the counter has no constant rate.
     """
     count = functions().function("count")
-    if platform.machine() == "x86_64" and not _constant_rate():
+    if platform.machine() != "x86_64" or not _constant_rate():
         return 0.0, 0, 0.0
 
     def both() -> tuple[int, float]:
@@ -225,6 +225,12 @@ class Core:
         self.over: Callable[[int], int] = self._code.function("over")
         self.start = self._code.address("start_message")
         """Address of what compiled regions call to start a message."""
+        self.count_as = self._code.address("count_as")
+        """Address of what compiled regions call to count their time as another kind."""
+        self.seconds = self._code.address("seconds")
+        """Address of what compiled regions call to read the clock."""
+        self.cpu_seconds = self._code.address("cpu_seconds")
+        """Address of what compiled regions call to read their worker's CPU time."""
 
     def _fill(self, ranks: Sequence[int], options: Options) -> None:
         call, body = (ctypes.cast(c, ctypes.c_void_p).value or 0 for c in self._callbacks)

@@ -107,10 +107,7 @@ class Kernels:
     """
 
     def __init__(self, code: MachineCode) -> None:
-        if missing := [name for name in code.symbols if not llvm.address_of_symbol(name)]:
-            raise RunnerError(
-                f"compiled code needs {', '.join(missing)}, not found in this process"
-            )
+        _resolve(code.symbols)
         self._signatures, self._functions = code.signatures, code.functions
         # The engine owns the memory of the machine code. This object keeps the engine alive, and
         # :func:`load` keeps this object for the life of the process.
@@ -148,6 +145,31 @@ class Kernels:
     def address(self, name: str) -> int:
         """The address of a kernel or function, for other compiled code."""
         return int(self._engine.get_function_address(name))
+
+
+def _resolve(symbols: list[str]) -> None:
+    """Give LLVM the addresses of these functions of the C libraries."""
+    missing = []
+    for name in symbols:
+        if llvm.address_of_symbol(name):
+            continue
+        found = next((f for lib in _c_libraries() if (f := getattr(lib, name, None))), None)
+        if found is None:
+            missing.append(name)
+        else:
+            llvm.add_symbol(name, ctypes.cast(found, ctypes.c_void_p).value)
+    if missing:
+        names = ", ".join(missing)
+        raise RunnerError(f"compiled code needs {names}, which this process does not have")
+
+
+@functools.cache
+def _c_libraries() -> list[ctypes.CDLL]:
+    """The process, and the library of mathematical functions, which it may not have loaded."""
+    libraries = [ctypes.CDLL(None)]
+    with contextlib.suppress(OSError):
+        libraries.append(ctypes.CDLL("libm.so.6"))
+    return libraries
 
 
 @functools.cache

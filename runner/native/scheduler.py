@@ -87,6 +87,9 @@ FUNCTIONS = {
     "complete": "void(int64, int64, int64)",
     "start_message": "void(int64, int64, int64, int64, int64, int64, int64)",
     "switch_kind": "void(int64, int64, int64)",
+    "count_as": "int64(int64, int64)",
+    "seconds": "float64(int64)",
+    "cpu_seconds": "float64(int64)",
     "post": "int64(int64, int64, int64, int64, int64, int64, int64, int64, int64)",
     "stop_all": "void(int64)",
     "call_poller": "void(int64)",
@@ -416,6 +419,27 @@ def start_message(
 def switch_kind(core: int, worker: int, kind: int) -> None:
     """Count the worker's time from now on as this kind."""
     switch(core, worker, kind)
+
+
+def count_as(rank: int, kind: int) -> int:
+    """Count the time of the worker that runs the rank as this kind from now on.
+
+    Compiled regions have the address of this function. Returns the kind before.
+    """
+    worker = load(rank + RANK.worker)
+    before = load(worker + WORKER.kind)
+    switch(load(rank + RANK.core), worker, kind)
+    return before
+
+
+def seconds(rank: int) -> float:
+    """Seconds on the clock of this process; compiled regions have the address of this function."""
+    return now(load(rank + RANK.core), load(rank + RANK.worker))
+
+
+def cpu_seconds(rank: int) -> float:
+    """CPU time of the worker that runs the rank, which calls this."""
+    return thread_seconds(load(rank + RANK.core), load(rank + RANK.worker))
 
 
 def post(

@@ -34,6 +34,8 @@ ONE_WORKER = [
     "mate --ranks-per-process 4",
     "mate --local-grid 2x2x1 --ranks-per-process 4 --split 3",
     "mate --ranks-per-process 1 --thread-level serialized",
+    "over --ranks-per-process 3 --core python --split 2",
+    "mate --ranks-per-process 4 --core python",
 ]
 TWO_WORKERS = [
     "threads --workers 2",
@@ -41,6 +43,8 @@ TWO_WORKERS = [
     "barrier --workers 2 --ranks-per-process 5",
     "mate --workers 2 --ranks-per-process 6",
     "mate --workers 2 --local-grid 2x1x1 --affinity none",
+    "mate --workers 2 --ranks-per-process 4 --core python",
+    "over --workers 2 --ranks-per-process 4 --in-process",
 ]
 TIMES = ("compute_s", "mpi_s", "buffering_s", "waiting_s")
 
@@ -124,6 +128,11 @@ BROKEN = textwrap.dedent(
     """
     from runner.apps.jacobi3d import halo, mated
     mated.Part.unpack = lambda self, field: None
+    make = mated.Part.__init__
+    def wrong(self, *arguments):
+        make(self, *arguments)
+        self.received = []  # what compiled regions unpack
+    mated.Part.__init__ = wrong
     halo.Halo.exchange = lambda self, meter: None
     halo.Halo.finish = lambda self, requests, meter: self._wait(requests)
     """
@@ -132,10 +141,24 @@ BROKEN = textwrap.dedent(
 
 def test_ghosts_that_are_not_filled_show_in_every_variant(launch: Launch) -> None:
     lines = ["mpi", "overlap", "threads", *(f"{v} --ranks-per-process 2" for v in MATED)]
+    assert len(lines) == len(VARIANTS)
+    lines += [f"{v} --ranks-per-process 2 --core python" for v in MATED]
     options = [f"--input tiny --verify full --variant {line}".split() for line in lines]
     done = launch(2, "-c", BROKEN + SERIES, json.dumps(options))
     assert done.code == 1
-    assert [r["verified"] for r in results(done)] == [False] * len(VARIANTS)
+    assert [r["verified"] for r in results(done)] == [False] * len(lines)
+
+
+@pytest.mark.parametrize("variant", ["mate", "over"])
+def test_compiled_regions_in_python_give_the_same_bits(launch: Launch, variant: str) -> None:
+    """The stencil and the copies are plain Python too, and no index is negative."""
+    options = "--size 7x8x9 --iterations 2 --verify full --ranks-per-process 2 --split 2"
+    done = launch(
+        *(2, *APP, "--variant", variant, *options.split()),
+        env={"MATE_CHECK": "1"},
+    )
+    assert done.code == 0, done.out + done.err
+    assert "every bit as in the serial run" in done.out
 
 
 def test_the_command_line_starts_the_thread_level_it_needs(launch: Launch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.jacobi_cases import CURVES, SIDE_BY_SIDE, cases
+from benchmarks.jacobi_cases import CURVES, SIDE_BY_SIDE, cases, with_before
 from runner.apps.jacobi3d.options import VARIANTS, parse
 
 
@@ -14,7 +14,12 @@ def test_cases_use_all_cores_and_are_understood(cores: int, workers: int) -> Non
     assert every[0].variant == "mpi"
     assert {case.variant for case in every} == set(VARIANTS)
     for variant in CURVES:
-        assert [c.factor for c in every if c.variant == variant] == [1, 2, SIDE_BY_SIDE, 16]
+        found = [c.factor for c in every if c.variant == variant and not c.apart]
+        assert found == [1, 2, SIDE_BY_SIDE, 16]
+    assert len({case.name for case in every}) == len(every)
+    older = with_before(every, "/elsewhere")[len(every) :]
+    assert {c.variant for c in older} == set(CURVES)
+    assert all(case.before == "/elsewhere" for case in older)
     for case in every:
         assert case.processes * case.workers == cores
         config = parse(list(case.words)).config

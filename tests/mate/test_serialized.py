@@ -111,7 +111,9 @@ def test_the_end_by_a_failure_is_alone_too(watched: Watched, tmp_path: Path) -> 
     program = tmp_path / "program.py"
     step = (
         "if ctx.rank == 0: time.sleep(0.1); sys.exit('this is the end')\n"
-        "        while ctx.rank: ctx.isend(got, ctx.rank, 9); ctx.irecv(got, ctx.rank, 9)"
+        "        own = ctx.rank\n"
+        "        while own:\n"
+        "            await ctx.waitall([ctx.irecv(got, own, 9), ctx.isend(field[0], own, 9)])"
     )
     program.write_text(
         EVERYTHING.format(step=step, in_process=False, level="serialized", seconds=0.2)

@@ -131,3 +131,35 @@ def test_code_of_somebody_else_is_not_loaded(cache: Path) -> None:
     if os.geteuid() == 0:
         os.chown(code, 65534, -1)
         assert outcome(start()) == "[1.0, 1.0, 1.0] True"
+
+
+def test_functions_of_the_c_libraries_are_found(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import kernel_that_calls  # type: ignore[import-not-found]
+
+    monkeypatch.setattr(kernel_that_calls, "KERNELS", {"root": ("float64",)})
+    numbers = np.array([1.0, 64.0, 0.0])
+    kernels.load("kernel_that_calls").bind("root", numbers)()
+    assert numbers.tolist() == [2.0, 12.0, 0.0]
+
+
+def test_an_unknown_function_is_refused_and_not_called(cache: Path) -> None:
+    with pytest.raises(RunnerError, match="needs a_function_that_is_nowhere, which this process"):
+        kernels.load("kernel_that_calls")
+
+
+def test_a_change_of_an_imported_module_makes_new_code(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "own_kernels"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "deep.py").write_text("x = 1\n")
+    (package / "middle.py").write_text("from own_kernels import deep\n")
+    (package / "top.py").write_text("import json\nfrom own_kernels.middle import (\n    x,\n)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = kernels.sources_key("own_kernels.top")
+    assert kernels.sources_key("own_kernels.top") == before
+    (package / "deep.py").write_text("x = 2\n")
+    assert kernels.sources_key("own_kernels.top") != before

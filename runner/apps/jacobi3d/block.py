@@ -33,7 +33,7 @@ class Block:
         self.cells = tuple(b - a for a, b in zip(start, stop, strict=True))
         self._cache_block = cache_block
         self._kernels = kernels()
-        self._weights = np.array(WEIGHTS)
+        self.weights = np.array(WEIGHTS)
         shape = tuple(n + 2 * DEPTH for n in reversed(self.cells))
         # Written, not only reserved, so that the timed part touches no page for the first time.
         self.fields = (np.full(shape, 0.0), np.full(shape, 0.0))
@@ -77,21 +77,24 @@ class Block:
 
     def stencil(self, box: Box) -> tuple[Call, Call]:
         """The update of a box: from field 0 to 1, and from field 1 to 0."""
-        planes, rows, row = self.fields[0].shape
-        geometry = scalars([row, row * rows, row * rows * planes, self._cache_block, *box])
+        geometry = self.geometry(box)
         a, b = self.fields
         return (
-            self._kernels.bind("stencil", a, b, geometry, self._weights),
-            self._kernels.bind("stencil", b, a, geometry, self._weights),
+            self._kernels.bind("stencil", a, b, geometry, self.weights),
+            self._kernels.bind("stencil", b, a, geometry, self.weights),
         )
+
+    def geometry(self, box: Box) -> NDArray[np.uint64]:
+        """The box in the form that :func:`runner.apps.jacobi3d.stencil.update` takes."""
+        planes, rows, row = self.fields[0].shape
+        return scalars([row, row * rows, row * rows * planes, self._cache_block, *box])
 
     def copier(
         self, kernel: str, buffer: NDArray[np.float64], boxes: Iterable[tuple[int, Box]]
     ) -> tuple[Call, Call]:
         """``pack`` or ``unpack`` for boxes with their positions in the buffer, for both fields."""
-        planes, rows, row = self.fields[0].shape
         placed = [(place, *box) for place, box in boxes]
-        head = [row, row * rows, row * rows * planes, len(buffer), len(placed)]
+        head = [*self.fields[0].shape, len(buffer), len(placed)]
         table = scalars(head + [number for line in placed for number in line])
         a, b = self.fields
         return (

@@ -78,18 +78,19 @@ def _box(bounds: Sequence[tuple[int, int]]) -> Box:
 class Faces:
     """Messages of the cells ``box`` of a block over ``remote`` faces (axis, side, other rank).
 
-    ``pack[f]`` and ``unpack[f]`` copy between field ``f`` and the buffers.
+    ``pack[f]`` and ``unpack[f]`` copy between field ``f`` and the buffers. ``own`` and ``ghosts``
+    are the boxes that ``sends`` and ``receives`` carry, in this order.
     """
 
     def __init__(self, block: Block, box: Box, remote: Sequence[tuple[int, int, int]]) -> None:
-        own = [face_of(box, axis, side, ghost=False) for axis, side, _ in remote]
-        ghosts = [face_of(box, axis, side, ghost=True) for axis, side, _ in remote]
-        lengths = [box_cells(face) for face in own]
+        self.own = [face_of(box, axis, side, ghost=False) for axis, side, _ in remote]
+        self.ghosts = [face_of(box, axis, side, ghost=True) for axis, side, _ in remote]
+        lengths = [box_cells(face) for face in self.own]
         starts = [sum(lengths[:n]) for n in range(len(lengths))]
         outgoing, incoming = np.zeros(sum(lengths)), np.zeros(sum(lengths))
         self.bytes = outgoing.nbytes
-        self.pack = block.copier("pack", outgoing, zip(starts, own, strict=True))
-        self.unpack = block.copier("unpack", incoming, zip(starts, ghosts, strict=True))
+        self.pack = block.copier("pack", outgoing, zip(starts, self.own, strict=True))
+        self.unpack = block.copier("unpack", incoming, zip(starts, self.ghosts, strict=True))
         # A message is named by the face of its sender: a message that arrives at my low face left
         # the neighbour through its high face.
         self.sends: list[Message] = []

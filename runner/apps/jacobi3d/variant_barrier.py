@@ -16,6 +16,6 @@ class WithBarrier(Hierarchical):
 
     async def _iterate(self, ctx: mate.Context, part: Part, iterations: int) -> None:
         for i in range(iterations):
-            part.compute(i % 2)
+            part.compute(i)
             await ctx.local_barrier()
             await part.exchange((i + 1) % 2)

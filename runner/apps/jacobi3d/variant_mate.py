@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 from runner import mate
-from runner.apps.jacobi3d.mated import Hierarchical, Part
+from runner.apps.jacobi3d import regions
+from runner.apps.jacobi3d.mated import Hierarchical, Part, Scheduled
 
 GRAPH = mate.Graph("jacobi3d")
 
 
-@GRAPH.region(depends=["pack*", "unpack*", "compute*@"])
+@GRAPH.region(depends=["pack*", "unpack*", "compute*@"], compiled=True)
 def compute(part: Part, i: int) -> None:
-    part.compute(i % 2)
+    regions.compute(part, i)
 
 
-@GRAPH.region(depends=["unpack*"])
+@GRAPH.region(depends=["unpack*"], compiled=True)
 def receive(part: Part, i: int) -> None:
-    part.receive()
+    regions.receive(part)
 
 
-@GRAPH.region(depends=["compute", "send*"])
+@GRAPH.region(depends=["compute", "send*"], compiled=True)
 def pack(part: Part, i: int) -> None:
-    part.pack((i + 1) % 2)
+    regions.pack(part, (i + 1) % 2)
 
 
-@GRAPH.region(depends=["pack"])
+@GRAPH.region(depends=["pack"], compiled=True)
 def send(part: Part, i: int) -> None:
-    part.send()
+    regions.send(part)
 
 
-@GRAPH.region(depends=["compute", "receive"])
+@GRAPH.region(depends=["compute", "receive"], compiled=True)
 def unpack(part: Part, i: int) -> None:
-    part.unpack((i + 1) % 2)
+    regions.unpack(part, (i + 1) % 2)
 
 
-class WithDependencies(Hierarchical):
+class WithDependencies(Scheduled, Hierarchical):
     """A rank waits only for its neighbours and its own messages."""
 
-    async def _iterate(self, ctx: mate.Context, part: Part, iterations: int) -> None:
-        for local in part.local:
-            ctx.add_local_neighbor(local)
-        await ctx.execute(GRAPH, iterations, state=part)
+    graph = GRAPH

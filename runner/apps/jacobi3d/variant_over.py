@@ -6,12 +6,34 @@ Every rank has its own block and sends all its faces, also to ranks of its own p
 from __future__ import annotations
 
 from runner import mate
+from runner.apps.jacobi3d import regions
 from runner.apps.jacobi3d.block import Block
-from runner.apps.jacobi3d.mated import Mated, Part
+from runner.apps.jacobi3d.mated import Part, Scheduled
+
+GRAPH = mate.Graph("jacobi3d-over")
 
 
-class OverDecomposed(Mated):
+@GRAPH.region(depends=["unpack*"], compiled=True)
+def compute(part: Part, i: int) -> None:
+    regions.compute(part, i)
+
+
+@GRAPH.region(depends=["compute"], compiled=True)
+def exchange(part: Part, i: int) -> None:
+    regions.receive(part)
+    regions.pack(part, (i + 1) % 2)
+    regions.send(part)
+
+
+@GRAPH.region(depends=["exchange"], compiled=True)
+def unpack(part: Part, i: int) -> None:
+    regions.unpack(part, (i + 1) % 2)
+
+
+class OverDecomposed(Scheduled):
     """Ranks that share nothing; while one waits for messages, another computes."""
+
+    graph = GRAPH
 
     def _part(self, local: int) -> Part:
         process, layout = self._comm.rank, self._layout
@@ -19,9 +41,4 @@ class OverDecomposed(Mated):
         self.blocks.append(block)
         faces = layout.faces(process, local)
         remote = [(f.axis, f.side, self._rank(f)) for f in faces]
-        return Part(block, block.whole, remote, (), self._config.split, self._meters)
-
-    async def _iterate(self, ctx: mate.Context, part: Part, iterations: int) -> None:
-        for i in range(iterations):
-            part.compute(i % 2)
-            await part.exchange((i + 1) % 2)
+        return Part(block, block.whole, remote, (), self._config.split)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from runner.mate.compiled.state import (
     MEMBERS,
+    OWN,
     Array,
     Arrays,
     Attribute,
@@ -24,12 +25,14 @@ from runner.mate.context import Context
 from runner.mate.errors import MateError
 
 Words = NDArray[np.int64]
-Messages = Callable[[Context], tuple[int, int]]
-"""Gives the address of a context's record, and that of the function that starts messages.
+Messages = Callable[[Context], tuple[int, int, int, int, int]]
+"""Gives five addresses: a context's record, a function that starts messages, and three for time.
 
-The function is ``void start(record, incoming, address, count, kind, peer, tag)``, all of 64 bits:
-a message of ``count`` elements at ``address`` to (``incoming``: from) the rank ``peer``. ``kind``
-is the place of the elements' type in :data:`runner.native.words.KINDS`.
+The first function is ``void start(record, incoming, address, count, kind, peer, tag)``, all of 64
+bits: a message of ``count`` elements at ``address`` to (``incoming``: from) the rank ``peer``.
+``kind`` is the place of the elements' type in :data:`runner.native.words.KINDS`. The second is
+``int64 count_as(record, kind)``: it counts the time from now on as this kind, and returns the kind
+before. The others are ``double seconds(record)``, by the clock and by the thread's CPU time.
 """
 
 
@@ -270,8 +273,8 @@ class _RankSlot(_Slot):
         if not isinstance(value, Context):
             return False
         self._addresses = self.messages(value)
-        self._words[: len(self._addresses)] = self._addresses
-        self._words[2:] = [getattr(value, name) for name in MEMBERS]
+        self._words[:OWN] = self._addresses
+        self._words[OWN:] = [getattr(value, name) for name in MEMBERS]
         self._context = value
         return True
 

@@ -111,7 +111,7 @@ class CompiledGraph:
                 if source not in made:
                     helpers = {h: numba_function(h) for h in source.helpers.values()}
                     made[source] = lowering.dispatcher(
-                        index.marked(source, lowering.index, helpers)
+                        index.marked(source, lowering.index, helpers, lowering.count_as)
                     )
                 return made[source]
 

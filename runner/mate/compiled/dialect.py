@@ -40,7 +40,6 @@ _INSTEAD: dict[type[ast.AST], tuple[str, str]] = {
     ast.Starred: ("*", "write the arguments or values one by one"),
     ast.Try: ("try", "compiled code raises nothing: test with if"),
     ast.TryStar: ("try", "compiled code raises nothing: test with if"),
-    ast.With: ("with", "leave it out; the region's whole time counts as computing"),
     ast.Yield: ("yield", "use a loop"),
     ast.YieldFrom: ("yield", "use a loop"),
 }
@@ -88,6 +87,8 @@ def _check(source: RegionSource, node: ast.AST) -> None:
             )
         case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
             raise source.refusal(node, "the operator @ cannot be compiled: write loops")
+        case ast.With():
+            _check_with(source, node)
         case ast.Attribute(attr=name) if name in _NEW_ARRAYS:
             raise source.refusal(
                 node,
@@ -107,6 +108,34 @@ def _check(source: RegionSource, node: ast.AST) -> None:
             )
         case ast.Return() if source.region and node.value is not None:
             raise source.refusal(node, "a region returns nothing: write into an array of the state")
+
+
+def _check_with(source: RegionSource, node: ast.With) -> None:
+    match node.items:
+        case [ast.withitem(ast.Call(ast.Attribute(owner, "buffering"), [], []), None)] if dotted(
+            owner
+        ):
+            pass
+        case _:
+            raise source.refusal(
+                node, "with cannot be compiled, except with ctx.buffering(): leave it out"
+            )
+    for statement in node.body:
+        if (found := _leaving(statement, in_loop=False)) is not None:
+            raise source.refusal(
+                found, "this would leave the block of buffering early: end the block before it"
+            )
+
+
+def _leaving(node: ast.AST, in_loop: bool) -> ast.AST | None:
+    """The first statement in ``node`` that leaves it, other than by its end."""
+    if isinstance(node, ast.Return):
+        return node
+    if isinstance(node, (ast.Break, ast.Continue)) and not in_loop:
+        return node
+    inside = in_loop or isinstance(node, (ast.For, ast.While))
+    found = (_leaving(child, inside) for child in ast.iter_child_nodes(node))
+    return next((leaving for leaving in found if leaving is not None), None)
 
 
 def _is_number(node: ast.expr) -> bool:

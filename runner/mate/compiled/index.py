@@ -22,19 +22,21 @@ import numpy as np
 from runner.mate.compiled.names import resolve
 from runner.mate.compiled.source import RegionSource, dotted, read, shown
 from runner.mate.compiled.uses import check_calls
+from runner.native.words import BUFFERING
 
-_INDEX = "__index"
+_INDEX, _COUNT_AS = "__index", "__count_as"
 
 
 def marked(
     source: RegionSource,
     index: Callable[..., Any],
     helpers: dict[RegionSource, Callable[..., Any]],
+    count_as: Callable[..., Any] | None = None,
 ) -> types.FunctionType:
     """The function with ``index`` around its indices and with these helpers in place of its own.
 
-    Its lines are those of the user's file. Constants have the values that they had when the source
-    was resolved.
+    ``count_as(context, kind)`` replaces ``with context.buffering():`` if it is given. Its lines are
+    those of the user's file. Constants have the values that they had when the source was resolved.
     """
     tree = copy.deepcopy(source.tree)
     tree.decorator_list, tree.returns, tree.args.defaults = [], None, []
@@ -42,9 +44,10 @@ def marked(
         argument.annotation = None
     if ast.get_docstring(tree) is not None:
         tree.body = tree.body[1:] or [ast.copy_location(ast.Pass(), tree)]
-    tree = _Marker(source).visit(tree)
+    tree = _Marker(source, count_as is not None).visit(tree)
     module = ast.fix_missing_locations(ast.Module([tree], []))
-    space: dict[str, Any] = {_INDEX: index, "__name__": source.function.__module__}
+    space: dict[str, Any] = {_INDEX: index, _COUNT_AS: count_as}
+    space["__name__"] = source.function.__module__
     for names in (source.constants, source.libraries):
         space |= {_plain(name): value for name, value in names.items()}
     space |= {_plain(name): helpers[helper] for name, helper in source.helpers.items()}
@@ -61,8 +64,26 @@ def _plain(name: str) -> str:
 
 
 class _Marker(ast.NodeTransformer):
-    def __init__(self, source: RegionSource) -> None:
+    def __init__(self, source: RegionSource, counting: bool) -> None:
         self._outside = source.constants.keys() | source.helpers.keys()
+        self._counting, self._blocks = counting, 0
+
+    def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
+        self.generic_visit(node)
+        call = node.items[0].context_expr
+        if not self._counting or not isinstance(call, ast.Call):
+            return node
+        assert isinstance(call.func, ast.Attribute)
+        before = f"__kind{self._blocks}"
+        self._blocks += 1
+        begin = ast.Assign(
+            [ast.Name(before, ast.Store())], _counted(call.func.value, ast.Constant(BUFFERING))
+        )
+        end = ast.Expr(_counted(call.func.value, ast.Name(before, ast.Load())))
+        for statement in (begin, end):
+            for new in ast.walk(statement):
+                ast.copy_location(new, call)
+        return [begin, *node.body, end]
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if (name := dotted(node)) in self._outside:
@@ -88,6 +109,10 @@ class _Marker(ast.NodeTransformer):
         for node in (call, call.func):
             ast.copy_location(node, index)
         return call
+
+
+def _counted(context: ast.expr, kind: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(_COUNT_AS, ast.Load()), [copy.deepcopy(context), kind], [])
 
 
 def checked(body: Callable[..., Any], name: str) -> Callable[[Any, int], None]:

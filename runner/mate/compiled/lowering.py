@@ -35,6 +35,7 @@ from numba.np.numpy_support import from_dtype
 from runner.mate.compiled.failure import SAID
 from runner.mate.compiled.state import (
     MEMBERS,
+    OWN,
     Array,
     Arrays,
     Attribute,
@@ -42,7 +43,7 @@ from runner.mate.compiled.state import (
     Numbers,
     StateType,
 )
-from runner.mate.compiled.uses import MESSAGES
+from runner.mate.compiled.uses import CLOCKS, MESSAGES, METHODS
 from runner.native.words import KINDS
 
 _WORD = ir.IntType(64)
@@ -136,10 +137,10 @@ class _RankAttributes(AttributeTemplate):  # type: ignore[misc]
     def generic_resolve(self, _rank: NumbaRank, name: str) -> Any:
         if name in MEMBERS:
             return types.int64
-        if name not in MESSAGES:
+        if name not in (*MESSAGES, *CLOCKS):
             raise NumbaTypeError(
                 f"{SAID}ctx.{name} cannot be used in compiled code; possible are "
-                f"{', '.join((*MESSAGES, *MEMBERS))}"
+                f"{', '.join((*METHODS, *MEMBERS))}"
             )
         return None
 
@@ -187,7 +188,7 @@ def _lower_state(context: Any, builder: Any, kind: NumbaState, state: Any, name:
 
 
 def _lower_rank(_context: Any, builder: Any, _kind: NumbaRank, rank: Any, name: str) -> Any:
-    return _word(builder, rank, 2 + MEMBERS.index(name))
+    return _word(builder, rank, OWN + MEMBERS.index(name))
 
 
 lower_getattr_generic(NumbaState)(_lower_state)
@@ -233,9 +234,41 @@ def _type_start(
     return types.void(rank, incoming, array, kind, peer, tag), generate
 
 
+def _type_count_as(_typing: Any, rank: Any, kind: Any) -> Any:
+    """Call the function that counts time; gives the kind before."""
+    if not isinstance(rank, NumbaRank):
+        raise NumbaTypeError(f"{SAID}buffering is a method of the context, not of {rank}")
+
+    def generate(context: Any, builder: Any, called: Any, values: Any) -> Any:
+        wanted = context.cast(builder, values[1], called.args[1], types.int64)
+        function = ir.FunctionType(_WORD, [_WORD] * 2).as_pointer()
+        return builder.call(
+            builder.inttoptr(_word(builder, values[0], 2), function),
+            [_word(builder, values[0], 0), wanted],
+        )
+
+    return types.int64(rank, kind), generate
+
+
+def _clock(at: int) -> Any:
+    """Call the function that reads a clock; its address is in word ``at`` of the context."""
+
+    def typed(_typing: Any, rank: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+            function = ir.FunctionType(ir.DoubleType(), [_WORD]).as_pointer()
+            address = builder.inttoptr(_word(builder, values[0], at), function)
+            return builder.call(address, [_word(builder, values[0], 0)])
+
+        return types.float64(rank), generate
+
+    return intrinsic(typed)
+
+
 index: Any = intrinsic(_index)
+count_as: Any = intrinsic(_type_count_as)
 _length: Any = intrinsic(_type_length)
 _start: Any = intrinsic(_type_start)
+_seconds, _cpu_seconds = _clock(3), _clock(4)
 
 
 def _overload_length(arrays: Any) -> Any:
@@ -332,6 +365,22 @@ def _type_irecv(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> Any:
     return irecv
 
 
+def _overload_seconds(ctx: Any) -> Any:
+    def seconds(ctx: Any) -> Any:
+        return _seconds(ctx)
+
+    return seconds
+
+
+def _overload_cpu_seconds(ctx: Any) -> Any:
+    def cpu_seconds(ctx: Any) -> Any:
+        return _cpu_seconds(ctx)
+
+    return cpu_seconds
+
+
+overload_method(NumbaRank, "seconds")(_overload_seconds)
+overload_method(NumbaRank, "cpu_seconds")(_overload_cpu_seconds)
 overload_method(NumbaRank, "isend")(_type_isend)
 overload_method(NumbaRank, "irecv")(_type_irecv)
 

@@ -16,13 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.mate.compiled.source import RegionSource
-from runner.mate.compiled.uses import MESSAGES, Use
+from runner.mate.compiled.uses import METHODS, Use
 from runner.mate.context import Context
 from runner.mate.errors import GraphError, MateError
 from runner.native.words import KINDS
 
 MEMBERS = ("rank", "local_rank", "size", "local_count", "process", "process_count", "workers")
 """Attributes of the context that compiled code can use."""
+OWN = 5
+"""Words of a context before these: the addresses of its record, of what starts messages, of what
+counts time as another kind, of what reads the clock, and of what reads the CPU time."""
 HEAD = 1
 """Words before the attributes: 0, or 1 + the region that ended early."""
 _POSSIBLE = (
@@ -87,11 +90,9 @@ class Arrays:
 
 @dataclass(frozen=True)
 class Rank:
-    """The context: addresses of the rank's record and of what starts messages, then
-    :data:`MEMBERS`.
-    """
+    """The context: :data:`OWN` addresses, then :data:`MEMBERS`."""
 
-    words = 2 + len(MEMBERS)
+    words = OWN + len(MEMBERS)
 
     def __str__(self) -> str:
         return "context"
@@ -275,14 +276,14 @@ def common_type(values: Iterable[NDArray[Any]]) -> Array | None:
 
 
 def _check_member(name: str, source: RegionSource, node: Any) -> None:
-    if name in MEMBERS or name in MESSAGES:
+    if name in MEMBERS or name in METHODS:
         return
     raise GraphError(
         str(
             source.refusal(
                 node,
                 f"ctx.{name} cannot be used in compiled code; possible are "
-                f"{', '.join((*MESSAGES, *MEMBERS))}: use a Python region for the rest",
+                f"{', '.join((*METHODS, *MEMBERS))}: use a Python region for the rest",
             )
         )
     )

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from runner.mate.compiled.source import RegionSource, dotted
 
 MESSAGES = ("isend", "irecv")
+CLOCKS = ("seconds", "cpu_seconds")
+METHODS = (*MESSAGES, *CLOCKS, "buffering")
+"""Methods of the context that compiled code can use; the last one as ``with ctx.buffering():``."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class Uses:
             parent = parents[place]
             if isinstance(parent, ast.Attribute):
                 use.members.setdefault(parent.attr, (source, parent))
-                _check_message(source, parent, parents)
+                _check_method(source, parent, parents)
         if use.role is None:
             use.role = max(
                 _roles_of_items(source, node, parents, 0), key=lambda role: role.ndim, default=None
@@ -93,10 +96,12 @@ def check_calls(source: RegionSource, path: tuple[RegionSource, ...] = ()) -> No
             check_calls(helper, (*path, source))
 
 
-def _check_message(
+def _check_method(
     source: RegionSource, node: ast.Attribute, parents: dict[ast.AST, ast.AST]
 ) -> None:
     call = parents[node]
+    if node.attr == "buffering" and not isinstance(parents[call], ast.withitem):
+        raise source.refusal(node, "buffering is used by itself: write with ctx.buffering():")
     if node.attr in MESSAGES and not (
         isinstance(call, ast.Call) and call.func is node and isinstance(parents[call], ast.Expr)
     ):

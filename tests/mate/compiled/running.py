@@ -12,6 +12,7 @@ import numpy as np
 from runner import mate
 from runner.mate.compiled import Block, compiled_graph
 from runner.mate.compiled.block import Messages
+from runner.native.words import COMPUTE
 
 HEAD = """\
 import math
@@ -22,7 +23,7 @@ graph = mate.Graph("test")
 """The first lines of every program."""
 
 
-def no_messages(_context: mate.Context) -> tuple[int, int]:
+def no_messages(_context: mate.Context) -> tuple[int, int, int, int, int]:
     raise AssertionError("no context here")
 
 
@@ -31,14 +32,34 @@ class Recorder:
 
     def __init__(self) -> None:
         self.calls: list[tuple[int, ...]] = []
-        """(record, incoming, address, count, kind, peer, tag) of each call."""
+        """(record, incoming, address, count, kind, peer, tag) of each call that starts a message,
+        (record, kind of time) of each one that counts time, (record,) of each look at the clock;
+        the CPU time is 0.125 s.
+        """
+        self.kind = COMPUTE
         prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)
         self._start = prototype(lambda *words: self.calls.append(words))
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 2)
+        self._count_as = prototype(self._switch)
+        self._seconds = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64)(self._read)
+        self._cpu_seconds = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64)(lambda _: 0.125)
 
-    def __call__(self, context: mate.Context) -> tuple[int, int]:
-        address = ctypes.cast(self._start, ctypes.c_void_p).value
-        assert address is not None
-        return 1000 + context.rank, address
+    def _switch(self, record: int, kind: int) -> int:
+        self.calls.append((record, kind))
+        before, self.kind = self.kind, kind
+        return before
+
+    def _read(self, record: int) -> float:
+        self.calls.append((record,))
+        return 0.5 * len(self.calls)
+
+    def __call__(self, context: mate.Context) -> tuple[int, int, int, int, int]:
+        start, count_as, seconds, cpu_seconds = (
+            ctypes.cast(f, ctypes.c_void_p).value or 0
+            for f in (self._start, self._count_as, self._seconds, self._cpu_seconds)
+        )
+        assert all((start, count_as, seconds, cpu_seconds))
+        return 1000 + context.rank, start, count_as, seconds, cpu_seconds
 
 
 def run(

@@ -16,7 +16,12 @@ REFUSED = {
     "assert part.n": "assert cannot be compiled",
     "raise ValueError": "raise cannot be compiled: write a number into an array",
     "try:\n        pass\n    finally:\n        pass": "try cannot be compiled",
-    "with part.ctx.buffering():\n        pass": "with cannot be compiled",
+    "with part.lock:\n        pass": "with cannot be compiled, except with ctx.buffering",
+    "with part.ctx.buffering() as x:\n        pass": "with cannot be compiled, except with",
+    "with part.ctx.buffering():\n        return": None,
+    "for k in range(3):\n        with part.ctx.buffering():\n            break": None,
+    "with part.n.buffering():\n        pass": "buffering is a method of the context, not of int64",
+    "part.ctx.buffering()": "buffering is used by itself: write with ctx.buffering",
     "x = [k for k in range(3)]": "a comprehension cannot be compiled",
     "x = lambda: 3": "lambda cannot be compiled",
     "x = [1, 2]": "a list cannot be compiled",
@@ -70,7 +75,10 @@ REFUSED = {
     "part.ctx.isend(part.a, 0.5)": "isend takes a rank as a whole number, not float64",
     "part.ctx.irecv(part.fixed, 1)": "irecv takes an array that can be written",
 }
+EARLY = "region work: this would leave the block of buffering early: end the block before it"
 ELSEWHERE = {
+    "with part.ctx.buffering():\n        return": (1, EARLY),
+    "for k in range(3):\n        with part.ctx.buffering():\n            break": (2, EARLY),
     "part.a[0] = endless(3)": (-3, "function endless: endless calls itself"),
     "if i:\n        x = 1\n    else:\n        x = part.a\n    part.a[0] = x": (
         4,

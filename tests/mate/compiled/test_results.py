@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from runner import mate
-from runner.native.words import KINDS
+from runner.native.words import BUFFERING, COMPUTE, KINDS
 from tests.mate.compiled.running import Recorder, in_rank, run, run_both, state
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -262,6 +262,78 @@ def work(part, i):
     in_rank(check, ranks=3)
 
 
+def test_buffering_is_counted_apart(program: Any) -> None:
+    made = program("""
+def inner(ctx, a):
+    with ctx.buffering():
+        a[0] += 1
+        for k in range(4):
+            if k == 2:
+                break
+            a[1] += k
+
+@graph.region(compiled=True)
+def work(part, i):
+    part.ctx.isend(part.a, 0)
+    with part.ctx.buffering():
+        inner(part.ctx, part.a)
+        part.ctx.irecv(part.a, 0)
+    part.a[2] = 7
+""")
+
+    def check(ctx: mate.Context) -> None:
+        part = state(ctx=ctx, a=np.zeros(3))
+        messages = Recorder()
+        run(made.graph, part, messages=messages)
+        assert part.a.tolist() == [1, 1, 7]
+        buffering, compute = (1000, BUFFERING), (1000, COMPUTE)
+        assert [c if len(c) == 2 else c[1] for c in messages.calls] == [
+            *(0, buffering, buffering, buffering, 1, compute),
+        ]
+        assert messages.kind == COMPUTE
+
+    in_rank(check)
+
+
+def test_the_clock_is_read_where_it_stands(program: Any) -> None:
+    made = program("""
+@graph.region(compiled=True)
+def work(part, i):
+    begin = part.ctx.seconds()
+    part.ctx.isend(part.a, 0)
+    part.a[0] += part.ctx.seconds() - begin
+    part.a[1] = part.ctx.cpu_seconds()
+""")
+
+    def check(ctx: mate.Context) -> None:
+        part = state(ctx=ctx, a=np.zeros(2))
+        messages = Recorder()
+        run(made.graph, part, messages=messages)
+        assert [len(call) for call in messages.calls] == [1, 7, 1]
+        assert part.a.tolist() == [1.0, 0.125]
+
+    in_rank(check)
+
+
+def test_a_state_may_be_used_by_one_job_after_another(program: Any) -> None:
+    """Each job has records and functions of its own."""
+    made = program("""
+@graph.region(compiled=True)
+def work(part, i):
+    part.ctx.isend(part.a, 0)
+""")
+    part = state(a=np.zeros(1))
+
+    def check(ctx: mate.Context) -> None:
+        part.ctx = ctx
+        messages = Recorder()
+        run(made.graph, part, messages=messages)
+        assert len(messages.calls) == 1
+
+    in_rank(check)
+    in_rank(check)
+
+
 def test_the_context_as_state(program: Any) -> None:
     """``execute`` without a state passes the context itself."""
     made = program("""
@@ -282,7 +354,7 @@ def work(ctx, i):
 
     def check(ctx: mate.Context) -> None:
         block = run(made.graph, ctx, messages=(messages := Recorder()))
-        assert block._words[1:4].tolist() == [*messages(ctx), ctx.rank]
+        assert block._words[1:7].tolist() == [*messages(ctx), ctx.rank]
         with pytest.raises(mate.GraphError, match=r"ctx.config cannot be used in compiled code"):
             run(other.graph, ctx, messages=messages)
 
