@@ -263,14 +263,17 @@ class _RankSlot(_Slot):
     def __init__(self, words: Words, messages: Messages) -> None:
         self._words, self.messages = words, messages
         self._context: Context | None = None
+        self._addresses: tuple[int, ...] = ()
 
     def same(self, value: Any) -> bool:
-        return value is self._context and value is not None
+        known = value is self._context and value is not None
+        return known and self.messages(value) == self._addresses
 
     def load(self, value: Any) -> bool:
         if not isinstance(value, Context):
             return False
-        self._words[:OWN] = self.messages(value)
+        self._addresses = self.messages(value)
+        self._words[:OWN] = self._addresses
         self._words[OWN:] = [getattr(value, name) for name in MEMBERS]
         self._context = value
         return True

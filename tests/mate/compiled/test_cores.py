@@ -74,6 +74,34 @@ def test_both_cores_give_the_same_bits(program: Any, workers: int) -> None:
     assert len(set(found[0])) == 5
 
 
+KEPT = """
+class Part:
+    pass
+
+part = Part()
+part.sent, part.received = np.ones(1), np.zeros(1)
+
+@graph.region(compiled=True)
+def send(part, i):
+    part.ctx.isend(part.sent, 0)
+    part.ctx.irecv(part.received, 0)
+
+async def main(ctx):
+    part.ctx = getattr(part, "ctx", ctx) if KEEP else ctx
+    part.sent[0] += 1
+    await ctx.execute(graph, state=part)
+    return part.received[0]
+"""
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_state_may_be_used_in_several_jobs(program: Any, keep: bool) -> None:
+    """A later job has other records; a context kept from an earlier one means the same rank."""
+    made = program(KEPT.replace("KEEP", str(keep)))
+    results = [mate.run(made.main, mate.Config(core="native")).results for _ in range(3)]
+    assert results == [[2], [3], [4]]
+
+
 ANEW = """
 class Part:
     pass

@@ -39,6 +39,29 @@ def work(part, i):
     assert part.a[0] == 422
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("n", 2**63, r"Part.n is 9223372036854775808, but whole numbers of compiled code go from"),
+        ("few", [1, -(2**70)], "Part.few holds a number beyond 64 bits"),
+    ],
+)
+def test_numbers_beyond_64_bits_are_refused(
+    program: Any, name: str, value: Any, words: str
+) -> None:
+    made = program("""
+@graph.region(compiled=True)
+def work(part, i):
+    part.a[0] = part.n + part.few[0]
+""")
+    part = state(a=np.zeros(1), n=-(2**63), few=[2**63 - 1])
+    run(made.graph, part)
+    assert part.a[0] == -1
+    setattr(part, name, value)
+    with pytest.raises(mate.MateError, match=words):
+        run(made.graph, part)
+
+
 def test_arrays_that_messages_may_use_live_until_the_next_entry(program: Any) -> None:
     made = program("""
 import gc
