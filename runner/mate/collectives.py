@@ -231,7 +231,7 @@ class CollectiveCall:
         self.result: Any = None
 
     def describe(self) -> str:
-        here = ", ".join(str(t.rank) for t in self.arrived[:8])
+        here = ", ".join(map(str, sorted(t.rank for t in self.arrived)[:8]))
         more = ", ..." if len(self.arrived) > 8 else ""
         return (
             f"{self.kind}: {len(self.arrived)} of {len(self.given)} local ranks came ({here}{more})"

@@ -110,6 +110,18 @@ def put(context: Any, builder: Any, given: Any) -> None:
     builder.store_atomic(given[1], place, ordering="release", align=8)
 
 
+@_made(_F, _I)
+def peek_real(context: Any, builder: Any, given: Any) -> Any:
+    bits = builder.load_atomic(_pointer(builder, given[0], _WORD), ordering="seq_cst", align=8)
+    return builder.bitcast(bits, _REAL)
+
+
+@_made(_N, _I, _F)
+def put_real(context: Any, builder: Any, given: Any) -> None:
+    place, bits = _pointer(builder, given[0], _WORD), builder.bitcast(given[1], _WORD)
+    builder.store_atomic(bits, place, ordering="release", align=8)
+
+
 def _changing(operation: str) -> Callable[..., Any]:
     def change(context: Any, builder: Any, given: Any) -> Any:
         place = _pointer(builder, given[0], _WORD)

@@ -20,12 +20,12 @@ from runner.native.atomic import (
     inner,
     load,
     load_int,
-    load_real,
     peek,
+    peek_real,
     put,
+    put_real,
     store,
     store_int,
-    store_real,
 )
 from runner.native.clock import now, switch
 from runner.native.graph import fail, note, request_done
@@ -221,7 +221,7 @@ def poll(core: int, worker: int) -> int:
     """Test all messages under way, if no other worker does; returns whether it polled."""
     if not try_lock(core + CORE.poll_lock):
         return 0
-    if load_real(core + CORE.next_poll) < 0.0:
+    if peek_real(core + CORE.next_poll) < 0.0:
         # Python polls at this moment (below).
         unlock(core + CORE.poll_lock)
         return 0
@@ -233,13 +233,13 @@ def poll(core: int, worker: int) -> int:
     outside = peek(core + CORE.outside)
     if outside != 0:
         # A callback may wait for the interpreter's lock, whose holder may want the poll lock.
-        store_real(core + CORE.next_poll, -1.0)
+        put_real(core + CORE.next_poll, -1.0)
         add(core + CORE.turns, 1)
         unlock(core + CORE.poll_lock)
         call_word_3(load(core + CORE.call), POLL, load(worker + WORKER.number), 0)
         lock(core, core + CORE.poll_lock)
     end = now(core, worker)
-    store_real(core + CORE.next_poll, end + max(POLL_GAP_S, POLL_SHARE * (end - begin)))
+    put_real(core + CORE.next_poll, end + max(POLL_GAP_S, POLL_SHARE * (end - begin)))
     unlock(core + CORE.poll_lock)
     return 1
 
@@ -308,7 +308,7 @@ def poll_if_due(core: int, worker: int, time: float) -> None:
     """Poll unless the last poll was a moment ago."""
     if peek(core + CORE.pending) == 0 and peek(core + CORE.outside) == 0:
         return
-    due = load_real(core + CORE.next_poll)
+    due = peek_real(core + CORE.next_poll)
     if time >= due and due >= 0.0:
         kind = load(worker + WORKER.kind)
         switch(core, worker, MPI)

@@ -146,8 +146,8 @@ def waiting(worker: int) -> int:
 
 
 @inner
-def pop(core: int, worker: int, steal: int) -> int:
-    """A rank from a queue, from its end if it is stolen; 0 if there is none."""
+def pop(core: int, worker: int, taker: int) -> int:
+    """A rank from a worker's queue, from its end if another one takes it; 0 if there is none."""
     if waiting(worker) <= 0:
         return 0
     rank = 0
@@ -156,8 +156,8 @@ def pop(core: int, worker: int, steal: int) -> int:
     if tail > head:
         ring, mask = load(worker + WORKER.ring), load(worker + WORKER.mask)
         if load(core + CORE.random) != 0:
-            _shuffle(worker, ring, mask, head, tail)
-        if steal != 0:
+            _shuffle(taker, ring, mask, head, tail)
+        if taker != worker:
             rank = load(ring + 8 * ((tail - 1) & mask))
             put(worker + WORKER.tail, tail - 1)
         else:
@@ -168,10 +168,10 @@ def pop(core: int, worker: int, steal: int) -> int:
 
 
 @inner
-def _shuffle(worker: int, ring: int, mask: int, head: int, tail: int) -> None:
-    """Exchange the first and the last rank with ones drawn at random."""
+def _shuffle(taker: int, ring: int, mask: int, head: int, tail: int) -> None:
+    """Exchange the first and the last rank with ones that the taker draws at random."""
     for end in (head, tail - 1):
-        other = head + draw(worker, tail - head)
+        other = head + draw(taker, tail - head)
         a, b = ring + 8 * (end & mask), ring + 8 * (other & mask)
         rank = load(a)
         store(a, load(b))
@@ -180,7 +180,7 @@ def _shuffle(worker: int, ring: int, mask: int, head: int, tail: int) -> None:
 
 @inner
 def draw(worker: int, below: int) -> int:
-    """A random number from 0 to ``below - 1`` (xorshift; the queue's lock need not be held)."""
+    """A random number from 0 to ``below - 1`` (xorshift), drawn by this worker's thread only."""
     x = load(worker + WORKER.dice)
     x ^= x << 13
     x ^= (x >> 7) & 0x1FFFFFFFFFFFFFF
@@ -195,14 +195,14 @@ def take(core: int, worker: int, least: int) -> int:
 
     Another worker's queue is used if at least ``least`` ranks wait there.
     """
-    rank = pop(core, worker, 0)
+    rank = pop(core, worker, worker)
     if rank == 0 and load(core + CORE.stealing) != 0:
         count, number = load(core + CORE.workers), load(worker + WORKER.number)
         step = 1
         while step < count and rank == 0:
             other = worker_of(core, (number + step) % count)
             if waiting(other) >= least:
-                rank = pop(core, other, 1)
+                rank = pop(core, other, worker)
             step += 1
     if rank != 0:
         # Whoever finds it queued leaves it to this worker, which must see all from before.

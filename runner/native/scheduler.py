@@ -257,6 +257,9 @@ def _idle(core: int, worker: int) -> int:
             polled = poll(core, worker)
             if any_ready(core, worker, least):
                 continue
+            if peek(core + CORE.pending) == 0 and peek(core + CORE.outside) == 0:
+                # Nobody but this worker may be awake to see that nothing is left to wait for.
+                continue
         elif peek(core + CORE.idle) == load(core + CORE.workers):
             _check_deadlock(core, worker)
             continue

@@ -6,7 +6,7 @@ import pytest
 
 from runner import mate
 
-_ONE_PROCESS = ("test_schedule", "test_solo", "test_wakeups")
+_ONE_PROCESS = ("test_schedule", "test_solo", "test_wakeups", "test_deadlock")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,0 +1,41 @@
+"""Deadlocks that become certain only when the last message is complete."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from runner import mate
+from runner.mate.task import Request
+from tests.mate.graphs import DelayedTransport
+
+
+class LateTransport(DelayedTransport):
+    """A message completes some milliseconds after it was delivered, when all workers sleep."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self._due = 0.0
+
+    def delivered(self, *requests: Request) -> None:
+        self._due = time.perf_counter() + 0.02
+        super().delivered(*requests)
+
+    def poll(self) -> None:
+        while self.pending and time.perf_counter() > self._due:
+            super().poll()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_deadlock_after_the_last_message_is_told(workers: int) -> None:
+    """Nobody waits for that message, so its end wakes no rank."""
+
+    async def main(ctx: mate.Context) -> None:
+        ctx.isend(bytearray(1), 1 - ctx.rank)
+        ctx.irecv(bytearray(1), 1 - ctx.rank)
+        await ctx.recv(bytearray(1), 1 - ctx.rank, 7)
+
+    config = mate.Config(workers=workers, ranks_per_process=2, affinity="none")
+    with pytest.raises(mate.Deadlock, match=r"rank 1: receive from rank 0 \(tag 7\)"):
+        mate.run(main, config, transport=LateTransport())

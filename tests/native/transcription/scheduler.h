@@ -1,0 +1,160 @@
+/* runner/native/scheduler.py */
+
+/* scheduler._end_region e2fbd909f359 */
+static void _end_region(worker *self, node *n, word posted)
+{
+    n->posted = posted;
+    end_body(self, n->part, n);
+}
+
+/* scheduler._run_regions 6c9ba18348e8 */
+static void _run_regions(worker *self, rank *r, part *p)
+{
+    while (peek(&core.stop) == 0) {
+        node *n = choose(self, p);
+        if (!n) return;
+        n->posted = 0;
+        _end_region(self, n, body(n));
+        poll_if_due(self);
+    }
+    (void)r;
+}
+
+/* scheduler._run 118c5fb77e31 */
+static int _run(worker *self, rank *r)
+{
+    for (;;) {
+        if (r->mode == GRAPH) {
+            _run_regions(self, r, &r->part);
+            if (peek(&core.stop) != 0) return 0;
+            if (!part_over(&r->part)) return 0;
+            r->mode = COROUTINE;
+        }
+        int code = resume(self, r);
+        if (code == RAN_TO_END) return 1;
+        if (r->mode == COROUTINE) return 0;
+    }
+}
+
+/* scheduler._turn f4804901c4e6 */
+static void _turn(worker *self, rank *r)
+{
+    r->worker = self;
+    self->rank = r;
+    for (;;) {
+        int ended = _run(self, r);
+        self->rank = NULL;
+        if (ended) {
+            put(&r->state, ENDED);
+            if (add(&core.live, -1) == 1) stop();
+            break;
+        }
+        if (swap_if(&r->state, RUNNING, PARKED)) break;
+        exchange(&r->state, RUNNING);
+        self->rank = r;
+        if (peek(&core.stop) != 0) break;
+        poll_if_due(self);
+    }
+}
+
+/* scheduler._sleep b53752bea4cb */
+static int _sleep(worker *self, double length) 
+{
+#if WEAK == 6
+    if (peek(&core.stop) != 0 || any_ready(self, 1)) return 0;
+#endif
+    put(&self->asleep, 1);
+    add(&core.sleeping, 1);
+    fence();
+    int watches = 0, called = 0;
+    if (peek(&core.pending) != 0) watches = swap_if(&core.watcher, 0, 1);
+    if (WEAK != 6 && (peek(&core.stop) != 0 || any_ready(self, 1)))
+        put(&self->asleep, 0);
+    else if (!watches && peek(&core.watcher) == 0 && peek(&core.pending) != 0)
+        put(&self->asleep, 0);
+    else
+        called = sleep_until_called(self, watches ? length : -1.0);
+    add(&core.sleeping, -1);
+    if (watches) put(&core.watcher, 0);
+    return called;
+}
+
+/* scheduler._check_deadlock 3940152a9930 */
+static void _check_deadlock(void)
+{
+    word turns = peek(&core.turns);
+    if (peek(&core.idle) != core.workers) return;
+    if (peek(&core.pending) != 0) return;
+    for (int n = 0; n < core.workers; n++)
+        if (waiting(&core.worker[n]) > 0) return;
+    fence();
+    if (peek(&core.turns) != turns || peek(&core.live) == 0) return;
+    if (swap_if(&core.failed, 0, -1)) {
+        if (!plan.endless) quit(4, "a deadlock was reported that is none");
+        stop();
+    }
+}
+
+/* scheduler._idle 2c86175bb37a */
+static rank *_idle(worker *self)
+{
+    double begin = now(), waited = begin, length = 20e-6;
+    rank *r = NULL;
+    word least = 2;
+    add(&core.idle, 1);
+    while (peek(&core.stop) == 0) {
+        if (any_ready(self, least)) {
+#if WEAK == 5
+            add(&core.turns, 1);
+            add(&core.idle, -1);
+#else
+            add(&core.idle, -1);
+            add(&core.turns, 1);
+#endif
+            r = take(self, least);
+            if (r) break;
+            add(&core.idle, 1);
+        }
+        int polled = 0;
+        if (peek(&core.pending) != 0) {
+            polled = poll(self);
+            if (any_ready(self, least) || (WEAK != 8 && peek(&core.pending) == 0)) continue;
+        } else if (peek(&core.idle) == core.workers) {
+            _check_deadlock();
+            continue;
+        }
+        double time = now();
+        if (time - begin > 1e-6) least = 1;
+        if (time - waited < core.spin_s) {
+            if (core.crowded || !polled) sched_yield();
+            continue;
+        }
+        if (_sleep(self, length)) {
+            length = 20e-6;
+            waited = now();
+        } else if ((length *= 1.25) > core.sleep_s)
+            length = core.sleep_s;
+    }
+    if (!r)
+        add(&core.idle, -1);
+    else if (peek(&core.sleeping) != 0 && peek(&core.pending) != 0)
+        watch();
+    return r;
+}
+
+/* scheduler.work 41aa8385c8bc */
+static void *work(void *argument)
+{
+    worker *self = argument;
+    chance = self->dice * 0x9E3779B97F4A7C15u | 1;
+    while (peek(&core.stop) == 0) {
+        rank *r = take(self, 2);
+        if (!r) r = _idle(self);
+        if (r) {
+            _turn(self, r);
+            poll_if_due(self);
+        }
+    }
+    flush();
+    return NULL;
+}
