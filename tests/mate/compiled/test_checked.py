@@ -33,21 +33,29 @@ async def main(ctx):
     return part.b[:, 0].tolist()
 
 if __name__ == "__main__":
-    print(mate.run(main, mate.Config()).results, graph.regions[0].compiled)
+    config = mate.Config(core="CORE")
+    print(mate.run(main, config).results, graph.regions[0].compiled)
 """
 
 
 @pytest.mark.parametrize(
-    ("start", "check", "wanted"),
+    ("start", "check", "core", "wanted"),
     [
-        (0, "0", "[[4.0, 2.0, 3.0]]"),
-        (1, "1", "[[0.0, 2.0, 3.0]] False"),
-        (0, "1", "{file}:7: index -1 is negative: indices of compiled functions count from 0"),
+        (0, "0", "python", "[[4.0, 2.0, 3.0]] True"),
+        (1, "1", "native", "[[0.0, 2.0, 3.0]] False"),
+        (
+            0,
+            "1",
+            "native",
+            "{file}:7: index -1 is negative: indices of compiled functions count from 0",
+        ),
     ],
 )
-def test_negative_indices_are_found(tmp_path: Path, start: int, check: str, wanted: str) -> None:
+def test_negative_indices_are_found(
+    tmp_path: Path, start: int, check: str, core: str, wanted: str
+) -> None:
     path = tmp_path / "program.py"
-    path.write_text(HEAD + PROGRAM.replace("START", str(start)))
+    path.write_text(HEAD + PROGRAM.replace("START", str(start)).replace("CORE", core))
     done = subprocess.run(
         [sys.executable, str(path)],
         env={**os.environ, "MATE_CHECK": check, "PYTHONPATH": str(ROOT)},
