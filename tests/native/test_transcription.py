@@ -25,6 +25,7 @@ LEFT_OUT = {
     "scheduler": {
         *("enter", "link", "wake_rank", "complete", "start_message", "switch_kind", "post"),
         *("stop_all", "call_poller", "lock_mpi", "unlock_mpi", "count", "_note_lapse"),
+        *("seconds", "cpu_seconds", "count_as"),
     },
     # Messages within the process, MPI's locks and handles, memory.
     "message": {

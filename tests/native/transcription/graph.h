@@ -74,7 +74,7 @@ static void finish(worker *self, node *n)
     }
 }
 
-/* graph.end_body 4dcd21090f0f */
+/* graph.end_body f6c079e8799b */
 static void end_body(worker *self, part *p, node *n)
 {
     word left = --n->remaining;
@@ -82,7 +82,8 @@ static void end_body(worker *self, part *p, node *n)
     p->bodies_left--;
     if (left == 0) put(&n->gate, CLOSING);
     word posted = n->posted;
-    if (posted == 0 || add(&n->pending, posted) == -posted) finish(self, n);
+    if (posted != 0 && add(&n->pending, posted) + posted != 0) return;
+    finish(self, n);
 }
 
 /* graph.request_done 5470c1379c29 */

@@ -56,7 +56,7 @@ static void _test(worker *self)
     if (found) add(&core.pending, -found);
 }
 
-/* message.poll 21c01fbf852d */
+/* message.poll f9fd1e68071d */
 static int poll(worker *self)
 {
     if (!try_lock(&core.poll_lock)) return 0;

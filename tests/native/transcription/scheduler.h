@@ -95,7 +95,7 @@ static void _check_deadlock(void)
     }
 }
 
-/* scheduler._idle 2c86175bb37a */
+/* scheduler._idle 40a8228f0f96 */
 static rank *_idle(worker *self)
 {
     double begin = now(), waited = begin, length = 20e-6;
