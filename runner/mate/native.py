@@ -483,6 +483,8 @@ class NativeScheduler:
         node: Any = task.owner
         del self._coroutines[task]
         task.owner = None
+        # What the region waited for has replaced it.
+        task.blocker = node.part
         return int(RAN_TO_END + 4 * node.posted)
 
     def _enter(self, worker: int, task: Task) -> None:

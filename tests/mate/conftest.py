@@ -11,14 +11,13 @@ _ONE_PROCESS = ("test_schedule", "test_solo", "test_wakeups", "test_deadlock")
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.module.__name__.rpartition(".")[2] in _ONE_PROCESS:
-        metafunc.fixturenames.append("core")
         metafunc.parametrize("core", ["native", "python"], indirect=True)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The core that a configuration has by default."""
-    name = str(request.param)
+    name = str(getattr(request, "param", "native"))
     defaults = mate.Config.__init__.__defaults__
     assert defaults is not None
     assert "native" in defaults

@@ -39,3 +39,22 @@ def test_a_deadlock_after_the_last_message_is_told(workers: int) -> None:
     config = mate.Config(workers=workers, ranks_per_process=2, affinity="none")
     with pytest.raises(mate.Deadlock, match=r"rank 1: receive from rank 0 \(tag 7\)"):
         mate.run(main, config, transport=LateTransport())
+
+
+def test_a_deadlock_after_an_async_region_names_the_regions() -> None:
+    graph = mate.Graph("stuck")
+
+    @graph.region("first")
+    async def first(ctx: mate.Context, i: int) -> None:
+        ctx.isend(bytearray(1), ctx.rank, 5)
+        await ctx.recv(bytearray(1), ctx.rank, 5)
+
+    graph.region("both", ["both@"])(lambda ctx, i: None)
+
+    async def main(ctx: mate.Context) -> None:
+        ctx.add_local_neighbor(1 - ctx.rank)
+        await ctx.execute(graph, 2)
+
+    words = r"rank 1: graph stuck: both \(execution 0\) waits for both of local rank 0"
+    with pytest.raises(mate.Deadlock, match=words):
+        mate.run(main, mate.Config(ranks_per_process=2), transport=LateTransport())

@@ -262,7 +262,7 @@ def test_the_checker_finds_a_compiled_core_that_is_too_permissive(
         await ctx.execute(graph, 6)
 
     log = mate.EventLog()
-    mate.run(main, config(1, 3), log=log)
+    mate.run(main, dataclasses.replace(config(1, 3), core="native"), log=log)
     found = log.check()
     assert (
         "test.compute[1] of local rank 0 started before pack[0] of local rank 0 had finished"
