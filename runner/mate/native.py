@@ -9,10 +9,8 @@ What only Python code needs (requests that a rank awaits, collectives) stays in 
 from __future__ import annotations
 
 import threading
-import time
 import types
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +21,11 @@ from runner.mate.context import here
 from runner.mate.errors import Deadlock, MateError
 from runner.mate.graph import Graph
 from runner.mate.log import Event, EventLog, Lapse
+from runner.mate.native_clock import NativeClock
+from runner.mate.native_part import NativeNode, NativePart
 from runner.mate.task import ENDED, Request, Task, refuse_own_neighbor
-from runner.mate.timers import WorkerTimes
 from runner.mate.transport import Poller, Transport, size_of
-from runner.native.core import Core, Options, Part
+from runner.native.core import Core, Options
 from runner.native.words import (
     BODY,
     COPY,
@@ -42,7 +41,6 @@ from runner.native.words import (
     NO_MEMORY,
     NO_RANK,
     NO_TAG,
-    NODE,
     POLL,
     RAISED,
     RAN_TO_END,
@@ -51,7 +49,6 @@ from runner.native.words import (
     RESUME,
     START,
     TRUNCATED,
-    WORKER,
     YIELDED,
 )
 
@@ -61,124 +58,6 @@ if TYPE_CHECKING:
 
 _SLEEPING = CORE.sleeping >> 3
 _EVENTS = {START: "start", BODY: "body", REQUEST: "request", FINISH: "finish"}
-
-
-class NativeNode:
-    """One region of one rank, as far as Python code needs it."""
-
-    __slots__ = ("address", "body", "index", "is_async", "part", "posted")
-
-    def __init__(self, part: NativePart, index: int, address: int) -> None:
-        region = part.graph.regions[index]
-        self.part = part
-        self.index = index
-        self.address = address
-        self.body = region.body
-        self.is_async = region.is_async
-        self.posted = 0
-        """Messages that Python code has started in the running execution."""
-
-
-class NativePart:
-    """One rank's part of a graph."""
-
-    __slots__ = ("block", "graph", "links", "nodes", "old_block", "record", "state", "task")
-
-    def __init__(self, graph: Graph, task: Task, record: Part) -> None:
-        self.graph = graph
-        self.task = task
-        self.record = record
-        self.nodes = [NativeNode(self, n, a) for n, a in enumerate(record.nodes)]
-        self.state: Any = None
-        self.block: Block | None = None
-        """What the compiled regions see of the state."""
-        self.old_block: Block | None = None
-        self.links: list[tuple[NativeNode, NativeNode, int]] = []
-        """Target, source and lead of each dependency."""
-
-    def done(self, node: NativeNode) -> int:
-        """Number of finished executions of a region."""
-        return self.record.get(node.address + NODE.done)
-
-    def describe(self) -> str:
-        """What the regions of a stuck rank wait for."""
-        stuck = []
-        get = self.record.get
-        for node in self.nodes:
-            name = self.graph.regions[node.index].name
-            if get(node.address + NODE.pending) > 0:
-                stuck.append(f"{name} waits for its messages")
-            elif get(node.address + NODE.remaining):
-                stuck.append(self._why(node, name))
-        return f"graph {self.graph.name}: " + "; ".join(stuck)
-
-    def _why(self, node: NativeNode, name: str) -> str:
-        done = self.done(node)
-        missing = [
-            f"{self.graph.regions[source.index].name} of local rank {source.part.task.local} "
-            f"(finished {source.part.done(source)} times, needed {done + lead})"
-            for target, source, lead in self.links
-            if target is node and source.part.done(source) < done + lead
-        ]
-        return f"{name} (execution {done}) waits for {', '.join(missing)}"
-
-
-class NativeClock:
-    """One worker's clock; the words are the core's, and Python code counts what it sends."""
-
-    def __init__(self, core: Core, worker: int) -> None:
-        self._core, self._worker = core, worker
-        self.messages = self.bytes = self.regions = 0
-        self.cpu = 0.0
-        self._cpu_id: int | None = None
-
-    def begin(self) -> None:
-        """Start counting; the worker's thread calls this first."""
-        self._cpu_id = time.pthread_getcpuclockid(threading.get_ident())
-
-    def end(self) -> None:
-        """Stop counting; the worker's thread calls this last."""
-        self.cpu = time.thread_time()
-        self._cpu_id = None
-
-    def switch(self, kind: int) -> None:
-        """Count the time from now on as this kind; the worker's thread calls this."""
-        self._core.switch(self._worker, kind)
-
-    def add(self, kind: int, seconds: float) -> None:
-        """Count this time, which is just over, as ``kind``."""
-        reals, at = self._core.memory.reals, self._worker - self._core.address >> 3
-        reals[at + (WORKER.compute >> 3) + kind] += seconds
-        reals[at + (WORKER.since >> 3)] += seconds
-
-    @contextmanager
-    def during(self, kind: int) -> Generator[None, None, None]:
-        """Count the time in this block as this kind, then as the kind before."""
-        before = self._core.memory.get(self._worker + WORKER.kind)
-        self.switch(kind)
-        try:
-            yield
-        finally:
-            self.switch(before)
-
-    def read(self) -> WorkerTimes:
-        """The times so far; any thread may call this while the worker's thread lives."""
-        get, memory = self._core.memory.get, self._core.memory
-        first = self._worker + WORKER.compute
-        spent = [memory.get_real(first + 8 * kind) for kind in range(5)]
-        cpu_id, cpu = self._cpu_id, self.cpu
-        if cpu_id is not None:
-            since = memory.get_real(self._worker + WORKER.since)
-            if since:
-                spent[get(self._worker + WORKER.kind)] += max(0.0, time.perf_counter() - since)
-            cpu = time.clock_gettime(cpu_id)
-        waiting_cpu = memory.get_real(self._worker + WORKER.waiting_cpu)
-        times = WorkerTimes(cpu_s=cpu, waiting_cpu_s=waiting_cpu)
-        times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s, times.scheduling_s = spent
-        times.messages = self.messages + get(self._worker + WORKER.messages)
-        times.bytes = self.bytes + get(self._worker + WORKER.bytes)
-        times.regions = get(self._worker + WORKER.regions)
-        return times
 
 
 class NativeSleepers:
@@ -275,24 +154,32 @@ class NativeScheduler:
 
     def complete(self, requests: Iterable[Request]) -> None:
         """Count these messages as complete; wake the ranks that wait for them."""
-        core = self.core
+        # Messages of one region mostly follow each other: one call counts them all.
+        region: Any = None
+        count = 0
         for request in requests:
             request.done = True
             request.buffer = None
-            owner: Any = request.owner
+            owner = request.owner
             if owner is None:
                 task = request.task
                 task.finished += 1
                 if task.draining and task.finished == task.posted:
                     self.wake(task)
+            elif owner is region:
+                count += 1
             else:
-                core.complete(self._here.worker, owner.address)
+                if count:
+                    self.core.complete(self._here.worker, region.address, count)
+                region, count = owner, 1
             waiter = request.waiter
             if waiter is not None:
                 request.waiter = None
                 waiter.missing -= 1
                 if not waiter.missing:
                     self.wake(waiter.task)
+        if count:
+            self.core.complete(self._here.worker, region.address, count)
 
     def over(self) -> bool:
         """Whether no worker has any more work."""
@@ -604,7 +491,7 @@ class NativeScheduler:
         if not partner:
             return
         if not partner & 1:
-            self.core.complete(self._here.worker, partner)
+            self.core.complete(self._here.worker, partner, 1)
         sent = self.core.memory.get(self.core.ranks[request.task.local] + RANK.sent)
         for one in done:
             if one.status is not None:

@@ -144,9 +144,9 @@ def end_body(core: int, worker: int, part: int, node: int) -> None:
 
 
 @inner
-def request_done(core: int, worker: int, node: int) -> None:
-    """One of the region's messages is complete."""
-    if add(node + NODE.pending, -1) == 1:
+def requests_done(core: int, worker: int, node: int, count: int) -> None:
+    """Some of the region's messages are complete."""
+    if add(node + NODE.pending, -count) == count:
         finish(core, worker, node)
 
 

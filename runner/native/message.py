@@ -28,7 +28,7 @@ from runner.native.atomic import (
     store_int,
 )
 from runner.native.clock import now, switch
-from runner.native.graph import fail, note, request_done
+from runner.native.graph import fail, note, requests_done
 from runner.native.queue import call_any, lock, rank_of, try_lock, unlock
 from runner.native.words import (
     COMPUTE,
@@ -86,7 +86,7 @@ def start(
         if partner != 0:
             deliver(core, worker, rank, partner)
             note(core, worker, REQUEST, node, 0)
-            request_done(core, worker, node)
+            requests_done(core, worker, node, 1)
     else:
         own = load(rank + RANK.local)
         sender, receiver = (local, own) if incoming != 0 else (own, local)
@@ -297,7 +297,7 @@ def _test(core: int, worker: int) -> None:
     while number < found:
         node = load(done + 8 * number)
         note(core, worker, REQUEST, node, 0)
-        request_done(core, worker, node)
+        requests_done(core, worker, node, 1)
         number += 1
     # Only now: a message that is complete but not counted must not look like a deadlock.
     add(core + CORE.pending, -found)
@@ -323,7 +323,7 @@ def deliver(core: int, worker: int, rank: int, owner: int) -> None:
         call_word_3(load(core + CORE.call), DELIVERED, load(rank + RANK.sent), owner >> 1)
     else:
         note(core, worker, REQUEST, owner, 0)
-        request_done(core, worker, owner)
+        requests_done(core, worker, owner, 1)
 
 
 @inner

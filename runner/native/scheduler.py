@@ -34,7 +34,7 @@ from runner.native.graph import (
     link_nodes,
     note,
     part_over,
-    request_done,
+    requests_done,
 )
 from runner.native.message import hand_over, poll, poll_if_due, start, watch
 from runner.native.queue import (
@@ -84,7 +84,7 @@ FUNCTIONS = {
     "over": "int64(int64)",
     "link": "void(int64, int64, int64, int64, int64)",
     "wake_rank": "void(int64, int64)",
-    "complete": "void(int64, int64, int64)",
+    "complete": "void(int64, int64, int64, int64)",
     "start_message": "void(int64, int64, int64, int64, int64, int64, int64)",
     "switch_kind": "void(int64, int64, int64)",
     "count_as": "int64(int64, int64)",
@@ -403,10 +403,13 @@ def wake_rank(core: int, rank: int) -> None:
     wake(core, rank, 0)
 
 
-def complete(core: int, worker: int, node: int) -> None:
-    """A message of a region that Python code started is complete."""
-    note(core, worker, REQUEST, node, 0)
-    request_done(core, worker, node)
+def complete(core: int, worker: int, node: int, count: int) -> None:
+    """Some messages of a region that Python code started are complete."""
+    number = 0
+    while number < count:
+        note(core, worker, REQUEST, node, 0)
+        number += 1
+    requests_done(core, worker, node, count)
 
 
 def start_message(

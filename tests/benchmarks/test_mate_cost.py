@@ -51,6 +51,7 @@ def measured(library: Library, tmp_path_factory: pytest.TempPathFactory) -> Meas
     return Measured(done.stdout, json.loads(out.read_text())["rows"])
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_every_row_is_measured(measured: Measured) -> None:
     python_core = {
@@ -72,6 +73,7 @@ def test_every_row_is_measured(measured: Measured) -> None:
     assert max(map(len, table.splitlines())) <= 80
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_a_message_added_is_the_difference_to_c(measured: Measured) -> None:
     rows = measured.rows
@@ -84,6 +86,7 @@ def test_a_message_added_is_the_difference_to_c(measured: Measured) -> None:
         assert rows[f"added: awaited, {to}{PYTHON_CORE}"]["median"] == pytest.approx(own - plain)
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_without_a_compiler_the_messages_in_c_are_missing(library: Library, tmp_path: Path) -> None:
     out = tmp_path / "figures.json"

@@ -149,6 +149,7 @@ def command() -> Command:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_every_program_is_measured_and_computes_the_same(
     command: Command, library: Library, tmp_path: Path

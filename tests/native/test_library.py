@@ -69,14 +69,27 @@ def boxed(draw: st.DrawFn) -> tuple[tuple[int, ...], list[list[int]]]:
     return shape, boxes
 
 
-layouts = st.sampled_from("CFA")
+Problem = tuple[tuple[int, ...], list[list[int]]]
+OTHERS = st.sampled_from("FA")
+"""Layouts that are tested when slow: each is compiled anew."""
+FEW = settings(max_examples=12, deadline=None, derandomize=True)
+MANY = settings(max_examples=60, deadline=None)
 
 
-@given(problem=boxed(), layout=layouts)
-@settings(max_examples=25, deadline=None)
-def test_boxes_are_copied_there_and_back(
-    problem: tuple[tuple[int, ...], list[list[int]]], layout: str
-) -> None:
+@given(problem=boxed())
+@FEW
+def test_boxes_are_copied_there_and_back(problem: Problem) -> None:
+    copy_boxes(problem, "C")
+
+
+@pytest.mark.slow
+@given(problem=boxed(), layout=OTHERS)
+@MANY
+def test_boxes_of_any_layout_are_copied(problem: Problem, layout: str) -> None:
+    copy_boxes(problem, layout)
+
+
+def copy_boxes(problem: Problem, layout: str) -> None:
     shape, boxes = problem
     source = field(shape, 1, layout)
     sizes = [(b[1] - b[0]) * (b[3] - b[2]) * (b[5] - b[4]) for b in boxes]
@@ -96,7 +109,14 @@ def test_boxes_are_copied_there_and_back(
     assert part.target.tobytes() == wanted.tobytes()
 
 
-@pytest.mark.parametrize("element", ["float32", "int64", "complex128"])
+@pytest.mark.parametrize(
+    "element",
+    [
+        "complex128",
+        pytest.param("float32", marks=pytest.mark.slow),
+        pytest.param("int64", marks=pytest.mark.slow),
+    ],
+)
 def test_any_type_of_element_is_copied(element: str) -> None:
     source = np.arange(60).reshape(3, 4, 5).astype(element)
     part = state(
@@ -128,9 +148,20 @@ def test_faces_fill_the_ghosts_of_a_periodic_field(depth: int) -> None:
     assert part.field.tobytes() == np.where(at_edge <= 2, wrapped, 0.0).tobytes()
 
 
-@given(problem=boxed().filter(lambda p: p[1]), layout=layouts)
-@settings(max_examples=25, deadline=None)
-def test_reductions(problem: tuple[tuple[int, ...], list[list[int]]], layout: str) -> None:
+@given(problem=boxed().filter(lambda p: p[1]))
+@FEW
+def test_reductions(problem: Problem) -> None:
+    reduce_boxes(problem, "C")
+
+
+@pytest.mark.slow
+@given(problem=boxed().filter(lambda p: p[1]), layout=OTHERS)
+@MANY
+def test_reductions_of_any_layout(problem: Problem, layout: str) -> None:
+    reduce_boxes(problem, layout)
+
+
+def reduce_boxes(problem: Problem, layout: str) -> None:
     shape, boxes = problem
     a, b = field(shape, 4, layout), field(shape, 5)
     part = state(a=a, b=b, box=tuple(boxes[0]), flat=b.reshape(-1), found=np.zeros(6))

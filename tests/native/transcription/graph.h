@@ -86,10 +86,10 @@ static void end_body(worker *self, part *p, node *n)
     finish(self, n);
 }
 
-/* graph.request_done 5470c1379c29 */
-static void request_done(worker *self, node *n)
+/* graph.requests_done 10a13e809547 */
+static void requests_done(worker *self, node *n, word count)
 {
-    if (add(&n->pending, -1) == 1) finish(self, n);
+    if (add(&n->pending, -count) == count) finish(self, n);
 }
 
 /* graph.enter_part b0bc095510f5 */

@@ -41,7 +41,7 @@ static void _take_incoming(void)
     unlock(&core.post_lock);
 }
 
-/* message._test 85d35685ee1d */
+/* message._test 30b91418298a */
 static void _test(worker *self)
 {
     static node *done[REQUESTS];
@@ -52,7 +52,7 @@ static void _test(worker *self)
             core.owners[i] = core.owners[--core.count];
         } else
             i++;
-    for (int i = 0; i < found; i++) request_done(self, done[i]);
+    for (int i = 0; i < found; i++) requests_done(self, done[i], 1);
     if (found) add(&core.pending, -found);
 }
 

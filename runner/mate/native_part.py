@@ -1,0 +1,73 @@
+"""A rank's part of a graph on the compiled core, as far as Python code needs it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from runner.mate.graph import Graph
+from runner.mate.task import Task
+from runner.native.core import Part
+from runner.native.words import NODE
+
+if TYPE_CHECKING:
+    from runner.mate.compiled import Block
+
+
+class NativeNode:
+    """One region of one rank, as far as Python code needs it."""
+
+    __slots__ = ("address", "body", "index", "is_async", "part", "posted")
+
+    def __init__(self, part: NativePart, index: int, address: int) -> None:
+        region = part.graph.regions[index]
+        self.part = part
+        self.index = index
+        self.address = address
+        self.body = region.body
+        self.is_async = region.is_async
+        self.posted = 0
+        """Messages that Python code has started in the running execution."""
+
+
+class NativePart:
+    """One rank's part of a graph."""
+
+    __slots__ = ("block", "graph", "links", "nodes", "old_block", "record", "state", "task")
+
+    def __init__(self, graph: Graph, task: Task, record: Part) -> None:
+        self.graph = graph
+        self.task = task
+        self.record = record
+        self.nodes = [NativeNode(self, n, a) for n, a in enumerate(record.nodes)]
+        self.state: Any = None
+        self.block: Block | None = None
+        """What the compiled regions see of the state."""
+        self.old_block: Block | None = None
+        self.links: list[tuple[NativeNode, NativeNode, int]] = []
+        """Target, source and lead of each dependency."""
+
+    def done(self, node: NativeNode) -> int:
+        """Number of finished executions of a region."""
+        return self.record.get(node.address + NODE.done)
+
+    def describe(self) -> str:
+        """What the regions of a stuck rank wait for."""
+        stuck = []
+        get = self.record.get
+        for node in self.nodes:
+            name = self.graph.regions[node.index].name
+            if get(node.address + NODE.pending) > 0:
+                stuck.append(f"{name} waits for its messages")
+            elif get(node.address + NODE.remaining):
+                stuck.append(self._why(node, name))
+        return f"graph {self.graph.name}: " + "; ".join(stuck)
+
+    def _why(self, node: NativeNode, name: str) -> str:
+        done = self.done(node)
+        missing = [
+            f"{self.graph.regions[source.index].name} of local rank {source.part.task.local} "
+            f"(finished {source.part.done(source)} times, needed {done + lead})"
+            for target, source, lead in self.links
+            if target is node and source.part.done(source) < done + lead
+        ]
+        return f"{name} (execution {done}) waits for {', '.join(missing)}"
