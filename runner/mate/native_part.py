@@ -52,15 +52,15 @@ class NativePart:
 
     def describe(self) -> str:
         """What the regions of a stuck rank wait for."""
-        stuck = []
         get = self.record.get
+        waits, under_way = [], []
         for node in self.nodes:
             name = self.graph.regions[node.index].name
             if get(node.address + NODE.pending) > 0:
-                stuck.append(f"{name} waits for its messages")
+                under_way.append(f"{name} waits for its messages")
             elif get(node.address + NODE.remaining):
-                stuck.append(self._why(node, name))
-        return f"graph {self.graph.name}: " + "; ".join(stuck)
+                waits.append(self._why(node, name))
+        return f"graph {self.graph.name}: " + "; ".join(waits + under_way)
 
     def _why(self, node: NativeNode, name: str) -> str:
         done = self.done(node)
