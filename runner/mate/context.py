@@ -184,6 +184,18 @@ async def life(context: Context, task: Task, main: Main, args: tuple[Any, ...]) 
     return result
 
 
+def advance(coroutine: Coroutine[Any, Any, Any]) -> None:
+    """Run a rank until it waits; raises ``StopIteration`` at its end, and what it raises."""
+    awaited = coroutine.send(None)
+    if awaited is not None:
+        coroutine.throw(
+            MateError(
+                f"a rank awaited {awaited!r}: only the methods of ctx can be awaited "
+                "(no asyncio, no bare yield)"
+            )
+        )
+
+
 class _Here(threading.local):
     task: Task | None = None
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from runner.mate import affinity
 from runner.mate.config import Config
-from runner.mate.context import here
+from runner.mate.context import advance, here
 from runner.mate.errors import Deadlock, MateError
 from runner.mate.graph import Graph
 from runner.mate.log import Event, EventLog, Lapse
@@ -113,6 +113,8 @@ class NativeScheduler:
         self._nodes: list[NativeNode] = []
         self._coroutines: dict[Task, Any] = {}
         """The ``async`` regions that wait."""
+        self._compiled = False
+        """Whether compiled regions may call MPI."""
         self._letters: dict[int, Request] = {}
         """Requests within the process that have no partner yet, by number."""
         self._letter = 0
@@ -261,6 +263,9 @@ class NativeScheduler:
 
         # Compiled code cannot see the messages of the Python mailbox.
         self._mailbox.move(self._leave, self._hand_over)
+        if not self._compiled:
+            self._transport.share_lock(self.core.lock_mpi, self.core.unlock_mpi)
+            self._compiled = True
         core = self.core
         block = compiled_graph(part.graph).bind(
             state,
@@ -323,14 +328,7 @@ class NativeScheduler:
         coroutine = task.coroutine if region is None else region
         assert coroutine is not None
         try:
-            awaited = coroutine.send(None)
-            if awaited is not None:
-                coroutine.throw(
-                    MateError(
-                        f"a rank awaited {awaited!r}: only the methods of ctx can be awaited "
-                        "(no asyncio, no bare yield)"
-                    )
-                )
+            advance(coroutine)
         except StopIteration as stop:
             self._look_outside()
             if region is not None:

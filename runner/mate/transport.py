@@ -87,6 +87,9 @@ class Transport:
         """Whether any message is under way that :meth:`poll` could find complete."""
         return False
 
+    def share_lock(self, take: Callable[[], None], give: Callable[[], None]) -> None:
+        """Let the lock round MPI calls include the one that compiled code takes."""
+
     def post(self, incoming: bool) -> Callable[[Any, int, int], Any]:
         """The function (buffer, process, tag) that starts a message and returns its handle."""
         raise MateError("this job runs without MPI: there are no other processes")

@@ -22,6 +22,37 @@ if TYPE_CHECKING:
 Call = Callable[..., Any]
 
 
+class CallLock:
+    """The lock round every MPI call at thread level "serialized"; a thread may take it again.
+
+    Compiled code has a lock of its own round its calls. Once it makes any (:meth:`share`), this
+    lock includes that one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._take: Callable[[], None] | None = None
+        self._give: Callable[[], None] | None = None
+
+    def share(self, take: Callable[[], None], give: Callable[[], None]) -> None:
+        """Take and give another lock, too, from now on; no other thread is inside MPI meanwhile."""
+        with self._lock:
+            self._take, self._give = take, give
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._depth += 1
+        if self._depth == 1 and self._take is not None:
+            self._take()
+
+    def __exit__(self, *error: object) -> None:
+        self._depth -= 1
+        if self._depth == 0 and self._give is not None:
+            self._give()
+        self._lock.release()
+
+
 class MpiTransport(Transport):
     """All processes of a communicator; it is duplicated, so that no foreign message can match."""
 
@@ -37,7 +68,7 @@ class MpiTransport(Transport):
         tag_ub: Any = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
         self.tag_ub = int(tag_ub)
         self.direct = direct
-        self.alone = threading.RLock() if serialized else None
+        self._call_lock = self.alone = CallLock() if serialized else None
         # Bound here, before the guard replaces blocking calls.
         self._isend = self._call(self.comm.Isend)
         self._irecv = self._call(self.comm.Irecv)
@@ -57,6 +88,10 @@ class MpiTransport(Transport):
                 return function(*args)
 
         return alone
+
+    def share_lock(self, take: Callable[[], None], give: Callable[[], None]) -> None:
+        if self._call_lock is not None:
+            self._call_lock.share(take, give)
 
     @property
     def pending(self) -> bool:

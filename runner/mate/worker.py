@@ -9,8 +9,7 @@ from time import perf_counter
 
 from runner.mate import affinity
 from runner.mate.config import Config
-from runner.mate.context import here
-from runner.mate.errors import MateError
+from runner.mate.context import advance, here
 from runner.mate.log import Lapse
 from runner.mate.scheduler import RankScheduler, Sleeper
 from runner.mate.task import Task
@@ -132,14 +131,7 @@ class Worker:
         clock.switch(task.kind)
         ended = False
         try:
-            awaited = coroutine.send(None)
-            if awaited is not None:
-                coroutine.throw(
-                    MateError(
-                        f"a rank awaited {awaited!r}: only the methods of ctx can be awaited "
-                        "(no asyncio, no bare yield)"
-                    )
-                )
+            advance(coroutine)
         except StopIteration as stop:
             task.result = stop.value
             ended = True

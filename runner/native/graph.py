@@ -31,12 +31,14 @@ from runner.native.atomic import (
 from runner.native.clock import now
 from runner.native.queue import draw, lock, unlock, wake
 from runner.native.words import (
+    BITS,
     CLOSED,
     CLOSING,
     CORE,
     EDGE,
     EVENT,
     FINISH,
+    LINE,
     LOG_FULL,
     NODE,
     OPEN,
@@ -94,7 +96,7 @@ def make_ready(core: int, worker: int, node: int) -> None:
 def choose(core: int, worker: int, part: int) -> int:
     """The ready region to run now, the first one in the order of priority; 0 if there is none."""
     place = part + PART.size
-    end = place + 64 * load(part + PART.words)
+    end = place + LINE * load(part + PART.words)
     number = 0
     while place < end:
         bits = peek(place)
@@ -110,8 +112,8 @@ def choose(core: int, worker: int, part: int) -> int:
                 note(core, worker, START, node, 0)
                 return node
             bits = peek(place)
-        number += 62
-        place += 64
+        number += BITS
+        place += LINE
     return 0
 
 

@@ -124,6 +124,48 @@ def test_the_end_by_a_failure_is_alone_too(watched: Watched, tmp_path: Path) -> 
     assert "two threads" not in done.stderr
 
 
+COMPILED = """
+import time
+import numpy as np
+from runner import mate
+config = mate.Config(
+    workers=2, ranks_per_process=4, affinity="none", thread_level="serialized", idle_sleep_us=0
+)
+comm = mate.world(config)
+graph = mate.Graph("exchange")
+
+class Part:
+    def __init__(self, ctx):
+        self.ctx, self.sent, self.got = ctx, np.ones(1), np.zeros(1)
+        self.after, self.before = (ctx.rank + 2) % ctx.size, (ctx.rank - 2) % ctx.size
+
+@graph.region(depends=["swap*"], compiled=True)
+def swap(part, i):
+    part.ctx.irecv(part.got, part.before, 3)
+    part.ctx.isend(part.sent, part.after, 3)
+
+async def main(ctx):
+    part = Part(ctx)
+    await ctx.execute(graph, 1, state=part)
+    if ctx.rank % 2:
+        await ctx.execute(graph, 3000, state=part)
+        return
+    for _ in range(300):
+        requests = [ctx.irecv(part.got, part.before, 4), ctx.isend(part.sent, part.after, 4)]
+        comm.Get_rank()
+        await ctx.waitall(requests)
+
+mate.run(main, config, comm=comm)
+"""
+
+
+def test_compiled_and_python_code_do_not_call_mpi_at_once(watched: Watched, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(COMPILED)
+    done = watched(2, str(program))
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_library_sees_two_threads(watched: Watched, tmp_path: Path) -> None:
     """The instrument is right: without the lock of ``serialized`` it ends the program."""
     program = tmp_path / "program.py"

@@ -23,7 +23,7 @@ static int _any_bit(worker *self, word bits)
     return __builtin_ctzll(bits);
 }
 
-/* graph.choose fe252c411294 */
+/* graph.choose a65fcede77ae */
 static node *choose(worker *self, part *p)
 {
     for (int i = 0; i < p->words; i++) {
