@@ -1,8 +1,7 @@
 """What the regions of a rank do: functions in the dialect of compiled regions.
 
 ``part`` is a :class:`runner.apps.jacobi3d.mated.Part`, ``i`` the iteration, ``field`` the number of
-a field. The methods
-of the part do the same for Python, by the kernels.
+a field. The methods of the part do the same for Python, by the kernels.
 """
 
 from __future__ import annotations

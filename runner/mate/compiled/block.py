@@ -53,9 +53,8 @@ class Block:
     ) -> None:
         """``entries``, ``names``: address (None for a Python region) and name of each region.
 
-        ``state`` gives the state; the block does not keep it alive, only the arrays.
-        Raises :class:`MateError` for a number that
-        does not fit into 64 bits.
+        ``state`` gives the state; the block does not keep it alive, only the arrays. Raises
+        :class:`MateError` for a number that does not fit into 64 bits.
         """
         self.state, self.kind = state, kind
         self._entries, self._names = entries, names
