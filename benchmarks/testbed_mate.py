@@ -67,8 +67,11 @@ levels = [2]
 [parameters.mpi_event_tick_rate]
 levels = [1]
 """
-FASTER, CUT, INFLATED, LINE = 1.17, 0.74, 1.10, 0.05
-"""Goals: speed-up at the first share, cut of waiting, CPU time of computation and delay line."""
+PART, CUT, INFLATED, LINE = 0.7, 0.80, 1.10, 0.05
+"""Goals: part of the possible gain, cut of waiting, CPU time of computation and delay line.
+
+The limit of the speed-up is T / (T - waiting) of tuned flat MPI; ``PART`` is of limit - 1.
+"""
 
 
 @dataclass(frozen=True)
@@ -181,10 +184,12 @@ def judge(
     value, low, high = ratio(against_flat(found[flat], found[best]))
     waits = middle(found[best], "waiting_s") / middle(found[flat], "waiting_s")
     works = middle(found[best], "compute_cpu_s") / middle(found[flat], "compute_cpu_s")
+    limit = statistics.median(1 / (1 - wait_share(record)) for record in found[flat])
+    part = (1 / value - 1) / (limit - 1)
     misses = [
         text
         for text, met in (
-            (f"speed-up {1 / value:.2f} < {FASTER}", 1 / value >= FASTER),
+            (f"{part:.0%} of the limit's gain < {PART:.0%}", part >= PART),
             (f"waiting cut {1 - waits:.0%} < {CUT:.0%}", 1 - waits >= CUT),
             (f"computation x{works:.2f} > {INFLATED}", works <= INFLATED),
             (
@@ -203,6 +208,8 @@ def judge(
         "best": best.name,
         "speed_up": round(1 / value, 3),
         "interval": (round(1 / high, 3), round(1 / low, 3)),
+        "limit": round(limit, 3),
+        "part_of_limit": round(part, 3),
         "waiting_cut": round(1 - waits, 3),
         "compute_cpu": round(works, 3),
         "missed": misses or "nothing",

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.mate_heat import example
 from runner.mpi.library import Library
 from tests.mate.mpi_checks import CHECKS
 from tests.started import started
@@ -129,20 +130,15 @@ def test_more_workers_than_cpus_names_the_switch(start: Start) -> None:
     assert "--affinity none" in done.stdout
 
 
-def example(directory: Path, compiled: bool = False) -> str:
-    """The program of the README; with the state and the regions of its second part."""
-    text = (ROOT / "runner/mate/README.md").read_text()
-    whole, regions = (block.split("```")[0] for block in text.split("```python\n")[1:3])
-    if compiled:
-        start, end = whole.index("class Part:"), whole.index("async def main")
-        whole = whole[:start] + regions + "\n\n" + whole[end:]
+def heat(directory: Path, compiled: bool = False) -> str:
+    """The program of the README in a file; with compiled regions, as in its second part."""
     program = directory / "heat.py"
-    program.write_text(whole)
+    program.write_text(example(compiled))
     return str(program)
 
 
 def test_wrong_options_of_the_example_give_a_message(start: Start, tmp_path: Path) -> None:
-    done = start(1, example(tmp_path), "--local-grid", "1x2x2", "--ranks-per-process", "3")
+    done = start(1, heat(tmp_path), "--local-grid", "1x2x2", "--ranks-per-process", "3")
     assert done.returncode != 0
     assert "heat: --local-grid 1x2x2 makes 4 ranks" in done.stderr
     assert "Traceback" not in done.stderr
@@ -153,10 +149,10 @@ def test_the_example_of_the_readme_computes_what_a_loop_computes(
     start: Start, tmp_path: Path, compiled: bool
 ) -> None:
     options = ["--affinity", "none", "--workers", "2", "--ranks-per-process", "4"]
-    done = start(2, example(tmp_path, compiled), *options)
+    done = start(2, heat(tmp_path, compiled), *options)
     assert done.returncode == 0, done.stderr
-    field = np.zeros(8002)
-    field[1] = 1.0
+    field = np.ones(8002)
+    field[1] = 2.0
     for _ in range(100):
         field[1:-1] = 0.25 * field[:-2] + 0.5 * field[1:-1] + 0.25 * field[2:]
     assert float(done.stdout.split()[0]) == pytest.approx(field[1:-1].sum(), rel=1e-13)
