@@ -12,8 +12,8 @@ from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.space import Parameter, Space, load_space
 from autotune.space.check import check_file
+from autotune.space.definition import KIND
 from autotune.space.discover import as_toml, discover
-from autotune.space.resolve import KIND
 from autotune.terminal.render import console, table, write_json
 from runner.machine import describe_machine
 from runner.mpi.discover import find_library

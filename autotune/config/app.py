@@ -79,6 +79,8 @@ class App(BaseModel):
 
     "mate" means the options of runner.mate.
     """
+    spaces: dict[str, str] = Field(default_factory=dict)
+    """The program's own form of a space, by the general name: mate -> mate-cannon."""
     inputs: dict[str, Input] = Field(default_factory=dict)
     literal: bool = False
     """Whether braces in ``command`` belong to the program and are not placeholders."""
@@ -112,6 +114,10 @@ class App(BaseModel):
         values |= self.input(input_name).values
         place = word if self.literal else fill(word, values, self.name, self.howto)
         return readable_metric(place, f"stdin of app {self.name!r}")
+
+    def space(self, name: str) -> str:
+        """The name of a space (parts joined by ``+``) with the program's own form of each part."""
+        return "+".join(self.spaces.get(part.strip(), part) for part in name.split("+"))
 
     @property
     def usual_input(self) -> str:

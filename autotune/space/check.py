@@ -19,11 +19,18 @@ from typing import Literal
 
 from autotune.config.find import ConfigFile, find_config
 from autotune.errors import UsageError
-from autotune.space.definition import ENUM, Definition, Keys, expressions, read_with_mistakes
+from autotune.space.definition import (
+    ENUM,
+    KIND,
+    Definition,
+    Keys,
+    expressions,
+    read_with_mistakes,
+)
 from autotune.space.expression import Compare, Constant, Expr, Name
 from autotune.space.expression import parse_expression as parse_expression
 from autotune.space.parameter import default_kind, divided, parse_levels
-from autotune.space.resolve import KIND, applies, merged, resolve, title
+from autotune.space.resolve import applies, merged, resolve, title
 from autotune.space.setting import Value, normalise_value
 from autotune.space.space import Space
 from runner.mpi.library import Library, ParamInfo

@@ -1,8 +1,8 @@
 """Space files: their content, validated but not yet resolved against a library.
 
-The file has the tables of a space file, then the check that every name in an expression is a
-parameter, a derived value or a fact, then the library specifications (``openmpi``,
-``openmpi>=4.1,<5``) that say for which libraries a part of a definition is.
+The file has the tables of a space file and how one extends another, then the check that every name
+in an expression is a parameter, a derived value or a fact, then the library specifications
+(``openmpi``, ``openmpi>=4.1,<5``) that say for which libraries a part of a definition is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from autotune.config.cluster import known_family
-from autotune.config.find import ConfigFile
+from autotune.config.find import ConfigFile, find_config
 from autotune.config.validated import read_toml, read_what_is_right
 from autotune.errors import UsageError
 from autotune.space.expression import parse_expression as parse_expression
@@ -23,6 +23,8 @@ from autotune.space.parameter import Argument, ParameterKind, divided, parse_lev
 from autotune.space.setting import NAME, Setting
 from runner.mpi.library import Library
 
+KIND = "spaces"
+SPACE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?<!\.toml)")
 ENUM = "enum"
 """Used in place of levels: all values that the library enumerates."""
 
@@ -153,6 +155,7 @@ class StartTable(BaseModel):
 class Definition(BaseModel):
     """One space file; without ``library`` it is for every MPI.
 
+    ``extends`` is the name of a space whose tables it has too (:func:`read_definition`).
     ``requires`` is what an application must declare (its ``tunable``) to be tuned with this space.
     ``app_facts`` are the facts of its input that the application may give. ``derived`` are
     expressions of parameters, facts and earlier derived values. ``start`` are settings to try
@@ -162,6 +165,7 @@ class Definition(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     description: str = ""
+    extends: str | None = None
     library: str | None = None
     requires: str | None = None
     app_facts: list[str] = Field(default_factory=list)
@@ -197,8 +201,14 @@ class Definition(BaseModel):
 
 
 def read_definition(file: ConfigFile) -> Definition:
-    """Parse and validate one space file; raises :class:`UsageError` with file and key."""
-    definition = read_toml(file.text, file.path, Definition)
+    """Parse and validate one space file; raises :class:`UsageError` with file and key.
+
+    A file that extends another has the other's parameters first, then its own. A parameter or a
+    derived value of its own takes the place of the other's of this name; arguments, constraints
+    and settings to try first are added to the other's. What the file says itself of library,
+    requirement and facts holds in place of what the other says.
+    """
+    definition = _extended(read_toml(file.text, file.path, Definition), file.path)
     found = [f"{file.path}: {problem}" for problem in undefined_names(definition)]
     if found:
         raise UsageError("\n".join(found))
@@ -213,12 +223,55 @@ def read_with_mistakes(file: ConfigFile) -> tuple[Definition | None, list[str]]:
     """
     definition, told, left_out = read_what_is_right(file.text, file.path, Definition)
     if definition is not None:
+        try:
+            definition = _extended(definition, file.path)
+        except UsageError as error:
+            return definition, [*told, str(error)]
         told += [
             f"{file.path}: {problem}"
             for problem in undefined_names(definition)
             if not left_out & set(re.findall(r"[\w.-]+", problem))
         ]
     return definition, told
+
+
+def _extended(own: Definition, path: str) -> Definition:
+    """The definition with the tables of the space that it extends."""
+    if own.extends is None:
+        return own
+    if not SPACE_NAME.fullmatch(own.extends):
+        raise UsageError(
+            f"{path}: extends: {own.extends!r} is not the name of a space; expected the name of "
+            "one that `autotune space list` shows"
+        )
+    other = read_toml(*_text_of(own.extends, path), Definition)
+    if other.extends is not None:
+        raise UsageError(
+            f"{path}: extends: {own.extends} extends {other.extends} itself; expected a space "
+            "that extends no other"
+        )
+    kept = {name: t for name, t in other.parameters.items() if name not in own.parameters}
+    derived = {name: text for name, text in other.derived.items() if name not in own.derived}
+    return own.model_copy(
+        update={
+            "library": own.library or other.library,
+            "requires": own.requires or other.requires,
+            "app_facts": list(dict.fromkeys([*other.app_facts, *own.app_facts])),
+            "parameters": {**kept, **own.parameters},
+            "derived": {**derived, **own.derived},
+            "arguments": [*other.arguments, *own.arguments],
+            "constraints": [*other.constraints, *own.constraints],
+            "start": [*own.start, *other.start],
+        }
+    )
+
+
+def _text_of(name: str, path: str) -> tuple[str, str]:
+    try:
+        file = find_config(KIND, name)
+    except UsageError as error:
+        raise UsageError(f"{path}: extends: {error}") from None
+    return file.text, file.path
 
 
 def _has_levels(table: ParameterTable) -> bool:

@@ -16,6 +16,7 @@ from autotune.errors import UsageError
 from autotune.space.definition import (
     ENUM,
     FACTS,
+    KIND,
     ConstraintTable,
     Definition,
     Keys,
@@ -339,9 +340,6 @@ def spelled_out(expr: Expr, derived: Mapping[str, Expr]) -> Expr:
         return node
 
     return expr.map(change)
-
-
-KIND = "spaces"
 
 
 def load_space(

@@ -141,11 +141,13 @@ class Target:
     def space(self, name: str | None = None) -> Space:
         """The space of that name or file for this target's MPI; by default the cluster's usual one.
 
+        A general name means the program's own form of that space (``App.spaces``).
+
         Raises UsageError for a space whose options the program does not understand, or whose
         processes and workers do not fit into the target's ranks.
         """
         space = load_space(
-            name or self.cluster.space(self.library),
+            self.app.space(name or self.cluster.space(self.library)),
             library=self.library,
             facts=self.facts,
             app_facts=self.app_facts,

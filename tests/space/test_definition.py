@@ -1,11 +1,14 @@
-"""For which libraries a piece of a definition is."""
+"""For which libraries a piece of a definition is, and how a space extends another."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from autotune.config.find import ConfigFile, read_file
 from autotune.errors import UsageError
-from autotune.space.definition import matches
+from autotune.space.definition import matches, read_definition, read_with_mistakes
 from runner.mpi.library import Library
 
 
@@ -44,3 +47,77 @@ def test_matches(spec: str, version: str, expected: bool) -> None:
 def test_what_cannot_be_read_is_refused(spec: str) -> None:
     with pytest.raises(UsageError, match="does not name an MPI library"):
         matches(spec, _library("5.0.11"))
+
+
+BASE = """
+requires = "base"
+[derived]
+both = "one * 2"
+[parameters.one]
+target = "arg"
+levels = [1, 2]
+default = 1
+[parameters.two]
+target = "arg"
+levels = [1, 2]
+[[constraints]]
+rule = "one != 2 or two != 2"
+"""
+
+
+@pytest.fixture
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with the space "base", of which a test runs in the middle."""
+    place = tmp_path / "configs" / "spaces"
+    place.mkdir(parents=True)
+    (place / "base.toml").write_text(BASE)
+    monkeypatch.chdir(tmp_path)
+    return place
+
+
+def own(place: Path, text: str) -> ConfigFile:
+    (place / "own.toml").write_text(text)
+    return read_file(place / "own.toml")
+
+
+def test_a_space_that_extends_another_has_its_tables_too(base: Path) -> None:
+    text = """
+    extends = "base"
+    app_facts = ["cells"]
+    [derived]
+    more = "both + two + three"
+    [parameters.one]
+    target = "arg"
+    levels = [4, 5]
+    default = 4
+    [parameters.three]
+    target = "arg"
+    levels = [7]
+    [[constraints]]
+    rule = "cells > one"
+    """
+    definition = read_definition(own(base, text))
+    assert list(definition.parameters) == ["two", "one", "three"]
+    assert definition.parameters["one"].levels == [4, 5]
+    assert list(definition.derived) == ["both", "more"]
+    assert [c.rule for c in definition.constraints] == ["one != 2 or two != 2", "cells > one"]
+    assert (definition.requires, definition.app_facts) == ("base", ["cells"])
+    assert read_with_mistakes(own(base, text)) == (definition, [])
+
+
+@pytest.mark.parametrize(
+    ("extends", "told"),
+    [
+        ("nothing-like-it", "extends: "),
+        ("./base.toml", "is not the name of a space"),
+        ("base.toml", "is not the name of a space"),
+        ("own", "extends own itself"),
+    ],
+)
+def test_what_cannot_be_extended_is_refused(base: Path, extends: str, told: str) -> None:
+    file = own(base, f'extends = "{extends}"\n[parameters.x]\nlevels = [1]')
+    with pytest.raises(UsageError) as refused:
+        read_definition(file)
+    assert told in str(refused.value)
+    assert "own.toml" in str(refused.value)
+    assert read_with_mistakes(file)[1] == [str(refused.value)]

@@ -10,20 +10,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autotune.config.app import load_app
 from autotune.space import DEFAULT, Setting, Space, load_space
 from runner.mate.config import Config
 from runner.mpi.library import Library
 from tests.space.libraries import NEW, OLD
 
 LAYOUT = {"variant", "workers", "odf", "local_x", "local_y"}
-RUNTIME = "--workers {workers} --ranks-per-process {ranks_per_process} "
-RUNTIME += "--local-grid {local_x}x{local_y}x{local_z}"
+WORKERS = "--workers {workers}"
+RANKS = "--ranks-per-process {ranks_per_process} --local-grid {local_x}x{local_y}x{local_z}"
 
 
 def mate(cores: int, *cells: int, nodes: int = 1) -> Space:
     facts = {"ranks": cores, "cores": cores, "nodes": nodes}
     told = dict(zip(("cells_x", "cells_y", "cells_z"), cells, strict=False))
     return load_space("mate", None, facts, told)
+
+
+@pytest.mark.parametrize(("app", "own"), [("cannon", "mate-cannon"), ("flowcart", "mate-flowcart")])
+def test_an_application_has_its_own_form_of_the_space(app: str, own: str) -> None:
+    program = load_app(app)
+    assert program.space("openmpi+mate") == f"openmpi+{own}"
+    assert program.space("openmpi") == "openmpi"
+    space = load_space(program.space("mate"), None, {"ranks": 4, "cores": 4, "nodes": 1})
+    assert space.requires <= set(program.tunable)
+    runtime = load_space("mate-runtime", None, {"ranks": 4, "cores": 4, "nodes": 1})
+    assert set(runtime.names) < set(space.names)
 
 
 def only_layouts(space: Space) -> Space:
@@ -76,13 +88,15 @@ def test_one_setting_as_words() -> None:
     space = mate(4, 64, 64, 64)
     setting = Setting.parse(
         "variant=mate,workers=2,odf=4,local_x=1,local_y=2,block_size=32,split=2,in_process=1,"
-        "affinity=scatter,idle_spin=50,thread_level=serialized"
+        "affinity=scatter,idle_spin=50,queue=shared,thread_level=serialized"
     )
     launch = space.launched(space.canonical(setting))
     assert launch["resource"] == {"workers": "2", "processes": "2"}
     assert set(launch["arg"].values()) == {
         "--variant mate",
-        "--workers 2 --ranks-per-process 8 --local-grid 1x2x4",
+        "--workers 2",
+        "--ranks-per-process 8 --local-grid 1x2x4",
+        "--queue shared",
         "--block-size 32",
         "--split 2",
         "--in-process",
@@ -97,8 +111,9 @@ def test_workers_alone_are_a_layout() -> None:
     space = mate(8, 64, 64, 64)
     for text in ("variant=mate", "variant=mate,workers=8", "variant=mate,odf=16"):
         assert space.violations(Setting.parse(text)) == []
-    words = space.launched(Setting.parse("variant=mate,workers=8"))["arg"][RUNTIME]
-    assert words == "--workers 8 --ranks-per-process 8 --local-grid 1x1x8"
+    words = space.launched(Setting.parse("variant=mate,workers=8"))["arg"]
+    assert words[WORKERS] == "--workers 8"
+    assert words[RANKS] == "--ranks-per-process 8 --local-grid 1x1x8"
 
 
 @pytest.mark.parametrize(
@@ -110,6 +125,7 @@ def test_workers_alone_are_a_layout() -> None:
         ("variant=mate,odf=16,local_y=16", "ghost layer"),
         ("variant=mate,odf=16", "ghost layer"),
         ("variant=mate,affinity=scatter", "the same as compact"),
+        ("variant=mate,queue=shared", "every queue is its own"),
     ],
 )
 def test_what_is_ruled_out(text: str, rule: str) -> None:
@@ -150,9 +166,10 @@ def check(space: Space, setting: Setting, cores: int) -> None:
         assert set(setting) <= {"block_size"}
         return
     launch = space.launched(setting)
-    words = launch["arg"][RUNTIME].split()
-    workers, ranks = int(words[1]), int(words[3])
-    x, y, z = (int(part) for part in words[5].split("x"))
+    workers = int(launch["arg"][WORKERS].split()[1])
+    words = launch["arg"][RANKS].split()
+    ranks = int(words[1])
+    x, y, z = (int(part) for part in words[3].split("x"))
     assert workers * int(launch.get("resource", {}).get("processes", cores)) == cores
     assert x * y * z == ranks
     assert workers <= ranks <= 256
