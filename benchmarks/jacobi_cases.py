@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from autotune.report.figures import Point, curve
 from autotune.space import DEFAULT, Setting, Space
@@ -30,6 +30,28 @@ POLLING = "mpi_event_tick_rate"
 QUIET_S = 60.0
 GIVE_UP = 20
 """Number of rejections of one run in a row after which the machine counts as too busy."""
+
+
+class Launched(Protocol):
+    """What a case must say to be run: of Jacobi3D here, of another application elsewhere."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def variant(self) -> str: ...
+    @property
+    def processes(self) -> int: ...
+    @property
+    def workers(self) -> int: ...
+    @property
+    def tuned(self) -> bool: ...
+    @property
+    def before(self) -> str: ...
+    @property
+    def words(self) -> tuple[str, ...]: ...
+
+
+L = TypeVar("L", bound=Launched)
 
 
 @dataclass(frozen=True)
@@ -108,14 +130,14 @@ class Tuned:
         """
         return Setting({name: value for name, value in self.setting.items() if name == POLLING})
 
-    def of(self, case: Case) -> Setting:
+    def of(self, case: Launched) -> Setting:
         """The setting of one case; the flat program also runs under the default."""
         if case.variant != "mpi":
             return self.others
         return self.setting if case.tuned else DEFAULT
 
 
-def launch_of(case: Case, target: Target, tuned: Tuned = Tuned()) -> LaunchSpec:
+def launch_of(case: Launched, target: Target, tuned: Tuned = Tuned()) -> LaunchSpec:
     """The case's run under the cluster's own launch options and, if it is tuned, the setting."""
     plain = target.spec(tuned.space, tuned.of(case))
     launcher = adapter(target.library)
@@ -135,7 +157,7 @@ class CaseRunner:
         self._runner, self._target, self._tuned = runner, target, tuned
         self.rejected = 0
 
-    def run(self, case: Case) -> RunRecord:
+    def run(self, case: Launched) -> RunRecord:
         """One valid run; ends the program if there is none."""
         spec = launch_of(case, self._target, self._tuned)
         for _ in range(GIVE_UP):
@@ -150,10 +172,10 @@ class CaseRunner:
 
 
 def measure(
-    bench: CaseRunner, every: list[Case], blocks: int, minutes: float
-) -> dict[Case, list[RunRecord]]:
+    bench: CaseRunner, every: list[L], blocks: int, minutes: float
+) -> dict[L, list[RunRecord]]:
     """The runs of each case, one per block."""
-    found: dict[Case, list[RunRecord]] = {case: [] for case in every}
+    found: dict[L, list[RunRecord]] = {case: [] for case in every}
     began = time.monotonic()
     order = random.Random(0)
     bench.run(every[0])  # the very first run is an outlier

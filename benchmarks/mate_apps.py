@@ -1,7 +1,8 @@
 """MATE's other applications against flat MPI: Cannon, the hydrodynamics step, uneven multigrid.
 
     python -m benchmarks.mate_apps [--where node testbed] [--apps cannon:small] [--blocks 7]
-        [--tuned cannon=btl_tcp_eager_limit=262144,mpi_event_tick_rate=1] [--json F]
+        [--tuned cannon=btl_tcp_eager_limit=262144,mpi_event_tick_rate=1] [--before DIR]
+        [--json FILE]
 
 Each application's layouts run in blocks of random order on the same cores. On one node these are
 two processes of one worker and one process of two workers; on the testbed, two processes on two
@@ -12,9 +13,15 @@ Speed-up is flat MPI's time over the layout's, with a 95 % interval. Author-styl
 workers = cores. For Cannon there is also the curve over the size of the matrix, for the multigrid
 the cost of uneven work with each balancer.
 
---tuned names the setting that a search found for the flat program (space openmpi-tcp). The flat
-program then runs under it too, and the other programs under the part of it that says how often TCP
-is polled. Needs a machine without other work.
+--tuned names the setting that a search found for the flat program (space openmpi on the node,
+openmpi-tcp on the testbed). The flat program then runs under it too, and the other programs under
+the part of it that says how often TCP is polled. --before names the directory of an earlier version
+of autotune, whose layouts then run in the same blocks.
+
+The verdict names the best layout of MATE by its median, its speed-up over flat MPI, and the part of
+the possible gain that it reaches: flat MPI could be T / (T - waiting) times as fast. It also has
+the best layout of two workers in a process over the best of two processes. Needs a machine without
+other work.
 """
 
 from __future__ import annotations
@@ -25,6 +32,7 @@ import statistics
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from autotune.api.target import find_target
@@ -47,10 +55,11 @@ class Layout:
     words: tuple[str, ...]
     variant: str = "mate"
     tuned: bool = False
+    before: str = ""
 
     @property
     def name(self) -> str:
-        return self.label
+        return self.label + " before" * bool(self.before)
 
 
 def flat() -> Layout:
@@ -88,7 +97,7 @@ def tuned_of(app: str, target: Target, given: Any) -> Tuned:
     found = dict(text.split("=", 1) for text in given.tuned)
     if app not in found:
         return Tuned()
-    space = target.space("openmpi-tcp")
+    space = target.space("openmpi-tcp" if target.cluster.name == "testbed" else "openmpi")
     return Tuned(space, space.canonical(Setting.parse(found[app])))
 
 
@@ -104,13 +113,16 @@ def run(app: str, name: str, where: str, given: Any) -> list[dict[str, Any]]:
     if tuned.setting != DEFAULT:
         best_flat = dataclasses.replace(every[0], label="mpi, tuned", tuned=True)
         every.insert(1, best_flat)
+    if given.before:
+        older = str(Path(given.before).resolve())
+        every += [dataclasses.replace(o, before=older) for o in every if o.variant == "mate"]
     with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:
         bench = CaseRunner(runner, target, tuned)
-        found = measure(bench, every, given.blocks, given.minutes)  # type: ignore[arg-type]
+        found = measure(bench, every, given.blocks, given.minutes)
     rows = []
     for layout in every:
-        value, low, high = ratio(against_flat(found[every[0]], found[layout]))  # type: ignore[index]
-        runs = found[layout]  # type: ignore[index]
+        value, low, high = ratio(against_flat(found[every[0]], found[layout]))
+        runs = found[layout]
         row = {
             "app": app,
             "input": name,
@@ -119,7 +131,7 @@ def run(app: str, name: str, where: str, given: Any) -> list[dict[str, Any]]:
             "solver_s": f"{statistics.median(seconds(runs)):.4f}",
             "speed-up": f"{1 / value:.2f}",
             "95 %": f"{1 / high:.2f}..{1 / low:.2f}",
-            **({} if best_flat is every[0] else over(found[best_flat], runs)),  # type: ignore[index]
+            **({} if best_flat is every[0] else over(found[best_flat], runs)),
             "waiting": f"{middle(runs, 'waiting_s'):.3f}",
             "CPU": f"{middle(runs, 'compute_cpu_s'):.3f}",
         }
@@ -128,7 +140,47 @@ def run(app: str, name: str, where: str, given: Any) -> list[dict[str, Any]]:
         rows.append(row)
     print(f"\n{app} {name}, {where}; {bench.rejected} runs rejected")
     table([{k: v for k, v in row.items() if k not in ("app", "input", "where")} for row in rows])
-    return rows
+    said = {"app": app, "input": name, "where": where, **verdict(found, every[0], best_flat)}
+    print()
+    for key, text in list(said.items())[3:]:
+        print(f"{key}: {text}")
+    return [*rows, said]
+
+
+def verdict(
+    found: dict[Layout, list[RunRecord]], flat_mpi: Layout, tuned: Layout
+) -> dict[str, Any]:
+    """The best layout of MATE over flat MPI, and of its two shapes over each other."""
+
+    def best(processes: int | None = None) -> Layout | None:
+        able = [
+            o
+            for o in found
+            if o.variant == "mate" and not o.before and processes in (None, o.processes)
+        ]
+        return min(able, key=lambda o: statistics.median(seconds(found[o])), default=None)
+
+    def times(layout: Layout, other: Layout) -> str:
+        value, low, high = ratio(against_flat(found[other], found[layout]))
+        return f"{1 / value:.3f} ({1 / high:.3f}..{1 / low:.3f})"
+
+    first = best()
+    if first is None:
+        return {}
+    waits = [float(r.extra["waiting_s"]) / float(r.extra["solver_s"]) for r in found[tuned]]
+    limit = 1 / (1 - statistics.median(waits))
+    value, _, _ = ratio(against_flat(found[tuned], found[first]))
+    said = {
+        "best": first.name,
+        "over flat MPI": times(first, flat_mpi),
+        "over tuned": times(first, tuned),
+        "limit": f"{limit:.3f}",
+        "part of its gain": f"{(1 / value - 1) / (limit - 1):.0%}",
+    }
+    one, two = best(1), best(2)
+    if one is not None and two is not None:
+        said["1 process x 2 workers over 2 x 1"] = f"{one.name} {times(one, two)}"
+    return said
 
 
 def over(tuned: list[RunRecord], runs: list[RunRecord]) -> dict[str, str]:
@@ -158,12 +210,12 @@ def sizes(where: str, given: Any) -> list[dict[str, Any]]:
             here = dataclasses.replace(target, app=app, input=None)
             bench = CaseRunner(runner, here)
             every = [flat(), on_mate(2, 8)]
-            found = measure(bench, every, given.blocks, given.minutes / 5)  # type: ignore[arg-type]
-            value, low, high = ratio(against_flat(found[every[0]], found[every[1]]))  # type: ignore[index]
+            found = measure(bench, every, given.blocks, given.minutes / 5)
+            value, low, high = ratio(against_flat(found[every[0]], found[every[1]]))
             rows.append(
                 {
                     "size": size,
-                    "mpi_s": f"{statistics.median(seconds(found[every[0]])):.4f}",  # type: ignore[index]
+                    "mpi_s": f"{statistics.median(seconds(found[every[0]])):.4f}",
                     "speed-up": f"{1 / value:.2f}",
                     "95 %": f"{1 / high:.2f}..{1 / low:.2f}",
                 }
@@ -190,6 +242,11 @@ def main() -> int:
     add("--blocks", type=int, default=7)
     add("--minutes", type=float, default=5.0, help="for each table: begin no block after that")
     add("--no-sizes", dest="sizes", action="store_false", help="not the curve of Cannon")
+    add(
+        "--before",
+        metavar="DIR",
+        help="an earlier version of autotune: its layouts run too",
+    )
     add("--mpi")
     add("--json", metavar="FILE")
     add("--no-guard", dest="guard", action="store_false", help="for trying out, not for figures")
