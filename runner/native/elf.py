@@ -31,7 +31,7 @@ _WRITE, _ALLOC, _EXECUTE, _THREAD_LOCAL = 1, 2, 4, 0x400
 _ABSOLUTE, _FIRST_RESERVED = 0xFFF1, 0xFF00
 _PLAIN_SYMBOLS = (0, 1, 2, 3)
 """Kinds without a type, data, function and section."""
-_MOST = 1 << 28
+_MOST = 1 << 26
 """Largest code in bytes."""
 _KINDS = {
     0: ("", False),
@@ -75,7 +75,7 @@ class Image:
             raise NotUnderstood(f"a system other than Linux ({sys.platform})")
         try:
             self._load()
-        except (struct.error, IndexError, ValueError) as error:
+        except (struct.error, IndexError, ValueError, OverflowError) as error:
             raise NotUnderstood(f"a damaged object ({error})") from None
 
     def address(self, name: str) -> int:
