@@ -254,6 +254,21 @@ def test_memory_is_never_writable_and_executable() -> None:
     assert found == {"next": "r-xp", "table": "r--p", "count": "rw-p"}
 
 
+def test_sections_are_aligned() -> None:
+    """Vector instructions of compiled code rely on it."""
+    text = """
+@odd = constant [3 x i8] c"abc", section ".odd"
+@wide = constant [8 x i64] zeroinitializer, section ".wide", align 64
+define i64 @next(i64 %n) {
+  ret i64 %n
+}
+"""
+    place = image(made(text))
+    assert place.address("wide") % 64 == 0
+    assert ctypes.string_at(place.address("odd"), 3) == b"abc"
+    assert ctypes.string_at(place.address("wide"), 64) == bytes(64)
+
+
 def test_an_unknown_function_is_named() -> None:
     code = made(CALLS.replace("labs", "a_function_that_is_nowhere"))
     with pytest.raises(elf.NotUnderstood, match="a_function_that_is_nowhere"):
