@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 from benchmarks.mate_messages import WAIT_FROM_S, share_of_core
@@ -24,10 +26,22 @@ mate.run(nothing, mate.Config(core=sys.argv[1]))
 
 
 def startup_s(core: str) -> float:
-    """Wall time in seconds of a process that runs an empty job of one rank, imports included."""
+    """Wall time in seconds of a process that runs an empty job of one rank, imports included.
+
+    Bytecode and machine code are stored by the first call of each core, which is longer. Without
+    stored bytecode (``PYTHONDONTWRITEBYTECODE``) each start would compile the modules of the core.
+    """
+    words = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    words["PYTHONPYCACHEPREFIX"] = _bytecode().name
     begin = time.perf_counter()
-    subprocess.run([sys.executable, "-c", EMPTY, core], check=True, cwd=ROOT)
+    subprocess.run([sys.executable, "-c", EMPTY, core], check=True, cwd=ROOT, env=words)
     return time.perf_counter() - begin
+
+
+@functools.cache
+def _bytecode() -> tempfile.TemporaryDirectory[str]:
+    """A folder for bytecode, which is removed when this process ends."""
+    return tempfile.TemporaryDirectory(prefix="bytecode-")
 
 
 def idle_share(core: str, seconds: float) -> float:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
+from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
 _WORD, _REAL, _INT, _VOID = ir.IntType(64), ir.DoubleType(), ir.IntType(32), ir.VoidType()
@@ -60,10 +61,23 @@ def _made(result: Any, *arguments: Any) -> Callable[[Callable[..., Any]], Callab
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class _Inner(CPUDispatcher):  # type: ignore[misc]
+    """A function that is compiled once for all constants, and that Python cannot call.
+
+    numba would compile it anew for each constant argument; LLVM knows constants anyway.
+    """
+
+    def get_call_template(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        return super().get_call_template(tuple(types.unliteral(kind) for kind in args), kws)
+
+
 def inner(function: Function) -> Function:
-    """Decorator of a function that compiled code calls."""
-    made: Function = numba.njit(error_model="numpy", _nrt=False)(function)
-    return made
+    """Decorator of a function that compiled code calls; Python cannot call it."""
+    made = numba.njit(
+        error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True
+    )(function)
+    made.__class__ = _Inner
+    return cast(Function, made)
 
 
 _I, _F, _N = types.int64, types.float64, types.void

@@ -10,17 +10,15 @@ import ctypes
 import functools
 import platform
 import random
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from runner.errors import RunnerError
-from runner.native import kernels
+from runner.native import kernels, processor
 from runner.native.mpi_table import MessageTable
 from runner.native.words import (
     BITS,
@@ -129,12 +127,7 @@ def _clock() -> tuple[float, int, float]:
 
 
 def _constant_rate() -> bool:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return False
-    flags = set(re.findall(r"\w+", next((x for x in text.splitlines() if x[:5] == "flags"), "")))
-    return {"constant_tsc", "nonstop_tsc"} <= flags
+    return processor.flags() >= {"constant_tsc", "nonstop_tsc"}
 
 
 class Part:

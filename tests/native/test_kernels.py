@@ -8,11 +8,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
 from runner.errors import RunnerError
-from runner.native import kernels
+from runner.native import kernels, processor
+from runner.native.atomic import inner
+from runner.native.compile import compile_functions
+from runner.native.machine_code import MachineCode
+from runner.native.sources import sources_key
 
 HERE = Path(__file__).parent
 ADD = """
@@ -20,7 +25,7 @@ import sys, numpy as np
 from runner.native.kernels import load
 numbers = np.zeros(3)
 load("kernel_that_adds").bind("add_one", numbers)()
-print(numbers.tolist(), "numba" in sys.modules)
+print(numbers.tolist(), "numba" in sys.modules or "llvmlite" in sys.modules)
 """
 
 
@@ -74,7 +79,7 @@ def test_damaged_cache_is_made_again(cache: Path) -> None:
         kernels.load("kernel_that_adds").bind("add_one", numbers)()
         whole = path.read_bytes()
         assert whole != damaged
-        assert kernels.MachineCode.from_bytes(whole) is not None
+        assert MachineCode.from_bytes(whole) is not None
     assert numbers.tolist() == [4.0, 4.0, 4.0]
 
 
@@ -170,7 +175,83 @@ def test_a_change_of_an_imported_module_makes_new_code(
     (package / "middle.py").write_text("from own_kernels import deep\n")
     (package / "top.py").write_text("import json\nfrom own_kernels.middle import (\n    x,\n)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    before = kernels.sources_key("own_kernels.top")
-    assert kernels.sources_key("own_kernels.top") == before
+    before = sources_key("own_kernels.top")
+    assert sources_key("own_kernels.top") == before
     (package / "deep.py").write_text("x = 2\n")
-    assert kernels.sources_key("own_kernels.top") != before
+    assert sources_key("own_kernels.top") != before
+
+
+X86 = """processor	: 0
+vendor_id	: GenuineIntel
+cpu family	: 6
+model		: 143
+model name	: A processor
+stepping	: 8
+cpu MHz		: 2000.000
+flags		: fpu avx2 constant_tsc nonstop_tsc
+
+processor	: 1
+flags		: fpu sse2
+
+"""
+
+
+def test_code_is_for_a_model_and_its_instructions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    monkeypatch.setattr(processor, "_CPUINFO", str(cpuinfo))
+
+    def key(text: str | None) -> str:
+        cpuinfo.unlink(missing_ok=True)
+        if text is not None:
+            cpuinfo.write_text(text)
+        processor._first.cache_clear()
+        kernels._compilers.cache_clear()
+        return kernels._key(b"")
+
+    try:
+        first = key(X86)
+        assert processor.flags() == {"fpu", "avx2", "constant_tsc", "nonstop_tsc"}
+        assert key(X86.replace("2000.000", "3123.456").replace("fpu sse2", "fpu sse4")) == first
+        others = [
+            key(X86.replace("avx2", "avx2 avx512f")),
+            key(X86.replace("143", "207")),
+            key(X86.replace("GenuineIntel", "AuthenticAMD")),
+            key("CPU part	: 0xd40\nFeatures	: fp asimd sve\n\n"),
+            key("CPU part	: 0xd0c\nFeatures	: fp asimd sve\n\n"),
+            key(None),
+        ]
+        assert processor.flags() == frozenset()
+        assert len({first, *others}) == 7
+    finally:
+        processor._first.cache_clear()
+        kernels._compilers.cache_clear()
+
+
+def test_a_function_of_the_core_is_compiled_once_for_all_constants() -> None:
+    def given(x: int) -> int:
+        return x + 1
+
+    once = inner(given)
+
+    def both(x: int) -> int:
+        return once(x) + once(7) + once(9)
+
+    code = compile_functions({"both": (both, "int64(int64)")}, "test")
+    assert kernels.Kernels(code).function("both")(1) == 20
+    assert [str(s) for s in once.nopython_signatures] == ["(int64,) -> int64"]  # type: ignore[attr-defined]
+
+
+def test_python_can_call_what_stored_code_calls() -> None:
+    @numba.njit
+    def twice(x: int) -> int:
+        return 2 * x
+
+    def four_times(x: int) -> int:
+        return twice(twice(x))
+
+    code = compile_functions({"four_times": (four_times, "int64(int64)")}, "test")
+    assert kernels.Kernels(code).function("four_times")(10) == 40
+    assert twice(21) == 42
+    assert numba.njit(four_times)(3) == 12

@@ -23,6 +23,7 @@ from runner.mate.compiled.state import StateType, state_type
 from runner.mate.compiled.uses import Uses, check_calls
 from runner.mate.graph import Graph
 from runner.native import kernels
+from runner.native.machine_code import MachineCode
 from runner.native.words import KINDS
 
 
@@ -101,8 +102,10 @@ class CompiledGraph:
         digest.update(_own_sources())
         return digest.digest()
 
-    def _compile(self, kind: StateType) -> kernels.MachineCode:
-        with kernels.default_numba():
+    def _compile(self, kind: StateType) -> MachineCode:
+        from runner.native.compile import compile_functions, default_numba
+
+        with default_numba():
             from runner.mate.compiled import failure, index, lowering
 
             made: dict[RegionSource, Any] = {}
@@ -121,7 +124,7 @@ class CompiledGraph:
                     entry = lowering.compile_region(numba_function(source), kind, number)
                 entries[_entry(number)] = (entry, "void(uint64, int64)")
         try:
-            return kernels.compile_functions(entries, f"graph {self._name}")
+            return compile_functions(entries, f"graph {self._name}")
         except RunnerError as error:
             found = _REGION.search(str(error))
             if found is None:
