@@ -27,7 +27,7 @@ from runner.mate.transport_mpi import MpiTransport
 from runner.mate.worker import Worker
 
 if TYPE_CHECKING:
-    from runner.mate.native import NativeWorker
+    from runner.mate.native_worker import NativeWorker
 
 _SWITCH_INTERVAL_S = 1e-3
 """Longest time in seconds that a worker back from a kernel waits for another one in Python code."""
@@ -125,7 +125,8 @@ class _Job:
         self._workers: list[Worker] | list[NativeWorker]
         if config.core == "native":
             # Without it the loader of compiled code need not be imported.
-            from runner.mate.native import NativeScheduler, NativeWorker
+            from runner.mate.native import NativeScheduler
+            from runner.mate.native_worker import NativeWorker
 
             native = self._scheduler = NativeScheduler(self._tasks, config, log, crowded)
             self._workers = [NativeWorker(n, cpu, native) for n, cpu in enumerate(cpus)]

@@ -13,18 +13,16 @@ import types
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from runner.mate import affinity
 from runner.mate.config import Config
 from runner.mate.context import advance, here
 from runner.mate.errors import Deadlock, MateError
 from runner.mate.graph import Graph
 from runner.mate.log import Event, EventLog, Lapse
 from runner.mate.native_clock import NativeClock
+from runner.mate.native_messages import NativeMessages
 from runner.mate.native_part import NativeNode, NativePart
 from runner.mate.task import ENDED, Request, Task, refuse_own_neighbor
-from runner.mate.transport import Poller, Transport, size_of
+from runner.mate.transport import Poller, Transport
 from runner.native.core import Core, Options
 from runner.native.words import (
     BODY,
@@ -108,6 +106,7 @@ class NativeScheduler:
         self.clocks = [NativeClock(self.core, worker) for worker in self.core.workers]
         self._poller: Poller
         self._transport: Transport
+        self._messages: NativeMessages
         self._here = threading.local()
         self._graphs: dict[Graph, list[NativePart]] = {}
         self._nodes: list[NativeNode] = []
@@ -115,18 +114,11 @@ class NativeScheduler:
         """The ``async`` regions that wait."""
         self._compiled = False
         """Whether compiled regions may call MPI."""
-        self._letters: dict[int, Request] = {}
-        """Requests within the process that have no partner yet, by number."""
-        self._letter = 0
 
     def connect(self, shared: MessageLayer) -> None:
         """Let compiled code send and receive."""
-        self._transport, self._poller, self._mailbox = (
-            shared.transport,
-            shared.poller,
-            shared.mailbox,
-        )
-        self._locations = shared.ranks.locations
+        self._transport, self._poller = shared.transport, shared.poller
+        self._messages = NativeMessages(self.core, self.lock, self._here, shared)
         table = shared.transport.table(shared.codec)
         self.core.messages(table, shared.ranks.locations)
 
@@ -262,7 +254,7 @@ class NativeScheduler:
         from runner.mate.compiled import compiled_graph
 
         # Compiled code cannot see the messages of the Python mailbox.
-        self._mailbox.move(self._leave, self._hand_over)
+        self._messages.take_over()
         if not self._compiled:
             self._transport.share_lock(self.core.lock_mpi, self.core.unlock_mpi)
             self._compiled = True
@@ -307,10 +299,10 @@ class NativeScheduler:
             if kind == POLL:
                 self._poll()
             elif kind == DELIVERED:
-                self._delivered(a, b)
+                self._messages.delivered(a, b)
+                self._look_outside()
             elif kind == COPY:
-                give, get = self._letters[a], self._letters[b]
-                self._transport.copy(give.buffer, get.buffer)
+                self._messages.copy(a, b)
             elif kind == DEADLOCK:
                 self._deadlock()
             elif kind == FAIL:
@@ -388,14 +380,6 @@ class NativeScheduler:
         self._poller.poll()
         self._look_outside()
 
-    def _delivered(self, size: int, number: int) -> None:
-        """A compiled region was the partner of a message that Python code started."""
-        request = self._letters.pop(number)
-        if request.status is not None:
-            self._transport.set_status(request, size)
-        self._transport.delivered(request)
-        self._look_outside()
-
     def _fail(self, task: Task | None, error: BaseException) -> None:
         with self.lock:
             self.fail(task, error)
@@ -453,49 +437,6 @@ class NativeScheduler:
         assert code == NO_MEMORY
         return MateError(f"there is no memory for {a} bytes of messages under way")
 
-    # Messages within the process that Python code starts.
-
-    def _leave(self, request: Request) -> int:
-        """Match a message with its partner, whose owner is returned, or leave it (0).
-
-        The lock is held.
-        """
-        route, data = request.route, request.buffer
-        assert route is not None
-        self._letter = number = self._letter + 1
-        self._letters[number] = request
-        plain = isinstance(data, np.ndarray)
-        partner = self.core.post(
-            self.core.ranks[request.task.local],
-            int(route.incoming),
-            (data.__array_interface__["data"][0] or 8) if plain else 0,
-            size_of(data),
-            route.peer,
-            self._locations[route.peer][1],
-            route.tag,
-            number,
-        )
-        if partner:
-            del self._letters[number]
-        return int(partner)
-
-    def _hand_over(self, request: Request) -> None:
-        """Start a message whose partner may be a compiled region's."""
-        with self.lock:
-            partner = self._leave(request)
-            done = [request]
-            if partner & 1:
-                done.append(self._letters.pop(partner >> 1))
-        if not partner:
-            return
-        if not partner & 1:
-            self.core.complete(self._here.worker, partner, 1)
-        sent = self.core.memory.get(self.core.ranks[request.task.local] + RANK.sent)
-        for one in done:
-            if one.status is not None:
-                self._transport.set_status(one, sent)
-        self._transport.delivered(*done)
-
     # The threads of the workers.
 
     def work(self, number: int) -> None:
@@ -536,31 +477,3 @@ class NativeScheduler:
                         posted,
                     )
                 )
-
-
-class NativeWorker:
-    """One worker on the compiled core; :meth:`run` is the body of its thread."""
-
-    def __init__(self, number: int, cpu: int | None, scheduler: NativeScheduler) -> None:
-        self.number = number
-        self.clock = scheduler.clocks[number]
-        self._cpu = cpu
-        self._scheduler = scheduler
-
-    def run(self, together: threading.Barrier, idents: set[int]) -> None:
-        """Pin the thread, wait for the others (twice), then run ranks until all have ended."""
-        try:
-            affinity.pin(self._cpu)
-            idents.add(threading.get_ident())
-            together.wait()
-            together.wait()
-            self.clock.begin()
-            self._scheduler.work(self.number)
-        except threading.BrokenBarrierError:
-            # Another worker has failed and has reported it.
-            return
-        except BaseException as error:
-            self._scheduler._fail(None, error)
-            together.abort()
-            return
-        self.clock.end()
