@@ -61,14 +61,20 @@ _EVENTS = {START: "start", BODY: "body", REQUEST: "request", FINISH: "finish"}
 class NativeSleepers:
     """The workers that sleep."""
 
-    __slots__ = ("_words",)
+    __slots__ = ("_count",)
 
     def __init__(self, core: Core) -> None:
-        self._words = core.memory.words
+        self._count = core.memory.words[_SLEEPING : _SLEEPING + 1]
 
     @property
     def asleep(self) -> int:
-        return self._words[_SLEEPING]
+        return self._count[0]
+
+
+class NoSleepers:
+    """Python code asks for sleepers while it runs on the only worker."""
+
+    asleep = 0
 
 
 class NativeScheduler:
@@ -102,7 +108,7 @@ class NativeScheduler:
         if self._shared_queue:
             for task in tasks:
                 self.core.set_home(task.local, 0)
-        self.sleepers = NativeSleepers(self.core)
+        self.sleepers = NativeSleepers(self.core) if config.workers > 1 else NoSleepers()
         self.clocks = [NativeClock(self.core, worker) for worker in self.core.workers]
         self._poller: Poller
         self._transport: Transport
@@ -151,15 +157,20 @@ class NativeScheduler:
         # Messages of one region mostly follow each other: one call counts them all.
         region: Any = None
         count = 0
+        logged = self.log is not None
         for request in requests:
             request.done = True
             request.buffer = None
-            owner = request.owner
+            owner: Any = request.owner
             if owner is None:
                 task = request.task
                 task.finished += 1
                 if task.draining and task.finished == task.posted:
                     self.wake(task)
+            elif owner.runs:
+                owner.finished += 1
+                if logged:
+                    self.core.note(self._here.worker, owner.address, 1)
             elif owner is region:
                 count += 1
             else:
@@ -322,7 +333,7 @@ class NativeScheduler:
         try:
             advance(coroutine)
         except StopIteration as stop:
-            self._look_outside()
+            self._leave(worker)
             if region is not None:
                 return self._end_async(task)
             task.result = stop.value
@@ -331,7 +342,7 @@ class NativeScheduler:
         except BaseException as error:
             self._fail(task, error)
             return RAISED
-        self._look_outside()
+        self._leave(worker)
         return YIELDED
 
     def _body(self, worker: int, number: int, iteration: int) -> int:
@@ -343,7 +354,7 @@ class NativeScheduler:
             if self._here.task is not task:
                 self._enter(worker, task)
             task.owner = node  # type: ignore[assignment]
-            node.posted = 0
+            node.begin()
             if node.is_async:
                 self._coroutines[task] = node.body(part.state, iteration)
                 return self._resume(worker, task)
@@ -353,8 +364,8 @@ class NativeScheduler:
             return RAISED
         task.owner = None
         if node.posted:
-            self._look_outside()
-        return RAN_TO_END + 4 * node.posted
+            self._leave(worker)
+        return node.end(self.lock)
 
     def _end_async(self, task: Task) -> int:
         node: Any = task.owner
@@ -362,13 +373,18 @@ class NativeScheduler:
         task.owner = None
         # What the region waited for has replaced it.
         task.blocker = node.part
-        return int(RAN_TO_END + 4 * node.posted)
+        return int(node.end(self.lock))
 
     def _enter(self, worker: int, task: Task) -> None:
         """The calling thread runs this rank."""
         here.task = self._here.task = task
         task.worker = worker
         task.clock = self.clocks[worker]
+
+    def _leave(self, worker: int) -> None:
+        """Python code of a rank has returned, after messages perhaps."""
+        self.clocks[worker].settle()
+        self._look_outside()
 
     def _look_outside(self) -> None:
         """Let workers poll if Python code has messages under way; only the poll takes it back."""

@@ -129,7 +129,11 @@ COMPUTE, MPI, BUFFERING, WAITING, SCHEDULING = range(5)
 RESUME, POLL, DEADLOCK, FAIL, DELIVERED, COPY = range(6)
 """What the core asks Python for."""
 YIELDED, RAN_TO_END, RAISED = range(3)
-"""Answers of Python; the number of messages that a region started is added times 4."""
+"""Answers of Python.
+
+The number of messages that a region started is added times 4, that of those complete by then times
+2^34.
+"""
 START, BODY, REQUEST, FINISH, LAPSE = range(1, 6)
 """Events of a region, and a lapse: the time in which a worker ran a rank or (-1) waited.
 

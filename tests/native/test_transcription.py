@@ -25,7 +25,7 @@ LEFT_OUT = {
     "scheduler": {
         *("enter", "link", "wake_rank", "complete", "start_message", "switch_kind", "post"),
         *("stop_all", "call_poller", "lock_mpi", "unlock_mpi", "count", "_note_lapse"),
-        *("seconds", "cpu_seconds", "count_as"),
+        *("seconds", "cpu_seconds", "count_as", "note_requests", "_note_requests"),
     },
     # Messages within the process, MPI's locks and handles, memory.
     "message": {

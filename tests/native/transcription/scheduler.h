@@ -1,13 +1,13 @@
 /* runner/native/scheduler.py */
 
-/* scheduler._end_region e2fbd909f359 */
-static void _end_region(worker *self, node *n, word posted)
+/* scheduler._end_region 524d1b5268c5 */
+static void _end_region(worker *self, node *n, word answer)
 {
-    n->posted = posted;
+    n->posted = (answer & 0xFFFFFFFF) - (answer >> 32);
     end_body(self, n->part, n);
 }
 
-/* scheduler._run_regions 6c9ba18348e8 */
+/* scheduler._run_regions b5ed38c0f5b5 */
 static void _run_regions(worker *self, rank *r, part *p)
 {
     while (peek(&core.stop) == 0) {
