@@ -7,7 +7,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from runner.mate.timers import MPI, WorkerTimes
+from runner.mate.timers import WorkerTimes
 from runner.native.core import Core
 from runner.native.words import WORKER
 
@@ -16,11 +16,11 @@ class NativeClock:
     """One worker's clock; the words are the core's, and Python code counts what it sends."""
 
     __slots__ = (
+        "_added",
         "_core",
         "_counts",
         "_cpu_id",
         "_kind",
-        "_mpi",
         "_since",
         "_spent",
         "_waiting_cpu",
@@ -44,8 +44,8 @@ class NativeClock:
         self._counts = words[at["regions"] : at["regions"] + 3]
         """Of compiled code: regions, messages, bytes."""
         self._waiting_cpu = reals[at["waiting_cpu"] : at["waiting_cpu"] + 1]
-        self._mpi = 0.0
-        """Seconds in MPI that are not in the core's words yet: these cost more than a message."""
+        self._added = [0.0] * 5
+        """Seconds by kind that are not in the core's words yet: a write there takes longer."""
         self.messages = self.bytes = self.regions = 0
         self.cpu = 0.0
         self._cpu_id: int | None = None
@@ -66,19 +66,16 @@ class NativeClock:
 
     def add(self, kind: int, seconds: float) -> None:
         """Count this time, which is just over, as ``kind``."""
-        if kind == MPI:
-            self._mpi += seconds
-            return
-        self._spent[kind] += seconds
-        self._since[0] += seconds
+        self._added[kind] += seconds
 
     def settle(self) -> None:
-        """Write the time in MPI to the core's words, before the core counts as another kind."""
-        seconds = self._mpi
-        if seconds:
-            self._mpi = 0.0
-            self._spent[MPI] += seconds
-            self._since[0] += seconds
+        """Write what was added to the core's words, before the core counts as another kind."""
+        added = self._added
+        if any(added):
+            self._added = [0.0] * 5
+            for kind, seconds in enumerate(added):
+                self._spent[kind] += seconds
+            self._since[0] += sum(added)
 
     @contextmanager
     def during(self, kind: int) -> Generator[None, None, None]:
@@ -95,10 +92,10 @@ class NativeClock:
         spent: list[float] = [*self._spent]
         cpu_id, cpu = self._cpu_id, self.cpu
         if cpu_id is not None:
-            since = self._since[0]
+            since, added = self._since[0], self._added
             if since:
-                since += self._mpi
-                spent[MPI] += self._mpi
+                since += sum(added)
+                spent = [a + b for a, b in zip(spent, added, strict=True)]
                 spent[self._kind[0]] += max(0.0, time.perf_counter() - since)
             cpu = time.clock_gettime(cpu_id)
         times = WorkerTimes(cpu_s=cpu, waiting_cpu_s=self._waiting_cpu[0])

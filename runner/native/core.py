@@ -191,10 +191,11 @@ class Core:
         self.workers = [self.address + CORE.size + n * WORKER.size for n in range(workers)]
         first = self.address + CORE.size + workers * WORKER.size
         self.ranks = [first + n * RANK.size for n in range(len(ranks))]
-        self._ends = [
+        self.queues = [
             (w + WORKER.head - self.address >> 3, w + WORKER.tail - self.address >> 3)
             for w in self.workers
         ]
+        """Where among ``memory.words`` each worker's queue begins and ends."""
         self._rings = [Memory(8 * capacity) for _ in range(workers)]
         self._capacity = capacity
         prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)
@@ -310,16 +311,6 @@ class Core:
     def set_home(self, local: int, worker: int) -> None:
         """Let a rank be queued for this worker from now on."""
         self.memory.put(self.ranks[local] + RANK.home, worker)
-
-    @property
-    def any_ready(self) -> bool:
-        """Whether a rank waits for a worker."""
-        words = self._words
-        # A generator would cost as much as a message.
-        for head, tail in self._ends:  # noqa: SIM110
-            if words[tail] > words[head]:
-                return True
-        return False
 
     def graph(self, order: Sequence[int], urgent: Sequence[bool], first: int) -> list[Part]:
         """One part of a graph for each local rank.
