@@ -136,7 +136,11 @@ class _Job:
                 Worker(n, cpu, config, ranks, transport, poller) for n, cpu in enumerate(cpus)
             ]
         transport.scheduler = self._scheduler
-        self._timers = Timers([worker.clock for worker in self._workers])
+        self._timers = Timers(
+            [worker.clock for worker in self._workers],
+            len(self._tasks),
+            lambda times: [self._scheduler.compute_s(task, times) for task in self._tasks],
+        )
         shared = MessageLayer(self._ranks, self._scheduler, transport, poller)
         self._scheduler.connect(shared)
         calls, marks = CollectiveCalls(self._scheduler), Marks()
@@ -168,13 +172,14 @@ class _Job:
             _raise(*self._scheduler.failure)
         if self._comm is not None:
             _gentle_barrier(self._transport)
+        times = self._timers.result()
         return Report(
             process=self._transport.process,
             process_count=self._transport.processes,
             local_ranks=[t.rank for t in self._tasks],
             wall_s=wall,
-            workers=self._timers.result(),
-            rank_compute_s=[t.compute_s for t in self._tasks],
+            workers=times.workers,
+            rank_compute_s=times.ranks,
             rank_workers=[sorted(t.workers) for t in self._tasks],
             results=[t.result for t in self._tasks],
         )

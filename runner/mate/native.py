@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import types
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runner.mate.config import Config
@@ -22,6 +22,7 @@ from runner.mate.native_clock import NativeClock
 from runner.mate.native_messages import NativeMessages
 from runner.mate.native_part import NativeNode, NativePart
 from runner.mate.task import ENDED, Request, Task, refuse_own_neighbor
+from runner.mate.timers import WorkerTimes
 from runner.mate.transport import Poller, Transport
 from runner.native.core import Core, Options
 from runner.native.words import (
@@ -47,6 +48,7 @@ from runner.native.words import (
     RESUME,
     START,
     TRUNCATED,
+    WORKER,
     YIELDED,
 )
 
@@ -136,6 +138,23 @@ class NativeScheduler:
         """Let a rank be queued for this worker from now on."""
         if not self._shared_queue:
             self.core.set_home(task.local, worker)
+
+    def compute_s(self, task: Task, workers: Sequence[WorkerTimes]) -> float:
+        """Seconds in the rank's bodies when the workers' times were these, just now."""
+        memory, rank = self.core.memory, self.core.ranks[task.local]
+        while True:
+            counted = memory.get_real(rank + RANK.compute)
+            worker = memory.get(rank + RANK.worker)
+            if not worker or memory.get(worker + WORKER.rank) != rank:
+                return counted
+            times = workers[memory.get(worker + WORKER.number)]
+            spent = memory.get_real(worker + WORKER.turn) + times.compute_s
+            # Its turn may have ended meanwhile.
+            if (
+                memory.get(worker + WORKER.rank) == rank
+                and memory.get_real(rank + RANK.compute) == counted
+            ):
+                return max(counted, spent)
 
     # The interface of RankScheduler.
 
@@ -474,7 +493,6 @@ class NativeScheduler:
         """Bring what the core has counted into the tasks and the log; no worker runs any more."""
         get = self.core.memory.get
         for task, rank in zip(self.tasks, self.core.ranks, strict=True):
-            task.compute_s = self.core.memory.get_real(rank + RANK.compute)
             places = [get(rank + RANK.places0 + 8 * n) for n in range(4)]
             task.workers = {
                 64 * n + b for n, w in enumerate(places) for b in range(64) if w >> b & 1

@@ -127,7 +127,8 @@ class Worker:
         task.clock = clock
         task.worker = self.number
         task.workers.add(self.number)
-        before = clock.spent[COMPUTE]
+        total, before = task.compute_s[0], clock.spent[COMPUTE]
+        task.compute_s = total, before
         clock.switch(task.kind)
         ended = False
         try:
@@ -139,7 +140,7 @@ class Worker:
             self._fail(task, error)
             ended = True
         clock.switch(SCHEDULING)
-        task.compute_s += clock.spent[COMPUTE] - before
+        task.compute_s = total + clock.spent[COMPUTE] - before, None
         return ended
 
     def _fail(self, task: Task | None, error: BaseException) -> None:

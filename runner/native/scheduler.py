@@ -27,8 +27,9 @@ from runner.native.atomic import (
 )
 from runner.native.clock import now, switch, thread_seconds
 from runner.native.graph import (
-    add_compute,
+    begin_turn,
     choose,
+    count_turn,
     end_body,
     enter_part,
     link_nodes,
@@ -124,7 +125,7 @@ def work(core: int, worker: int) -> None:
 def _turn(core: int, worker: int, rank: int) -> None:
     """Run a rank until it has to wait or has ended."""
     begin = load_real(worker + WORKER.since)
-    before = load_real(worker + WORKER.compute)
+    begin_turn(rank, worker)
     number = load(worker + WORKER.number)
     place = rank + RANK.places0 + 8 * (number >> 6)
     store(place, load(place) | (1 << (number & 63)))
@@ -132,9 +133,8 @@ def _turn(core: int, worker: int, rank: int) -> None:
     store(worker + WORKER.rank, rank)
     while True:
         ended = _run(core, worker, rank)
+        count_turn(rank, worker)
         store(worker + WORKER.rank, 0)
-        add_compute(rank, worker, before)
-        before = load_real(worker + WORKER.compute)
         if ended != 0:
             put(rank + RANK.state, ENDED)
             if add(core + CORE.live, -1) == 1:

@@ -60,14 +60,16 @@ the first error and what it says.
 """
 
 WORKER = _record(
-    """core number rank kind since
+    """core number rank turn kind since
     compute mpi buffering waiting scheduling
     regions messages bytes waiting_cpu dice time0 time1
     | lock head tail ring mask
     | asleep""",
     "Worker",
 )
-"""``since``: when the present ``kind`` of time began; then the seconds of the five kinds.
+"""``turn``: what ``compute`` lacks to the seconds of the rank that it runs.
+
+``since``: when the present ``kind`` of time began; then the seconds of the five kinds.
 
 ``ring``: the ranks ready for this worker, from ``head`` to ``tail``. ``asleep``: the futex word.
 """

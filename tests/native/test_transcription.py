@@ -20,7 +20,7 @@ CORE = Path(__file__).parents[2] / "runner" / "native"
 MARK = re.compile(r"^/\* (\w+)\.(\w+) ([0-9a-f]{12}) \*/$", re.MULTILINE)
 LEFT_OUT = {
     "queue": {"worker_of", "rank_of"},
-    "graph": {"fail", "note", "add_compute"},
+    "graph": {"fail", "note", "begin_turn", "count_turn"},
     # What Python calls passes on to a function that is transcribed; the rest is the log.
     "scheduler": {
         *("enter", "link", "wake_rank", "complete", "start_message", "switch_kind", "post"),

@@ -36,7 +36,7 @@ static int _run(worker *self, rank *r)
     }
 }
 
-/* scheduler._turn f4804901c4e6 */
+/* scheduler._turn 823048bb624a */
 static void _turn(worker *self, rank *r)
 {
     r->worker = self;
