@@ -15,10 +15,11 @@ from runner.mate import affinity
 from runner.mate.collectives import CollectiveCalls
 from runner.mate.config import Config, RankMap
 from runner.mate.context import Context, Main, Marks, life
-from runner.mate.errors import ConfigError, MateError, RankFailed
+from runner.mate.errors import ConfigError, GraphError, MateError, RankFailed
 from runner.mate.guard import Guard
 from runner.mate.log import EventLog
 from runner.mate.messages import MessageLayer
+from runner.mate.report import is_first
 from runner.mate.scheduler import RankScheduler, Scheduler
 from runner.mate.task import Task
 from runner.mate.timers import Report, Timers
@@ -29,6 +30,8 @@ from runner.mate.worker import Worker
 if TYPE_CHECKING:
     from runner.mate.native_worker import NativeWorker
 
+_END_S = 30.0
+"""Longest time in seconds that a process waits for the end that another one has begun."""
 _SWITCH_INTERVAL_S = 1e-3
 """Longest time in seconds that a worker back from a kernel waits for another one in Python code."""
 
@@ -242,6 +245,9 @@ class _Job:
         who = "job" if task is None else f"rank {task.rank}"
         place = f"process {self._transport.process}"
         text = f"mate: {who} failed ({place})"
+        if isinstance(error, GraphError) and not is_first(self._comm, str(error)):
+            # A lower process has found the same: it prints it and ends this one.
+            time.sleep(_END_S)
         if isinstance(error, RunnerError):
             text += f": {error}\n"
         else:
