@@ -15,7 +15,7 @@ from runner.mate.scheduler import RankScheduler, Sleeper
 from runner.mate.task import Task
 from runner.mate.timers import COMPUTE, MPI, SCHEDULING, WAITING, WorkerClock
 from runner.mate.transport import Poller, Transport
-from runner.native.words import FIRST_PAUSE_S, GROWTH
+from runner.native.words import FIRST_PAUSE_S, GROWTH, LATE, LONGEST
 
 
 class Worker:
@@ -180,7 +180,8 @@ class Worker:
                     if scheduler.failure is not None:
                         return None
                 scheduler.sleepers.sleep(self._sleeper, until_next_look)
-            pause = min(GROWTH * pause, self._sleep)
+            long = min(LATE * (perf_counter() - begin), LONGEST * self._sleep)
+            pause = max(min(GROWTH * pause, self._sleep), long)
             if transport.pending:
                 poller.poll()
 

@@ -62,6 +62,8 @@ from runner.native.words import (
     GRAPH,
     GROWTH,
     LAPSE,
+    LATE,
+    LONGEST,
     NODE,
     PARKED,
     PART,
@@ -291,7 +293,8 @@ def _idle(core: int, worker: int) -> int:
                 )
                 cpu = -1.0
         else:
-            length = min(GROWTH * length, sleep_s)
+            long = min(LATE * (time - waited), LONGEST * sleep_s)
+            length = max(min(GROWTH * length, sleep_s), long)
     if rank == 0:
         add(core + CORE.idle, -1)
     elif peek(core + CORE.sleeping) != 0 and (

@@ -95,7 +95,7 @@ static void _check_deadlock(void)
     }
 }
 
-/* scheduler._idle 40a8228f0f96 */
+/* scheduler._idle 05cd43bf5511 */
 static rank *_idle(worker *self)
 {
     double begin = now(), waited = begin, length = 20e-6;
@@ -132,8 +132,12 @@ static rank *_idle(worker *self)
         if (_sleep(self, length)) {
             length = 20e-6;
             waited = now();
-        } else if ((length *= 1.25) > core.sleep_s)
-            length = core.sleep_s;
+        } else {
+            double grown = 1.25 * length < core.sleep_s ? 1.25 * length : core.sleep_s;
+            double part = 0.05 * (time - waited), longest = 4.0 * core.sleep_s;
+            if (part > longest) part = longest;
+            length = grown > part ? grown : part;
+        }
     }
     if (!r)
         add(&core.idle, -1);
