@@ -245,6 +245,8 @@ class _Job:
         who = "job" if task is None else f"rank {task.rank}"
         place = f"process {self._transport.process}"
         text = f"mate: {who} failed ({place})"
+        if self._transport.alone is not None:
+            self._transport.alone.enter_last()
         if isinstance(error, GraphError) and not is_first(self._comm, str(error)):
             # A lower process has found the same: it prints it and ends this one.
             time.sleep(_END_S)
