@@ -19,9 +19,10 @@ import gc
 import threading
 import types
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
+from runner.mate.call_lock import CallLock
 from runner.mate.errors import MateError
 
 _BLOCKING = {
@@ -68,7 +69,7 @@ _ANY_THREAD = ("Is_initialized", "Is_finalized", "Query_thread", "Is_thread_main
 class Guard:
     """Raises in the threads whose ids are in ``threads``; other calls hold ``alone``."""
 
-    def __init__(self, alone: AbstractContextManager[Any] | None = None) -> None:
+    def __init__(self, alone: CallLock | None = None) -> None:
         self.threads: set[int] = set()
         self._alone = alone
 
@@ -83,7 +84,12 @@ class Guard:
         for kind in kinds:
             entries, names = _dictionary(kind), blocking.get(kind, ())
             for name, entry in list(entries.items()):
-                new = self._guarded(kind, name, entry) if name in names else self._locked(entry)
+                if name in names:
+                    new = self._guarded(kind, name, entry)
+                elif name == "Abort" and self._alone is not None:
+                    new = _last(self._alone, entry)
+                else:
+                    new = self._locked(entry)
                 if new is not entry and (name in names or not name.startswith("__")):
                     saved.append((entries, name, entry))
                     entries[name] = new
@@ -137,10 +143,20 @@ def _checked(function: Callable[..., Any], refuse: Callable[[], None]) -> Callab
     return call
 
 
-def _held(alone: AbstractContextManager[Any], function: Callable[..., Any]) -> Callable[..., Any]:
+def _held(alone: CallLock, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         with alone:
             return function(*args, **kwargs)
+
+    return call
+
+
+def _last(alone: CallLock, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A call that ends the job."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        alone.enter_last()
+        return function(*args, **kwargs)
 
     return call
 

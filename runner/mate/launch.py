@@ -15,10 +15,11 @@ from runner.mate import affinity
 from runner.mate.collectives import CollectiveCalls
 from runner.mate.config import Config, RankMap
 from runner.mate.context import Context, Main, Marks, life
-from runner.mate.errors import ConfigError, MateError, RankFailed
+from runner.mate.errors import ConfigError, GraphError, MateError, RankFailed
 from runner.mate.guard import Guard
 from runner.mate.log import EventLog
 from runner.mate.messages import MessageLayer
+from runner.mate.report import is_first
 from runner.mate.scheduler import RankScheduler, Scheduler
 from runner.mate.task import Task
 from runner.mate.timers import Report, Timers
@@ -27,8 +28,10 @@ from runner.mate.transport_mpi import MpiTransport
 from runner.mate.worker import Worker
 
 if TYPE_CHECKING:
-    from runner.mate.native import NativeWorker
+    from runner.mate.native_worker import NativeWorker
 
+_END_S = 30.0
+"""Longest time in seconds that a process waits for the end that another one has begun."""
 _SWITCH_INTERVAL_S = 1e-3
 """Longest time in seconds that a worker back from a kernel waits for another one in Python code."""
 
@@ -125,7 +128,8 @@ class _Job:
         self._workers: list[Worker] | list[NativeWorker]
         if config.core == "native":
             # Without it the loader of compiled code need not be imported.
-            from runner.mate.native import NativeScheduler, NativeWorker
+            from runner.mate.native import NativeScheduler
+            from runner.mate.native_worker import NativeWorker
 
             native = self._scheduler = NativeScheduler(self._tasks, config, log, crowded)
             self._workers = [NativeWorker(n, cpu, native) for n, cpu in enumerate(cpus)]
@@ -135,7 +139,11 @@ class _Job:
                 Worker(n, cpu, config, ranks, transport, poller) for n, cpu in enumerate(cpus)
             ]
         transport.scheduler = self._scheduler
-        self._timers = Timers([worker.clock for worker in self._workers])
+        self._timers = Timers(
+            [worker.clock for worker in self._workers],
+            len(self._tasks),
+            lambda times: [self._scheduler.compute_s(task, times) for task in self._tasks],
+        )
         shared = MessageLayer(self._ranks, self._scheduler, transport, poller)
         self._scheduler.connect(shared)
         calls, marks = CollectiveCalls(self._scheduler), Marks()
@@ -167,13 +175,14 @@ class _Job:
             _raise(*self._scheduler.failure)
         if self._comm is not None:
             _gentle_barrier(self._transport)
+        times = self._timers.result()
         return Report(
             process=self._transport.process,
             process_count=self._transport.processes,
             local_ranks=[t.rank for t in self._tasks],
             wall_s=wall,
-            workers=self._timers.result(),
-            rank_compute_s=[t.compute_s for t in self._tasks],
+            workers=times.workers,
+            rank_compute_s=times.ranks,
             rank_workers=[sorted(t.workers) for t in self._tasks],
             results=[t.result for t in self._tasks],
         )
@@ -236,6 +245,11 @@ class _Job:
         who = "job" if task is None else f"rank {task.rank}"
         place = f"process {self._transport.process}"
         text = f"mate: {who} failed ({place})"
+        if self._transport.alone is not None:
+            self._transport.alone.enter_last()
+        if isinstance(error, GraphError) and not is_first(self._comm, str(error)):
+            # A lower process has found the same: it prints it and ends this one.
+            time.sleep(_END_S)
         if isinstance(error, RunnerError):
             text += f": {error}\n"
         else:

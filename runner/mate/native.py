@@ -10,21 +10,20 @@ from __future__ import annotations
 
 import threading
 import types
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from runner.mate import affinity
 from runner.mate.config import Config
 from runner.mate.context import advance, here
 from runner.mate.errors import Deadlock, MateError
 from runner.mate.graph import Graph
 from runner.mate.log import Event, EventLog, Lapse
 from runner.mate.native_clock import NativeClock
+from runner.mate.native_messages import NativeMessages
 from runner.mate.native_part import NativeNode, NativePart
 from runner.mate.task import ENDED, Request, Task, refuse_own_neighbor
-from runner.mate.transport import Poller, Transport, size_of
+from runner.mate.timers import WorkerTimes
+from runner.mate.transport import Poller, Transport
 from runner.native.core import Core, Options
 from runner.native.words import (
     BODY,
@@ -49,6 +48,7 @@ from runner.native.words import (
     RESUME,
     START,
     TRUNCATED,
+    WORKER,
     YIELDED,
 )
 
@@ -63,14 +63,23 @@ _EVENTS = {START: "start", BODY: "body", REQUEST: "request", FINISH: "finish"}
 class NativeSleepers:
     """The workers that sleep."""
 
-    __slots__ = ("_words",)
+    __slots__ = ("_count",)
 
     def __init__(self, core: Core) -> None:
-        self._words = core.memory.words
+        self._count = core.memory.words[_SLEEPING : _SLEEPING + 1]
 
     @property
     def asleep(self) -> int:
-        return self._words[_SLEEPING]
+        return self._count[0]
+
+
+class NoSleepers:
+    """Those of a process with one worker: it is awake when Python code asks."""
+
+    __slots__ = ("asleep",)
+
+    def __init__(self) -> None:
+        self.asleep = 0
 
 
 class NativeScheduler:
@@ -100,14 +109,16 @@ class NativeScheduler:
                 log=log is not None,
             ),
         )
+        self._words, self._queues = self.core.memory.words, self.core.queues
         self._shared_queue = config.queue == "shared"
         if self._shared_queue:
             for task in tasks:
                 self.core.set_home(task.local, 0)
-        self.sleepers = NativeSleepers(self.core)
+        self.sleepers = NativeSleepers(self.core) if config.workers > 1 else NoSleepers()
         self.clocks = [NativeClock(self.core, worker) for worker in self.core.workers]
         self._poller: Poller
         self._transport: Transport
+        self._messages: NativeMessages
         self._here = threading.local()
         self._graphs: dict[Graph, list[NativePart]] = {}
         self._nodes: list[NativeNode] = []
@@ -115,18 +126,11 @@ class NativeScheduler:
         """The ``async`` regions that wait."""
         self._compiled = False
         """Whether compiled regions may call MPI."""
-        self._letters: dict[int, Request] = {}
-        """Requests within the process that have no partner yet, by number."""
-        self._letter = 0
 
     def connect(self, shared: MessageLayer) -> None:
         """Let compiled code send and receive."""
-        self._transport, self._poller, self._mailbox = (
-            shared.transport,
-            shared.poller,
-            shared.mailbox,
-        )
-        self._locations = shared.ranks.locations
+        self._transport, self._poller = shared.transport, shared.poller
+        self._messages = NativeMessages(self.core, self.lock, self._here, shared)
         table = shared.transport.table(shared.codec)
         self.core.messages(table, shared.ranks.locations)
 
@@ -135,12 +139,34 @@ class NativeScheduler:
         if not self._shared_queue:
             self.core.set_home(task.local, worker)
 
+    def compute_s(self, task: Task, workers: Sequence[WorkerTimes]) -> float:
+        """Seconds in the rank's bodies when the workers' times were these, just now."""
+        memory, rank = self.core.memory, self.core.ranks[task.local]
+        while True:
+            counted = memory.get_real(rank + RANK.compute)
+            worker = memory.get(rank + RANK.worker)
+            if not worker or memory.get(worker + WORKER.rank) != rank:
+                return counted
+            times = workers[memory.get(worker + WORKER.number)]
+            spent = memory.get_real(worker + WORKER.turn) + times.compute_s
+            # Its turn may have ended meanwhile.
+            if (
+                memory.get(worker + WORKER.rank) == rank
+                and memory.get_real(rank + RANK.compute) == counted
+            ):
+                return max(counted, spent)
+
     # The interface of RankScheduler.
 
     @property
     def ready(self) -> bool:
         """Whether a rank waits for a worker."""
-        return self.core.any_ready
+        words = self._words
+        for head, tail in self._queues:  # noqa: SIM110
+            # A generator would cost as much as starting a message.
+            if words[tail] > words[head]:
+                return True
+        return False
 
     def wake(self, task: Task, urgent: bool = False) -> None:
         """Make the rank ready: what it waits for may have happened."""
@@ -159,15 +185,20 @@ class NativeScheduler:
         # Messages of one region mostly follow each other: one call counts them all.
         region: Any = None
         count = 0
+        logged = self.log is not None
         for request in requests:
             request.done = True
             request.buffer = None
-            owner = request.owner
+            owner: Any = request.owner
             if owner is None:
                 task = request.task
                 task.finished += 1
                 if task.draining and task.finished == task.posted:
                     self.wake(task)
+            elif owner.runs:
+                owner.finished += 1
+                if logged:
+                    self.core.note(self._here.worker, owner.address, 1)
             elif owner is region:
                 count += 1
             else:
@@ -262,7 +293,7 @@ class NativeScheduler:
         from runner.mate.compiled import compiled_graph
 
         # Compiled code cannot see the messages of the Python mailbox.
-        self._mailbox.move(self._leave, self._hand_over)
+        self._messages.take_over()
         if not self._compiled:
             self._transport.share_lock(self.core.lock_mpi, self.core.unlock_mpi)
             self._compiled = True
@@ -307,10 +338,10 @@ class NativeScheduler:
             if kind == POLL:
                 self._poll()
             elif kind == DELIVERED:
-                self._delivered(a, b)
+                self._messages.delivered(a, b)
+                self._look_outside()
             elif kind == COPY:
-                give, get = self._letters[a], self._letters[b]
-                self._transport.copy(give.buffer, get.buffer)
+                self._messages.copy(a, b)
             elif kind == DEADLOCK:
                 self._deadlock()
             elif kind == FAIL:
@@ -330,7 +361,7 @@ class NativeScheduler:
         try:
             advance(coroutine)
         except StopIteration as stop:
-            self._look_outside()
+            self._leave(worker)
             if region is not None:
                 return self._end_async(task)
             task.result = stop.value
@@ -339,7 +370,7 @@ class NativeScheduler:
         except BaseException as error:
             self._fail(task, error)
             return RAISED
-        self._look_outside()
+        self._leave(worker)
         return YIELDED
 
     def _body(self, worker: int, number: int, iteration: int) -> int:
@@ -351,7 +382,7 @@ class NativeScheduler:
             if self._here.task is not task:
                 self._enter(worker, task)
             task.owner = node  # type: ignore[assignment]
-            node.posted = 0
+            node.begin()
             if node.is_async:
                 self._coroutines[task] = node.body(part.state, iteration)
                 return self._resume(worker, task)
@@ -361,8 +392,8 @@ class NativeScheduler:
             return RAISED
         task.owner = None
         if node.posted:
-            self._look_outside()
-        return RAN_TO_END + 4 * node.posted
+            self._leave(worker)
+        return node.end(self.lock)
 
     def _end_async(self, task: Task) -> int:
         node: Any = task.owner
@@ -370,13 +401,18 @@ class NativeScheduler:
         task.owner = None
         # What the region waited for has replaced it.
         task.blocker = node.part
-        return int(RAN_TO_END + 4 * node.posted)
+        return int(node.end(self.lock))
 
     def _enter(self, worker: int, task: Task) -> None:
         """The calling thread runs this rank."""
         here.task = self._here.task = task
         task.worker = worker
         task.clock = self.clocks[worker]
+
+    def _leave(self, worker: int) -> None:
+        """Python code of a rank has returned, after messages perhaps."""
+        self.clocks[worker].settle()
+        self._look_outside()
 
     def _look_outside(self) -> None:
         """Let workers poll if Python code has messages under way; only the poll takes it back."""
@@ -386,14 +422,6 @@ class NativeScheduler:
     def _poll(self) -> None:
         self.core.set_word(CORE.outside, 0)
         self._poller.poll()
-        self._look_outside()
-
-    def _delivered(self, size: int, number: int) -> None:
-        """A compiled region was the partner of a message that Python code started."""
-        request = self._letters.pop(number)
-        if request.status is not None:
-            self._transport.set_status(request, size)
-        self._transport.delivered(request)
         self._look_outside()
 
     def _fail(self, task: Task | None, error: BaseException) -> None:
@@ -453,49 +481,6 @@ class NativeScheduler:
         assert code == NO_MEMORY
         return MateError(f"there is no memory for {a} bytes of messages under way")
 
-    # Messages within the process that Python code starts.
-
-    def _leave(self, request: Request) -> int:
-        """Match a message with its partner, whose owner is returned, or leave it (0).
-
-        The lock is held.
-        """
-        route, data = request.route, request.buffer
-        assert route is not None
-        self._letter = number = self._letter + 1
-        self._letters[number] = request
-        plain = isinstance(data, np.ndarray)
-        partner = self.core.post(
-            self.core.ranks[request.task.local],
-            int(route.incoming),
-            (data.__array_interface__["data"][0] or 8) if plain else 0,
-            size_of(data),
-            route.peer,
-            self._locations[route.peer][1],
-            route.tag,
-            number,
-        )
-        if partner:
-            del self._letters[number]
-        return int(partner)
-
-    def _hand_over(self, request: Request) -> None:
-        """Start a message whose partner may be a compiled region's."""
-        with self.lock:
-            partner = self._leave(request)
-            done = [request]
-            if partner & 1:
-                done.append(self._letters.pop(partner >> 1))
-        if not partner:
-            return
-        if not partner & 1:
-            self.core.complete(self._here.worker, partner, 1)
-        sent = self.core.memory.get(self.core.ranks[request.task.local] + RANK.sent)
-        for one in done:
-            if one.status is not None:
-                self._transport.set_status(one, sent)
-        self._transport.delivered(*done)
-
     # The threads of the workers.
 
     def work(self, number: int) -> None:
@@ -508,7 +493,6 @@ class NativeScheduler:
         """Bring what the core has counted into the tasks and the log; no worker runs any more."""
         get = self.core.memory.get
         for task, rank in zip(self.tasks, self.core.ranks, strict=True):
-            task.compute_s = self.core.memory.get_real(rank + RANK.compute)
             places = [get(rank + RANK.places0 + 8 * n) for n in range(4)]
             task.workers = {
                 64 * n + b for n, w in enumerate(places) for b in range(64) if w >> b & 1
@@ -536,31 +520,3 @@ class NativeScheduler:
                         posted,
                     )
                 )
-
-
-class NativeWorker:
-    """One worker on the compiled core; :meth:`run` is the body of its thread."""
-
-    def __init__(self, number: int, cpu: int | None, scheduler: NativeScheduler) -> None:
-        self.number = number
-        self.clock = scheduler.clocks[number]
-        self._cpu = cpu
-        self._scheduler = scheduler
-
-    def run(self, together: threading.Barrier, idents: set[int]) -> None:
-        """Pin the thread, wait for the others (twice), then run ranks until all have ended."""
-        try:
-            affinity.pin(self._cpu)
-            idents.add(threading.get_ident())
-            together.wait()
-            together.wait()
-            self.clock.begin()
-            self._scheduler.work(self.number)
-        except threading.BrokenBarrierError:
-            # Another worker has failed and has reported it.
-            return
-        except BaseException as error:
-            self._scheduler._fail(None, error)
-            together.abort()
-            return
-        self.clock.end()

@@ -15,8 +15,37 @@ from runner.native.words import WORKER
 class NativeClock:
     """One worker's clock; the words are the core's, and Python code counts what it sends."""
 
+    __slots__ = (
+        "_added",
+        "_core",
+        "_counts",
+        "_cpu_id",
+        "_kind",
+        "_since",
+        "_spent",
+        "_waiting_cpu",
+        "_worker",
+        "bytes",
+        "cpu",
+        "messages",
+        "regions",
+    )
+
     def __init__(self, core: Core, worker: int) -> None:
         self._core, self._worker = core, worker
+        reals, words = core.memory.reals, core.memory.words
+        at = {
+            name: worker + getattr(WORKER, name) - core.address >> 3
+            for name in ("compute", "kind", "since", "regions", "waiting_cpu")
+        }
+        self._spent = reals[at["compute"] : at["compute"] + 5]
+        self._since = reals[at["since"] : at["since"] + 1]
+        self._kind = words[at["kind"] : at["kind"] + 1]
+        self._counts = words[at["regions"] : at["regions"] + 3]
+        """Of compiled code: regions, messages, bytes."""
+        self._waiting_cpu = reals[at["waiting_cpu"] : at["waiting_cpu"] + 1]
+        self._added = [0.0] * 5
+        """Seconds by kind that are not in the core's words yet: a write there takes longer."""
         self.messages = self.bytes = self.regions = 0
         self.cpu = 0.0
         self._cpu_id: int | None = None
@@ -32,18 +61,26 @@ class NativeClock:
 
     def switch(self, kind: int) -> None:
         """Count the time from now on as this kind; the worker's thread calls this."""
+        self.settle()
         self._core.switch(self._worker, kind)
 
     def add(self, kind: int, seconds: float) -> None:
         """Count this time, which is just over, as ``kind``."""
-        reals, at = self._core.memory.reals, self._worker - self._core.address >> 3
-        reals[at + (WORKER.compute >> 3) + kind] += seconds
-        reals[at + (WORKER.since >> 3)] += seconds
+        self._added[kind] += seconds
+
+    def settle(self) -> None:
+        """Write what was added to the core's words, before the core counts as another kind."""
+        added = self._added
+        if any(added):
+            self._added = [0.0] * 5
+            for kind, seconds in enumerate(added):
+                self._spent[kind] += seconds
+            self._since[0] += sum(added)
 
     @contextmanager
     def during(self, kind: int) -> Generator[None, None, None]:
         """Count the time in this block as this kind, then as the kind before."""
-        before = self._core.memory.get(self._worker + WORKER.kind)
+        before = self._kind[0]
         self.switch(kind)
         try:
             yield
@@ -52,19 +89,19 @@ class NativeClock:
 
     def read(self) -> WorkerTimes:
         """The times so far; any thread may call this while the worker's thread lives."""
-        get, memory = self._core.memory.get, self._core.memory
-        first = self._worker + WORKER.compute
-        spent = [memory.get_real(first + 8 * kind) for kind in range(5)]
+        spent: list[float] = [*self._spent]
         cpu_id, cpu = self._cpu_id, self.cpu
         if cpu_id is not None:
-            since = memory.get_real(self._worker + WORKER.since)
+            since, added = self._since[0], self._added
             if since:
-                spent[get(self._worker + WORKER.kind)] += max(0.0, time.perf_counter() - since)
+                since += sum(added)
+                spent = [a + b for a, b in zip(spent, added, strict=True)]
+                spent[self._kind[0]] += max(0.0, time.perf_counter() - since)
             cpu = time.clock_gettime(cpu_id)
-        waiting_cpu = memory.get_real(self._worker + WORKER.waiting_cpu)
-        times = WorkerTimes(cpu_s=cpu, waiting_cpu_s=waiting_cpu)
+        times = WorkerTimes(cpu_s=cpu, waiting_cpu_s=self._waiting_cpu[0])
         times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s, times.scheduling_s = spent
-        times.messages = self.messages + get(self._worker + WORKER.messages)
-        times.bytes = self.bytes + get(self._worker + WORKER.bytes)
-        times.regions = get(self._worker + WORKER.regions)
+        regions, messages, sent = self._counts
+        times.messages = self.messages + messages
+        times.bytes = self.bytes + sent
+        times.regions = regions
         return times

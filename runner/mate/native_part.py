@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 from runner.mate.graph import Graph
 from runner.mate.task import Task
 from runner.native.core import Part
-from runner.native.words import NODE
+from runner.native.words import NODE, RAN_TO_END
 
 if TYPE_CHECKING:
     from runner.mate.compiled import Block
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 class NativeNode:
     """One region of one rank, as far as Python code needs it."""
 
-    __slots__ = ("address", "body", "index", "is_async", "part", "posted")
+    __slots__ = ("address", "body", "finished", "index", "is_async", "part", "posted", "runs")
 
     def __init__(self, part: NativePart, index: int, address: int) -> None:
         region = part.graph.regions[index]
@@ -27,6 +28,29 @@ class NativeNode:
         self.is_async = region.is_async
         self.posted = 0
         """Messages that Python code has started in the running execution."""
+        self.finished = 0
+        """Number of these that are complete before its function has returned."""
+        self.runs = False
+        """Whether its function may run; then completions are counted here, without compiled code.
+
+        It changes with the scheduler's lock held if there are messages.
+        """
+
+    def begin(self) -> None:
+        """Its function is called."""
+        self.posted = self.finished = 0
+        self.runs = True
+
+    def end(self, lock: threading.Lock) -> int:
+        """Its function has returned; the answer to compiled code (see :mod:`runner.native.words`).
+
+        From now on compiled code counts the completions.
+        """
+        if not self.posted:
+            return RAN_TO_END
+        with lock:
+            self.runs = False
+            return RAN_TO_END + (self.posted + (self.finished << 32)) * 4
 
 
 class NativePart:

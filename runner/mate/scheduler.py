@@ -15,7 +15,7 @@ import threading
 import time
 import types
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -33,7 +33,7 @@ from runner.mate.task import (
     link_neighbor,
     link_own,
 )
-from runner.mate.timers import COMPUTE, SCHEDULING
+from runner.mate.timers import COMPUTE, SCHEDULING, WorkerTimes
 
 if TYPE_CHECKING:
     from runner.mate.log import EventLog
@@ -154,6 +154,11 @@ class RankScheduler:
 
     def settle(self) -> None:
         """Nothing to do: tasks and log are up to date."""
+
+    def compute_s(self, task: Task, workers: Sequence[WorkerTimes]) -> float:
+        """Seconds in the rank's bodies when the workers' times were these, just now."""
+        counted, begin = task.compute_s
+        return counted if begin is None else counted + workers[task.worker].compute_s - begin
 
     def set_home(self, task: Task, worker: int) -> None:
         """Nothing to do: all ranks wait in one queue."""

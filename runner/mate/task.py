@@ -141,7 +141,11 @@ class Task:
         """The clock of the worker that runs it."""
         self.worker = -1
         self.workers: set[int] = set()
-        self.compute_s = 0.0
+        self.compute_s: tuple[float, float | None] = 0.0, None
+        """Seconds in its bodies before this turn, and its worker's clock when this turn began.
+
+        None: it does not run. The Python core's.
+        """
         self.owner: RegionNode | None = None
         """The region that runs now."""
         self.posted = 0

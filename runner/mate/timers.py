@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -45,6 +45,25 @@ class WorkerTimes:
         """The sum field by field; with ``sign=-1`` the difference."""
         mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
         return WorkerTimes(**{k: mine[k] + sign * theirs[k] for k in mine})
+
+
+@dataclass
+class Times:
+    """The times of a process: those of each worker, and the seconds in the bodies of each rank."""
+
+    workers: list[WorkerTimes]
+    ranks: list[float]
+
+    @classmethod
+    def none(cls, workers: int, ranks: int) -> Times:
+        return cls([WorkerTimes() for _ in range(workers)], [0.0] * ranks)
+
+    def plus(self, other: Times, sign: int = 1) -> Times:
+        """The sum; with ``sign=-1`` the difference."""
+        return Times(
+            [a.plus(b, sign) for a, b in zip(self.workers, other.workers, strict=True)],
+            [a + sign * b for a, b in zip(self.ranks, other.ranks, strict=True)],
+        )
 
 
 class Clock(Protocol):
@@ -132,12 +151,21 @@ class WorkerClock:
 
 
 class Timers:
-    """Start, stop and reset for all workers of a process; they run from the start of the job."""
+    """Start, stop and reset for a process's workers and ranks; they run from the start of the job.
 
-    def __init__(self, clocks: Sequence[Clock]) -> None:
+    ``compute_s`` gives the seconds in the bodies of each rank, from the workers' times.
+    """
+
+    def __init__(
+        self,
+        clocks: Sequence[Clock],
+        ranks: int,
+        compute_s: Callable[[Sequence[WorkerTimes]], list[float]],
+    ) -> None:
         self._clocks = clocks
-        self._total = [WorkerTimes() for _ in clocks]
-        self._begun: list[WorkerTimes] | None = [WorkerTimes() for _ in clocks]
+        self._compute_s = compute_s
+        self._total = Times.none(len(clocks), ranks)
+        self._begun: Times | None = self._total
 
     def start(self) -> None:
         """Count from now on; does nothing while running."""
@@ -152,26 +180,29 @@ class Timers:
 
     def reset(self) -> None:
         """Set the counts to zero; counting continues if it is running."""
-        self._total = [WorkerTimes() for _ in self._clocks]
+        self._total = Times.none(len(self._total.workers), len(self._total.ranks))
         if self._begun is not None:
             self._begun = self._read()
 
-    def _read(self) -> list[WorkerTimes]:
-        return [clock.read() for clock in self._clocks]
+    def _read(self) -> Times:
+        workers = [clock.read() for clock in self._clocks]
+        return Times(workers, self._compute_s(workers))
 
-    def _now(self) -> list[WorkerTimes]:
+    def _now(self) -> Times:
         assert self._begun is not None
-        spans = [now.plus(b, -1) for now, b in zip(self._read(), self._begun, strict=True)]
-        return [t.plus(s) for t, s in zip(self._total, spans, strict=True)]
+        return self._total.plus(self._read().plus(self._begun, -1))
 
-    def result(self) -> list[WorkerTimes]:
+    def result(self) -> Times:
         """The times counted so far."""
         return self._total if self._begun is None else self._now()
 
 
 @dataclass
 class Report:
-    """One process's part of a job, in seconds; worker times are those that the timers counted."""
+    """One process's part of a job, in seconds.
+
+    Times of workers and ranks are those that the timers counted.
+    """
 
     process: int
     process_count: int
@@ -181,7 +212,7 @@ class Report:
     """From the common start to the end of the last local rank."""
     workers: list[WorkerTimes]
     rank_compute_s: list[float]
-    """Time in the bodies of each rank over the whole job; load balancing needs it."""
+    """Time in the bodies of each rank; load balancing needs it."""
     rank_workers: list[list[int]]
     """The workers that ran each rank."""
     results: list[Any] = field(default_factory=list)

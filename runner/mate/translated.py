@@ -11,13 +11,13 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 import numpy as np
 
-from runner.mate.config import add_arguments, from_arguments
+from runner.mate.config import Config, add_arguments, from_arguments
 from runner.mate.context import context
-from runner.mate.errors import MateError
+from runner.mate.errors import ConfigError, MateError
 from runner.mate.graph import Graph
 from runner.mate.launch import run, world
 from runner.mate.task import Request as _Request
@@ -199,20 +199,48 @@ async def run_graph(graph: Graph, iterations: int | range, *bodies: Callable[[in
 def start(main: Callable[[], Any]) -> None:
     """Run ``await main()`` on every rank, with the runtime's switches from the command line.
 
-    Ends the process with a message if a switch is wrong.
+    Ends all processes if a switch is wrong; process 0 prints the message.
     """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    add_arguments(parser)
+    config, wrong = Config(), None
     try:
-        known, rest = parser.parse_known_args()
-        sys.argv[1:] = rest
-        config = from_arguments(known)
+        config = _configured()
+    except MateError as problem:
+        wrong = problem
+    try:
         comm = world(config)
+        for found in comm.allgather(wrong):
+            if found is not None:
+                raise found
         with _nothing_forgotten(comm):
             run(_life, config, main, comm=comm)
     except MateError as problem:
+        _refuse(problem)
+
+
+def _configured() -> Config:
+    """The configuration; the program's own arguments stay. Raises :class:`ConfigError`."""
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            raise ConfigError(message)
+
+    parser = Parser(add_help=False, allow_abbrev=False)
+    add_arguments(parser)
+    known, rest = parser.parse_known_args()
+    sys.argv[1:] = rest
+    return from_arguments(known)
+
+
+def _refuse(problem: MateError) -> NoReturn:
+    """End the process because of an error that all processes have; process 0 prints it."""
+    from mpi4py import MPI
+
+    if MPI.COMM_WORLD.rank == 0:
         sys.stderr.write(f"{Path(sys.argv[0]).name}: {problem}\n")
-        sys.exit(problem.exit_code)
+        sys.stderr.flush()
+    # The launcher kills the other processes when the first one ends with an error.
+    MPI.COMM_WORLD.Barrier()
+    sys.exit(problem.exit_code)
 
 
 async def _life(ctx: Any, main: Callable[[], Any]) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.mate.call_lock import CallLock
 from runner.mate.errors import MateError
 from runner.mate.scheduler import Scheduler
 from runner.mate.task import Request
@@ -67,7 +67,7 @@ class Transport:
     process = 0
     processes = 1
     tag_ub = 2**31 - 1
-    alone: AbstractContextManager[Any] | None = None
+    alone: CallLock | None = None
     """The lock around every MPI call while ranks run, if calls must not overlap."""
     direct = True
     """Whether messages between ranks of one process use the mailbox and not this layer."""

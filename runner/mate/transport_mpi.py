@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from runner.mate.call_lock import CallLock
 from runner.mate.errors import MateError
 from runner.mate.task import Request
 from runner.mate.transport import Transport
@@ -20,37 +21,6 @@ if TYPE_CHECKING:
     from runner.mate.messages import TagCodec
 
 Call = Callable[..., Any]
-
-
-class CallLock:
-    """The lock round every MPI call at thread level "serialized"; a thread may take it again.
-
-    Compiled code has a lock of its own round its calls. Once it makes any (:meth:`share`), this
-    lock includes that one.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._depth = 0
-        self._take: Callable[[], None] | None = None
-        self._give: Callable[[], None] | None = None
-
-    def share(self, take: Callable[[], None], give: Callable[[], None]) -> None:
-        """Take and give another lock, too, from now on; no other thread is inside MPI meanwhile."""
-        with self._lock:
-            self._take, self._give = take, give
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        self._depth += 1
-        if self._depth == 1 and self._take is not None:
-            self._take()
-
-    def __exit__(self, *error: object) -> None:
-        self._depth -= 1
-        if self._depth == 0 and self._give is not None:
-            self._give()
-        self._lock.release()
 
 
 class MpiTransport(Transport):

@@ -15,7 +15,7 @@ from runner.mate.scheduler import RankScheduler, Sleeper
 from runner.mate.task import Task
 from runner.mate.timers import COMPUTE, MPI, SCHEDULING, WAITING, WorkerClock
 from runner.mate.transport import Poller, Transport
-from runner.native.words import FIRST_PAUSE_S, GROWTH
+from runner.native.words import FIRST_PAUSE_S, GROWTH, LATE, LONGEST
 
 
 class Worker:
@@ -127,7 +127,8 @@ class Worker:
         task.clock = clock
         task.worker = self.number
         task.workers.add(self.number)
-        before = clock.spent[COMPUTE]
+        total, before = task.compute_s[0], clock.spent[COMPUTE]
+        task.compute_s = total, before
         clock.switch(task.kind)
         ended = False
         try:
@@ -139,7 +140,7 @@ class Worker:
             self._fail(task, error)
             ended = True
         clock.switch(SCHEDULING)
-        task.compute_s += clock.spent[COMPUTE] - before
+        task.compute_s = total + clock.spent[COMPUTE] - before, None
         return ended
 
     def _fail(self, task: Task | None, error: BaseException) -> None:
@@ -179,7 +180,8 @@ class Worker:
                     if scheduler.failure is not None:
                         return None
                 scheduler.sleepers.sleep(self._sleeper, until_next_look)
-            pause = min(GROWTH * pause, self._sleep)
+            long = min(LATE * (perf_counter() - begin), LONGEST * self._sleep)
+            pause = max(min(GROWTH * pause, self._sleep), long)
             if transport.pending:
                 poller.poll()
 

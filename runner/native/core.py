@@ -180,13 +180,15 @@ class Core:
         size = CORE.size + workers * (WORKER.size + 8 * capacity) + len(ranks) * RANK.size
         self.memory = Memory(size + LINE * workers)
         self.address = self.memory.address
+        self._words = self.memory.words
         self.workers = [self.address + CORE.size + n * WORKER.size for n in range(workers)]
         first = self.address + CORE.size + workers * WORKER.size
         self.ranks = [first + n * RANK.size for n in range(len(ranks))]
-        self._ends = [
+        self.queues = [
             (w + WORKER.head - self.address >> 3, w + WORKER.tail - self.address >> 3)
             for w in self.workers
         ]
+        """Where among ``memory.words`` each worker's queue begins and ends."""
         self._rings = [Memory(8 * capacity) for _ in range(workers)]
         self._capacity = capacity
         prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)
@@ -202,18 +204,21 @@ class Core:
     def _bind(self) -> None:
         """The compiled functions, with the address of this core as first argument."""
 
-        def bound(name: str) -> Callable[..., Any]:
-            return functools.partial(self._code.function(name), self.address)
+        def bound(name: str, brief: bool = True) -> Callable[..., Any]:
+            return functools.partial(self._code.function(name, brief), self.address)
 
-        self.work = bound("work")
+        self.work = bound("work", brief=False)
         self.enter = bound("enter")
         self.wake = bound("wake_rank")
         self.complete = bound("complete")
+        self.note = bound("note_requests")
         self.switch = bound("switch_kind")
-        self.post = bound("post")
+        # It copies the message.
+        self.post = bound("post", brief=False)
         self.stop = bound("stop_all")
         self.call_poller = bound("call_poller")
-        self.lock_mpi, self.unlock_mpi = bound("lock_mpi"), bound("unlock_mpi")
+        self.lock_mpi = bound("lock_mpi", brief=False)
+        self.unlock_mpi = bound("unlock_mpi")
         self._link = bound("link")
         self.over: Callable[[int], int] = self._code.function("over")
         self.start = self._code.address("start_message")
@@ -291,20 +296,14 @@ class Core:
 
     def word(self, field: int) -> int:
         """A word of the core's own record."""
-        return self.memory.words[field >> 3]
+        return self._words[field >> 3]
 
     def set_word(self, field: int, value: int) -> None:
-        self.memory.words[field >> 3] = value
+        self._words[field >> 3] = value
 
     def set_home(self, local: int, worker: int) -> None:
         """Let a rank be queued for this worker from now on."""
         self.memory.put(self.ranks[local] + RANK.home, worker)
-
-    @property
-    def any_ready(self) -> bool:
-        """Whether a rank waits for a worker."""
-        words = self.memory.words
-        return any(words[tail] > words[head] for head, tail in self._ends)
 
     def graph(self, order: Sequence[int], urgent: Sequence[bool], first: int) -> list[Part]:
         """One part of a graph for each local rank.

@@ -257,7 +257,14 @@ def link_nodes(core: int, edge: int, target: int, source: int, lead: int) -> Non
 
 
 @inner
-def add_compute(rank: int, worker: int, before: float) -> None:
-    """Count the compute time since ``before`` for the rank."""
-    spent = load_real(worker + WORKER.compute) - before
-    store_real(rank + RANK.compute, load_real(rank + RANK.compute) + spent)
+def begin_turn(rank: int, worker: int) -> None:
+    """The worker's compute time is the rank's from now on."""
+    spent = load_real(worker + WORKER.compute)
+    store_real(worker + WORKER.turn, load_real(rank + RANK.compute) - spent)
+
+
+@inner
+def count_turn(rank: int, worker: int) -> None:
+    """Count the compute time of the worker's turn for the rank."""
+    spent = load_real(worker + WORKER.compute)
+    store_real(rank + RANK.compute, load_real(worker + WORKER.turn) + spent)

@@ -86,13 +86,15 @@ class Kernels:
             function, *[(ctypes.c_char * a.nbytes).from_buffer(a.reshape(-1).data) for a in arrays]
         )
 
-    def function(self, name: str) -> Callable[..., Any]:
-        """A function of numbers; a call releases the interpreter's lock.
+    def function(self, name: str, brief: bool = False) -> Callable[..., Any]:
+        """A function of numbers; a call releases the interpreter's lock unless it is ``brief``.
 
-        Raises ``KeyError`` for an unknown function.
+        A brief call must not wait for anything that needs the interpreter. Raises ``KeyError`` for
+        an unknown function.
         """
         types = [_C_TYPES[t] for t in self._functions[name]]
-        return ctypes.CFUNCTYPE(*types)(self._code.address(name))
+        prototype = ctypes.PYFUNCTYPE if brief else ctypes.CFUNCTYPE
+        return prototype(*types)(self._code.address(name))
 
     def address(self, name: str) -> int:
         """The address of a kernel or function, for other compiled code.

@@ -27,8 +27,9 @@ from runner.native.atomic import (
 )
 from runner.native.clock import now, switch, thread_seconds
 from runner.native.graph import (
-    add_compute,
+    begin_turn,
     choose,
+    count_turn,
     end_body,
     enter_part,
     link_nodes,
@@ -61,6 +62,8 @@ from runner.native.words import (
     GRAPH,
     GROWTH,
     LAPSE,
+    LATE,
+    LONGEST,
     NODE,
     PARKED,
     PART,
@@ -85,6 +88,7 @@ FUNCTIONS = {
     "link": "void(int64, int64, int64, int64, int64)",
     "wake_rank": "void(int64, int64)",
     "complete": "void(int64, int64, int64, int64)",
+    "note_requests": "void(int64, int64, int64, int64)",
     "start_message": "void(int64, int64, int64, int64, int64, int64, int64)",
     "switch_kind": "void(int64, int64, int64)",
     "count_as": "int64(int64, int64)",
@@ -123,7 +127,7 @@ def work(core: int, worker: int) -> None:
 def _turn(core: int, worker: int, rank: int) -> None:
     """Run a rank until it has to wait or has ended."""
     begin = load_real(worker + WORKER.since)
-    before = load_real(worker + WORKER.compute)
+    begin_turn(rank, worker)
     number = load(worker + WORKER.number)
     place = rank + RANK.places0 + 8 * (number >> 6)
     store(place, load(place) | (1 << (number & 63)))
@@ -131,9 +135,8 @@ def _turn(core: int, worker: int, rank: int) -> None:
     store(worker + WORKER.rank, rank)
     while True:
         ended = _run(core, worker, rank)
+        count_turn(rank, worker)
         store(worker + WORKER.rank, 0)
-        add_compute(rank, worker, before)
-        before = load_real(worker + WORKER.compute)
         if ended != 0:
             put(rank + RANK.state, ENDED)
             if add(core + CORE.live, -1) == 1:
@@ -196,7 +199,7 @@ def _run_regions(core: int, worker: int, rank: int, part: int) -> None:
         store(rank + RANK.owner, node)
         store(worker + WORKER.regions, load(worker + WORKER.regions) + 1)
         entry = load(node + NODE.entry)
-        posted = 0
+        started = 0
         switch(core, worker, COMPUTE)
         if entry != 0:
             call_nothing_2(entry, load(node + NODE.state), load(node + NODE.iteration))
@@ -215,17 +218,18 @@ def _run_regions(core: int, worker: int, rank: int, part: int) -> None:
             if code == RAISED:
                 switch(core, worker, SCHEDULING)
                 return
-            posted = answer >> 2
+            started = answer >> 2
         time = switch(core, worker, SCHEDULING)
-        _end_region(core, worker, rank, node, posted)
+        _end_region(core, worker, rank, node, started)
         poll_if_due(core, worker, time)
 
 
 @inner
-def _end_region(core: int, worker: int, rank: int, node: int, posted: int) -> None:
+def _end_region(core: int, worker: int, rank: int, node: int, answer: int) -> None:
+    """``answer``: messages that Python code started, in the upper half those complete by now."""
     store(rank + RANK.owner, 0)
-    posted += load(node + NODE.posted)
-    store(node + NODE.posted, posted)
+    posted, complete = load(node + NODE.posted) + (answer & 0xFFFFFFFF), answer >> 32
+    store(node + NODE.posted, posted - complete)
     note(core, worker, BODY, node, posted)
     end_body(core, worker, load(node + NODE.part), node)
 
@@ -289,7 +293,8 @@ def _idle(core: int, worker: int) -> int:
                 )
                 cpu = -1.0
         else:
-            length = min(GROWTH * length, sleep_s)
+            long = min(LATE * (time - waited), LONGEST * sleep_s)
+            length = max(min(GROWTH * length, sleep_s), long)
     if rank == 0:
         add(core + CORE.idle, -1)
     elif peek(core + CORE.sleeping) != 0 and (
@@ -404,12 +409,22 @@ def wake_rank(core: int, rank: int) -> None:
 
 
 def complete(core: int, worker: int, node: int, count: int) -> None:
-    """Some messages of a region that Python code started are complete."""
+    """Some messages of a region that Python code started are complete; the region has returned."""
+    _note_requests(core, worker, node, count)
+    requests_done(core, worker, node, count)
+
+
+def note_requests(core: int, worker: int, node: int, count: int) -> None:
+    """Some messages of a region are complete, and Python code has counted them."""
+    _note_requests(core, worker, node, count)
+
+
+@inner
+def _note_requests(core: int, worker: int, node: int, count: int) -> None:
     number = 0
     while number < count:
         note(core, worker, REQUEST, node, 0)
         number += 1
-    requests_done(core, worker, node, count)
 
 
 def start_message(

@@ -60,14 +60,16 @@ the first error and what it says.
 """
 
 WORKER = _record(
-    """core number rank kind since
+    """core number rank turn kind since
     compute mpi buffering waiting scheduling
     regions messages bytes waiting_cpu dice time0 time1
     | lock head tail ring mask
     | asleep""",
     "Worker",
 )
-"""``since``: when the present ``kind`` of time began; then the seconds of the five kinds.
+"""``turn``: what ``compute`` lacks to the seconds of the rank that it runs.
+
+``since``: when the present ``kind`` of time began; then the seconds of the five kinds.
 
 ``ring``: the ranks ready for this worker, from ``head`` to ``tail``. ``asleep``: the futex word.
 """
@@ -129,7 +131,11 @@ COMPUTE, MPI, BUFFERING, WAITING, SCHEDULING = range(5)
 RESUME, POLL, DEADLOCK, FAIL, DELIVERED, COPY = range(6)
 """What the core asks Python for."""
 YIELDED, RAN_TO_END, RAISED = range(3)
-"""Answers of Python; the number of messages that a region started is added times 4."""
+"""Answers of Python.
+
+The number of messages that a region started is added times 4, that of those complete by then times
+2^34.
+"""
 START, BODY, REQUEST, FINISH, LAPSE = range(1, 6)
 """Events of a region, and a lapse: the time in which a worker ran a rank or (-1) waited.
 
@@ -140,9 +146,14 @@ BITS = 62
 NO_RANK, NO_TAG, TRUNCATED, MPI_FAILED, NO_MEMORY, LOG_FULL, NO_COPY = range(1, 8)
 """Errors of the core."""
 FIRST_PAUSE_S, GROWTH = 20e-6, 1.25
-"""Pauses of a worker that polls: each is longer than the one before.
+"""Pauses of a worker that polls: each is longer than the one before, up to ``sleep_s``.
 
 A message is noticed late by at most a fifth of the time that was waited for it.
+"""
+LATE, LONGEST = 0.05, 4.0
+"""In a long wait a pause may be this part of the time waited, up to this multiple of ``sleep_s``.
+
+A pause takes 35 to 70 us of CPU time where Python code polls; so it is 0.6 % at most by default.
 """
 POLL_GAP_S, POLL_SHARE = 4e-6, 2.0
 """A busy worker polls no sooner than this pause and this multiple of the last poll's time."""

@@ -115,6 +115,52 @@ def test_a_failure_ends_the_job_with_a_message(start: Start, name: str, tmp_path
         assert "Traceback" not in done.stderr
 
 
+WRONG_GRAPH = """
+import sys
+from runner import mate
+finders, compiled = map(int, sys.argv[1].split(",")), sys.argv[2] == "compiled"
+graph = mate.Graph("wrong")
+
+@graph.region(depends=[] if compiled else ["second"], compiled=compiled)
+def first(part, i):
+    found = []
+
+@graph.region(depends=["first"])
+def second(part, i):
+    pass
+
+class Part:
+    pass
+
+async def main(ctx):
+    if ctx.process in finders:
+        await ctx.execute(graph, 1, state=Part())
+    await ctx.barrier()
+
+config = mate.Config(affinity="none")
+mate.run(main, config, comm=mate.world(config))
+"""
+
+
+@pytest.mark.parametrize("kind", ["python", "compiled"])
+@pytest.mark.parametrize("finders", ["0,1,2", "1,2", "2"])
+def test_a_wrong_graph_is_reported_once(
+    start: Start, tmp_path: Path, finders: str, kind: str
+) -> None:
+    """By the lowest process that finds it."""
+    program = tmp_path / "program.py"
+    program.write_text(WRONG_GRAPH)
+    done = start(3, str(program), finders, kind)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count(" failed (process ") == 1, done.stderr
+    where = f"mate: rank {finders[0]} failed (process {finders[0]}): "
+    wrong = "graph wrong: first, second can never run"
+    if kind == "compiled":
+        wrong = f"{program}:9: region first: a list cannot be compiled"
+    assert f"{where}{wrong}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_more_workers_than_cpus_names_the_switch(start: Start) -> None:
     code = (
         "from runner import mate\nfrom runner.errors import RunnerError\n"

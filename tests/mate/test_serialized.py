@@ -124,6 +124,48 @@ def test_the_end_by_a_failure_is_alone_too(watched: Watched, tmp_path: Path) -> 
     assert "two threads" not in done.stderr
 
 
+NEVER_BACK = """
+import sys, threading, time
+from runner import mate
+config = mate.Config(workers=2, ranks_per_process=2, affinity="none", thread_level="serialized")
+comm = mate.world(config)
+from mpi4py import MPI
+graph, inside = mate.Graph("wrong"), threading.Event()
+
+async def main(ctx):
+    await ctx.barrier()
+    if ctx.rank == 0:
+        group = comm.Get_group()
+        inside.set()
+        comm.Create_group(group)  # The other process never calls it.
+    if ctx.rank == 1:
+        inside.wait()
+        time.sleep(0.1)
+        {end}
+    await ctx.recv(bytearray(1), ctx.rank)
+
+mate.run(main, config, comm=comm)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "told"),
+    [
+        ("comm.Abort(7)", 7, ""),
+        ("raise ValueError('enough')", 1, "ValueError: enough"),
+        ("await ctx.execute(graph)", 2, "graph wrong has no regions"),
+    ],
+)
+def test_the_job_ends_though_a_thread_is_inside_mpi_for_ever(
+    start: Start, tmp_path: Path, end: str, code: int, told: str
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(NEVER_BACK.format(end=end))
+    done = start(2, str(program))
+    assert done.returncode == code, done.stderr
+    assert told in done.stderr
+
+
 COMPILED = """
 import time
 import numpy as np

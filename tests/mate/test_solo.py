@@ -336,7 +336,33 @@ def test_times_add_up_and_are_counted_apart() -> None:
     assert times.bytes == 50
     assert times.wall_s <= report.wall_s - 0.1
     assert 0 < times.cpu_s < times.wall_s
-    assert report.rank_compute_s[0] >= 0.110
+    assert report.rank_compute_s == pytest.approx([times.compute_s])
+
+
+def test_the_timers_count_the_ranks_too() -> None:
+    """Two ranks, of which one resets the timers while the other one computes."""
+    together = threading.Barrier(2)
+
+    async def main(ctx: mate.Context) -> None:
+        time.sleep(0.05)
+        together.wait(20)
+        if ctx.rank == 0:
+            ctx.reset_timers()
+        together.wait(20)
+        time.sleep(0.02 * (1 + ctx.rank))
+        await ctx.local_barrier()
+        time.sleep(0.01)
+        together.wait(20)
+        if ctx.rank == 0:
+            ctx.stop_timers()
+        together.wait(20)
+        time.sleep(0.05)
+
+    report = run(main, 2, 2)
+    assert min(report.rank_compute_s) >= 0.03
+    assert report.rank_compute_s[1] >= 0.05
+    assert sum(report.rank_compute_s) == pytest.approx(sum(w.compute_s for w in report.workers))
+    assert sum(report.rank_compute_s) <= 2 * (report.wall_s - 0.1)
 
 
 def test_an_idle_worker_waits_without_cpu_time() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable
@@ -160,6 +161,27 @@ def test_another_sleeper_looks_when_the_one_that_did_gets_a_rank() -> None:
         assert second_found.wait(TOO_LATE_S), "nobody looks after the second message"
 
     mate.run(main, config(3, 3), transport=transport)
+
+
+def test_pauses_grow_with_the_wait() -> None:
+    """Pauses of 1 ms would make 500 looks; those of 4 ms after the first 80 ms make 165."""
+    transport = Gated()
+    looks: list[float] = []
+    begin = 0.0
+
+    def gate(request: Request) -> bool:
+        looks.append(time.monotonic() - begin)
+        return looks[-1] >= 0.5
+
+    async def main(ctx: mate.Context) -> None:
+        nonlocal begin
+        begin = time.monotonic()
+        transport.open = gate
+        await ctx.recv(np.zeros(1), 0)
+
+    mate.run(main, dataclasses.replace(config(1, 1), idle_sleep_us=1000), transport=transport)
+    assert len(looks) < 250
+    assert looks[-1] >= 0.5
 
 
 @pytest.mark.parametrize("sleeping", range(4))

@@ -20,12 +20,12 @@ CORE = Path(__file__).parents[2] / "runner" / "native"
 MARK = re.compile(r"^/\* (\w+)\.(\w+) ([0-9a-f]{12}) \*/$", re.MULTILINE)
 LEFT_OUT = {
     "queue": {"worker_of", "rank_of"},
-    "graph": {"fail", "note", "add_compute"},
+    "graph": {"fail", "note", "begin_turn", "count_turn"},
     # What Python calls passes on to a function that is transcribed; the rest is the log.
     "scheduler": {
         *("enter", "link", "wake_rank", "complete", "start_message", "switch_kind", "post"),
         *("stop_all", "call_poller", "lock_mpi", "unlock_mpi", "count", "_note_lapse"),
-        *("seconds", "cpu_seconds", "count_as"),
+        *("seconds", "cpu_seconds", "count_as", "note_requests", "_note_requests"),
     },
     # Messages within the process, MPI's locks and handles, memory.
     "message": {

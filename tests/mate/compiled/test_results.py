@@ -144,6 +144,37 @@ def work(part, i):
     )
 
 
+def test_unsigned_numbers_that_meet_signed_ones(program: Any) -> None:
+    """What the README says of ``uint64``."""
+    made = program("""
+@graph.region(compiled=True)
+def mix(part, i):
+    u, s = part.large[0], part.signed[0]
+    part.mixed[0] = u + s
+    part.mixed[1] = u + 1
+    part.mixed[2] = -u
+    part.mixed[3] = u // 2
+    part.alone[0] = u + part.large[1]
+    part.alone[1] = u + np.uint64(1)
+    part.alone[2] = u >> 1
+    part.true[0] = u > s
+    part.true[1] = u == s
+""")
+    top = 2**63 + 2**12
+    given = state(
+        large=np.array([top, 2**11], np.uint64),
+        signed=np.array([-1]),
+        mixed=np.zeros(4),
+        alone=np.zeros(3, np.uint64),
+        true=np.zeros(2, bool),
+    )
+    run(made.graph, given)
+    wrapped = top - 2**64
+    assert given.mixed.tolist() == [wrapped - 1.0, wrapped + 1.0, -wrapped, wrapped // 2]
+    assert given.alone.tolist() == [top + 2**11, top + 1, top // 2]
+    assert given.true.tolist() == [True, False]
+
+
 def test_complex_arithmetic(program: Any) -> None:
     made = program("""
 UNIT = 1j

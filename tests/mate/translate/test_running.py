@@ -64,8 +64,25 @@ def test_messages_and_collectives(start: Start, tmp_path: Path) -> None:
     for processes, ranks in ((1, 4), (2, 2), (4, 1)):
         words = ("word", "--ranks-per-process", str(ranks))
         assert last(start(processes, str(made), *words)) == wanted
-    wrong = start(1, str(made), "word", "--workers", "5", "--ranks-per-process", "2")
-    assert wrong.returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--workers", "5", "--ranks-per-process", "2"), "--workers 5"),
+        (("--workers", "many"), "argument --workers: invalid int value: 'many'"),
+        (("--workers", "250"), "--workers 250, but this process may use only"),
+    ],
+)
+def test_a_wrong_switch_is_reported_once(
+    start: Start, tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    made = tmp_path / "sums_mate.py"
+    made.write_text(translate(SUMS, "sums.py"))
+    wrong = start(3, str(made), "word", *words)
+    assert wrong.returncode == 2, wrong.stderr
+    assert wrong.stderr.count("sums_mate.py: ") == 1, wrong.stderr
+    assert f"sums_mate.py: {told}" in wrong.stderr
     assert "Traceback" not in wrong.stderr
 
 

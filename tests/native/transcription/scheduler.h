@@ -1,13 +1,13 @@
 /* runner/native/scheduler.py */
 
-/* scheduler._end_region e2fbd909f359 */
-static void _end_region(worker *self, node *n, word posted)
+/* scheduler._end_region 524d1b5268c5 */
+static void _end_region(worker *self, node *n, word answer)
 {
-    n->posted = posted;
+    n->posted = (answer & 0xFFFFFFFF) - (answer >> 32);
     end_body(self, n->part, n);
 }
 
-/* scheduler._run_regions 6c9ba18348e8 */
+/* scheduler._run_regions b5ed38c0f5b5 */
 static void _run_regions(worker *self, rank *r, part *p)
 {
     while (peek(&core.stop) == 0) {
@@ -36,7 +36,7 @@ static int _run(worker *self, rank *r)
     }
 }
 
-/* scheduler._turn f4804901c4e6 */
+/* scheduler._turn 823048bb624a */
 static void _turn(worker *self, rank *r)
 {
     r->worker = self;
@@ -95,7 +95,7 @@ static void _check_deadlock(void)
     }
 }
 
-/* scheduler._idle 40a8228f0f96 */
+/* scheduler._idle 05cd43bf5511 */
 static rank *_idle(worker *self)
 {
     double begin = now(), waited = begin, length = 20e-6;
@@ -132,8 +132,12 @@ static rank *_idle(worker *self)
         if (_sleep(self, length)) {
             length = 20e-6;
             waited = now();
-        } else if ((length *= 1.25) > core.sleep_s)
-            length = core.sleep_s;
+        } else {
+            double grown = 1.25 * length < core.sleep_s ? 1.25 * length : core.sleep_s;
+            double part = 0.05 * (time - waited), longest = 4.0 * core.sleep_s;
+            if (part > longest) part = longest;
+            length = grown > part ? grown : part;
+        }
     }
     if (!r)
         add(&core.idle, -1);
