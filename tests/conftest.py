@@ -17,32 +17,14 @@ from runner.lock import MachineLock
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from runner.supervise import ExecRequest, ExecResult, Supervisor
+from tests.groups import pytest_xdist_make_scheduler
 from tests.skips import pytest_sessionfinish
 
-__all__ = ["pytest_sessionfinish"]
+__all__ = ["pytest_sessionfinish", "pytest_xdist_make_scheduler"]
 
 # A slow machine is no failure: properties have no time limit.
 settings.register_profile("autotune", deadline=None)
 settings.load_profile("autotune")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of several pytest processes (-n 2) one runs all tests of a file that share what one made.
-
-    A fixture of a module, such as an MPI job whose output many tests read, is otherwise made in
-    each process. This must come before pytest-xdist reads the groups.
-    """
-    for item in items:
-        if "module" in _scopes(item) and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-
-
-def _scopes(item: pytest.Item) -> set[str]:
-    """The scopes of the fixtures that a test uses."""
-    fixtures = getattr(item, "_fixtureinfo", None)
-    made = fixtures.name2fixturedefs.values() if fixtures else ()
-    return {definitions[-1].scope for definitions in made}
 
 
 @pytest.fixture(scope="session", autouse=True)
