@@ -17,21 +17,14 @@ from runner.lock import MachineLock
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from runner.supervise import ExecRequest, ExecResult, Supervisor
+from tests.groups import pytest_xdist_make_scheduler
 from tests.skips import pytest_sessionfinish
 
-__all__ = ["pytest_sessionfinish"]
+__all__ = ["pytest_sessionfinish", "pytest_xdist_make_scheduler"]
 
 # A slow machine is no failure: properties have no time limit.
 settings.register_profile("autotune", deadline=None)
 settings.load_profile("autotune")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of several pytest processes (-n 2) one runs all that starts an MPI, a testbed or Slurm."""
-    for item in items:
-        names = set(getattr(item, "fixturenames", ()))
-        if item.get_closest_marker("mpi") or names & {"library", "open_mpi", "rights", "scheduler"}:
-            item.add_marker(pytest.mark.xdist_group("machine"))
 
 
 @pytest.fixture(scope="session", autouse=True)

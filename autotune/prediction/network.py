@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from autotune.prediction.examples import Example, Floats, distinct, means
 from autotune.prediction.parsing import floats, mapping, number, sequence, texts
@@ -38,7 +39,8 @@ class Layers:
         network = MLPRegressor(
             hidden_layer_sizes=HIDDEN, activation="tanh", random_state=0, **options
         )
-        with warnings.catch_warnings():
+        # For such small matrices, waking the threads of BLAS costs more than the arithmetic.
+        with warnings.catch_warnings(), threadpool_limits(limits=1, user_api="blas"):
             # Training stops at a fixed number of steps on purpose, so the warning is not shown.
             warnings.simplefilter("ignore", ConvergenceWarning)
             network.fit(inputs * _INPUT, targets if targets.shape[1] > 1 else targets[:, 0])

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,33 @@ class Finished:
 
 
 Launch = Callable[..., Finished]
+
+SERIES = """
+import importlib, json, sys
+from runner.apps.common_mpi import run, single_threaded_blas
+single_threaded_blas()
+main = importlib.import_module("runner.apps." + sys.argv[1] + ".application").main
+series = json.loads(sys.argv[2])
+run("series", "multiple", lambda comm: max([main(comm, words, 0.0) for words in series]))
+"""
+
+
+def results_of(
+    launch: Launch, ranks: int, app: str, lines: Sequence[Sequence[str]]
+) -> list[dict[str, Any]]:
+    """The result of each line of options of an application, run one after the other by one job.
+
+    On two ranks the last line is started once more by itself, by the command line.
+    """
+    done = launch(ranks, "-c", SERIES, app, json.dumps(lines))
+    assert done.code == 0, done.err + done.out
+    found = [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
+    assert len(found) == len(lines)
+    if ranks != 2:
+        return found
+    alone = launch(ranks, "-m", f"runner.apps.{app}", *lines[-1])
+    assert alone.code == 0, alone.err + alone.out
+    return [*found, alone.result]
 
 
 @pytest.fixture

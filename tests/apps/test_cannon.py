@@ -11,7 +11,7 @@ from autotune.space import load_space
 from runner.apps.cannon.matrices import Layout, a_entries, b_entries, make_layout, verify
 from runner.apps.cannon.options import parse
 from runner.apps.common_errors import AppUsageError
-from tests.apps.conftest import Launch
+from tests.apps.conftest import Launch, results_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -125,13 +125,13 @@ def test_every_setting_of_its_space_is_a_layout() -> None:
 @pytest.mark.parametrize("processes", [1, 2, 4, 6])
 def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
     local = {1: 16, 2: 8, 4: 4, 6: 6}[processes]
-    for words in (
-        ["--variant", "mpi"],
-        ["--variant", "overlap", "--iterations", "2"],
-        ["--variant", "mate", "--ranks-per-process", str(local), "--iterations", "3"],
-        ["--variant", "mate", "--ranks-per-process", str(local), "--workers", "2",
-         "--affinity", "none", "--repetitions", "2"],
-    ):  # fmt: skip
-        done = launch(processes, "-m", "runner.apps.cannon", "--size", "48", *words)
-        assert done.code == 0, done.err + done.out
-        assert done.result["verified"] is True
+    common = ["--size", "48", "--variant"]
+    over = [*common, "mate", "--ranks-per-process", str(local)]
+    lines = [
+        [*common, "mpi"],
+        [*common, "overlap", "--iterations", "2"],
+        [*over, "--iterations", "3"],
+        [*over, "--workers", "2", "--affinity", "none", "--repetitions", "2"],
+    ]
+    found = results_of(launch, processes, "cannon", lines)
+    assert all(result["verified"] is True for result in found)

@@ -15,7 +15,7 @@ from runner.apps.cloverleaf3d.problem import COUNT, FIELDS, reflection
 from runner.apps.cloverleaf3d.variant_mate import OnMate
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_layout import make_layout
-from tests.apps.conftest import Launch
+from tests.apps.conftest import Launch, results_of
 
 ROOT = Path(__file__).parents[2]
 SIZE, STEPS = (12, 10, 8), 4
@@ -108,31 +108,12 @@ def test_wrong_words(words: list[str]) -> None:
 @pytest.mark.mpi
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
-    for words in (
-        ["--variant", "mpi"],
-        ["--variant", "mate", "--ranks-per-process", "4", "--repetitions", "2"],
-        [
-            "--variant",
-            "mate",
-            "--workers",
-            "2",
-            "--local-grid",
-            "2x1x2",
-            "--affinity",
-            "none",
-            "--split",
-            "3",
-        ],
-    ):
-        done = launch(
-            processes,
-            "-m",
-            "runner.apps.cloverleaf3d",
-            "--input",
-            "tiny",
-            "--verify",
-            "full",
-            *words,
-        )
-        assert done.code == 0, done.err + done.out
-        assert done.result["verified"] is True
+    common = ["--input", "tiny", "--verify", "full", "--variant"]
+    grid = ["--workers", "2", "--local-grid", "2x1x2", "--affinity", "none", "--split", "3"]
+    lines = [
+        [*common, "mpi"],
+        [*common, "mate", "--ranks-per-process", "4", "--repetitions", "2"],
+        [*common, "mate", *grid],
+    ]
+    found = results_of(launch, processes, "cloverleaf3d", lines)
+    assert all(result["verified"] is True for result in found)

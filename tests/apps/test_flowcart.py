@@ -13,7 +13,7 @@ from runner.apps.flowcart.application import INPUTS, RESIDUALS, parse, residual_
 from runner.apps.flowcart.domain import program, serial
 from runner.apps.flowcart.mesh import CUT_WORK, LEVELS, Mesh, morton
 from runner.mate.balance import consecutive
-from tests.apps.conftest import Launch
+from tests.apps.conftest import Launch, results_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -136,17 +136,15 @@ def test_its_space() -> None:
 @pytest.mark.mpi
 @pytest.mark.parametrize("processes", [1, 2, 3])
 def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
-    for words in (
-        ["--variant", "mpi"],
-        ["--variant", "mate", "--ranks-per-process", "4", "--repetitions", "2"],
-        ["--variant", "mate", "--ranks-per-process", "5", "--balance", "consecutive"],
-        ["--variant", "mate", "--ranks-per-process", "4", "--balance", "shuffle", "--workers",
-         "2", "--affinity", "none"],
-    ):  # fmt: skip
-        done = launch(
-            processes, "-m", "runner.apps.flowcart", "--input", "tiny", "--verify", "full", *words
-        )
-        assert done.code == 0, done.err + done.out
-        assert done.result["verified"] is True
-        if "--balance" in words:
-            assert sum(done.result["rank_counts"]) == done.result["ranks"]
+    common = ["--input", "tiny", "--verify", "full", "--variant"]
+    over = [*common, "mate", "--ranks-per-process"]
+    lines = [
+        [*common, "mpi"],
+        [*over, "4", "--repetitions", "2"],
+        [*over, "5", "--balance", "consecutive"],
+        [*over, "4", "--balance", "shuffle", "--workers", "2", "--affinity", "none"],
+    ]
+    found = results_of(launch, processes, "flowcart", lines)
+    assert all(result["verified"] is True for result in found)
+    for result in found[2:]:
+        assert sum(result["rank_counts"]) == result["ranks"]

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from autotune.space import Parameter, Setting, Space
+from autotune.strategies import Observation
+
 FOLDER = Path(__file__).parents[2] / "examples"
 ALL = {"own_c_program/tune.py", "mpi4py_script.py", "own_strategy.py", "mate.py", "read_store.py"}
 
@@ -24,8 +27,8 @@ def test_all_are_known() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "own_strategy.py",
         # The suite has six minutes; these run every night.
+        pytest.param("own_strategy.py", marks=pytest.mark.slow),
         pytest.param("own_c_program/tune.py", marks=pytest.mark.slow),
         pytest.param("mate.py", marks=pytest.mark.slow),
     ],
@@ -39,10 +42,26 @@ def test_searches(
     runpy.run_path(str(FOLDER / name), run_name="__main__")
     out = capsys.readouterr().out
     assert any(word in out for word in ("recommended", "keep_default", "inconclusive", "too_noisy"))
+    assert "search" in read_store(capsys)
+
+
+def read_store(capsys: pytest.CaptureFixture[str]) -> str:
+    """What the example that reads the database prints."""
     runpy.run_path(str(FOLDER / "read_store.py"), run_name="__main__")
     table = capsys.readouterr().out
     assert "50%" in table
-    assert "search" in table
+    return table
+
+
+def test_the_own_strategy_tries_every_level_alone() -> None:
+    example = runpy.run_path(str(FOLDER / "own_strategy.py"), run_name="example")
+    space = Space("two", (Parameter("a", (1, 2), default=1), Parameter("b", ("x", "y", "z"))))
+    strategy = example["OneByOne"](space, seed=0)
+    found = []
+    while (proposal := strategy.ask()) is not None:
+        found.append(proposal.setting)
+        strategy.tell(Observation(len(found), proposal.setting, 1.0, "ok", proposal.attrs))
+    assert found == [Setting({"a": 2}), *(Setting({"b": level}) for level in "xyz")]
 
 
 @pytest.mark.mpi
@@ -52,3 +71,4 @@ def test_noise_and_comparison(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "runs scatter by" in out
     assert "6 blocks" in out
+    assert read_store(capsys).count(" runs\n") == 2

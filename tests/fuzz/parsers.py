@@ -62,7 +62,7 @@ from tests.fuzz import outside
 from tests.fuzz.damage import damaged
 from tests.fuzz.values import damaged_json, damaged_within
 from tests.prediction.family import SETTINGS, traced
-from tests.prediction.test_model_file import TEXTS
+from tests.prediction.test_model_file import texts
 from tests.space.libraries import CLUSTER, NEW
 from tests.trace.test_counts import text as counts_text
 
@@ -75,14 +75,19 @@ Damage = Callable[[Sequence[str], int], str]
 
 @dataclass(frozen=True)
 class Parser:
-    """``promised``: what it may raise; ``damage``: how its documents are spoilt; ``tries``: how
-    many in the everyday tests."""
+    """``documents``: valid ones, or a function that makes them; ``promised``: what it may raise;
+    ``damage``: how its documents are spoilt; ``tries``: how many in the everyday tests."""
 
     read: Callable[[str], object]
-    seeds: tuple[str, ...]
+    documents: tuple[str, ...] | Callable[[], tuple[str, ...]]
     promised: tuple[type[Exception], ...] = (AutotuneError,)
     damage: Damage = damaged
     tries: int = 40
+
+    @property
+    def seeds(self) -> tuple[str, ...]:
+        """Valid documents."""
+        return self.documents() if callable(self.documents) else self.documents
 
 
 def _space(text: str) -> object:
@@ -195,7 +200,7 @@ PARSERS: dict[str, Parser] = {
     "counts": Parser(_file(parse_counts, "rank-0"), (counts_text(),), (RunnerError,)),
     "class-wide result": Parser(_file(RESULTS.read), (CLASSWIDE,), damage=damaged_json),
     "collectives": Parser(_file(TABLES.read), (COLLECTIVES,), damage=damaged_json),
-    "model": Parser(_model, tuple(TEXTS.values()), damage=damaged_json),
+    "model": Parser(_model, texts, damage=damaged_json),
     "published header": Parser(
         _header,
         (rendered_text(UserConf(), Path("/x/params.conf")).whole,),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +35,27 @@ SPACE = Space(
 )
 
 
+@cache
 def made(kind: str) -> ModelFile:
     trained = train(kind, FAMILY.examples[::3])
     return model_of(trained, FAMILY, {kind: trained.cost})
 
 
-TEXTS = {kind: json.dumps(made(kind).to_json(), allow_nan=False) for kind in KINDS}
+@cache
+def text_of(kind: str) -> str:
+    """The file of a model, which is trained when a test asks for it, not when tests are listed."""
+    return json.dumps(made(kind).to_json(), allow_nan=False)
+
+
+def texts() -> tuple[str, ...]:
+    """The file of a model of each kind."""
+    return tuple(map(text_of, KINDS))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loaded_model_says_what_the_saved_one_said(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
-    path.write_text(TEXTS[kind])
+    path.write_text(text_of(kind))
     loaded, fresh = load_model(path), made(kind)
     for size in (130.0, 2500.0, 15000.0):
         values = described(traced(size))
@@ -89,7 +99,7 @@ WRONG = st.one_of(
 @settings(max_examples=120, deadline=None)
 @given(kind=st.sampled_from(sorted(KINDS)), data=st.data())
 def test_a_damaged_model_is_refused_or_still_a_model(kind: str, data: st.DataObject) -> None:
-    content = json.loads(TEXTS[kind])
+    content = json.loads(text_of(kind))
     path = data.draw(st.sampled_from(leaves(content)))
     text = json.dumps(replaced(content, path, data.draw(WRONG)))
     try:
@@ -106,7 +116,7 @@ def test_a_damaged_model_is_refused_or_still_a_model(kind: str, data: st.DataObj
 @settings(max_examples=40, deadline=None)
 @given(kind=st.sampled_from(sorted(KINDS)), cut=st.integers(0, 10_000))
 def test_a_model_that_was_cut_off_is_refused(kind: str, cut: int) -> None:
-    text = TEXTS[kind]
+    text = text_of(kind)
     with pytest.raises(UsageError, match="cut off or damaged"):
         model_from_text(text[: cut % len(text)], "m.json")
 
@@ -122,16 +132,16 @@ def test_a_model_that_was_cut_off_is_refused(kind: str, cut: int) -> None:
 )
 def test_what_is_wrong_is_named(change: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        model_from_text(json.dumps(json.loads(TEXTS["knn"]) | change), "m.json")
+        model_from_text(json.dumps(json.loads(text_of("knn")) | change), "m.json")
 
 
 def test_nan_is_no_number() -> None:
     with pytest.raises(UsageError, match="NaN is not a number"):
-        model_from_text(TEXTS["knn"].replace('"reach": ', '"reach": NaN, "x": ', 1), "m.json")
+        model_from_text(text_of("knn").replace('"reach": ', '"reach": NaN, "x": ', 1), "m.json")
 
 
 def test_an_unknown_kind_of_model_is_named() -> None:
-    text = TEXTS["ranking"].replace('"kind": "ranking"', '"kind": "os.system"')
+    text = text_of("ranking").replace('"kind": "ranking"', '"kind": "os.system"')
     with pytest.raises(UsageError, match=r"model 'os\.system' is not known"):
         model_from_text(text, "m.json")
 
@@ -146,7 +156,7 @@ def test_a_model_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_the_users_own_model_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     (tmp_path / "autotune").mkdir()
-    (tmp_path / "autotune" / "model.json").write_text(TEXTS["knn"])
+    (tmp_path / "autotune" / "model.json").write_text(text_of("knn"))
     assert find_model().place == str(tmp_path / "autotune" / "model.json")
 
 

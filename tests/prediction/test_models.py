@@ -8,6 +8,8 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.neural_network import MLPRegressor
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from autotune.prediction import (
     CHOICES,
@@ -235,3 +237,19 @@ def test_the_ranking_model_solves_its_equations() -> None:
     expected[ran] = np.linalg.solve(matrix[np.ix_(ran, ran)], logs.ravel()[ran])
     found = ranking._solve(programs, settings, logs, runs, 0.3)
     assert found.ravel() == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+def test_a_network_is_fitted_without_threads_of_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For such small matrices waking them costs more than the arithmetic."""
+    threads = []
+    fit = MLPRegressor.fit
+
+    def watched(self: MLPRegressor, *data: object) -> MLPRegressor:
+        threads.extend(p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas")
+        return fit(self, *data)
+
+    monkeypatch.setattr(MLPRegressor, "fit", watched)
+    with threadpool_limits(limits=2, user_api="blas"):
+        train("mlp-thesis", FAMILY.examples[::8])
+    assert threads
+    assert set(threads) == {1}
