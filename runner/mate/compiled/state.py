@@ -7,7 +7,6 @@ the address of the words of its arrays.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -203,7 +202,7 @@ def _attribute(value: Any, name: str, use: Use) -> Attribute:
     if isinstance(value, CFunction):
         return Function(value.result, value.arguments)
     what = f"is a {type(value).__name__}"
-    if isinstance(value, ctypes._CFuncPtr):
+    if hasattr(value, "restype"):
         raise use.source.refusal(
             use.node,
             f"{name} is a C function without types: set it to mate.CFunction(function, "
