@@ -159,16 +159,19 @@ class CaseRunner:
 
     def run(self, case: Launched) -> RunRecord:
         """One valid run; ends the program if there is none."""
-        spec = launch_of(case, self._target, self._tuned)
+        return self.launch(case.name, launch_of(case, self._target, self._tuned))
+
+    def launch(self, name: str, spec: LaunchSpec) -> RunRecord:
+        """One valid run of any program; ends the benchmark if there is none."""
         for _ in range(GIVE_UP):
             record = self._runner.run(spec)
             if record.valid:
                 return record
             if record.state != "foreign_load":
-                sys.exit(f"{case.name}: {record.state}: {record.reason}\n{record.stderr_tail}")
+                sys.exit(f"{name}: {record.state}: {record.reason}\n{record.stderr_tail}")
             self.rejected += 1
             wait_quiet(QUIET_S)
-        sys.exit(f"{case.name}: the machine is too busy: {record.reason}")
+        sys.exit(f"{name}: the machine is too busy: {record.reason}")
 
 
 def measure(

@@ -76,7 +76,9 @@ def on_mate(processes: int, ranks: int, *words: str) -> Layout:
 
 def layouts(app: str, where: str) -> list[Layout]:
     """The layouts: flat MPI first, then the author's style, then others."""
-    counts = {"cannon": (8, 18, 32), "cloverleaf3d": (4, 2, 8), "flowcart": (2, 3, 4, 8, 16)}[app]
+    counts = {"cannon": (2, 8, 18, 32), "cloverleaf3d": (4, 2, 8), "flowcart": (2, 3, 4, 8, 16)}[
+        app
+    ]
     shapes = [2] if where == "testbed" else [2, 1]
     found = [flat()]
     if app == "cannon":

@@ -25,6 +25,8 @@ from runner.types import LaunchSpec
 ROOT = Path(__file__).parents[1]
 FLAGS = ("-O3", "-std=c11", "-Wall", "-ffp-contract=off", "-pthread")
 """No fused operations: every version computes the same bits."""
+FASTEST = ("-O3", "-march=native", "-Wall")
+"""As a user compiles for speed: a baseline must not be slow."""
 TIMEOUT_S = 120.0
 
 
@@ -32,10 +34,17 @@ class NoCompiler(Exception):
     """A C program cannot be compiled here; the text says why."""
 
 
-def compiled_for(library: Library, source: Path, place: Path) -> Path:
+def compiled_for(
+    library: Library,
+    source: Path,
+    place: Path,
+    flags: Sequence[str] = FLAGS,
+    more: Sequence[str] = (),
+) -> Path:
     """A C program that uses this MPI library, in the directory ``place``.
 
     It is compiled by the library's mpicc or, if there is none, by cc with the library's header.
+    ``more`` words come after the source: the libraries that it is linked with.
     Raises :class:`NoCompiler` if that is not possible.
     """
     own = Path(library.bin)
@@ -44,11 +53,11 @@ def compiled_for(library: Library, source: Path, place: Path) -> Path:
     header, libraries = own.parent / "include", own.parent / "lib"
     program = place / source.stem
     if wrapper is not None:
-        return _compile([str(wrapper), *FLAGS], source, program)
+        return _compile([str(wrapper), *flags], source, program, *more)
     if not (header / "mpi.h").is_file():
         raise NoCompiler(f"{library.family} {library.version} has neither mpicc nor mpi.h")
     linked = [f"-I{header}", f"-L{libraries}", f"-Wl,-rpath,{libraries}"]
-    return _compile([_cc(), *FLAGS, *linked], source, program, "-lmpi")
+    return _compile([_cc(), *flags, *linked], source, program, *more, "-lmpi")
 
 
 def compiled_library(source: Path, place: Path) -> Path:

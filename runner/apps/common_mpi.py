@@ -19,8 +19,12 @@ T = TypeVar("T")
 
 
 def single_threaded_blas() -> None:
-    """Keep numpy from starting a thread per core in every rank; call before importing numpy."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    """Keep numpy from starting a thread per core in every rank; call before importing numpy.
+
+    One of these is read by the library that numpy was built with.
+    """
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 
 def start(threads: str) -> Any:

@@ -15,8 +15,10 @@ from runner.mate.log import EventLog, check_events
 from runner.mate.messages import pieces
 from runner.mate.task import Request
 from runner.mate.timers import Report, WorkerTimes
+from runner.native.c_function import CFunction
 
 __all__ = [
+    "CFunction",
     "Config",
     "ConfigError",
     "Context",

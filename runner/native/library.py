@@ -1,4 +1,4 @@
-"""Functions that compiled regions of any application call: copies of boxes, faces, reductions.
+"""Functions that compiled regions of any application call: copies of boxes, faces, sums, products.
 
 They are plain functions of the dialect (runner/mate/README.md, "Compiled regions"), so they run in
 Python too, and take arrays of any element type and strides. Those that call no other function here
@@ -82,6 +82,18 @@ def face(
     else:
         x0, x1 = first, first + depth
     return z0, z1, y0, y1, x0, x1
+
+
+def add_product(dgemm: Any, a: Any, b: Any, c: Any) -> None:
+    """C += A B for matrices of doubles, by the BLAS library: ``dgemm`` is that of :mod:`.blas`.
+
+    The rows of the matrices have no gaps; the rows themselves may lie apart. ``dgemm`` comes from
+    the state (``part.dgemm = blas.dgemm()``). The order of the additions is the library's own.
+    """
+    rows, columns, depth = c.shape[0], c.shape[1], a.shape[1]
+    pitch_a, pitch_b, pitch_c = a.strides[0] // 8, b.strides[0] // 8, c.strides[0] // 8
+    order, plain = 101, 111  # of CBLAS: C's order of elements, not transposed
+    dgemm(order, plain, plain, rows, columns, depth, 1.0, a, pitch_a, b, pitch_b, 1.0, c, pitch_c)
 
 
 def vector_sum(a: Any, first: int, last: int) -> float:

@@ -8,8 +8,16 @@ import numpy as np
 import pytest
 
 from autotune.space import load_space
-from runner.apps.cannon.matrices import Layout, a_entries, b_entries, make_layout, verify
+from runner.apps.cannon.matrices import (
+    Layout,
+    a_entries,
+    b_entries,
+    checksum,
+    make_layout,
+    verify,
+)
 from runner.apps.cannon.options import parse
+from runner.apps.cannon.variant_mate import GRAPH
 from runner.apps.common_errors import AppUsageError
 from tests.apps.conftest import Launch, results_of
 
@@ -121,17 +129,45 @@ def test_every_setting_of_its_space_is_a_layout() -> None:
         assert space.starts
 
 
+def test_the_checksum_is_exact_and_sees_a_transposed_product() -> None:
+    layout = make_layout(48, 1, None, 16)
+    right = product(layout)
+    every = np.arange(48)
+    v, w = 7 * every % 15 - 7, 5 * every % 13 - 6
+    whole = a_entries(every, every) @ b_entries(every, every)
+    assert checksum(Alone(), layout, right) == v @ whole @ w
+    turned = {(y, x): block.T.copy() for (x, y), block in right.items()}
+    assert checksum(Alone(), layout, turned) != v @ whole @ w
+
+
+def mate(ranks: int, *words: str) -> list[str]:
+    return ["--variant", "mate", "--ranks-per-process", str(ranks), *words]
+
+
+TWO_WORKERS = ("--workers", "2", "--affinity", "none")
+RUNS = {
+    1: (45, [mate(1), mate(9, "--core", "python"), mate(9, *TWO_WORKERS, "--repetitions", "2")]),
+    2: (50, [mate(2), mate(2, "--core", "python", "--split", "3"), mate(50, "--split", "3"),
+             mate(50, *TWO_WORKERS, "--queue", "shared", "--thread-level", "serialized")]),
+    3: (45, [mate(3, "--core", "python", "--split", "2"), mate(3)]),
+    4: (60, [mate(1), mate(4), mate(9, "--core", "python"), mate(9, *TWO_WORKERS)]),
+    6: (48, [mate(6), mate(24, "--repetitions", "2")]),
+}  # fmt: skip
+"""Processes -> size, runs on MATE. With 6 processes A's and B's lines have other lengths."""
+
+
 @pytest.mark.mpi
-@pytest.mark.parametrize("processes", [1, 2, 4, 6])
+@pytest.mark.parametrize("processes", RUNS)
 def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
-    local = {1: 16, 2: 8, 4: 4, 6: 6}[processes]
-    common = ["--size", "48", "--variant"]
-    over = [*common, "mate", "--ranks-per-process", str(local)]
+    size, others = RUNS[processes]
     lines = [
-        [*common, "mpi"],
-        [*common, "overlap", "--iterations", "2"],
-        [*over, "--iterations", "3"],
-        [*over, "--workers", "2", "--affinity", "none", "--repetitions", "2"],
+        ["--size", str(size), "--iterations", "5", *words]
+        for words in (["--variant", "mpi"], ["--variant", "overlap"], *others)
     ]
     found = results_of(launch, processes, "cannon", lines)
     assert all(result["verified"] is True for result in found)
+    assert len({result["checksum"] for result in found}) == 1
+
+
+def test_all_of_the_loop_is_compiled() -> None:
+    assert [region.name for region in GRAPH.regions if not region.compiled] == []

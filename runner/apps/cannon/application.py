@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from runner import mate
-from runner.apps.cannon.matrices import Matrix, make_layout, verify
+from runner.apps.cannon.matrices import Matrix, checksum, make_layout, verify
 from runner.apps.cannon.options import Options, parse
 from runner.apps.cannon.variant_mate import OnMate
 from runner.apps.cannon.variant_mpi import Flat
@@ -50,6 +50,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     runs = [_timed(solver, options) for _ in range(options.repetitions)]
     solver_s, middle, seconds = typical(comm, runs)
     parts = breakdown(comm, middle, solver_s, layout.local_count / options.config.workers)
+    total = checksum(comm, layout, solver.c)
     wrong = verify(comm, layout, solver.c, options.iterations) if options.verify else None
     if comm.rank == 0:
         verified = None if wrong is None else not wrong
@@ -76,6 +77,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
             "workers": options.config.workers,
             "solver_s": solver_s,
             "verified": verified,
+            "checksum": total,
             "mflops": flops / solver_s / 1e6,
             "phases": parts.phases,
             **parts.figures,

@@ -1,8 +1,10 @@
-"""Cannon's algorithm on MATE: a rank per block; blocks within a process are passed by reference.
+"""Cannon's algorithm on MATE: a rank per block of C, compiled regions, messages between processes.
 
-The original keeps the blocks of a process in place and rotates pointers (Martin 2018, 6.2, figure
-6.7). Its regions are the same here: communicate, compute, update. Here a block also travels through
-the ranks of its process by reference, so the process grid need not be square.
+The blocks of a process stay in place, and the ranks rotate the pointers to them, as in the original
+(Martin 2018, 6.2, figure 6.7). An iteration of the graph has several steps, so that the blocks that
+arrive for a line of ranks are under way at the same time (:mod:`runner.apps.cannon.part`). While
+they are, the ranks do the steps for which they have the blocks (``early``), then the others
+(``late``). The process grid need not be square.
 """
 
 from __future__ import annotations
@@ -13,121 +15,35 @@ from typing import Any
 import numpy as np
 
 from runner import mate
+from runner.apps.cannon import regions
 from runner.apps.cannon.matrices import Layout, Matrix
-from runner.apps.common_meter import Meter, Timed
+from runner.apps.cannon.part import Blocks, Part
+from runner.apps.common_meter import Timed, meter_of
 
 GRAPH = mate.Graph("cannon")
 
 
-@GRAPH.region(depends=["update*", "update*@"])
-def communicate(part: Part, i: int) -> None:
-    part.communicate(i)
+# Messages are started before other work: the priority lets a rank with one overtake.
+@GRAPH.region(depends=["receive*"], compiled=True, priority=1)
+def send(part: Part, i: int) -> None:
+    regions.send(part, i)
 
 
-@GRAPH.region(depends=["update*"])
-def compute(part: Part, i: int) -> None:
-    part.compute(i)
+# A slot of the ring is free again: all ranks of the line have done the iteration before the last
+# one (early waits for late*@), and the block has been sent on.
+@GRAPH.region(depends=["early*", "send*"], compiled=True, priority=1)
+def receive(part: Part, i: int) -> None:
+    regions.receive(part, i)
 
 
-@GRAPH.region(depends=["compute", "communicate", "update*@"])
-def update(part: Part, i: int) -> None:
-    part.update(i)
+@GRAPH.region(depends=["late*", "late*@"], compiled=True)
+def early(part: Part, i: int) -> None:
+    regions.multiply(part, i, 0, part.ready)
 
 
-class Shared:
-    """The blocks that the ranks of a process work on in even and odd steps, by local rank."""
-
-    def __init__(self, count: int) -> None:
-        self.a: list[list[Matrix]] = [[np.empty(0)] * count for _ in range(2)]
-        self.b: list[list[Matrix]] = [[np.empty(0)] * count for _ in range(2)]
-
-
-class Part:
-    """One rank: block (x, y), its neighbours, and buffers for blocks from other processes.
-
-    A received block is passed on through the process for as many steps as it has columns (or rows),
-    and is then sent on. Ranks that are n hops apart are at most n steps apart. So with twice that
-    many buffers, each buffer is free again when its turn comes.
-    """
-
-    def __init__(
-        self, layout: Layout, process: int, local: int, shared: Shared, meters: list[Meter]
-    ) -> None:
-        rows, columns = layout.local
-        self.local = local
-        self.i, self.j = divmod(local, columns)
-        first_x, first_y = layout.first(process)
-        self.x, self.y = first_x + self.i, first_y + self.j
-        self.layout, self.shared, self._meters = layout, shared, meters
-        row, column = layout.place(process)
-        shape = (layout.width, layout.width)
-        self.c: Matrix = np.zeros(shape)
-        self._product = np.empty(shape)
-        self._ctx: mate.Context
-        self.kernel_s = 0.0
-        # Source and destination of A along the row, of B along the column: (process, local rank).
-        self._a_to = self._beyond(process, row, column, 0, -1)
-        self._a_from = self._beyond(process, row, column, 0, 1)
-        self._b_to = self._beyond(process, row, column, -1, 0)
-        self._b_from = self._beyond(process, row, column, 1, 0)
-        self.near = sorted(
-            {
-                other
-                for there, other in (self._a_to, self._a_from, self._b_to, self._b_from)
-                if there == process and other != local
-            }
-        )
-        self.process = process
-        remote_a, remote_b = self._a_from[0] != process, self._b_from[0] != process
-        self._room_a = [np.empty(shape) for _ in range(2 * columns + 2 if remote_a else 0)]
-        self._room_b = [np.empty(shape) for _ in range(2 * rows + 2 if remote_b else 0)]
-        self.sends = (self._a_to[0] != process) + (self._b_to[0] != process)
-
-    def _beyond(
-        self, process: int, row: int, column: int, down: int, right: int
-    ) -> tuple[int, int]:
-        rows, columns = self.layout.local
-        i, j = self.i + down, self.j + right
-        there = self.layout.process_at(row + i // rows, column + j // columns)
-        return there, (i % rows) * columns + j % columns
-
-    def join(self, ctx: mate.Context) -> None:
-        """Attach to a rank of a job, with the factors in their places and the product zero."""
-        self._ctx = ctx
-        self.kernel_s = 0.0
-        self.c.fill(0.0)
-        self.shared.a[0][self.local] = self.layout.a_block(self.x, self.y)
-        self.shared.b[0][self.local] = self.layout.b_block(self.x, self.y)
-
-    def communicate(self, i: int) -> None:
-        """Send and receive blocks over the border of the process."""
-        ctx, layout, now = self._ctx, self.layout, i % 2
-        for room, source, target, blocks, tag in (
-            (self._room_a, self._a_from, self._a_to, self.shared.a, 0),
-            (self._room_b, self._b_from, self._b_to, self.shared.b, 1),
-        ):
-            if room:
-                rank = source[0] * layout.local_count + source[1]
-                ctx.irecv(room[i % len(room)], rank, tag)
-            if target[0] != self.process:
-                rank = target[0] * layout.local_count + target[1]
-                ctx.isend(blocks[now][self.local], rank, tag)
-
-    def compute(self, i: int) -> None:
-        self.kernel_s += self._meters[self._ctx.worker].run(lambda: self._multiply(i % 2))
-
-    def _multiply(self, now: int) -> None:
-        np.matmul(self.shared.a[now][self.local], self.shared.b[now][self.local], out=self._product)
-        self.c += self._product
-
-    def update(self, i: int) -> None:
-        """Take the next step's blocks: from the neighbour by reference, or from a message."""
-        now, after = i % 2, (i + 1) % 2
-        for room, source, blocks in (
-            (self._room_a, self._a_from, self.shared.a),
-            (self._room_b, self._b_from, self.shared.b),
-        ):
-            blocks[after][self.local] = room[i % len(room)] if room else blocks[now][source[1]]
+@GRAPH.region(depends=["early", "receive", "receive@"], compiled=True)
+def late(part: Part, i: int) -> None:
+    regions.multiply(part, i, part.ready, part.group)
 
 
 class OnMate:
@@ -135,10 +51,10 @@ class OnMate:
 
     def __init__(self, comm: Any, layout: Layout, config: mate.Config) -> None:
         self._comm, self._layout, self._config = comm, layout, config
-        self._meters = [Meter() for _ in range(config.workers)]
-        shared = Shared(layout.local_count)
+        shared = Blocks(layout)
+        self._group = shared.group
         self._parts = [
-            Part(layout, comm.rank, local, shared, self._meters)
+            Part(layout, comm.rank, local, shared, config.split)
             for local in range(layout.local_count)
         ]
         self._begin = self._end = 0.0
@@ -152,32 +68,36 @@ class OnMate:
         """Do nothing: every solve begins anew."""
 
     def solve(self, iterations: int) -> Timed:
-        """Add this number of products to C, after a barrier."""
-        steps = iterations * self._layout.blocks
-        report = mate.run(self._main, self._config, steps, comm=self._comm)
-        for meter, times in zip(self._meters, report.workers, strict=True):
-            meter.mpi, meter.waiting = times.mpi_s, times.waiting_s
-        messages = steps * sum(part.sends for part in self._parts)
+        """Compute the product and add it up this number of times, after a barrier."""
+        count = iterations * self._layout.blocks // self._group
+        report = mate.run(self._main, self._config, count, comm=self._comm)
+        totals = report.totals()
+        kernels_s = np.array([part.kernels_s for part in self._parts])
+        _, sampled_s, sampled_cpu_s = kernels_s.sum(axis=0).tolist()
         return Timed(
             self._end - self._begin,
-            [*self._meters],
-            [part.kernel_s for part in self._parts],
-            messages,
-            messages * self._layout.width**2 * 8,
+            [meter_of(times, sampled_s, sampled_cpu_s) for times in report.workers],
+            kernels_s[:, 0].tolist(),
+            int(totals["messages"]),
+            int(totals["bytes"]),
         )
 
-    async def _main(self, ctx: mate.Context, steps: int) -> None:
+    async def _main(self, ctx: mate.Context, count: int) -> None:
         part = self._parts[ctx.local_rank]
-        part.join(ctx)
+        part.ctx = ctx
+        part.reset()
         for local in part.near:
             ctx.add_local_neighbor(local)
+        # No iterations load the compiled regions before the clock starts.
+        await ctx.execute(GRAPH, 0, state=part)
         await ctx.barrier()
         if ctx.local_rank == 0:
-            self._meters[:] = [Meter() for _ in self._meters]
+            # The clock starts before the timers and stops after them, so that it covers all that
+            # they count.
             self._begin = perf_counter()
             ctx.reset_timers()
         await ctx.local_barrier()
-        await ctx.execute(GRAPH, steps, state=part)
+        await ctx.execute(GRAPH, count, state=part)
         await ctx.local_barrier()
         if ctx.local_rank == 0:
             ctx.stop_timers()

@@ -13,6 +13,7 @@ import numpy as np
 
 from runner.apps.cannon.matrices import Layout, Matrix
 from runner.apps.common_meter import Meter, Timed
+from runner.native import blas, library
 
 
 class Flat:
@@ -30,7 +31,7 @@ class Flat:
         self._up, self._down = (layout.process_at(row + d, column) for d in (-1, 1))
         shape = (layout.width, layout.width)
         self._spare_a, self._spare_b = np.empty((rows, *shape)), np.empty((columns, *shape))
-        self._product = np.empty(shape)
+        self._dgemm = blas.dgemm()
         self.c: dict[tuple[int, int], Matrix] = {}
         self.reset()
 
@@ -52,6 +53,10 @@ class Flat:
             for i in range(rows)
             for j in range(columns)
         }
+        # The first product touches the memory of the BLAS library.
+        self._multiply()
+        for c in self.c.values():
+            c.fill(0.0)
 
     def solve(self, iterations: int) -> Timed:
         """Add this number of products to C, after a barrier."""
@@ -84,8 +89,7 @@ class Flat:
     def _multiply(self) -> None:
         for (x, y), c in self.c.items():
             i, j = x - self._x, y - self._y
-            np.matmul(self._a[j][i], self._b[i][j], out=self._product)
-            c += self._product
+            library.add_product(self._dgemm, self._a[j][i], self._b[i][j], c)
 
     def _start(self, meter: Meter) -> list[Any]:
         begin = perf_counter()

@@ -14,6 +14,7 @@ from runner.mate.compiled.state import (
     Array,
     Arrays,
     Attribute,
+    Function,
     Number,
     Numbers,
     StateType,
@@ -23,6 +24,7 @@ from runner.mate.compiled.state import (
 )
 from runner.mate.context import Context
 from runner.mate.errors import MateError
+from runner.native.c_function import CFunction
 
 Words = NDArray[np.int64]
 Messages = Callable[[Context], tuple[int, int, int, int, int]]
@@ -258,6 +260,27 @@ class _NumbersSlot(_Slot):
         return self._copy
 
 
+class _FunctionSlot(_Slot):
+    def __init__(self, kind: Function, words: Words) -> None:
+        self._kind, self._words = kind, words
+        self._function: CFunction | None = None
+
+    def same(self, value: Any) -> bool:
+        return value is self._function and value is not None
+
+    def load(self, value: Any) -> bool:
+        if not isinstance(value, CFunction):
+            return False
+        if (value.result, value.arguments) != (self._kind.result, self._kind.arguments):
+            return False
+        self._words[0] = value.address
+        self._function = value
+        return True
+
+    def kept(self) -> Any:
+        return self._function
+
+
 class _RankSlot(_Slot):
     def __init__(self, words: Words, messages: Messages) -> None:
         self._words, self.messages = words, messages
@@ -288,6 +311,8 @@ def _slot(attribute: Attribute, words: Words, name: str, messages: Messages) -> 
             return _ArraysSlot(attribute, words)
         case Numbers():
             return _NumbersSlot(attribute, words, name)
+        case Function():
+            return _FunctionSlot(attribute, words)
         case _:
             return _RankSlot(words, messages)
 

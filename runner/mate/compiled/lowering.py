@@ -32,6 +32,7 @@ from numba.extending import intrinsic, models, overload, overload_method, regist
 from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import from_dtype
 
+from runner.mate.compiled.c_call import NumbaFunction
 from runner.mate.compiled.failure import SAID
 from runner.mate.compiled.state import (
     MEMBERS,
@@ -39,6 +40,7 @@ from runner.mate.compiled.state import (
     Array,
     Arrays,
     Attribute,
+    Function,
     Number,
     Numbers,
     StateType,
@@ -104,6 +106,8 @@ def numba_type(attribute: Attribute) -> Any:
             return _array_type(attribute.array)
         case Arrays(item):
             return NumbaArrays(item)
+        case Function():
+            return NumbaFunction(attribute)
         case _:
             return NumbaRank()
 
@@ -119,7 +123,7 @@ class _IteratorModel(models.StructModel):  # type: ignore[misc]
         super().__init__(manager, kind, members)
 
 
-for _kind in (NumbaState, NumbaRank, NumbaArrays):
+for _kind in (NumbaState, NumbaRank, NumbaArrays, NumbaFunction):
     register_model(_kind)(_AddressModel)
 register_model(NumbaIterator)(_IteratorModel)
 
@@ -178,10 +182,10 @@ def _lower_state(context: Any, builder: Any, kind: NumbaState, state: Any, name:
     wanted = numba_type(attribute)
     if isinstance(wanted, types.Array):
         return _array(context, builder, wanted, builder.add(state, _WORD(8 * at)))
-    if not isinstance(attribute, Number):
+    if not isinstance(attribute, (Number, Function)):
         return builder.add(state, _WORD(8 * at))
     word = _word(builder, state, at)
-    if attribute.kind == "int64":
+    if isinstance(attribute, Function) or attribute.kind == "int64":
         return word
     double = builder.bitcast(word, ir.DoubleType())
     return builder.fptrunc(double, ir.FloatType()) if attribute.kind == "float32" else double

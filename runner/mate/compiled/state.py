@@ -19,6 +19,7 @@ from runner.mate.compiled.source import RegionSource
 from runner.mate.compiled.uses import METHODS, Use
 from runner.mate.context import Context
 from runner.mate.errors import GraphError, MateError
+from runner.native.c_function import CFunction
 from runner.native.words import KINDS
 
 MEMBERS = ("rank", "local_rank", "size", "local_count", "process", "process_count", "workers")
@@ -30,7 +31,7 @@ HEAD = 1
 """Words before the attributes: 0, or 1 + the region that ended early."""
 _POSSIBLE = (
     "possible are int, float, bool, numpy arrays of numbers, lists and tuples of numbers, lists "
-    "and tuples of arrays of one type, and the context"
+    "and tuples of arrays of one type, C functions (mate.CFunction), and the context"
 )
 
 
@@ -98,7 +99,19 @@ class Rank:
         return "context"
 
 
-Attribute = Number | Array | Numbers | Arrays | Rank
+@dataclass(frozen=True)
+class Function:
+    """A C function: its address, in one word."""
+
+    result: str
+    arguments: tuple[str, ...]
+    words = 1
+
+    def __str__(self) -> str:
+        return f"{self.result}({','.join(self.arguments)})"
+
+
+Attribute = Number | Array | Numbers | Arrays | Function | Rank
 
 
 @dataclass(frozen=True)
@@ -186,7 +199,15 @@ def _attribute(value: Any, name: str, use: Use) -> Attribute:
         return _array(value, name, use)
     if isinstance(value, (list, tuple)):
         return _list(value, name, use)
+    if isinstance(value, CFunction):
+        return Function(value.result, value.arguments)
     what = f"is a {type(value).__name__}"
+    if hasattr(value, "restype"):
+        raise use.source.refusal(
+            use.node,
+            f"{name} is a C function without types: set it to mate.CFunction(function, "
+            "'float64(int64, float64*)'), with the types of its result and its arguments",
+        )
     if callable(value):
         plain = name.rpartition(".")[2]
         raise use.source.refusal(
