@@ -124,23 +124,34 @@ def accelerate(
 
 
 @distinct
-def flux(density: Any, speed: Any, volume: Any, mass: Any, g: Any, factors: Any, back: Any) -> None:
-    """Volume and mass through the lower faces of every cell along one axis.
+def flux(
+    density: Any, speed: Any, volume: Any, mass: Any, first: Any, nx: Any, step: Any, back: Any
+) -> None:
+    """Volume and mass through the lower faces of a row of cells along one axis.
 
     ``back`` is the distance to the cell behind such a face.
     """
+    for i in range(first, first + nx):
+        flow = 0.5 * step * (speed[i - back] + speed[i])
+        behind, here = density[i - back], density[i]
+        volume[i] = flow
+        mass[i] = flow * (behind if flow > 0.0 else here)
+
+
+def fluxes(f: Any, g: Any, factors: Any) -> None:
+    """Volume and mass through the lower faces of every cell."""
     row, plane, nx, ny, nz = g[0], g[1], g[3], g[4], g[5]
     step = factors[1]
+    density, u, v, w = f[14], f[16], f[17], f[18]
+    volume_x, volume_y, volume_z, mass_x, mass_y, mass_z = f[8], f[9], f[10], f[11], f[12], f[13]
     z = ONE
     while z <= nz:
         y = ONE
         while y <= ny:
             first = z * plane + y * row + ONE
-            for i in range(first, first + nx):
-                flow = 0.5 * step * (speed[i - back] + speed[i])
-                behind, here = density[i - back], density[i]
-                volume[i] = flow
-                mass[i] = flow * (behind if flow > 0.0 else here)
+            flux(density, u, volume_x, mass_x, first, nx, step, ONE)
+            flux(density, v, volume_y, mass_y, first, nx, step, row)
+            flux(density, w, volume_z, mass_z, first, nx, step, plane)
             y += ONE
         z += ONE
 
@@ -216,23 +227,16 @@ def advect(
 
 def run(f: Any, phase: int, g: Any, factors: Any) -> None:
     """One kernel of a block; ``f`` holds the fields in the order of ``problem.FIELDS``."""
+    density, energy, p, q, sound, u, v, w = f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]
+    mx, my, mz = f[11], f[12], f[13]
+    density1, energy1, u1, v1, w1 = f[14], f[15], f[16], f[17], f[18]
     if phase == 0:
-        ideal_gas(f[0], f[1], f[2], f[4], g, factors)
+        ideal_gas(density, energy, p, sound, g, factors)
     elif phase == 1:
-        viscosity(f[0], f[5], f[6], f[7], f[3], g)
+        viscosity(density, u, v, w, q, g)
     elif phase == 2:
-        accelerate(
-            f[0], f[1], f[2], f[3], f[5], f[6], f[7],
-            f[14], f[15], f[16], f[17], f[18],
-            g, factors,
-        )
+        accelerate(density, energy, p, q, u, v, w, density1, energy1, u1, v1, w1, g, factors)
     elif phase == 3:
-        flux(f[14], f[16], f[8], f[11], g, factors, ONE)
-        flux(f[14], f[17], f[9], f[12], g, factors, g[0])
-        flux(f[14], f[18], f[10], f[13], g, factors, g[1])
+        fluxes(f, g, factors)
     else:
-        advect(
-            f[14], f[15], f[16], f[17], f[18], f[11], f[12], f[13],
-            f[0], f[1], f[5], f[6], f[7],
-            g,
-        )
+        advect(density1, energy1, u1, v1, w1, mx, my, mz, density, energy, u, v, w, g)

@@ -1,9 +1,9 @@
 """The functions of a block as machine code for Python (see runner.native.kernels).
 
-``fields`` are 19 arrays [z][y][x] of doubles, one after the other: those of ``problem.FIELDS``, then
-the advanced state. ``geometry`` = row pitch, plane pitch, length of a field, then the cells along
-x, y, z. ``factors`` = gamma, time step over width. ``which`` = phase, face, length of the buffer.
-The other arguments are those of :mod:`runner.apps.cloverleaf3d.halo`.
+``fields`` are 19 arrays [z][y][x] of doubles, one after the other: those of ``problem.FIELDS``,
+then the advanced state. ``geometry`` = row pitch, plane pitch, length of a field, then the cells
+along x, y, z. ``factors`` = gamma, time step over width. ``which`` = phase, face, length of the
+buffer. The other arguments are those of :mod:`runner.apps.cloverleaf3d.halo`.
 """
 
 from __future__ import annotations
@@ -43,23 +43,27 @@ def run(fields: Any, geometry: Any, factors: Any, which: Any) -> None:
     _run(carray(fields, (COUNT, g[2])), carray(which, (3,))[0], g, carray(factors, (2,)))
 
 
-def pack(
-    fields: Any, geometry: Any, exchanged: Any, boxes: Any, which: Any, buffer: Any
-) -> None:
+def pack(fields: Any, geometry: Any, exchanged: Any, boxes: Any, which: Any, buffer: Any) -> None:
     w = carray(which, (3,))
     box = carray(boxes, (6, 6))[w[1]]
     _pack(
-        carray(fields, shape(carray(geometry, (6,)))), carray(exchanged, (4, 7)), w[0], box, carray(buffer, w[2])
+        carray(fields, shape(carray(geometry, (6,)))),
+        carray(exchanged, (4, 7)),
+        w[0],
+        box,
+        carray(buffer, w[2]),
     )
 
 
-def unpack(
-    fields: Any, geometry: Any, exchanged: Any, boxes: Any, which: Any, buffer: Any
-) -> None:
+def unpack(fields: Any, geometry: Any, exchanged: Any, boxes: Any, which: Any, buffer: Any) -> None:
     w = carray(which, (3,))
     box = carray(boxes, (6, 6))[w[1]]
     _unpack(
-        carray(fields, shape(carray(geometry, (6,)))), carray(exchanged, (4, 7)), w[0], box, carray(buffer, w[2])
+        carray(fields, shape(carray(geometry, (6,)))),
+        carray(exchanged, (4, 7)),
+        w[0],
+        box,
+        carray(buffer, w[2]),
     )
 
 
@@ -78,7 +82,14 @@ def copy(
     box = carray(boxes, (6, 6))[w[1]]
     behind = carray(ghosts, (6, 6))[w[1] ^ ONE]
     other = carray(others, shape(carray(other_geometry, (6,))))
-    _copy(carray(fields, shape(carray(geometry, (6,)))), other, carray(exchanged, (4, 7)), w[0], box, behind)
+    _copy(
+        carray(fields, shape(carray(geometry, (6,)))),
+        other,
+        carray(exchanged, (4, 7)),
+        w[0],
+        box,
+        behind,
+    )
 
 
 def reflect(

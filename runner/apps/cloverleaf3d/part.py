@@ -15,7 +15,7 @@ from runner.apps.cloverleaf3d.regions import PHASES, PROCESS, RANK, WALL
 from runner.apps.common_layout import Face, Layout
 from runner.apps.common_meter import SAMPLE
 
-assert PHASES == len(EXCHANGES)
+assert len(EXCHANGES) == PHASES
 
 
 class Part:
@@ -98,7 +98,8 @@ class Part:
         self.fields_behind = [block.fields for block in near]
         self.ghosts_behind = np.array([near[face].ghosts[face ^ 1] for face in range(FACES)])
         self._copies = [
-            [self._copy(phase, face, near[face]) for phase in range(PHASES)] for face in range(FACES)
+            [self._copy(phase, face, near[face]) for phase in range(PHASES)]
+            for face in range(FACES)
         ]
         self._unpacks: dict[tuple[int, int], Call] = {}
         for face in range(FACES):

@@ -43,7 +43,8 @@ EXCHANGES = (
 )
 """The fields whose halo is exchanged after each kernel of a step but the last.
 
-After that, ``ideal_gas`` reads no ghosts, and all that the kernels behind it read is exchanged then.
+After the last one nothing is exchanged: ``ideal_gas`` reads no ghosts, and the exchange after it
+carries the whole state.
 """
 
 

@@ -100,6 +100,4 @@ def unpack(part: Part, i: int) -> None:
             for face in range(2 * axis, 2 * axis + 2):
                 if part.behind[face] == PROCESS:
                     buffer = part.received[part.place[face] * PHASES + phase]
-                    halo.unpack_face(
-                        part.fields, part.exchanged, phase, part.ghosts[face], buffer
-                    )
+                    halo.unpack_face(part.fields, part.exchanged, phase, part.ghosts[face], buffer)
