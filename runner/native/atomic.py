@@ -8,8 +8,11 @@ another, it writes with ``exchange``.
 
 from __future__ import annotations
 
+import dis
+import functools
 import platform
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -18,6 +21,8 @@ from numba import types
 from numba.core import cgutils
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
+
+from runner.native import distinct
 
 _WORD, _REAL, _INT, _VOID = ir.IntType(64), ir.DoubleType(), ir.IntType(32), ir.VoidType()
 _X86 = platform.machine() in ("x86_64", "AMD64")
@@ -72,12 +77,41 @@ class _Inner(CPUDispatcher):  # type: ignore[misc]
 
 
 def inner(function: Function) -> Function:
-    """Decorator of a function that compiled code calls; Python cannot call it."""
+    """Decorator of a function that compiled code calls; Python cannot call it.
+
+    Plain functions that it calls by their bare names are compiled too.
+    """
+    options = distinct.options(function)
     made = numba.njit(
-        error_model="numpy", _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True
-    )(function)
+        error_model="numpy",
+        _nrt=False,
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+        **options,
+    )(_with_helpers(function))
     made.__class__ = _Inner
     return cast(Function, made)
+
+
+@functools.cache
+def _helper(function: Callable[..., Any]) -> Callable[..., Any]:
+    return inner(function)
+
+
+def _with_helpers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with compiled ones in place of the plain functions that it calls."""
+    space = function.__globals__
+    names = {i.argval for i in dis.get_instructions(function) if i.opname == "LOAD_GLOBAL"}
+    helpers = {name: _helper(f) for name in names if _is_plain(f := space.get(name))}
+    if not helpers:
+        return function
+    return FunctionType(function.__code__, space | helpers, function.__name__)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a Python function that numba does not know."""
+    package = (getattr(value, "__module__", None) or "").partition(".")[0]
+    return isinstance(value, FunctionType) and package not in ("numba", "numpy")
 
 
 _I, _F, _N = types.int64, types.float64, types.void

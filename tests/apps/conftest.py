@@ -71,8 +71,13 @@ def launch(library: Library) -> Launch:
     placement = ["--oversubscribe"] if old else ["--map-by", ":OVERSUBSCRIBE"]
     options = [*placement, "--bind-to", "none", *TRANSPORT] if library.family == "openmpi" else []
 
-    def run(ranks: int, *arguments: str, env: dict[str, str] | None = None) -> Finished:
-        command = [library.launcher, "-n", str(ranks), *options, sys.executable, *arguments]
+    def run(
+        ranks: int,
+        *arguments: str,
+        env: dict[str, str] | None = None,
+        program: str = sys.executable,
+    ) -> Finished:
+        command = [library.launcher, "-n", str(ranks), *options, program, *arguments]
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         everything = {**os.environ, **root, **(env or {})}
         return Finished(started(command, cwd=ROOT, env=everything, timeout=180))

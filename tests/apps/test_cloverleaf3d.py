@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
+import math
+import shutil
+import subprocess
 import time
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 
 from runner import mate
+from runner.apps.cloverleaf3d import halo, hydro
 from runner.apps.cloverleaf3d.block import Block, serial
 from runner.apps.cloverleaf3d.options import ENERGIES, INPUTS, parse
-from runner.apps.cloverleaf3d.problem import COUNT, FIELDS, reflection
-from runner.apps.cloverleaf3d.variant_mate import OnMate
+from runner.apps.cloverleaf3d.part import BODIES, Part
+from runner.apps.cloverleaf3d.problem import ADVANCED, COUNT, FIELDS, STEP, reflection
+from runner.apps.cloverleaf3d.variant_mate import GRAPH, IN_PYTHON, OnMate, make_graph
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_layout import make_layout
+from runner.mpi.library import Library
 from tests.apps.conftest import Launch, results_of
 
 ROOT = Path(__file__).parents[2]
 SIZE, STEPS = (12, 10, 8), 4
 
 
-def solved(ranks: int, workers: int = 1, seed: int | None = None, finish: bool = True) -> OnMate:
-    layout = make_layout(SIZE, 1, None, ranks, None, 1)
+def solved(
+    ranks: int | tuple[int, ...],
+    workers: int = 1,
+    seed: int | None = None,
+    *,
+    size: tuple[int, ...] = SIZE,
+    core: Literal["native", "python"] = "native",
+    graph: mate.Graph | None = None,
+) -> OnMate:
+    local = ranks if isinstance(ranks, tuple) else None
+    count = math.prod(local) if local else int(ranks)  # type: ignore[arg-type]
+    layout = make_layout(size, 1, None, count, local, 1)
     config = mate.Config(
-        workers=workers, ranks_per_process=ranks, affinity="none", schedule_seed=seed
+        workers=workers,
+        ranks_per_process=count,
+        affinity="none",
+        schedule_seed=seed,
+        core=core,
     )
-    solver = OnMate(None, layout, config, finish)
+    solver = OnMate(None, layout, config, graph)
     solver.solve(STEPS)
     return solver
 
@@ -57,8 +78,33 @@ def test_all_26_neighbours_count() -> None:
         z, y, x = (4 + p for p in place)
         block.fields[1, z, y, x] *= 1.25
         for changed in (plain, block):
-            changed.run(["ideal_gas", "viscosity", "accelerate", "take_room"])
-        assert not np.array_equal(block.fields[:, 5, 5, 5], plain.fields[:, 5, 5, 5])
+            for kernel in ("ideal_gas", "viscosity", "accelerate"):
+                changed.run(STEP.index(kernel))
+        advanced = list(ADVANCED)
+        assert not np.array_equal(block.fields[advanced, 5, 5, 5], plain.fields[advanced, 5, 5, 5])
+
+
+def test_the_kernels_agree_with_plain_python() -> None:
+    """A kernel as machine code gives the bits of the function that Python runs."""
+    block = serial((5, 4, 3), 2)
+    halos = [block.reflector(phase, face) for phase in range(4) for face in range(6)]
+    for phase in range(len(STEP)):
+        for call in halos:
+            call()
+        expected = block.fields.copy()
+        lines = expected.reshape(len(expected), -1)
+        hydro.run(lines, phase, [int(n) for n in block.geometry], block.factors)
+        block.run(phase)
+        assert np.array_equal(expected, block.fields), STEP[phase]
+
+
+def test_a_layer_carries_the_ghosts_of_the_axes_before() -> None:
+    own, ghosts = halo.boxes((4, 3, 2), ghost=False), halo.boxes((4, 3, 2), ghost=True)
+    assert own[0].tolist() == [1, 3, 1, 4, 1, 2]
+    assert ghosts[1].tolist() == [1, 3, 1, 4, 5, 6]
+    assert own[3].tolist() == [1, 3, 3, 4, 0, 6]
+    assert ghosts[4].tolist() == [0, 1, 0, 5, 0, 6]
+    assert own[5].tolist() == [2, 3, 0, 5, 0, 6]
 
 
 def test_walls_let_nothing_through() -> None:
@@ -76,19 +122,43 @@ def test_ranks_of_one_process_give_every_bit(ranks: int, workers: int) -> None:
         assert same(solved(ranks, workers, seed), whole)
 
 
-def test_without_finish_a_rank_computes_with_old_values(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("core", ["native", "python"])
+@pytest.mark.parametrize(
+    "local", [(3, 1, 1), (1, 3, 1), (1, 1, 3), (2, 1, 2), (2, 3, 1), (3, 2, 2), (7, 1, 1)]
+)
+def test_any_cut_of_an_odd_grid_gives_every_bit(
+    local: tuple[int, ...], core: Literal["native", "python"]
+) -> None:
+    """Each set of cut axes has other stages: the walls of the rest come before or after them."""
+    size = (7, 9, 5)
+    assert same(solved(local, 2, 5, size=size, core=core), serial(size, STEPS))
+
+
+def test_all_regions_of_the_native_core_are_compiled() -> None:
+    assert [region.name for region in GRAPH.regions if region.compiled] == list(BODIES)
+    assert not IN_PYTHON.compiled
+
+
+def test_without_its_neighbours_a_rank_computes_with_old_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Martin's graph as printed (digest 8.3.5): one rank is slow to write its neighbour's halo."""
-    push = Block.push
+    compute = Part.compute
 
-    def slow(self: Block, fields: object, axis: int, side: int, other: Block) -> None:
-        if self.start == (0, 0, 0):
+    def slow(self: Part, i: int) -> None:
+        if self.block.start == (0, 0, 0):
             time.sleep(0.002)
-        push(self, fields, axis, side, other)  # type: ignore[arg-type]
+        compute(self, i)
 
-    monkeypatch.setattr(Block, "push", slow)
+    monkeypatch.setitem(BODIES, "compute", slow)
+
+    def right(neighbours: bool, seed: int) -> bool:
+        graph = make_graph(compiled=False, neighbours=neighbours)
+        return same(solved(4, 4, seed, core="python", graph=graph), whole)
+
     whole = serial(SIZE, STEPS)
-    assert any(not same(solved(4, 4, seed, finish=False), whole) for seed in range(5))
-    assert all(same(solved(4, 4, seed), whole) for seed in range(5))
+    assert any(not right(False, seed) for seed in range(5))
+    assert all(right(True, seed) for seed in range(5))
 
 
 @pytest.mark.parametrize("name", INPUTS)
@@ -105,15 +175,54 @@ def test_wrong_words(words: list[str]) -> None:
         parse(words)
 
 
+ON_MATE = (
+    ["--ranks-per-process", "4", "--repetitions", "2"],
+    ["--workers", "2", "--local-grid", "2x1x2", "--affinity", "none", "--split", "3"],
+    ["--ranks-per-process", "3", "--core", "python"],
+    [],
+)
+
+
 @pytest.mark.mpi
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
     common = ["--input", "tiny", "--verify", "full", "--variant"]
-    grid = ["--workers", "2", "--local-grid", "2x1x2", "--affinity", "none", "--split", "3"]
-    lines = [
-        [*common, "mpi"],
-        [*common, "mate", "--ranks-per-process", "4", "--repetitions", "2"],
-        [*common, "mate", *grid],
-    ]
+    lines = [[*common, "mpi"], *([*common, "mate", *more] for more in ON_MATE)]
     found = results_of(launch, processes, "cloverleaf3d", lines)
     assert all(result["verified"] is True for result in found)
+    sent = [(result["messages"], result["bytes"]) for result in found]
+    # One message for all fields of a face: four exchanges a step over each inner face.
+    faces = {1: 0, 2: 2, 4: 8}[processes]
+    assert sent[0][0] == sent[-1][0] == 4 * 5 * faces
+    assert sent[0] == sent[-1]
+
+
+@pytest.mark.mpi
+def test_the_reference_in_c_gives_the_same_energy(
+    launch: Launch, library: Library, tmp_path: Path
+) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    program, place = tmp_path / "cloverleaf3d", Path(library.bin)
+    wrapper = next(
+        (p for p in (place / f"mpicc.{library.family}", place / "mpicc") if p.exists()), "cc"
+    )
+    around = [
+        f"-I{place.parent}/include",
+        f"-L{place.parent}/lib",
+        f"-Wl,-rpath,{place.parent}/lib",
+    ]
+    words = [*around, "-lmpi"] if wrapper == "cc" else []
+    source = str(ROOT / "benchmarks/references/cloverleaf3d.c")
+    line = [str(wrapper), "-O3", "-march=native", "-Wall", "-Werror", "-o", str(program), source]
+    subprocess.run([*line, "-lm", *words], check=True, timeout=120)
+    for numbers in (["12", "10", "8", "5"], ["7", "9", "5", "3", "1", "2", "1"]):
+        done = launch(2, *numbers, program=str(program))
+        assert done.code == 0, done.err
+        *size, steps = map(int, numbers[:4])
+        energy = serial(tuple(size), steps).energy()
+        assert done.result["checksum"] == pytest.approx(energy, rel=1e-12)
+        assert done.result["solver_s"] > 0
+    refused = launch(2, "12", "10", "8", program=str(program))
+    assert refused.code != 0
+    assert "NX NY NZ STEPS" in refused.err

@@ -1,21 +1,23 @@
-"""One rank's cells: 14 fields with ghosts, the kernels bound to them, and their halo."""
+"""One rank's cells: 14 fields and the advanced state with ghosts, and what is done with them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.apps.cloverleaf3d import halo
 from runner.apps.cloverleaf3d.problem import (
+    ADVANCED,
     COUNT,
     DEPTH,
     DT_DX,
-    FLUXES,
+    EXCHANGES,
     GAMMA,
     NUMBER,
     STATE,
-    numbers,
+    STEP,
     reflection,
     start_values,
 )
@@ -23,46 +25,43 @@ from runner.apps.common_grid import Shape
 from runner.native.kernels import load, scalars
 
 Fields = NDArray[np.float64]
-PHASES: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...] = (
-    (
-        ("ideal_gas",),
-        numbers("density", "energy", "pressure", "velocity_x", "velocity_y", "velocity_z"),
-    ),
-    (("viscosity",), numbers("viscosity")),
-    (("accelerate", "take_room"), STATE),
-    (("fluxes",), FLUXES),
-    (("advect", "take_room"), numbers("density", "energy")),
-)
-"""The kernels of one step with the fields whose halo is exchanged after each of them."""
+Call = Callable[[], None]
 
 
 class Block:
-    """Cells ``start`` to ``stop`` (x, y, z; stop excluded) of a grid of ``size`` cells."""
+    """Cells ``start`` to ``stop`` (x, y, z; stop excluded) of a grid of ``size`` cells.
+
+    A phase is the number of a kernel in :data:`STEP`, and of the exchange after it. A face is
+    ``2 * axis + side``.
+    """
 
     def __init__(self, size: Shape, start: Shape, stop: Shape) -> None:
         self.size, self.start, self.stop = size, start, stop
         self.cells = tuple(b - a for a, b in zip(start, stop, strict=True))
         shape = tuple(n + 2 * DEPTH for n in reversed(self.cells))
-        self.fields: Fields = np.zeros((COUNT, *shape))
-        self._room = np.zeros((5, *shape))
+        every = COUNT + len(ADVANCED)
+        self.fields: Fields = np.zeros((every, *shape))
         _, rows, row = shape
-        geometry = scalars([row, row * rows, int(np.prod(shape)), *self.cells])
-        factors = np.array([GAMMA, DT_DX])
-        kernels = load("runner.apps.cloverleaf3d.kernels")
-        self._calls: dict[str, Callable[[], None]] = {
-            name: kernels.bind(name, self.fields, self._room, geometry, factors)
-            for name in ("ideal_gas", "viscosity", "accelerate", "fluxes", "advect", "take_room")
-        }
+        self.geometry = scalars([row, row * rows, int(np.prod(shape)), *self.cells])
+        self.factors = np.array([GAMMA, DT_DX])
+        self.exchanged = halo.table()
+        self.own, self.ghosts = (halo.boxes(self.cells, ghost) for ghost in (False, True))
+        self.signs = np.array([[reflection(f, axis) for axis in range(3)] for f in range(every)])
+        self._kernels = load("runner.apps.cloverleaf3d.kernels")
+        self._calls = [
+            self._kernels.bind("run", self.fields, self.geometry, self.factors, which(phase))
+            for phase in range(len(STEP))
+        ]
         self.reset()
 
     def reset(self) -> None:
         """Set the start values, also in the ghosts."""
-        self.fields[...] = start_values(self.size, self.start, self.stop)
+        self.fields[:COUNT] = start_values(self.size, self.start, self.stop)
+        self.fields[COUNT:] = 0.0
 
-    def run(self, kernels: Sequence[str]) -> None:
-        """Run some kernels one after the other."""
-        for name in kernels:
-            self._calls[name]()
+    def run(self, phase: int) -> None:
+        """Run the kernel of a phase."""
+        self._calls[phase]()
 
     @property
     def interior(self) -> Fields:
@@ -80,63 +79,49 @@ class Block:
         density, energy, u, v, w = self.interior
         return float(np.sum(density * (energy + 0.5 * (u * u + v * v + w * w))))
 
-    def slab(self, axis: int, side: int, ghost: bool) -> tuple[slice, slice, slice]:
-        """The layer of cells at a face, or just outside it, in indices [z][y][x].
+    def buffer(self, phase: int, face: int) -> Fields:
+        """A buffer for the cells at a face."""
+        return np.zeros(len(EXCHANGES[phase]) * halo.volume(self.own[face]))
 
-        The layer has its full extent across the axes: cells received along earlier axes are passed
-        on with it, so edges and corners travel too.
-        """
-        near = {(0, True): slice(0, 1), (0, False): slice(1, 2)}
-        far = {(1, True): slice(-1, None), (1, False): slice(-2, -1)}
-        place = (near | far)[side, ghost]
-        found = [slice(None)] * 3
-        found[2 - axis] = place
-        return found[0], found[1], found[2]
+    def packer(self, phase: int, face: int, buffer: Fields) -> Call:
+        """A call that copies the layer at a face into a buffer."""
+        chosen = which(phase, face, len(buffer))
+        return self._bind("pack", self.own, chosen, buffer)
 
-    def reflect(self, fields: Sequence[int], axis: int, side: int) -> None:
-        """Fill the ghosts beyond a wall."""
-        inside, outside = self.slab(axis, side, False), self.slab(axis, side, True)
-        for field in fields:
-            np.multiply(
-                self.fields[field][inside], reflection(field, axis), out=self.fields[field][outside]
-            )
+    def unpacker(self, phase: int, face: int, buffer: Fields) -> Call:
+        """A call that copies a buffer into the ghosts behind a face."""
+        chosen = which(phase, face, len(buffer))
+        return self._bind("unpack", self.ghosts, chosen, buffer)
 
-    def pack(self, fields: Sequence[int], axis: int, side: int, buffer: Fields) -> None:
-        """Copy the layer at a face into a buffer."""
-        layer = self.slab(axis, side, False)
-        for place, field in enumerate(fields):
-            buffer[place] = self.fields[field][layer]
+    def copier(self, phase: int, face: int, other: Block) -> Call:
+        """A call that copies the layer at a face into the ghosts of the block behind it."""
+        there = other.fields, other.geometry, other.ghosts
+        return self._bind("copy", self.own, which(phase, face), *there)
 
-    def unpack(self, fields: Sequence[int], axis: int, side: int, buffer: Fields) -> None:
-        """Copy a buffer into the ghosts beyond a face."""
-        layer = self.slab(axis, side, True)
-        for place, field in enumerate(fields):
-            self.fields[field][layer] = buffer[place]
+    def reflector(self, phase: int, face: int) -> Call:
+        """A call that fills the ghosts behind a wall."""
+        return self._bind("reflect", self.own, self.ghosts, which(phase, face), self.signs)
 
-    def push(self, fields: Sequence[int], axis: int, side: int, other: Block) -> None:
-        """Copy the layer at a face directly into the ghosts of the block behind it."""
-        mine, theirs = self.slab(axis, side, False), other.slab(axis, 1 - side, True)
-        for field in fields:
-            other.fields[field][theirs] = self.fields[field][mine]
+    def _bind(self, kernel: str, *arrays: NDArray[np.generic]) -> Call:
+        return self._kernels.bind(kernel, self.fields, self.geometry, self.exchanged, *arrays)
 
-    def buffer(self, fields: int, axis: int) -> Fields:
-        """A buffer for one layer of this number of fields."""
-        return np.empty((fields, *self.fields[0][self.slab(axis, 0, False)].shape))
+
+def which(phase: int, face: int = 0, length: int = 0) -> NDArray[np.uint64]:
+    """The argument of this name of the kernels."""
+    return scalars([phase, face, length])
 
 
 def serial(size: Shape, steps: int) -> Block:
     """The whole grid in one block after this number of steps; all variants must give its bits."""
     block = Block(size, (0, 0, 0), size)
-    fill_walls(block, STATE)
+    walls = [
+        [block.reflector(phase, face) for face in range(halo.FACES)]
+        for phase in range(len(EXCHANGES))
+    ]
     for _ in range(steps):
-        for kernels, fields in PHASES:
-            block.run(kernels)
-            fill_walls(block, fields)
+        for phase, calls in enumerate(walls):
+            block.run(phase)
+            for call in calls:
+                call()
+        block.run(len(EXCHANGES))
     return block
-
-
-def fill_walls(block: Block, fields: Sequence[int]) -> None:
-    """The halo of a block that is the whole grid."""
-    for axis in range(3):
-        for side in (0, 1):
-            block.reflect(fields, axis, side)

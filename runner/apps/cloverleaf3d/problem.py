@@ -31,6 +31,21 @@ def numbers(*names: str) -> tuple[int, ...]:
 VELOCITIES = numbers("velocity_x", "velocity_y", "velocity_z")
 STATE = (*numbers("density", "energy"), *VELOCITIES)
 FLUXES = tuple(range(NUMBER["volume_flux_x"], COUNT))
+ADVANCED = tuple(range(COUNT, COUNT + len(STATE)))
+"""The state after the acceleration, in five more fields."""
+STEP = ("ideal_gas", "viscosity", "accelerate", "fluxes", "advect")
+"""The kernels of a step, in the order of :func:`runner.apps.cloverleaf3d.hydro.run`."""
+EXCHANGES = (
+    numbers("density", "energy", "pressure", "velocity_x", "velocity_y", "velocity_z"),
+    numbers("viscosity"),
+    ADVANCED,
+    FLUXES,
+)
+"""The fields whose halo is exchanged after each kernel of a step but the last.
+
+After the last one nothing is exchanged: ``ideal_gas`` reads no ghosts, and the exchange after it
+carries the whole state.
+"""
 
 
 def reflection(field: int, axis: int) -> float:
@@ -38,6 +53,8 @@ def reflection(field: int, axis: int) -> float:
 
     Nothing flows through a wall: the normal velocity changes its sign, normal fluxes vanish.
     """
+    if field in ADVANCED:
+        field = STATE[field - COUNT]
     if field in VELOCITIES:
         return -1.0 if field - VELOCITIES[0] == axis else 1.0
     if field in FLUXES:

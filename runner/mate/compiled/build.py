@@ -114,7 +114,8 @@ class CompiledGraph:
                 if source not in made:
                     helpers = {h: numba_function(h) for h in source.helpers.values()}
                     made[source] = lowering.dispatcher(
-                        index.marked(source, lowering.index, helpers, lowering.count_as)
+                        index.marked(source, lowering.index, helpers, lowering.count_as),
+                        source.function,
                     )
                 return made[source]
 

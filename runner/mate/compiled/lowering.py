@@ -46,6 +46,7 @@ from runner.mate.compiled.state import (
     StateType,
 )
 from runner.mate.compiled.uses import CLOCKS, MESSAGES, METHODS
+from runner.native import distinct
 from runner.native.words import KINDS
 
 _WORD = ir.IntType(64)
@@ -426,6 +427,10 @@ def compile_region(function: Any, kind: StateType, region: int) -> Callable[[int
     return entry
 
 
-def dispatcher(function: Any) -> Any:
-    """The function as numba compiles it: numpy's division, no allocation, no checks of bounds."""
-    return numba.njit(error_model="numpy", _nrt=False, boundscheck=False)(function)
+def dispatcher(function: Any, original: Any) -> Any:
+    """The function as numba compiles it: numpy's division, no allocation, no checks of bounds.
+
+    ``original`` is the user's function, which may be marked as one of distinct arrays.
+    """
+    options = distinct.options(original)
+    return numba.njit(error_model="numpy", _nrt=False, boundscheck=False, **options)(function)

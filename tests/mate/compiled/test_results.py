@@ -34,6 +34,39 @@ def test_a_stencil_gives_the_bits_of_python(program: Any) -> None:
     run_both(program(STENCIL).graph, state(arrays=[old, new], lo=1, hi=49, weight=0.5), 5)
 
 
+DISTINCT = """
+from runner.native.distinct import distinct
+
+@distinct
+def add_rows(a, b, first):
+    for k in range(first, len(a)):
+        b[k] += a[k]
+
+@graph.region(compiled=True)
+def compute(part, i):
+    add_rows(part.rows[0], part.rows[1], i)
+"""
+
+
+def test_a_function_of_distinct_arrays_gives_the_bits_of_python(
+    program: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from runner.native import distinct
+
+    seen = []
+    options = distinct.options
+
+    def recorded(function: Any) -> dict[str, Any]:
+        if found := options(function):
+            seen.append(function)
+        return found
+
+    monkeypatch.setattr(distinct, "options", recorded)
+    made = program(DISTINCT)
+    run_both(made.graph, state(rows=np.random.default_rng(1).random((2, 50))), 5)
+    assert seen == [made.add_rows]
+
+
 def test_every_kind_of_attribute(program: Any) -> None:
     made = program("""
 @graph.region(compiled=True)
