@@ -26,9 +26,10 @@ from runner.apps.common_meter import Timed, breakdown
 from runner.apps.common_mpi import agree
 from runner.apps.common_options import OptionParser, positive
 from runner.apps.common_report import json_line
-from runner.apps.flowcart.domain import Domain, serial
+from runner.apps.flowcart.domain import Domain, right_side, serial
+from runner.apps.flowcart.flat import Flat
+from runner.apps.flowcart.mated import BALANCES, OnMate
 from runner.apps.flowcart.mesh import CUT_WORK, Mesh
-from runner.apps.flowcart.solvers import BALANCES, Flat, OnMate
 from runner.mate.balance import imbalance
 
 VARIANTS = ("mpi", "mate")
@@ -142,8 +143,8 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     parts = breakdown(comm, middle, solver_s, config.ranks_per_process / config.workers)
     cores = [c for own in comm.allgather([m.compute for m in middle.meters]) for c in own]
     cut = imbalance(cores, solver_s)
-    left, before = residual(comm, mesh, solver.domains)
-    wrong = _wrong(comm, mesh, options, solver.domains) or (
+    left, before = residual(comm, mesh, solver.domain)
+    wrong = _wrong(comm, mesh, options, solver.domain) or (
         residual_is_wrong(options.width, options.cycles, left, before)
         if options.verify != "none"
         else ""
@@ -184,42 +185,33 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
 
 
 def _timed(solver: Flat | OnMate, options: Options) -> Timed:
-    for domain in solver.domains:
-        domain.reset()
+    solver.domain.reset()
     with told():
         return solver.solve(options.cycles)
 
 
-def _wrong(comm: Any, mesh: Mesh, options: Options, domains: list[Domain]) -> str:
+def _wrong(comm: Any, mesh: Mesh, options: Options, domain: Domain) -> str:
     """Faults of the result in words, on every rank; "" if there are none."""
     if options.verify == "none":
         return ""
-    mine = ""
-    for domain in domains:
-        fine = domain.levels[0]
-        if not np.isfinite(fine.values).all():
-            mine = "a value is no number"
+    mine = "" if np.isfinite(domain.values).all() else "a value is no number"
     if options.verify == "full" and not mine:
-        wanted = serial(mesh, options.cycles)
-        for domain in domains:
-            fine = domain.levels[0]
-            seen = fine.values[: len(fine.cells)]
-            different = np.flatnonzero(seen.view(np.uint64) != wanted[fine.cells].view(np.uint64))
-            if len(different):
-                mine = f"cell {fine.cells[different[0]]} differs from a serial run"
+        wanted, cells = serial(mesh, options.cycles), domain.layers[0].cells
+        seen = domain.values.view(np.uint64)
+        different = np.flatnonzero(seen != wanted[cells].view(np.uint64))
+        if len(different):
+            mine = f"cell {cells[different[0]]} differs from a serial run"
     return next((text for text in comm.allgather(mine) if text), "")
 
 
-def residual(comm: Any, mesh: Mesh, domains: list[Domain]) -> tuple[float, float]:
+def residual(comm: Any, mesh: Mesh, domain: Domain) -> tuple[float, float]:
     """Norms of the residual and of the right side, from all values of all ranks."""
     everything = np.zeros(mesh.levels[0].count + 1)
-    for domain in domains:
-        fine = domain.levels[0]
-        everything[fine.cells] = fine.values[: len(fine.cells)]
+    everything[domain.layers[0].cells] = domain.values
     total = np.empty_like(everything)
     comm.Allreduce(everything, total)
     level = mesh.levels[0]
-    right = ((np.arange(level.count) * 37) % 101 - 50) / 64.0
+    right = right_side(np.arange(level.count))
     rest = right - (6.0 * total[:-1] - total[level.neighbours].sum(axis=1))
     after, before = (math.sqrt(float(np.sum(np.square(v)))) for v in (rest, right))
     return after, before

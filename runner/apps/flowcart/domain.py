@@ -1,150 +1,227 @@
-"""One rank's cells on all levels: values, kernels bound to them, and messages to other ranks."""
+"""The cells of one process on all levels, and the shares of its ranks in them.
+
+The ranks of a process read each other's cells directly; cells of other processes are ghosts. On
+each level the own cells come first, rank by rank, then the ghosts of each rank, then the zero of
+the boundary.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.apps.flowcart.cycle import CYCLE, Stage
 from runner.apps.flowcart.mesh import LEVELS, Ids, Mesh
 from runner.native.kernels import Kernels, load, scalars
 
 Values = NDArray[np.float64]
+Places = NDArray[np.uint32]
 Call = Callable[[], None]
-SMOOTHINGS = 2
-COARSE = 6
-"""Number of updates on the coarsest level."""
 
 
-def program() -> list[tuple[str, int, bool]]:
-    """One V-cycle: (step, level, whether the ghosts must be filled before)."""
-    down = []
-    for level in range(LEVELS - 1):
-        down += [("smooth", level, True)] * SMOOTHINGS
-        down += [("residual", level, True), ("restrict", level, False)]
-    up = []
-    for level in range(LEVELS - 2, -1, -1):
-        up += [("prolong", level, False), *([("smooth", level, True)] * SMOOTHINGS)]
-    return [*down, *([("smooth", LEVELS - 1, True)] * COARSE), *up]
-
-
-@dataclass
+@dataclass(frozen=True)
 class Exchange:
-    """The exchange with one other rank on one level: buffers, and the copies to and from them."""
+    """What a rank exchanges on one level with a rank of another process.
+
+    Its ghosts are the values ``first`` to ``last`` (excluded); ``places`` are the own cells that
+    are ghosts there, and ``outgoing`` is the buffer for them.
+    """
 
     rank: int
+    first: int
+    last: int
+    places: Places
     outgoing: Values
-    incoming: Values
-    pack: Call
-    unpack: Call
 
 
-class Part:
-    """One level of a domain: own cells first, then ghosts, then the zero of the boundary."""
+@dataclass(frozen=True)
+class Slice:
+    """One rank's part of a level: its cells and ghosts (last excluded), and its exchanges."""
 
-    def __init__(
-        self, mesh: Mesh, owners: list[Ids], depth: int, rank: int, kernels: Kernels
-    ) -> None:
-        level, owner = mesh.levels[depth], owners[depth]
-        self.cells = np.flatnonzero(owner == rank)
-        count = len(self.cells)
-        around = level.neighbours[self.cells]
-        ghosts = np.unique(around[(around >= 0) & (owner[around] != rank)])
-        place = np.full(level.count + 1, count + len(ghosts), dtype=np.int64)
-        place[self.cells] = np.arange(count)
-        place[ghosts] = count + np.arange(len(ghosts))
-        self.values = np.zeros(count + len(ghosts) + 1)
-        self.right = np.zeros(count)
-        self.rest = np.zeros(count)
-        self._new = np.zeros(count)
-        table = np.ascontiguousarray(place[around].reshape(-1).astype(np.uint64))
-        work = np.ascontiguousarray(level.work[self.cells].astype(np.uint64))
-        geometry = scalars([count, len(self.values)])
-        self.smooth = kernels.bind(
-            "smooth", self.values, self.right, self._new, table, work, geometry
-        )
-        self.residual = kernels.bind(
-            "residual", self.values, self.right, self.rest, table, geometry
-        )
-        self.exchanges = [
-            self._exchange(int(other), level.neighbours, owner, place, ghosts, rank, kernels)
-            for other in np.unique(owner[ghosts])
-        ]
+    first: int
+    last: int
+    first_ghost: int
+    last_ghost: int
+    exchanges: list[Exchange]
 
-    def _exchange(
-        self,
-        other: int,
-        neighbours: Ids,
-        owner: Ids,
-        place: Ids,
-        ghosts: Ids,
-        rank: int,
-        kernels: Kernels,
-    ) -> Exchange:
-        theirs = ghosts[owner[ghosts] == other]
-        # The ghosts of the other rank that I own: my cells that have one of its cells as a
-        # neighbour.
-        around = neighbours[self.cells]
-        mine = self.cells[((around >= 0) & (owner[around] == other)).any(axis=1)]
-        outgoing, incoming = np.zeros(len(mine)), np.zeros(len(theirs))
-        out, back = (np.ascontiguousarray(place[i].astype(np.uint64)) for i in (mine, theirs))
-        length = len(self.values)
-        return Exchange(
-            other,
-            outgoing,
-            incoming,
-            kernels.bind("gather", self.values, outgoing, out, scalars([len(mine), length])),
-            kernels.bind("scatter", self.values, incoming, back, scalars([len(theirs), length])),
-        )
+
+@dataclass(frozen=True)
+class Layer:
+    """One level of a process.
+
+    ``table`` [6 * cell + k] are the places of a cell's neighbours, ``parents`` the places of its
+    parents in the layer above (empty on the coarsest level).
+    """
+
+    cells: Ids
+    values: tuple[Values, Values]
+    right: Values
+    table: Places
+    work: Places
+    parents: Places
+    slices: list[Slice]
+
+    @property
+    def size(self) -> list[int]:
+        """Length of the values, and number of cells."""
+        return [len(self.values[0]), len(self.cells)]
 
 
 class Domain:
-    """One rank; ``run(what, level)`` executes one step of :func:`program`."""
+    """The cells of these ranks, which are one process; ``owners`` as :meth:`Mesh.shares` gives."""
 
-    def __init__(self, mesh: Mesh, owners: list[Ids], rank: int) -> None:
-        kernels = load("runner.apps.flowcart.kernels")
-        self.levels = [Part(mesh, owners, depth, rank, kernels) for depth in range(LEVELS)]
-        self._calls: dict[tuple[str, int], Call] = {}
-        for depth, part in enumerate(self.levels):
-            self._calls["smooth", depth] = part.smooth
-            self._calls["residual", depth] = part.residual
-            if depth + 1 == LEVELS:
-                continue
-            above = self.levels[depth + 1]
-            local = np.searchsorted(above.cells, mesh.levels[depth].parents[part.cells])
-            parents = np.ascontiguousarray(local.astype(np.uint64))
-            down = scalars([len(part.cells), len(above.cells), len(above.values)])
-            up = scalars([len(part.cells), len(above.cells), len(part.values)])
-            self._calls["restrict", depth] = kernels.bind(
-                "restrict", part.rest, above.right, above.values, parents, down
-            )
-            self._calls["prolong", depth] = kernels.bind(
-                "prolong", above.values, part.values, parents, up
-            )
+    def __init__(self, mesh: Mesh, owners: list[Ids], ranks: Sequence[int]) -> None:
+        self.ranks = list(ranks)
+        self.neighbours: list[set[int]] = [set() for _ in ranks]
+        """For each rank the other ranks of the process that have neighbours of its cells."""
+        self.layers: list[Layer] = []
+        for depth in range(LEVELS - 1, -1, -1):
+            self.layers.insert(0, self._layer(mesh, owners[depth], depth))
+        self._kernels = load("runner.apps.flowcart.kernels")
         self.reset()
+
+    def _layer(self, mesh: Mesh, owner: Ids, depth: int) -> Layer:
+        level = mesh.levels[depth]
+        local = np.full(int(owner.max()) + 1, -1)
+        local[self.ranks] = np.arange(len(self.ranks))
+        owned = [np.flatnonzero(owner == rank) for rank in self.ranks]
+        cells = np.concatenate(owned)
+        place = np.empty(level.count, dtype=np.int64)
+        place[cells] = np.arange(len(cells))
+        tables, slices = [], []
+        start, end = 0, len(cells)
+        for number, mine in enumerate(owned):
+            around = level.neighbours[mine]
+            known = around >= 0
+            home = np.where(known, local[owner[around]], -1)
+            near = np.unique(home[known & (home >= 0)])
+            self.neighbours[number].update(near[near != number].tolist())
+            table = place[around]
+            outside = known & (home < 0)
+            # Owners only grow along the curve, so the ghosts of one owner lie together.
+            ghosts = np.unique(around[outside])
+            table[outside] = end + np.searchsorted(ghosts, around[outside])
+            table[~known] = -1
+            exchanges = [
+                _exchange(int(other), owner, ghosts, end, mine, around, outside, place)
+                for other in np.unique(owner[ghosts])
+            ]
+            tables.append(table)
+            slices.append(
+                Slice(start, start + len(mine), end, end + len(ghosts), exchanges)
+            )
+            start, end = start + len(mine), end + len(ghosts)
+        table = np.concatenate(tables).reshape(-1)
+        table[table < 0] = end
+        parents = np.zeros(0, dtype=np.uint32)
+        if depth + 1 < LEVELS:
+            above = self.layers[0].cells
+            order = np.argsort(above)
+            wanted = level.parents[cells]
+            parents = order[np.searchsorted(above, wanted, sorter=order)].astype(np.uint32)
+        return Layer(
+            cells,
+            (np.zeros(end + 1), np.zeros(end + 1)),
+            np.zeros(len(cells)),
+            table.astype(np.uint32),
+            level.work[cells].astype(np.uint32),
+            parents,
+            slices,
+        )
 
     def reset(self) -> None:
         """Set the start values: zero, and a right side without symmetry."""
-        for part in self.levels:
-            part.values.fill(0.0)
-        fine = self.levels[0]
-        fine.right[:] = ((fine.cells * 37) % 101 - 50) / 64.0
+        for layer in self.layers:
+            for values in layer.values:
+                values.fill(0.0)
+        fine = self.layers[0]
+        fine.right[:] = right_side(fine.cells)
 
-    def call(self, what: str, level: int) -> Call:
-        return self._calls[what, level]
+    @property
+    def values(self) -> Values:
+        """The finest values between two cycles, in the order of the finest layer's cells."""
+        fine = self.layers[0]
+        return fine.values[0][: len(fine.cells)]
 
-    def square(self) -> float:
-        """Sum of the squares of the finest residuals; the ghosts must be filled before."""
-        self.levels[0].residual()
-        return float(np.sum(np.square(self.levels[0].rest)))
+    def stages(self, number: int) -> list[list[Call]]:
+        """For each stage of the cycle what the rank with this number executes."""
+        return [self._calls(number, stage) for stage in CYCLE]
+
+    def _calls(self, number: int, stage: Stage) -> list[Call]:
+        layer = self.layers[stage.level]
+        own = layer.slices[number]
+        source, target = layer.values[stage.source], layer.values[1 - stage.source]
+        geometry = [own.first, own.last, *layer.size]
+        bind = self._kernels.bind
+        if not stage.smooths:
+            above = self.layers[stage.level + 1]
+            parents = above.slices[number]
+            bounds = parents.first, parents.last, parents.first_ghost, parents.last_ghost
+            return [
+                bind("restrict", source, layer.right, layer.table, layer.parents, above.values[0],
+                     above.right, scalars([*geometry, *above.size, *bounds]))
+            ]  # fmt: skip
+        calls = [
+            bind("smooth", source, target, layer.right, layer.table, layer.work, scalars(geometry))
+        ]
+        if stage.prolongs:
+            below = self.layers[stage.level - 1]
+            children = below.slices[number]
+            geometry = [children.first, children.last, *below.size, len(target)]
+            calls.append(
+                bind("prolong", target, below.values[0], below.parents, scalars(geometry))
+            )
+        return calls
+
+    def packing(self, number: int) -> list[list[Call]]:
+        """For each stage the copies of the values that others need then into the buffers."""
+        return [self._copies(number, stage) for stage in CYCLE]
+
+    def _copies(self, number: int, stage: Stage) -> list[Call]:
+        if stage.exchanged < 0:
+            return []
+        layer = self.layers[stage.exchanged // 2]
+        values = layer.values[stage.exchanged % 2]
+        return [
+            self._kernels.bind(
+                "gather", values, e.places, e.outgoing, scalars([len(e.places), len(values)])
+            )
+            for e in layer.slices[number].exchanges
+        ]
+
+
+def _exchange(
+    other: int,
+    owner: Ids,
+    ghosts: Ids,
+    start: int,
+    mine: Ids,
+    around: Ids,
+    outside: NDArray[np.bool_],
+    place: Ids,
+) -> Exchange:
+    first, last = np.searchsorted(owner[ghosts], [other, other + 1])
+    # The ghosts of the other rank that I own: my cells that have one of its cells as a neighbour.
+    theirs = mine[(outside & (owner[around] == other)).any(axis=1)]
+    places = np.ascontiguousarray(place[theirs].astype(np.uint32))
+    return Exchange(
+        other, start + int(first), start + int(last), places, np.zeros(len(theirs))
+    )
+
+
+def right_side(cells: Ids) -> Values:
+    """The right side of the finest cells."""
+    return np.asarray(((cells * 37) % 101 - 50) / 64.0)
 
 
 def serial(mesh: Mesh, cycles: int) -> Values:
     """The finest values after this number of cycles on one rank; all variants must give them."""
-    domain = Domain(mesh, mesh.shares(1), 0)
+    domain = Domain(mesh, mesh.shares(1), [0])
+    calls = [call for stage in domain.stages(0) for call in stage]
     for _ in range(cycles):
-        for what, level, _ghosts in program():
-            domain.call(what, level)()
-    return domain.levels[0].values[: len(domain.levels[0].cells)]
+        for call in calls:
+            call()
+    return domain.values
