@@ -96,8 +96,8 @@ def scale_box(field: Any, box: Any, other: Any, ghosts: Any, factor: float) -> N
         source, target = field[z0 + z], other[up + z]
         if width == ONE:
             # A loop over single cells: at faces across x, rows of one cell would cost more.
-            for y in range(rows):
-                target[over + y, along] = factor * source[y0 + y, x0]
+            for k in range(rows):
+                target[over + k, along] = factor * source[y0 + k, x0]
         else:
             y = ZERO
             while y < rows:
