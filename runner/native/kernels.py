@@ -74,6 +74,8 @@ class MachineCode:
     """Function -> type of its result, then types of its arguments."""
     symbols: list[str] = field(default_factory=list)
     """Names outside the object that it calls (``memcpy``, ``exp``)."""
+    missing: dict[str, str] = field(default_factory=dict)
+    """Function that could not be compiled -> why (its message, as a document of the caller)."""
 
     def to_bytes(self) -> bytes:
         """The code as one line of JSON, then the object code; the digest reveals a damaged file."""
@@ -81,6 +83,7 @@ class MachineCode:
             "signatures": self.signatures,
             "functions": self.functions,
             "symbols": self.symbols,
+            "missing": self.missing,
             "sha256": hashlib.sha256(self.object_code).hexdigest(),
         }
         return json.dumps(head).encode() + b"\n" + self.object_code
@@ -94,7 +97,8 @@ class MachineCode:
             intact = header["sha256"] == hashlib.sha256(code).hexdigest()
             if not intact:
                 return None
-            return cls(header["signatures"], code, header["functions"], header["symbols"])
+            names = ("functions", "symbols", "missing")
+            return cls(header["signatures"], code, *(header[name] for name in names))
         except (ValueError, KeyError, TypeError):
             return None
 
@@ -109,6 +113,7 @@ class Kernels:
     def __init__(self, code: MachineCode) -> None:
         _resolve(code.symbols)
         self._signatures, self._functions = code.signatures, code.functions
+        self.missing = code.missing
         # The engine owns the memory of the machine code. This object keeps the engine alive, and
         # :func:`load` keeps this object for the life of the process.
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())

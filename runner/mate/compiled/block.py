@@ -25,6 +25,8 @@ from runner.mate.context import Context
 from runner.mate.errors import MateError
 
 Words = NDArray[np.int64]
+Regions = tuple[int, ...]
+"""Numbers of regions, in ascending order."""
 Messages = Callable[[Context], tuple[int, int, int, int, int]]
 """Gives five addresses: a context's record, a function that starts messages, and three for time.
 
@@ -50,14 +52,16 @@ class Block:
         messages: Messages,
         entries: tuple[int | None, ...],
         names: tuple[str, ...],
+        regions: Regions = (),
     ) -> None:
-        """``entries``, ``names``: address (None for a Python region) and name of each region.
+        """``entries``, ``names``: address (see :meth:`entry`) and name of each region.
 
+        ``regions``: those that can see this state.
         ``state`` gives the state; the block does not keep it alive, only the arrays. Raises
         :class:`MateError` for a number that does not fit into 64 bits.
         """
         self.state, self.kind = state, kind
-        self._entries, self._names = entries, names
+        self._entries, self._names, self.regions = entries, names, regions
         self._words: Words = np.zeros(kind.words, dtype=np.int64)
         self._retired: list[Any] = []
         self._slots: list[tuple[str, _Slot]] = []
@@ -76,7 +80,8 @@ class Block:
     def entry(self, region: int) -> int:
         """Address of ``void entry(uint64 address, int64 iteration)`` of a compiled region.
 
-        Raises ``KeyError`` for a region that is not compiled.
+        0 for an optional region that runs in Python. Raises ``KeyError`` for a region that is not
+        compiled.
         """
         found = self._entries[region]
         if found is None:

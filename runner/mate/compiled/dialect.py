@@ -43,6 +43,7 @@ _INSTEAD: dict[type[ast.AST], tuple[str, str]] = {
     ast.Yield: ("yield", "use a loop"),
     ast.YieldFrom: ("yield", "use a loop"),
 }
+_REDUCTIONS = frozenset({"mean", "prod", "std", "sum", "var"})
 _NEW_ARRAYS = frozenset({"astype", "copy", "flatten", "ravel", "reshape", "tolist"})
 
 
@@ -87,6 +88,20 @@ def _check(source: RegionSource, node: ast.AST) -> None:
             )
         case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
             raise source.refusal(node, "the operator @ cannot be compiled: write loops")
+        case ast.BinOp(left=one, right=other) | ast.Compare(left=one, comparators=[other]) if (
+            _is_slice(one) or _is_slice(other)
+        ):
+            raise source.refusal(
+                node,
+                "an operation of whole arrays makes a new array, which compiled code cannot: write "
+                "a loop over their elements",
+            )
+        case ast.UnaryOp(operand=one) if _is_slice(one):
+            raise source.refusal(
+                node,
+                "an operation of a whole array makes a new array, which compiled code cannot: "
+                "write a loop over its elements",
+            )
         case ast.With():
             _check_with(source, node)
         case ast.Attribute(attr=name) if name in _NEW_ARRAYS:
@@ -94,6 +109,12 @@ def _check(source: RegionSource, node: ast.AST) -> None:
                 node,
                 f".{name}() makes a new array, which compiled code cannot: make the array when the "
                 "state is made, and write a loop over its elements",
+            )
+        case ast.Attribute(attr=name) if source.python and name in _REDUCTIONS:
+            raise source.refusal(
+                node,
+                f".{name} adds in another order than numpy, so the last bits would differ: write a "
+                "loop, or mark the region compiled=True",
             )
         case ast.Constant(value=str() | bytes()):
             raise source.refusal(
@@ -136,6 +157,14 @@ def _leaving(node: ast.AST, in_loop: bool) -> ast.AST | None:
     inside = in_loop or isinstance(node, (ast.For, ast.While))
     found = (_leaving(child, inside) for child in ast.iter_child_nodes(node))
     return next((leaving for leaving in found if leaving is not None), None)
+
+
+def _is_slice(node: ast.expr) -> bool:
+    """Whether it is a part of an array, as ``a[1:]`` or ``a[k, :]``."""
+    if not isinstance(node, ast.Subscript):
+        return False
+    index = node.slice
+    return any(isinstance(n, ast.Slice) for n in (index, *getattr(index, "elts", ())))
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -33,6 +33,7 @@ from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import from_dtype
 
 from runner.mate.compiled.failure import SAID
+from runner.mate.compiled.source import RegionSource
 from runner.mate.compiled.state import (
     MEMBERS,
     OWN,
@@ -302,6 +303,8 @@ def _lower_item(context: Any, builder: Any, called: Any, values: Any) -> Any:
     if index.signed:
         last = builder.add(number, _word(builder, arrays, 0))
         number = builder.select(builder.icmp_signed("<", number, _WORD(0)), last, number)
+    if context.enable_boundscheck:
+        cgutils.do_boundscheck(context, builder, number, _word(builder, arrays, 0))
     return _item(context, builder, kind, arrays, number)
 
 
@@ -422,6 +425,13 @@ def compile_region(function: Any, kind: StateType, region: int) -> Callable[[int
     return entry
 
 
-def dispatcher(function: Any) -> Any:
-    """The function as numba compiles it: numpy's division, no allocation, no checks of bounds."""
-    return numba.njit(error_model="numpy", _nrt=False, boundscheck=False)(function)
+def dispatcher(function: Any, source: RegionSource) -> Any:
+    """The function as numba compiles it: without allocation, and by default without checks.
+
+    Where ``source`` keeps Python's rules, indices are checked. Where the user has decorated it, the
+    user's options are in force.
+    """
+    options: dict[str, Any] = {"error_model": "numpy", "boundscheck": source.python}
+    if source.jit is not None:
+        options = {"boundscheck": False, **source.jit}
+    return numba.njit(_nrt=False, **options)(function)

@@ -17,6 +17,14 @@ from typing import Any
 from runner.mate.errors import GraphError
 
 
+class Refusal(GraphError):
+    """Code that cannot be compiled: ``line`` of ``file``, in the function ``title``, and why."""
+
+    def __init__(self, file: str, line: int, title: str, what: str) -> None:
+        super().__init__(f"{shown(file)}:{line}: {title}: {what}")
+        self.file, self.line, self.title, self.what = file, line, title, what
+
+
 @dataclass(eq=False)
 class RegionSource:
     """A Python function that is to be compiled, with its text and the meaning of its names."""
@@ -36,6 +44,10 @@ class RegionSource:
     """Name -> Python function that is compiled with this one (``module.name`` too)."""
     libraries: dict[str, Any] = field(default_factory=dict)
     """Name -> ``numpy``, ``math``, or a function of them."""
+    python: bool = False
+    """Whether it keeps Python's rules: negative indices count from the end, all are checked."""
+    jit: dict[str, Any] | None = None
+    """The options of a function that the user has decorated with ``numba.njit``."""
 
     @property
     def parameters(self) -> list[str]:
@@ -45,13 +57,13 @@ class RegionSource:
         """The function that a call's ``func`` names, if it is compiled too."""
         return self.helpers.get(dotted(node))
 
-    def refusal(self, node: ast.AST | None, what: str) -> GraphError:
+    def refusal(self, node: ast.AST | None, what: str) -> Refusal:
         """The error for this place; ``what`` says what is not possible and what to do."""
         return self.refusal_at(getattr(node, "lineno", None) or self.tree.lineno, what)
 
-    def refusal_at(self, line: int, what: str) -> GraphError:
+    def refusal_at(self, line: int, what: str) -> Refusal:
         """The error for this line of the file."""
-        return GraphError(f"{shown(self.file)}:{line}: {self.title}: {what}")
+        return Refusal(self.file, line, self.title, what)
 
 
 def shown(file: str) -> str:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.mate.compiled.source import RegionSource
+from runner.mate.compiled.source import Refusal, RegionSource
 from runner.mate.compiled.uses import METHODS, Use
 from runner.mate.context import Context
-from runner.mate.errors import GraphError, MateError
+from runner.mate.errors import MateError
 from runner.native.words import KINDS
 
 MEMBERS = ("rank", "local_rank", "size", "local_count", "process", "process_count", "workers")
@@ -153,7 +153,7 @@ def state_type(state: Any, uses: dict[str, Use], known: Iterable[StateType] = ()
             value = getattr(state, name)
         except AttributeError:
             what = f"{type(state).__name__} has no attribute {name}: set it before the graph is run"
-            raise MateError(str(use.source.refusal(use.node, what))) from None
+            raise _error(use.source.refusal(use.node, what)) from None
         if isinstance(value, (list, tuple)) and not value:
             found = next((a for t in known for n, a in t.attributes if _says(t, n, name, a)), None)
             if found is None:
@@ -198,13 +198,16 @@ def _attribute(value: Any, name: str, use: Use) -> Attribute:
 
 
 def _refused(use: Use, name: str, what: str) -> MateError:
-    return MateError(
-        str(
-            use.source.refusal(
-                use.node, f"{name} {what}, which compiled code cannot use: {_POSSIBLE}"
-            )
-        )
+    return _error(
+        use.source.refusal(use.node, f"{name} {what}, which compiled code cannot use: {_POSSIBLE}")
     )
+
+
+def _error(refusal: Refusal) -> MateError:
+    """A refusal of a state: the graph itself may be right."""
+    error = MateError(str(refusal))
+    error.__cause__ = refusal
+    return error
 
 
 def number_type(value: Any) -> Number | None:
@@ -236,13 +239,11 @@ def _array(array: NDArray[Any], name: str, use: Use) -> Array:
     what = f"is a {type(array).__name__} of {array.dtype}"
     if not array.flags.aligned:
         what += " whose elements are not aligned"
-    raise MateError(
-        str(
-            use.source.refusal(
-                use.node,
-                f"{name} {what}, which compiled code cannot use: expected an array of one of "
-                f"{', '.join(KINDS)}, in the machine's byte order",
-            )
+    raise _error(
+        use.source.refusal(
+            use.node,
+            f"{name} {what}, which compiled code cannot use: expected an array of one of "
+            f"{', '.join(KINDS)}, in the machine's byte order",
         )
     )
 
@@ -278,12 +279,8 @@ def common_type(values: Iterable[NDArray[Any]]) -> Array | None:
 def _check_member(name: str, source: RegionSource, node: Any) -> None:
     if name in MEMBERS or name in METHODS:
         return
-    raise GraphError(
-        str(
-            source.refusal(
-                node,
-                f"ctx.{name} cannot be used in compiled code; possible are "
-                f"{', '.join((*METHODS, *MEMBERS))}: use a Python region for the rest",
-            )
-        )
+    raise source.refusal(
+        node,
+        f"ctx.{name} cannot be used in compiled code; possible are "
+        f"{', '.join((*METHODS, *MEMBERS))}: use a Python region for the rest",
     )

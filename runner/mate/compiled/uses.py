@@ -7,7 +7,7 @@ graph needs are known before anything is compiled, and only these are read.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from runner.mate.compiled.source import RegionSource, dotted
@@ -82,6 +82,27 @@ class Uses:
             use.role = max(
                 _roles_of_items(source, node, parents, 0), key=lambda role: role.ndim, default=None
             )
+
+
+def merged(uses: Iterable[dict[str, Use]]) -> dict[str, Use]:
+    """The uses of several regions as one: the first place, all members, the largest role."""
+    found: dict[str, Use] = {}
+    for one in uses:
+        for name, use in one.items():
+            if name not in found:
+                found[name] = Use(use.source, use.node, dict(use.members), use.role)
+                continue
+            whole = found[name]
+            whole.members = {**use.members, **whole.members}
+            whole.role = whole.role or use.role
+    return found
+
+
+def helpers_of(source: RegionSource) -> Iterator[RegionSource]:
+    """All functions that a function calls, also through others (it does not call itself)."""
+    for helper in source.helpers.values():
+        yield helper
+        yield from helpers_of(helper)
 
 
 def check_calls(source: RegionSource, path: tuple[RegionSource, ...] = ()) -> None:

@@ -10,6 +10,7 @@ import pytest
 from runner import mate
 from runner.mate.compiled import compiled_graph
 from runner.mate.compiled.state import state_type
+from runner.mate.compiled.uses import merged
 from tests.mate.compiled.running import run, state
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -104,7 +105,7 @@ def work(part, i):
     wide = np.zeros((4, 6))
     frozen = np.zeros((2, 2))
     frozen.flags.writeable = False
-    uses = compiled_graph(made.graph)._uses
+    uses = merged(compiled_graph(made.graph)._uses.values())
     for arrays, wanted in (
         ([wide, wide[:2]], "float64[2C]"),
         ([wide, wide.T], "float64[2A]"),
