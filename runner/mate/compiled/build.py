@@ -18,8 +18,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from runner.errors import RunnerError
 from runner.mate.compiled.block import Block, Messages, Regions
 from runner.mate.compiled.names import resolve
@@ -143,11 +141,13 @@ class CompiledGraph:
         try:
             return self._packed(state, regions, messages, reference)
         except MateError as error:  # a number of more than 64 bits
-            wrong = [n for n in regions if n in self._optional and not self._packs(state, n)]
+            wrong = {
+                n: use for n in regions if n in self._optional and (use := self._large(state, n))
+            }
             if not wrong:
                 raise
-            for number in wrong:
-                self._fall_back(number, error)
+            for number, use in wrong.items():
+                self._fall_back(number, use.source.refusal(use.node, str(error)))
             regions = tuple(n for n in regions if n not in wrong)
             return self._packed(state, regions, messages, reference)
 
@@ -160,11 +160,14 @@ class CompiledGraph:
             graph.machine_code.update(self._names[n] for n in regions if entries[n])
         return block
 
-    def _packs(self, state: Any, region: int) -> bool:
-        """Whether all numbers that a region uses have at most 64 bits."""
-        values = [getattr(state, name) for name in self._uses[region]]
-        numbers = [n for v in values for n in (v if isinstance(v, list | tuple) else [v])]
-        return all(-(2**63) <= n < 2**63 for n in numbers if isinstance(n, int | np.integer))
+    def _large(self, state: Any, region: int) -> Use | None:
+        """The first use of an attribute that holds a whole number of more than 64 bits."""
+        for name, use in self._uses[region].items():
+            value = getattr(state, name)
+            numbers = value if isinstance(value, list | tuple) else [value]
+            if any(isinstance(n, int) and not -(2**63) <= n < 2**63 for n in numbers):
+                return use
+        return None
 
     def _possible(self, state: Any) -> Regions:
         """The regions that can see all that they use of this state."""

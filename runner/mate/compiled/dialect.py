@@ -123,6 +123,10 @@ def _check(source: RegionSource, node: ast.AST) -> None:
             )
         case ast.Call(keywords=keywords) if any(k.arg is None for k in keywords):
             raise source.refusal(node, "** cannot be compiled: write the arguments one by one")
+        case ast.Call(func=called) if not isinstance(called, ast.Name | ast.Attribute):
+            raise source.refusal(
+                node, "a call of what an expression gives cannot be compiled: call a function"
+            )
         case ast.Call(func=ast.Name(id="range"), args=[_, _, step]) if not _is_number(step):
             raise source.refusal(
                 node, "range with a step that is no constant cannot be compiled: use while"

@@ -178,7 +178,7 @@ class _Resolver(ast.NodeVisitor):
 
 def is_jitted(value: Any) -> bool:
     """Whether ``numba.njit`` or ``numba.jit`` has decorated it."""
-    return type(value).__module__.startswith("numba.") and hasattr(value, "py_func")
+    return hasattr(value, "py_func") and hasattr(value, "targetoptions")
 
 
 def _is_prange(value: Any) -> bool:

@@ -10,6 +10,7 @@ import ast
 import inspect
 import linecache
 import types
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -122,8 +123,13 @@ def read(function: Any, name: str, region: bool = False) -> RegionSource:
             else "is not found there: if the file has changed, start the program again"
         )
         raise GraphError(f"{shown(code.co_filename)}:{code.co_firstlineno}: {title} {why}")
-    tree.body = [_Plain().visit(statement) for statement in tree.body]
+    tree.body = without_types(tree.body)
     return RegionSource(function, title, region, code.co_filename, text, tree)
+
+
+def without_types(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The statements without the types of their variables."""
+    return [_Plain().visit(statement) for statement in statements]
 
 
 class _Plain(ast.NodeTransformer):
