@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -253,10 +254,23 @@ def start(main: Callable[[], Any]) -> None:
         config = from_arguments(known)
         comm = world(config)
         with _nothing_forgotten(comm):
-            run(_life, config, main, comm=comm)
+            report = run(_life, config, main, comm=comm)
+        if os.environ.get("MATE_REGIONS") == "1" and report.process == 0:
+            _tell_regions()
     except MateError as problem:
         sys.stderr.write(f"{Path(sys.argv[0]).name}: {problem}\n")
         sys.exit(problem.exit_code)
+
+
+def _tell_regions() -> None:
+    """Say on standard error how each region of each graph has run in this process."""
+    for made in _graphs:
+        for region in made.regions:
+            ways = ["compiled"] * (region.name in made.machine_code)
+            if region.name in made.fallbacks or not ways:
+                ways.append("Python")
+            told = f"mate: graph {made.name}: region {region.name}: {' and '.join(ways)}\n"
+            sys.stderr.write(told)
 
 
 async def _life(ctx: Any, main: Callable[[], Any]) -> None:

@@ -91,13 +91,18 @@ class Flow:
         return False
 
     def _reads(self, *nodes: ast.AST) -> bool:
-        return not self.bound and any(
-            isinstance(inner, ast.Name)
-            and inner.id == self._name
-            and not isinstance(inner.ctx, ast.Store)
-            for node in nodes
-            for inner in ast.walk(node)
-        )
+        return not self.bound and any(map(self._mentions, nodes))
+
+    def _mentions(self, node: ast.AST) -> bool:
+        """Whether the name is read there; a comprehension has variables of its own."""
+        match node:
+            case ast.Name(id=name, ctx=context):
+                return name == self._name and not isinstance(context, ast.Store)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                targets = [inner for loop in node.generators for inner in ast.walk(loop.target)]
+                if any(isinstance(t, ast.Name) and t.id == self._name for t in targets):
+                    return self._mentions(node.generators[0].iter)
+        return any(map(self._mentions, ast.iter_child_nodes(node)))
 
 
 def _loaded(target: ast.expr) -> ast.expr:

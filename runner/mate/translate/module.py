@@ -6,6 +6,7 @@ Nothing of the program is run: only its definitions of functions are made, witho
 from __future__ import annotations
 
 import ast
+import builtins
 import contextlib
 import copy
 import importlib
@@ -40,16 +41,16 @@ class ModuleNames:
         self._names: dict[str, Any] = {"__name__": "translated"}
         tree = ast.parse(text)
         bound: set[str] = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-                bound |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
         for statement in tree.body:
             for name in _bound(statement):
                 # What is bound twice is known to the running program only.
                 self._names[name] = _UNKNOWN if name in bound else self._meaning(statement, name)
                 bound.add(name)
-        for name in bound:
-            self._names.setdefault(name, _UNKNOWN)
+        every = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        if any(alias.name == "*" for node in every for alias in node.names):
+            for name in {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}:
+                if not hasattr(builtins, name):
+                    self._names.setdefault(name, _UNKNOWN)
 
     def function(self, tree: ast.FunctionDef) -> types.FunctionType:
         """The function of a definition without decorators, with the module's names."""
