@@ -137,9 +137,9 @@ def state_type(state: Any, uses: dict[str, Use], known: Iterable[StateType] = ()
     """The types of the attributes that compiled functions use.
 
     ``known``: the types of other ranks' states. An empty list is taken to hold what theirs do; else
-    what its use suggests: whole numbers, or ``float64`` arrays. Raises :class:`MateError` for an
-    attribute that is missing or cannot be packed, and :class:`GraphError` for a use of the context
-    that compiled code does not have.
+    what its use suggests: whole numbers, or arrays of ``float64`` or of indices. Raises
+    :class:`MateError` for an attribute that is missing or cannot be packed, and
+    :class:`GraphError` for a use of the context that compiled code does not have.
     """
     if isinstance(state, Context):
         for name, use in uses.items():
@@ -172,7 +172,8 @@ def _says(other: StateType, name: str, wanted: str, attribute: Attribute) -> boo
 def _guess(use: Use) -> Attribute:
     if use.role is not None and use.role.ndim == 0:
         return Numbers("int64")
-    return Arrays(Array("float64", use.role.ndim if use.role else 1, "C"))
+    element = "int64" if use.role is not None and use.role.whole else "float64"
+    return Arrays(Array(element, use.role.ndim if use.role else 1, "C"))
 
 
 def _attribute(value: Any, name: str, use: Use) -> Attribute:

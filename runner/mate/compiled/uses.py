@@ -16,6 +16,7 @@ MESSAGES = ("isend", "irecv")
 CLOCKS = ("seconds", "cpu_seconds")
 METHODS = (*MESSAGES, *CLOCKS, "buffering")
 """Methods of the context that compiled code can use; the last one as ``with ctx.buffering():``."""
+_RANGES = ("range", "prange", "uint64", "int64")
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Role:
 
     ndim: int
     """0 for numbers."""
+    whole: bool = False
+    """Whether elements of the arrays are used as whole numbers: as indices, or in a range."""
 
 
 @dataclass(eq=False)
@@ -78,10 +81,8 @@ class Uses:
             if isinstance(parent, ast.Attribute):
                 use.members.setdefault(parent.attr, (source, parent))
                 _check_method(source, parent, parents)
-        if use.role is None:
-            use.role = max(
-                _roles_of_items(source, node, parents, 0), key=lambda role: role.ndim, default=None
-            )
+        for role in _roles_of_items(source, node, parents, 0):
+            use.role = _joined(use.role, role)
 
 
 def merged(uses: Iterable[dict[str, Use]]) -> dict[str, Use]:
@@ -94,8 +95,14 @@ def merged(uses: Iterable[dict[str, Use]]) -> dict[str, Use]:
                 continue
             whole = found[name]
             whole.members = {**use.members, **whole.members}
-            whole.role = whole.role or use.role
+            whole.role = _joined(whole.role, use.role)
     return found
+
+
+def _joined(one: Role | None, other: Role | None) -> Role | None:
+    if one is None or other is None:
+        return one or other
+    return Role(max(one.ndim, other.ndim), one.whole or other.whole)
 
 
 def helpers_of(source: RegionSource) -> Iterator[RegionSource]:
@@ -217,6 +224,16 @@ def _loop_variable(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | 
     return bound.elts[position]
 
 
+def _is_whole(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether an expression is a part of an index, or a bound of a range."""
+    parent = parents[node]
+    while isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.Slice):
+        node, parent = parent, parents[parent]
+    if isinstance(parent, ast.Call):
+        return node in parent.args and dotted(parent.func).rpartition(".")[2] in _RANGES
+    return isinstance(parent, ast.Subscript) and parent.slice is node
+
+
 def _roles(
     source: RegionSource, item: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
 ) -> Iterator[Role]:
@@ -225,7 +242,8 @@ def _roles(
         match parent:
             case ast.Subscript() if parent.value is place:
                 index = parent.slice
-                yield Role(len(index.elts) if isinstance(index, ast.Tuple) else 1)
+                ndim = len(index.elts) if isinstance(index, ast.Tuple) else 1
+                yield Role(ndim, _is_whole(parent, parents))
             case ast.Attribute():
                 yield Role(1)
             case ast.For() if parent.iter is place:

@@ -10,7 +10,7 @@ import pytest
 
 from runner import mate
 from runner.mate.compiled import compiled_graph
-from tests.mate.compiled.running import HEAD, no_messages, run, state
+from tests.mate.compiled.running import HEAD, Recorder, in_rank, no_messages, run, state
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -171,3 +171,25 @@ def test_a_jitted_function_with_types_is_refused(program: Any) -> None:
     text = text.replace("njit(", "njit('float64(float64[:],float64[:],int64)', ")
     with pytest.raises(mate.GraphError, match="shift is decorated with types"):
         run(program(text).graph, made_state())
+
+
+def test_an_empty_list_is_taken_for_what_its_uses_suggest(program: Any) -> None:
+    """Also if its first use says less than a later one, or one in another region."""
+    made = program("""
+@graph.region(compiled=True)
+def first(part, i):
+    for k in range(len(part.fields)):
+        part.ctx.isend(part.fields[k], 1)
+
+@graph.region(compiled=True)
+def work(part, i):
+    for k in range(len(part.fields)):
+        for x in range(part.boxes[k][0], part.boxes[k][1]):
+            part.fields[k][part.boxes[k][2] - x, x] = 1.0
+""")
+
+    def check(ctx: mate.Context) -> None:
+        run(made.graph, state(ctx=ctx, fields=[], boxes=[]), messages=Recorder())
+
+    in_rank(check)
+    assert made.graph.machine_code == {"first", "work"}

@@ -59,7 +59,7 @@ LINE = program(HEAD).splitlines().index("        BODY") + 1
 COMPILED = {
     "scale(a, n)": "scale(state.a, state.n)",
     "a[i % 4] = math.sqrt(FACTOR) + unknown(n)": "state.a[i % 4] = math.sqrt(FACTOR) + unknown(st",
-    "for k in range(n):\n    for j in range(k):\n        a[k] = b[j]": "    state.a[k] = state.b[j]",
+    "for k in range(n):\n    for j in range(k):\n        a[k] = b[j]": "   state.a[k] = state.b[j]",
     "x, y = a[0], n\na[1] = x * y": "x, y = state.a[0], state.n",
     "if comm.rank > 0:\n    a[0] = comm.Get_size()": "if state._mate.rank > 0:",
     "r = [comm.Irecv(x, other) for x, other in zip(lists, others)]": (
