@@ -28,6 +28,7 @@ def check(source: RegionSource, function: Any) -> None:
         found = compiled.type_annotation
         for block in found.blocks.values():
             for line, name, operands in _operations(block, found.typemap, found.calltypes):
+                operands = [_types.unliteral(kind) for kind in operands]
                 if wide := _widened(operands):
                     raise source.refusal_at(
                         line,
@@ -59,14 +60,13 @@ def _operations(
 
 def _widened(operands: list[Any]) -> str:
     """The type that would be widened; "" if there is none."""
-    plain = [_types.unliteral(kind) for kind in operands]
-    if not all(isinstance(kind, types.Number | types.Boolean) for kind in plain):
+    if not all(isinstance(kind, types.Number | types.Boolean) for kind in operands):
         return ""
-    same = len(set(plain)) == 1
-    for kind in plain:
+    same = len(set(operands)) == 1
+    for kind in operands:
         whole = isinstance(kind, types.Integer)
         if whole and (kind.bitwidth < 64 or (not kind.signed and not same)):
             return str(kind)
-        if kind in (types.float32, types.complex64) and not (same and len(plain) > 1):
+        if kind in (types.float32, types.complex64) and not (same and len(operands) > 1):
             return str(kind)
     return ""

@@ -9,12 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from autotune.cli import main
 from runner.mate.translate import translate
 from tests.mate.test_mpi import start as start
 from tests.mate.translate.test_translate import JACOBI
 
 Start = Callable[..., subprocess.CompletedProcess[str]]
 pytestmark = pytest.mark.mpi
+
+
+@pytest.fixture(autouse=True)
+def _regions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let translated programs say how their regions have run; it comes before ``start``."""
+    monkeypatch.setenv("MATE_REGIONS", "1")
+
 
 SUMS = '''
 import sys
@@ -70,19 +78,105 @@ def test_messages_and_collectives(start: Start, tmp_path: Path) -> None:
 
 
 def test_jacobi_is_the_same_to_the_last_bit(start: Start, tmp_path: Path) -> None:
+    """All its regions run compiled on the native core, and in Python on the other one."""
     made = tmp_path / "jacobi_mate.py"
-    made.write_text(translate(JACOBI.read_text(), JACOBI.name))
+    assert main(["mate", "translate", str(JACOBI), "-o", str(made)]) == 0
     words = ("24x16x32", "21")
     for processes in (1, 2):
         plain = json.loads(last(start(processes, str(JACOBI), *words)))
-        for workers, ranks in ((1, 1), (1, 4), (2, 4)):
+        for workers, ranks, core in ((1, 1, "native"), (2, 4, "native"), (1, 4, "python")):
             run = start(
                 processes, str(made), *words, "--workers", str(workers),
-                "--ranks-per-process", str(ranks), "--affinity", "none",
+                "--ranks-per-process", str(ranks), "--affinity", "none", "--core", core,
             )  # fmt: skip
             found = json.loads(last(run))
             assert found["fields"] == plain["fields"]
             assert found["residual"] == plain["residual"]
+            way = "compiled" if core == "native" else "Python"
+            told = [line.rpartition(" region ")[2] for line in run.stderr.strip().splitlines()]
+            names = ("compute", "receive", "pack", "send", "unpack")
+            assert told == [f"{name}: {way}" for name in names]
+
+
+TYPES = """
+import sys
+import numpy as np
+from mpi4py import MPI
+
+
+class Box:
+    def __init__(self, value):
+        self.value = value
+
+    def __getitem__(self, n):
+        return self.value
+
+
+def main():
+    comm = MPI.COMM_WORLD
+    there, here = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    kind = sys.argv[1]
+    values = np.zeros(4)
+    weights = {
+        "object": Box(0.5),
+        "array": np.full(4, 0.5),
+        "short": np.full(4, 0.1, np.float32),
+    }[kind]
+    sent, got = np.full(2, float(comm.rank)), np.zeros(2)
+    # pragma mate graph
+    for i in range(5):
+        # pragma mate region(receive) depends(use*)
+        incoming = comm.Irecv([got, MPI.DOUBLE], here)
+        # pragma mate region(weigh)
+        for k in range(2):
+            values[k - 1] += weights[k] / 3 if k < LIMIT else 0.0
+        # pragma mate region(send) depends(use*)
+        outgoing = comm.Isend(sent, there)
+        # pragma mate region(use) depends(receive, send, weigh)
+        incoming.Wait()
+        outgoing.Wait()
+        values[2] += got[0] * (i + 1)
+        for k in range(len(sent)):
+            sent[k] = got[k]
+    every = np.empty((comm.size, 4))
+    comm.Allgather(values, every)
+    if comm.rank == 0:
+        print(every.tolist())
+
+
+LIMIT = 2
+
+
+if __name__ == "__main__":
+    main()
+"""
+REASONS = {
+    "object": "Names.weights is a Box, which compiled code cannot use",
+    "array": "",
+    "short": "truediv of float32 and int64 widens float32 in compiled code",
+}
+
+
+@pytest.mark.parametrize("kind", REASONS)
+def test_types_that_only_the_running_program_knows(start: Start, tmp_path: Path, kind: str) -> None:
+    """A region that cannot see what a name holds runs in Python, and one line says so."""
+    plain, made = tmp_path / "weights.py", tmp_path / "weights_mate.py"
+    plain.write_text(TYPES)
+    assert main(["mate", "translate", str(plain), "-o", str(made)]) == 0
+    wanted = last(start(4, str(plain), kind))
+    for processes, ranks in ((1, 4), (2, 2)):
+        done = start(processes, str(made), kind, "--ranks-per-process", str(ranks))
+        assert last(done) == wanted
+        notes = [line for line in done.stderr.splitlines() if " runs in Python: " in line]
+        assert len(notes) == bool(REASONS[kind])
+        if notes:
+            lines = made.read_text().splitlines()
+            line = next(n for n, text in enumerate(lines, 1) if "state.weights[k]" in text)
+            begin = f"{made}:{line}: region weigh runs in Python: {REASONS[kind]}"
+            assert begin in notes[0]
+        told = [s.rpartition(" region ")[2] for s in done.stderr.splitlines() if s not in notes]
+        way = "Python" if REASONS[kind] else "compiled"
+        assert told == ["receive: compiled", f"weigh: {way}", "send: compiled", "use: compiled"]
 
 
 MORE = '''
