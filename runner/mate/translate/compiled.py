@@ -26,6 +26,8 @@ from runner.mate.translate.module import ModuleNames
 from runner.mate.translate.pragmas import Fail
 from runner.mate.translate.scopes import names_in, targets
 
+_LIST_METHODS = frozenset({"append", "clear", "extend", "insert", "pop", "remove", "reverse"})
+
 
 class PythonRegion(Exception):
     """A region stays a Python function: ``place`` is "file:line"."""
@@ -153,6 +155,13 @@ class CompiledRegions:
                         place,
                         f"{name} is bound by region {binder.name} while the graph runs: use "
                         "another name, or an array of one element",
+                    )
+                changer = next((r for r in others if _changes(name, r.body)), None)
+                if changer is not None:
+                    raise self._python(
+                        place,
+                        f"region {changer.name} changes the list {name} while the graph runs: use "
+                        "an array",
                     )
 
     def _check_requests(self, name: str, region: RegionPart, others: Sequence[RegionPart]) -> None:
@@ -302,6 +311,17 @@ def _bare(node: cst.CSTNode) -> cst.CSTNode:
 
 def _lines(text: str) -> int:
     return max(1, text.rstrip("\n").count("\n") + 1)
+
+
+def _changes(name: str, body: Sequence[cst.BaseStatement]) -> bool:
+    """Whether statements call a method that changes the length or order of a list."""
+    calls = m.Call(m.Attribute(m.Name(name)))
+    return any(
+        cst.ensure_type(cst.ensure_type(call, cst.Call).func, cst.Attribute).attr.value
+        in _LIST_METHODS
+        for statement in body
+        for call in m.findall(statement, calls)
+    )
 
 
 def _first(name: str, body: Sequence[cst.BaseStatement]) -> cst.CSTNode:

@@ -165,6 +165,14 @@ def test_a_variable_of_a_region_alone(body: str, rest: str, after: str, reads: b
     assert ("stays Python: it binds k" in said[0]) is reads
 
 
+def test_a_list_that_another_region_changes() -> None:
+    _, said = forms("a[0] = others[0]", "others.append(i)")
+    assert said[0].endswith(
+        "region work stays Python: region other changes the list others while the graph runs: use "
+        "an array"
+    )
+
+
 def test_a_loop_around_a_graph_reads_what_is_before_it() -> None:
     text = """
     def main(a):
