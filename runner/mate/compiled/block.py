@@ -16,10 +16,12 @@ from runner.mate.compiled.state import (
     Attribute,
     Number,
     Numbers,
+    Rows,
     StateType,
     array_type,
     common_type,
     number_type,
+    rows_type,
 )
 from runner.mate.context import Context
 from runner.mate.errors import MateError
@@ -227,6 +229,63 @@ class _ArraysSlot(_Slot):
         return self._arrays, self._items
 
 
+class _RowsSlot(_Slot):
+    def __init__(self, kind: Rows, words: Words, name: str) -> None:
+        self._kind, self._words, self._name = kind, words, name
+        self._rows: list[tuple[Any, ...]] | None = None
+        self._shapes: list[list[Any]] = []
+        self._items: Words = np.zeros(0, dtype=np.int64)
+
+    def same(self, value: Any) -> bool:
+        if self._rows is None or not isinstance(value, (list, tuple)):
+            return False
+        if len(value) != len(self._rows) or not all(isinstance(row, tuple) for row in value):
+            return False
+        return all(
+            len(row) == len(known) and all(map(_same, row, known, shapes))
+            for row, known, shapes in zip(value, self._rows, self._shapes, strict=True)
+        )
+
+    def load(self, value: Any) -> bool:
+        if not isinstance(value, (list, tuple)):
+            return False
+        found = rows_type(value) if value else self._kind
+        if found is None or len(found.columns) != len(self._kind.columns):
+            return False
+        if not all(map(_column_fits, self._kind.columns, found.columns)):
+            return False
+        self._items = np.zeros(len(value) * self._kind.item_words, dtype=np.int64)
+        at = 0
+        for row in value:
+            for item, column in zip(row, self._kind.columns, strict=True):
+                words = self._items[at : at + column.words]
+                if isinstance(column, Array):
+                    _describe(item, words)
+                elif not _NumberSlot(column, words, self._name).load(item):
+                    return False
+                at += column.words
+        self._words[:] = len(value), self._items.ctypes.data
+        self._rows = list(value)
+        self._shapes = [[getattr(item, "shape", None) for item in row] for row in value]
+        return True
+
+    def kept(self) -> Any:
+        return self._rows, self._items
+
+
+def _same(value: Any, known: Any, shape: Any) -> bool:
+    """Whether an item of a row is what it was: the same array, or an equal number."""
+    if isinstance(known, np.ndarray):
+        return value is known and value.shape == shape
+    return type(value) is type(known) and bool(value == known or value != value)
+
+
+def _column_fits(wanted: Number | Array, found: Number | Array) -> bool:
+    if isinstance(wanted, Array):
+        return isinstance(found, Array) and _fits(wanted, found)
+    return wanted == found
+
+
 class _NumbersSlot(_Slot):
     def __init__(self, kind: Numbers, words: Words, name: str) -> None:
         self._kind, self._words, self._name = kind, words, name
@@ -293,6 +352,8 @@ def _slot(attribute: Attribute, words: Words, name: str, messages: Messages) -> 
             return _ArraysSlot(attribute, words)
         case Numbers():
             return _NumbersSlot(attribute, words, name)
+        case Rows():
+            return _RowsSlot(attribute, words, name)
         case _:
             return _RankSlot(words, messages)
 

@@ -104,13 +104,15 @@ def _check(source: RegionSource, node: ast.AST) -> None:
             )
         case ast.With():
             _check_with(source, node)
-        case ast.Attribute(attr=name) if name in _NEW_ARRAYS:
+        case ast.Attribute(attr=name) if name in _NEW_ARRAYS and not _of_state(source, node):
             raise source.refusal(
                 node,
                 f".{name}() makes a new array, which compiled code cannot: make the array when the "
                 "state is made, and write a loop over its elements",
             )
-        case ast.Attribute(attr=name) if source.python and name in _REDUCTIONS:
+        case ast.Attribute(attr=name) if (
+            source.python and name in _REDUCTIONS and not _of_state(source, node)
+        ):
             raise source.refusal(
                 node,
                 f".{name} adds in another order than numpy, so the last bits would differ: write a "
@@ -161,6 +163,12 @@ def _leaving(node: ast.AST, in_loop: bool) -> ast.AST | None:
     inside = in_loop or isinstance(node, (ast.For, ast.While))
     found = (_leaving(child, inside) for child in ast.iter_child_nodes(node))
     return next((leaving for leaving in found if leaving is not None), None)
+
+
+def _of_state(source: RegionSource, node: ast.Attribute) -> bool:
+    """Whether it is an attribute of the state, which may have any name."""
+    base = node.value
+    return source.region and isinstance(base, ast.Name) and base.id == source.parameters[0]
 
 
 def _is_slice(node: ast.expr) -> bool:

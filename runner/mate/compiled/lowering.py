@@ -42,6 +42,7 @@ from runner.mate.compiled.state import (
     Attribute,
     Number,
     Numbers,
+    Rows,
     StateType,
 )
 from runner.mate.compiled.uses import CLOCKS, MESSAGES, METHODS
@@ -69,10 +70,10 @@ class NumbaRank(types.Type):
 
 
 class NumbaArrays(types.IterableType):
-    """A list of arrays: the address of its two words."""
+    """A list of arrays, or of tuples: the address of its two words."""
 
-    def __init__(self, item: Array) -> None:
-        self.item, self.array = item, _array_type(item)
+    def __init__(self, item: Array | Rows) -> None:
+        self.item, self.array = item, _item_type(item)
         super().__init__(name=f"list_of_{self.array}")
 
     @property
@@ -94,6 +95,12 @@ def _array_type(array: Array) -> Any:
     return types.Array(element, array.ndim, layout, readonly=array.readonly)
 
 
+def _item_type(item: Array | Rows) -> Any:
+    if isinstance(item, Array):
+        return _array_type(item)
+    return _types.Tuple([numba_type(column) for column in item.columns])
+
+
 def numba_type(attribute: Attribute) -> Any:
     """The type of an attribute's value in compiled code."""
     match attribute:
@@ -105,6 +112,8 @@ def numba_type(attribute: Attribute) -> Any:
             return _array_type(attribute.array)
         case Arrays(item):
             return NumbaArrays(item)
+        case Rows():
+            return NumbaArrays(attribute)
         case _:
             return NumbaRank()
 
@@ -181,11 +190,15 @@ def _lower_state(context: Any, builder: Any, kind: NumbaState, state: Any, name:
         return _array(context, builder, wanted, builder.add(state, _WORD(8 * at)))
     if not isinstance(attribute, Number):
         return builder.add(state, _WORD(8 * at))
-    word = _word(builder, state, at)
-    if attribute.kind == "int64":
+    return _number(builder, attribute, _word(builder, state, at))
+
+
+def _number(builder: Any, kind: Number, word: Any) -> Any:
+    """The number in a word."""
+    if kind.kind == "int64":
         return word
     double = builder.bitcast(word, ir.DoubleType())
-    return builder.fptrunc(double, ir.FloatType()) if attribute.kind == "float32" else double
+    return builder.fptrunc(double, ir.FloatType()) if kind.kind == "float32" else double
 
 
 def _lower_rank(_context: Any, builder: Any, _kind: NumbaRank, rank: Any, name: str) -> Any:
@@ -293,8 +306,18 @@ class _Item(AbstractTemplate):  # type: ignore[misc]
 
 
 def _item(context: Any, builder: Any, kind: NumbaArrays, arrays: Any, number: Any) -> Any:
-    offset = builder.mul(number, _WORD(8 * kind.item.words))
-    return _array(context, builder, kind.array, builder.add(_word(builder, arrays, 1), offset))
+    if isinstance(kind.item, Array):
+        offset = builder.mul(number, _WORD(8 * kind.item.words))
+        return _array(context, builder, kind.array, builder.add(_word(builder, arrays, 1), offset))
+    offset = builder.mul(number, _WORD(8 * kind.item.item_words))
+    place, values = builder.add(_word(builder, arrays, 1), offset), []
+    for column in kind.item.columns:
+        if isinstance(column, Array):
+            values.append(_array(context, builder, _array_type(column), place))
+        else:
+            values.append(_number(builder, column, _word(builder, place, 0)))
+        place = builder.add(place, _WORD(8 * column.words))
+    return context.make_tuple(builder, kind.array, values)
 
 
 def _lower_item(context: Any, builder: Any, called: Any, values: Any) -> Any:

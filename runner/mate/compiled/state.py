@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.mate.compiled.source import Refusal, RegionSource
-from runner.mate.compiled.uses import METHODS, Use
+from runner.mate.compiled.uses import METHODS, Role, Use
 from runner.mate.context import Context
 from runner.mate.errors import MateError
 from runner.native.words import KINDS
@@ -30,7 +30,7 @@ HEAD = 1
 """Words before the attributes: 0, or 1 + the region that ended early."""
 _POSSIBLE = (
     "possible are int, float, bool, numpy arrays of numbers, lists and tuples of numbers, lists "
-    "and tuples of arrays of one type, and the context"
+    "and tuples of arrays of one type, lists of tuples of these, and the context"
 )
 
 
@@ -89,6 +89,22 @@ class Arrays:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """A list or tuple of tuples; each has numbers and arrays of these types."""
+
+    columns: tuple[Number | Array, ...]
+    words = 2
+
+    @property
+    def item_words(self) -> int:
+        """Words of one tuple, column after column."""
+        return sum(column.words for column in self.columns)
+
+    def __str__(self) -> str:
+        return f"list(({', '.join(map(str, self.columns))}))"
+
+
+@dataclass(frozen=True)
 class Rank:
     """The context: :data:`OWN` addresses, then :data:`MEMBERS`."""
 
@@ -98,7 +114,7 @@ class Rank:
         return "context"
 
 
-Attribute = Number | Array | Numbers | Arrays | Rank
+Attribute = Number | Array | Numbers | Arrays | Rows | Rank
 
 
 @dataclass(frozen=True)
@@ -165,15 +181,23 @@ def state_type(state: Any, uses: dict[str, Use], known: Iterable[StateType] = ()
 
 
 def _says(other: StateType, name: str, wanted: str, attribute: Attribute) -> bool:
-    listed = isinstance(attribute, (Numbers, Arrays))
+    listed = isinstance(attribute, (Numbers, Arrays, Rows))
     return name == wanted and listed and name not in other.guessed
 
 
 def _guess(use: Use) -> Attribute:
     if use.role is not None and use.role.ndim == 0:
         return Numbers("int64")
+    if use.role is not None and use.role.parts:
+        return Rows(tuple(_guessed_column(role) for role in use.role.parts))
     element = "int64" if use.role is not None and use.role.whole else "float64"
     return Arrays(Array(element, use.role.ndim if use.role else 1, "C"))
+
+
+def _guessed_column(role: Role | None) -> Number | Array:
+    if role is None or role.ndim == 0:
+        return Number("int64")
+    return Array("int64" if role.whole else "float64", role.ndim, "C")
 
 
 def _attribute(value: Any, name: str, use: Use) -> Attribute:
@@ -249,7 +273,9 @@ def _array(array: NDArray[Any], name: str, use: Use) -> Array:
     )
 
 
-def _list(values: list[Any] | tuple[Any, ...], name: str, use: Use) -> Numbers | Arrays:
+def _list(values: list[Any] | tuple[Any, ...], name: str, use: Use) -> Numbers | Arrays | Rows:
+    if (rows := rows_type(values)) is not None:
+        return rows
     numbers = {number_type(v) for v in values}
     if None not in numbers:
         kinds = {n.kind for n in numbers if n}
@@ -262,6 +288,26 @@ def _list(values: list[Any] | tuple[Any, ...], name: str, use: Use) -> Numbers |
     items = [_array(v, f"{name}[{n}]", use) for n, v in enumerate(values)]
     shown = ", ".join(dict.fromkeys(f"{a.element} with {a.ndim} dimensions" for a in items))
     raise _refused(use, name, f"holds arrays of several types ({shown})")
+
+
+def rows_type(values: list[Any] | tuple[Any, ...]) -> Rows | None:
+    """The type of a list of tuples; None if it is none, or if compiled code cannot use it."""
+    if not all(isinstance(v, tuple) for v in values) or len({len(v) for v in values}) != 1:
+        return None
+    columns: list[Number | Array] = []
+    for column in zip(*values, strict=True):
+        if all(isinstance(v, np.ndarray) for v in column):
+            array = common_type(column)
+            if array is None:
+                return None
+            columns.append(array)
+        else:
+            numbers = {number_type(v) for v in column}
+            number = numbers.pop()
+            if number is None or numbers:
+                return None
+            columns.append(number)
+    return Rows(tuple(columns)) if columns else None
 
 
 def common_type(values: Iterable[NDArray[Any]]) -> Array | None:

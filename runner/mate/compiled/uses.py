@@ -27,6 +27,8 @@ class Role:
     """0 for numbers."""
     whole: bool = False
     """Whether elements of the arrays are used as whole numbers: as indices, or in a range."""
+    parts: tuple[Role | None, ...] = ()
+    """Of tuples: how each place is used."""
 
 
 @dataclass(eq=False)
@@ -102,7 +104,10 @@ def merged(uses: Iterable[dict[str, Use]]) -> dict[str, Use]:
 def _joined(one: Role | None, other: Role | None) -> Role | None:
     if one is None or other is None:
         return one or other
-    return Role(max(one.ndim, other.ndim), one.whole or other.whole)
+    parts = one.parts or other.parts
+    if one.parts and len(one.parts) == len(other.parts):
+        parts = tuple(_joined(a, b) for a, b in zip(one.parts, other.parts, strict=True))
+    return Role(max(one.ndim, other.ndim), one.whole or other.whole, parts)
 
 
 def helpers_of(source: RegionSource) -> Iterator[RegionSource]:
@@ -199,11 +204,24 @@ def _roles_of_items(
         elif isinstance(item := _loop_variable(place, parents), ast.Name):
             for node in _loads(source, item.id):
                 yield from _roles(source, node, parents, depth)
+        elif isinstance(item, ast.Tuple):
+            yield Role(1, parts=tuple(_role(source, e, parents, depth) for e in item.elts))
         elif (found := _parameter(source, parents, place)) is not None and depth < 5:
             helper, name = found
             inner = _parents(helper.tree)
             for node in _loads(helper, name):
                 yield from _roles_of_items(helper, node, inner, depth + 1)
+
+
+def _role(
+    source: RegionSource, target: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
+) -> Role | None:
+    """How a variable is used."""
+    found: Role | None = None
+    for node in _loads(source, target.id) if isinstance(target, ast.Name) else ():
+        for role in _roles(source, node, parents, depth):
+            found = _joined(found, role)
+    return found
 
 
 def _loop_variable(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:

@@ -118,6 +118,14 @@ def test_compiled_regions_beside_keep_their_errors(program: Any) -> None:
         run(made.graph, part)
 
 
+def test_attributes_of_the_state_may_have_names_of_methods(program: Any) -> None:
+    made = program(REGION + "part.copy[0] = part.sum + part.mean[0]\n")
+    part = state(copy=np.zeros(1), sum=1, mean=np.ones(1))
+    run(made.graph, part)
+    assert made.graph.machine_code == {"work"}
+    assert part.copy[0] == 2
+
+
 def test_a_word_that_is_not_understood() -> None:
     with pytest.raises(mate.GraphError, match="expected True, False or 'if possible'"):
         mate.Graph("g").region(name="r", compiled="maybe")

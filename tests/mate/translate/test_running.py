@@ -123,19 +123,27 @@ def main():
         "short": np.full(4, 0.1, np.float32),
     }[kind]
     sent, got = np.full(2, float(comm.rank)), np.zeros(2)
+    copy = np.zeros(2)
+    sources, targets = [(got, here)], [([sent, MPI.DOUBLE], there)]
     # pragma mate graph
     for i in range(5):
         # pragma mate region(receive) depends(use*)
-        incoming = comm.Irecv([got, MPI.DOUBLE], here)
+        incoming = [comm.Irecv(buffer, rank) for buffer, rank in sources]
         # pragma mate region(weigh)
         for k in range(2):
             values[k - 1] += weights[k] / 3 if k < LIMIT else 0.0
         # pragma mate region(send) depends(use*)
-        outgoing = comm.Isend(sent, there)
-        # pragma mate region(use) depends(receive, send, weigh)
-        incoming.Wait()
+        outgoing = comm.Isend([sent, MPI.DOUBLE], there)
+        # pragma mate region(send_lists) depends(use*)
+        again = [comm.Isend(buffer, rank, 7) for buffer, rank in targets]
+        # pragma mate region(receive_lists) depends(use*)
+        more = comm.Irecv(copy, here, 7)
+        # pragma mate region(use) depends(receive, send, weigh, send_lists, receive_lists)
+        MPI.Request.Waitall(incoming)
+        MPI.Request.Waitall(again)
         outgoing.Wait()
-        values[2] += got[0] * (i + 1)
+        more.Wait()
+        values[2] += got[0] * (i + 1) + copy[1]
         for k in range(len(sent)):
             sent[k] = got[k]
     every = np.empty((comm.size, 4))
@@ -168,15 +176,18 @@ def test_types_that_only_the_running_program_knows(start: Start, tmp_path: Path,
         done = start(processes, str(made), kind, "--ranks-per-process", str(ranks))
         assert last(done) == wanted
         notes = [line for line in done.stderr.splitlines() if " runs in Python: " in line]
-        assert len(notes) == bool(REASONS[kind])
-        if notes:
-            lines = made.read_text().splitlines()
-            line = next(n for n, text in enumerate(lines, 1) if "state.weights[k]" in text)
-            begin = f"{made}:{line}: region weigh runs in Python: {REASONS[kind]}"
-            assert begin in notes[0]
+        lines = made.read_text().splitlines()
+        wanted_notes = {"targets": "Names.targets is a list of tuple", "weights[k]": REASONS[kind]}
+        for name, reason in wanted_notes.items():
+            line = next(n for n, text in enumerate(lines, 1) if f"state.{name}" in text)
+            begin = f"{made}:{line}: region {'weigh' if 'w' in name else 'send_lists'} runs in"
+            found = [note for note in notes if f"{begin} Python: {reason}" in note]
+            assert len(found) == bool(reason), notes
         told = [s.rpartition(" region ")[2] for s in done.stderr.splitlines() if s not in notes]
         way = "Python" if REASONS[kind] else "compiled"
-        assert told == ["receive: compiled", f"weigh: {way}", "send: compiled", "use: compiled"]
+        ways = dict.fromkeys(("receive", "weigh", "send", "send_lists", "receive_lists", "use"), "")
+        ways |= dict.fromkeys(ways, "compiled") | {"weigh": way, "send_lists": "Python"}
+        assert told == [f"{name}: {way}" for name, way in ways.items()]
 
 
 MORE = '''
