@@ -16,12 +16,12 @@ from runner.mate.compiled.state import (
     Attribute,
     Number,
     Numbers,
-    Rows,
     StateType,
+    Tuples,
     array_type,
     common_type,
     number_type,
-    rows_type,
+    tuples_type,
 )
 from runner.mate.context import Context
 from runner.mate.errors import MateError
@@ -229,8 +229,8 @@ class _ArraysSlot(_Slot):
         return self._arrays, self._items
 
 
-class _RowsSlot(_Slot):
-    def __init__(self, kind: Rows, words: Words, name: str) -> None:
+class _TuplesSlot(_Slot):
+    def __init__(self, kind: Tuples, words: Words, name: str) -> None:
         self._kind, self._words, self._name = kind, words, name
         self._rows: list[tuple[Any, ...]] | None = None
         self._shapes: list[list[Any]] = []
@@ -249,7 +249,7 @@ class _RowsSlot(_Slot):
     def load(self, value: Any) -> bool:
         if not isinstance(value, (list, tuple)):
             return False
-        found = rows_type(value) if value else self._kind
+        found = tuples_type(value) if value else self._kind
         if found is None or len(found.columns) != len(self._kind.columns):
             return False
         if not all(map(_column_fits, self._kind.columns, found.columns)):
@@ -352,8 +352,8 @@ def _slot(attribute: Attribute, words: Words, name: str, messages: Messages) -> 
             return _ArraysSlot(attribute, words)
         case Numbers():
             return _NumbersSlot(attribute, words, name)
-        case Rows():
-            return _RowsSlot(attribute, words, name)
+        case Tuples():
+            return _TuplesSlot(attribute, words, name)
         case _:
             return _RankSlot(words, messages)
 

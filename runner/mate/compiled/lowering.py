@@ -42,8 +42,8 @@ from runner.mate.compiled.state import (
     Attribute,
     Number,
     Numbers,
-    Rows,
     StateType,
+    Tuples,
 )
 from runner.mate.compiled.uses import CLOCKS, MESSAGES, METHODS
 from runner.native.words import KINDS
@@ -72,7 +72,7 @@ class NumbaRank(types.Type):
 class NumbaArrays(types.IterableType):
     """A list of arrays, or of tuples: the address of its two words."""
 
-    def __init__(self, item: Array | Rows) -> None:
+    def __init__(self, item: Array | Tuples) -> None:
         self.item, self.array = item, _item_type(item)
         super().__init__(name=f"list_of_{self.array}")
 
@@ -95,7 +95,7 @@ def _array_type(array: Array) -> Any:
     return types.Array(element, array.ndim, layout, readonly=array.readonly)
 
 
-def _item_type(item: Array | Rows) -> Any:
+def _item_type(item: Array | Tuples) -> Any:
     if isinstance(item, Array):
         return _array_type(item)
     return _types.Tuple([numba_type(column) for column in item.columns])
@@ -112,7 +112,7 @@ def numba_type(attribute: Attribute) -> Any:
             return _array_type(attribute.array)
         case Arrays(item):
             return NumbaArrays(item)
-        case Rows():
+        case Tuples():
             return NumbaArrays(attribute)
         case _:
             return NumbaRank()

@@ -89,7 +89,7 @@ class Arrays:
 
 
 @dataclass(frozen=True)
-class Rows:
+class Tuples:
     """A list or tuple of tuples; each has numbers and arrays of these types."""
 
     columns: tuple[Number | Array, ...]
@@ -114,7 +114,7 @@ class Rank:
         return "context"
 
 
-Attribute = Number | Array | Numbers | Arrays | Rows | Rank
+Attribute = Number | Array | Numbers | Arrays | Tuples | Rank
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def state_type(state: Any, uses: dict[str, Use], known: Iterable[StateType] = ()
 
 
 def _says(other: StateType, name: str, wanted: str, attribute: Attribute) -> bool:
-    listed = isinstance(attribute, (Numbers, Arrays, Rows))
+    listed = isinstance(attribute, (Numbers, Arrays, Tuples))
     return name == wanted and listed and name not in other.guessed
 
 
@@ -189,7 +189,7 @@ def _guess(use: Use) -> Attribute:
     if use.role is not None and use.role.ndim == 0:
         return Numbers("int64")
     if use.role is not None and use.role.parts:
-        return Rows(tuple(_guessed_column(role) for role in use.role.parts))
+        return Tuples(tuple(_guessed_column(role) for role in use.role.parts))
     element = "int64" if use.role is not None and use.role.whole else "float64"
     return Arrays(Array(element, use.role.ndim if use.role else 1, "C"))
 
@@ -273,8 +273,8 @@ def _array(array: NDArray[Any], name: str, use: Use) -> Array:
     )
 
 
-def _list(values: list[Any] | tuple[Any, ...], name: str, use: Use) -> Numbers | Arrays | Rows:
-    if (rows := rows_type(values)) is not None:
+def _list(values: list[Any] | tuple[Any, ...], name: str, use: Use) -> Numbers | Arrays | Tuples:
+    if (rows := tuples_type(values)) is not None:
         return rows
     numbers = {number_type(v) for v in values}
     if None not in numbers:
@@ -290,7 +290,7 @@ def _list(values: list[Any] | tuple[Any, ...], name: str, use: Use) -> Numbers |
     raise _refused(use, name, f"holds arrays of several types ({shown})")
 
 
-def rows_type(values: list[Any] | tuple[Any, ...]) -> Rows | None:
+def tuples_type(values: list[Any] | tuple[Any, ...]) -> Tuples | None:
     """The type of a list of tuples; None if it is none, or if compiled code cannot use it."""
     if not all(isinstance(v, tuple) for v in values) or len({len(v) for v in values}) != 1:
         return None
@@ -307,7 +307,7 @@ def rows_type(values: list[Any] | tuple[Any, ...]) -> Rows | None:
             if number is None or numbers:
                 return None
             columns.append(number)
-    return Rows(tuple(columns)) if columns else None
+    return Tuples(tuple(columns)) if columns else None
 
 
 def common_type(values: Iterable[NDArray[Any]]) -> Array | None:

@@ -21,7 +21,7 @@ from runner.mate.compiled.uses import Uses, check_calls
 from runner.mate.errors import GraphError
 from runner.mate.translate.flow import Flow, parsed, read_first
 from runner.mate.translate.graphs import BLANK, GraphPart, RegionPart, unawaited
-from runner.mate.translate.messages import CONTEXT, Messages
+from runner.mate.translate.messages import CONTEXT, MessageStatements
 from runner.mate.translate.module import ModuleNames
 from runner.mate.translate.pragmas import Fail
 from runner.mate.translate.scopes import names_in, targets
@@ -53,7 +53,7 @@ class Enclosing:
 
 
 @dataclass(frozen=True)
-class Program:
+class OrdinaryProgram:
     """What the functions of all graphs need to know of the program."""
 
     names: ModuleNames
@@ -76,7 +76,7 @@ class CompiledRegions:
         old: GraphPart,
         new: GraphPart,
         around: Enclosing,
-        program: Program,
+        program: OrdinaryProgram,
     ) -> None:
         # Without its directive a statement is another node, which has no place in the file.
         regions = [dataclasses.replace(r, body=(r.place, *r.body[1:])) for r in old.regions]
@@ -98,7 +98,9 @@ class CompiledRegions:
         for before, after in pairs:
             if m.findall(after, m.Await()):
                 raise self._python(before, "it waits for messages itself")
-        messages = Messages(self._state, self._api, self._communicators, self._around.bound)
+        messages = MessageStatements(
+            self._state, self._api, self._communicators, self._around.bound
+        )
         made = [(before, messages.statements(after)) for before, after in pairs]
         body = [statement for _, statements in made for statement in statements]
         self._check_names(old, body)

@@ -19,7 +19,7 @@ _IDENTITY = {"rank": "rank", "size": "size", "Get_rank": "rank", "Get_size": "si
 _OWN = ("local_rank", "local_count", "process", "process_count")
 
 
-class Messages:
+class MessageStatements:
     """Rewrites the statements of a region; ``taken`` are the names of the enclosing function."""
 
     def __init__(
@@ -130,7 +130,7 @@ class _Other(cst.CSTTransformer):
 
 
 class _Rewriter(cst.CSTTransformer):
-    def __init__(self, messages: Messages) -> None:
+    def __init__(self, messages: MessageStatements) -> None:
         super().__init__()
         self._messages = messages
 

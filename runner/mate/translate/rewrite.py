@@ -9,7 +9,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from runner.mate.translate.checks import is_main
-from runner.mate.translate.compiled import CompiledRegions, Enclosing, Program, PythonRegion
+from runner.mate.translate.compiled import CompiledRegions, Enclosing, OrdinaryProgram, PythonRegion
 from runner.mate.translate.find import WaitingFunctions, is_request, is_world
 from runner.mate.translate.graphs import (
     ASYNC,
@@ -73,7 +73,7 @@ class Rewriter(cst.CSTTransformer):
         self.api = imported or free
         self._scopes: list[BoundNames] = []
         state = "_mate_state" if names_in([module]).mentioned["state"] else "state"
-        self._program = Program(names, communicators, self.api, state, fail)
+        self._program = OrdinaryProgram(names, communicators, self.api, state, fail)
 
     # Names and calls
 
