@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from autotune.report.figures import Point, curve
 from autotune.space import DEFAULT, Setting, Space
@@ -30,6 +30,25 @@ POLLING = "mpi_event_tick_rate"
 QUIET_S = 60.0
 GIVE_UP = 20
 """Number of rejections of one run in a row after which the machine counts as too busy."""
+
+
+class LaunchCase(Protocol):
+    """What the launch of a case needs to know of it; see :class:`Case`."""
+
+    @property
+    def variant(self) -> str: ...
+    @property
+    def processes(self) -> int: ...
+    @property
+    def workers(self) -> int: ...
+    @property
+    def tuned(self) -> bool: ...
+    @property
+    def before(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def words(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -108,14 +127,14 @@ class Tuned:
         """
         return Setting({name: value for name, value in self.setting.items() if name == POLLING})
 
-    def of(self, case: Case) -> Setting:
+    def of(self, case: LaunchCase) -> Setting:
         """The setting of one case; the flat program also runs under the default."""
         if case.variant != "mpi":
             return self.others
         return self.setting if case.tuned else DEFAULT
 
 
-def launch_of(case: Case, target: Target, tuned: Tuned = Tuned()) -> LaunchSpec:
+def launch_of(case: LaunchCase, target: Target, tuned: Tuned = Tuned()) -> LaunchSpec:
     """The case's run under the cluster's own launch options and, if it is tuned, the setting."""
     plain = target.spec(tuned.space, tuned.of(case))
     launcher = adapter(target.library)
@@ -135,7 +154,7 @@ class CaseRunner:
         self._runner, self._target, self._tuned = runner, target, tuned
         self.rejected = 0
 
-    def run(self, case: Case) -> RunRecord:
+    def run(self, case: LaunchCase) -> RunRecord:
         """One valid run; ends the program if there is none."""
         spec = launch_of(case, self._target, self._tuned)
         for _ in range(GIVE_UP):
