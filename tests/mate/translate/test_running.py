@@ -64,6 +64,12 @@ def last(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout.strip().splitlines()[-1]
 
 
+def ways_of(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """How each region has run, as the program says at its end."""
+    lines = [line for line in done.stderr.splitlines() if line.startswith("mate: graph ")]
+    return [line.rpartition(" region ")[2] for line in lines if " runs in Python: " not in line]
+
+
 def test_messages_and_collectives(start: Start, tmp_path: Path) -> None:
     plain, made = tmp_path / "sums.py", tmp_path / "sums_mate.py"
     plain.write_text(SUMS)
@@ -93,7 +99,8 @@ def test_jacobi_is_the_same_to_the_last_bit(start: Start, tmp_path: Path) -> Non
             assert found["fields"] == plain["fields"]
             assert found["residual"] == plain["residual"]
             way = "compiled" if core == "native" else "Python"
-            told = [line.rpartition(" region ")[2] for line in run.stderr.strip().splitlines()]
+            assert " runs in Python: " not in run.stderr
+            told = ways_of(run)
             names = ("compute", "receive", "pack", "send", "unpack")
             assert told == [f"{name}: {way}" for name in names]
 
@@ -183,7 +190,7 @@ def test_types_that_only_the_running_program_knows(start: Start, tmp_path: Path,
             begin = f"{made}:{line}: region {'weigh' if 'w' in name else 'send_lists'} runs in"
             found = [note for note in notes if f"{begin} Python: {reason}" in note]
             assert len(found) == bool(reason), notes
-        told = [s.rpartition(" region ")[2] for s in done.stderr.splitlines() if s not in notes]
+        told = ways_of(done)
         way = "Python" if REASONS[kind] else "compiled"
         ways = dict.fromkeys(("receive", "weigh", "send", "send_lists", "receive_lists", "use"), "")
         ways |= dict.fromkeys(ways, "compiled") | {"weigh": way, "send_lists": "Python"}
