@@ -55,6 +55,12 @@ def forms(body: str, rest: str = "pass", after: str = "pass") -> tuple[str, list
     return made.text, [str(region) for region in made.regions]
 
 
+SEED = program(
+    HEAD.replace("BODY", "r = [comm.Isend(x, n) for x, n in zip(lists, others)]")
+    .replace("REST", "MPI.Request.Waitall(r)\n        a[i % 4] = flux(b[i - 1]) + b[0] * n")
+    .replace("AFTER", "print(k, total)")
+)
+"""A program for the tests with damaged ones."""
 LINE = program(HEAD).splitlines().index("        BODY") + 1
 COMPILED = {
     "scale(a, n)": "scale(state.a, state.n)",
