@@ -52,6 +52,7 @@ class Layout:
     ranks: int
     variant: str = "mate"
     tuned: bool = False
+    before: str = ""
 
     @property
     def layout(self) -> str:
@@ -80,7 +81,7 @@ class Both:
         return sum(bench.rejected for bench in self._benches)
 
     def run(self, case: Layout) -> RunRecord:
-        return self._benches[case.translated].run(case)  # type: ignore[arg-type]
+        return self._benches[case.translated].run(case)
 
 
 def target(program: Sequence[str], metric: str, cores: int) -> Target:

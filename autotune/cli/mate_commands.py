@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -38,11 +39,11 @@ def translate(
     """Translate an annotated mpi4py program into a program of the MATE runtime.
 
     Functions that lead to a blocking call become coroutines; annotated loops become graphs of
-    regions.  A construct that cannot be translated is reported with its line.
+    regions.  A construct that cannot be translated is reported with its line.  Regions that can be
+    compiled become functions of the module; for each other one a line says why it stays Python.
     """
     # The import of libcst takes a while.
-    from runner.mate.translate import TranslationError
-    from runner.mate.translate import translate as translated
+    from runner.mate.translate import TranslationError, translation
 
     try:
         text = program.read_text(encoding="utf-8")
@@ -58,9 +59,16 @@ def translate(
     if place.exists() and not force:
         raise UsageError(f"{place} exists already; --force replaces it, --out FILE names another")
     try:
-        made = translated(text, str(program))
+        made = translation(text, str(program))
     except TranslationError as problem:
         raise UsageError(str(problem)) from None
-    write_text(place, made)
+    write_text(place, made.text)
+    for region in made.regions:
+        if region.reason:
+            sys.stderr.write(f"{region}\n")
     words = f"mpirun -n 1 python {place} ARGUMENTS --workers 2 --ranks-per-process 4"
     console().print(f"wrote {place}; to run it:\n  {words}", markup=False, soft_wrap=True)
+    if made.regions:
+        compiled = sum(not region.reason for region in made.regions)
+        count = f"{compiled} of {len(made.regions)} regions can be compiled"
+        console().print(count, markup=False, soft_wrap=True)

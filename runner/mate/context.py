@@ -212,3 +212,8 @@ def context() -> Context:
         )
     found: Context = here.task.context
     return found
+
+
+def process_number() -> int:
+    """The number of the calling rank's process; 0 outside of ranks."""
+    return 0 if here.task is None else context().process

@@ -17,6 +17,7 @@ from runner.mate.errors import GraphError
 
 Body = TypeVar("Body", bound=Callable[..., Any])
 
+IF_POSSIBLE = "if possible"
 _CHECK = os.environ.get("MATE_CHECK") == "1"
 """Whether compiled regions run in Python, with every index checked."""
 _DEPENDENCY = re.compile(r"\s*([A-Za-z_]\w*)\s*(|\*|@|\*@|@\*)\s*")
@@ -68,10 +69,14 @@ class Region:
     """Of several ready regions, the one with the highest priority runs first."""
     compiled: bool = False
     """Runs as machine code, made from the body's source (:mod:`runner.mate.compiled`)."""
+    optional: bool = False
+    """A compiled region that runs in Python if it cannot be compiled."""
 
 
 def _checked(region: Region) -> Region:
-    """A compiled region as a Python region that refuses negative indices."""
+    """A compiled region as a Python region; it refuses negative indices unless it is optional."""
+    if region.optional:
+        return replace(region, compiled=False)
     from runner.mate.compiled.index import checked  # it imports this module
 
     return replace(region, body=checked(region.body, region.name), compiled=False)
@@ -83,6 +88,10 @@ class Graph:
     def __init__(self, name: str = "graph") -> None:
         self.name = name
         self.regions: list[Region] = []
+        self.machine_code: set[str] = set()
+        """Names of the regions that have run as machine code in this process."""
+        self.fallbacks: dict[str, str] = {}
+        """Region of ``compiled="if possible"`` -> why it has run in Python in this process."""
         self._edges: tuple[Edge, ...] | None = None
 
     def region(
@@ -91,17 +100,25 @@ class Graph:
         depends: Iterable[str] = (),
         *,
         priority: int = 0,
-        compiled: bool = False,
+        compiled: bool | str = False,
     ) -> Callable[[Body], Body]:
         """Decorator that adds a function as a region; ``name`` replaces the function's name.
 
         Names in ``depends`` may refer to regions added later. Of several ready regions of a rank,
         the one with the highest ``priority`` runs first, then the one added first; a rank with a
         ready region of a priority above 0 overtakes other ready ranks. ``compiled``: the function
-        keeps to what README.md says of compiled regions, and runs as machine code. Raises
-        :class:`GraphError` for a dependency that is not understood, a second region of the same
-        name, a compiled ``async def``, or a graph already in use.
+        keeps to what README.md says of compiled regions, and runs as machine code.
+        ``compiled="if possible"``: it keeps the rules of Python, and runs in Python if it cannot be
+        compiled. Raises :class:`GraphError` for a dependency that is not understood, a second
+        region of the same name, a compiled ``async def``, another value of ``compiled``, or a graph
+        already in use.
         """
+        if compiled not in (True, False, IF_POSSIBLE):
+            raise GraphError(
+                f"graph {self.name}: compiled={compiled!r} is not understood: expected True, False "
+                f"or {IF_POSSIBLE!r}"
+            )
+        optional = compiled == IF_POSSIBLE
         if isinstance(depends, str):
             raise GraphError(f"graph {self.name}: depends={depends!r} must be a list of strings")
         parsed = tuple(dict.fromkeys(parse_dependency(d) for d in depends))
@@ -113,14 +130,15 @@ class Graph:
             if any(r.name == called for r in self.regions):
                 raise GraphError(f"graph {self.name} has two regions called {called}")
             is_async = inspect.iscoroutinefunction(body)
-            if compiled and is_async:
+            if compiled and is_async and not optional:
                 raise GraphError(
                     f"graph {self.name}: region {called} is async, and compiled code does not "
                     "wait: leave out compiled=True, or write def"
                 )
             number = len(self.regions)
-            region = Region(number, called, body, parsed, is_async, priority, compiled)
-            self.regions.append(_checked(region) if compiled and _CHECK else region)
+            code = bool(compiled) and not is_async
+            region = Region(number, called, body, parsed, is_async, priority, code, optional)
+            self.regions.append(_checked(region) if code and _CHECK else region)
             return body
 
         return add

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,9 +17,9 @@ from typing import Any, NoReturn, TextIO
 import numpy as np
 
 from runner.mate.config import Config, add_arguments, from_arguments
-from runner.mate.context import context
+from runner.mate.context import Context, context
 from runner.mate.errors import ConfigError, MateError
-from runner.mate.graph import Graph
+from runner.mate.graph import IF_POSSIBLE, Graph
 from runner.mate.launch import run, world
 from runner.mate.task import Request as _Request
 
@@ -166,34 +167,78 @@ def _array(buf: Any) -> Any:
     return buf
 
 
-def graph(name: str, regions: Sequence[tuple[str, Sequence[str], bool]]) -> Graph:
-    """A graph whose regions are (name, dependencies, whether they wait).
+class Names:
+    """The state of a graph: the variables of the function that runs it, for compiled regions."""
 
-    The bodies are passed to :func:`run_graph` in the same order.
+    def __init__(self, names: dict[str, Any], bodies: Bodies, ctx: Context) -> None:
+        vars(self).update(names)
+        self._mate_bodies = bodies
+        self._mate = _Context(ctx)
+
+
+class _Context(Context):
+    """The rank, for regions that can be compiled: it takes buffers as mpi4py does."""
+
+    def __init__(self, ctx: Context) -> None:
+        vars(self).update(vars(ctx))
+
+    def isend(self, buffer: Any, dest: int, tag: int = 0) -> _Request:
+        return super().isend(_buffer(buffer), dest, tag)
+
+    def irecv(self, buffer: Any, source: int, tag: int = 0, status: Any = None) -> _Request:
+        return super().irecv(_buffer(buffer), source, tag, status)
+
+
+_graphs: list[Graph] = []
+"""Those of the program."""
+
+
+def graph(
+    name: str, regions: Sequence[tuple[str, Sequence[str], bool | Callable[..., Any]]]
+) -> Graph:
+    """A graph whose regions are (name, dependencies, function or whether they wait).
+
+    A function takes the variables of the function that runs the graph, and is compiled if possible.
+    The bodies of the others are passed to :func:`run_graph` in the same order.
     """
     made = Graph(name)
-    for place, (region, depends, waits) in enumerate(regions):
-        made.region(name=region, depends=depends)(_waiting(place) if waits else _plain(place))
+    place = 0
+    for region, depends, body in regions:
+        if callable(body):
+            made.region(name=region, depends=depends, compiled=IF_POSSIBLE)(body)
+            continue
+        made.region(name=region, depends=depends)(_waiting(place) if body else _plain(place))
+        place += 1
+    _graphs.append(made)
     return made
 
 
-def _plain(place: int) -> Callable[[Bodies, int], None]:
-    def body(bodies: Bodies, i: int) -> None:
-        bodies[place](i)
+def _plain(place: int) -> Callable[[Names, int], None]:
+    def body(names: Names, i: int) -> None:
+        names._mate_bodies[place](i)
 
     return body
 
 
-def _waiting(place: int) -> Callable[[Bodies, int], Any]:
-    async def body(bodies: Bodies, i: int) -> None:
-        await bodies[place](i)
+def _waiting(place: int) -> Callable[[Names, int], Any]:
+    async def body(names: Names, i: int) -> None:
+        await names._mate_bodies[place](i)
 
     return body
 
 
-async def run_graph(graph: Graph, iterations: int | range, *bodies: Callable[[int], Any]) -> None:
-    """Run the regions; each is called with its own iteration."""
-    await context().execute(graph, iterations, state=bodies)
+async def run_graph(
+    graph: Graph,
+    iterations: int | range,
+    *bodies: Callable[[int], Any],
+    names: dict[str, Any] | None = None,
+) -> None:
+    """Run the regions; each is called with its own iteration.
+
+    ``names``: the variables that compiled regions see; they are read now.
+    """
+    ctx = context()
+    await ctx.execute(graph, iterations, state=Names(names or {}, bodies, ctx))
 
 
 def start(main: Callable[[], Any]) -> None:
@@ -212,7 +257,9 @@ def start(main: Callable[[], Any]) -> None:
             if found is not None:
                 raise found
         with _nothing_forgotten(comm):
-            run(_life, config, main, comm=comm)
+            report = run(_life, config, main, comm=comm)
+        if os.environ.get("MATE_REGIONS") == "1" and report.process == 0:
+            _tell_regions()
     except MateError as problem:
         _refuse(problem)
 
@@ -241,6 +288,17 @@ def _refuse(problem: MateError) -> NoReturn:
     # The launcher kills the other processes when the first one ends with an error.
     MPI.COMM_WORLD.Barrier()
     sys.exit(problem.exit_code)
+
+
+def _tell_regions() -> None:
+    """Say on standard error how each region of each graph has run in this process."""
+    for made in _graphs:
+        for region in made.regions:
+            ways = ["compiled"] * (region.name in made.machine_code)
+            if region.name in made.fallbacks or not ways:
+                ways.append("Python")
+            told = f"mate: graph {made.name}: region {region.name}: {' and '.join(ways)}\n"
+            sys.stderr.write(told)
 
 
 async def _life(ctx: Any, main: Callable[[], Any]) -> None:

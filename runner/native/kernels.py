@@ -65,6 +65,7 @@ class Kernels:
 
     def __init__(self, code: MachineCode) -> None:
         self._signatures, self._functions = code.signatures, code.functions
+        self.missing = code.missing
         self._code = loaded(code)
 
     def bind(self, name: str, *arrays: NDArray[Any]) -> Callable[[], None]:

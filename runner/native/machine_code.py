@@ -22,6 +22,7 @@ class MachineCode:
         object_code: bytes,
         functions: dict[str, list[str]],
         symbols: list[str],
+        missing: dict[str, str] | None = None,
     ) -> None:
         self.signatures = signatures
         """Kernel -> element types of its pointer arguments."""
@@ -30,6 +31,8 @@ class MachineCode:
         """Function -> type of its result, then types of its arguments."""
         self.symbols = symbols
         """Names outside the object that it calls (``memcpy``, ``exp``)."""
+        self.missing = missing or {}
+        """Function that could not be compiled -> why (its message, as a document of the caller)."""
 
     def to_bytes(self) -> bytes:
         """The code as one line of JSON, then the object code; the digest reveals a damaged file."""
@@ -37,6 +40,7 @@ class MachineCode:
             "signatures": self.signatures,
             "functions": self.functions,
             "symbols": self.symbols,
+            "missing": self.missing,
             "sha256": sha256(self.object_code).hexdigest(),
         }
         return json.dumps(head).encode() + b"\n" + self.object_code
@@ -50,7 +54,8 @@ class MachineCode:
             intact = header["sha256"] == sha256(code).hexdigest()
             if not intact:
                 return None
-            return cls(header["signatures"], code, header["functions"], header["symbols"])
+            names = ("functions", "symbols", "missing")
+            return cls(header["signatures"], code, *(header[name] for name in names))
         except (ValueError, KeyError, TypeError):
             return None
 

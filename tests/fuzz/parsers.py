@@ -61,6 +61,7 @@ from runner.types import LaunchSpec
 from tests.fuzz import outside
 from tests.fuzz.damage import damaged
 from tests.fuzz.values import damaged_json, damaged_within
+from tests.mate.translate.test_compiled import SEED
 from tests.prediction.family import SETTINGS, traced
 from tests.prediction.test_model_file import texts
 from tests.space.libraries import CLUSTER, NEW
@@ -253,7 +254,7 @@ PARSERS: dict[str, Parser] = {
     "annotated program": Parser(
         # A program is read as UTF-8: what is none does not get so far.
         lambda t: translate(t.encode("utf-8", "replace").decode()),
-        ((ROOT / "runner/apps/jacobi3d/annotated.py").read_text(),),
+        ((ROOT / "runner/apps/jacobi3d/annotated.py").read_text(), SEED),
         (RunnerError,),
         tries=5,
     ),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from runner.apps.flowcart.cycle import CYCLE, Stage
 from runner.apps.flowcart.mesh import LEVELS, Ids, Mesh
-from runner.native.kernels import Kernels, load, scalars
+from runner.native.kernels import load, scalars
 
 Values = NDArray[np.float64]
 Places = NDArray[np.uint32]
@@ -110,9 +110,7 @@ class Domain:
                 for other in np.unique(owner[ghosts])
             ]
             tables.append(table)
-            slices.append(
-                Slice(start, start + len(mine), end, end + len(ghosts), exchanges)
-            )
+            slices.append(Slice(start, start + len(mine), end, end + len(ghosts), exchanges))
             start, end = start + len(mine), end + len(ghosts)
         table = np.concatenate(tables).reshape(-1)
         table[table < 0] = end
@@ -171,9 +169,7 @@ class Domain:
             below = self.layers[stage.level - 1]
             children = below.slices[number]
             geometry = [children.first, children.last, *below.size, len(target)]
-            calls.append(
-                bind("prolong", target, below.values[0], below.parents, scalars(geometry))
-            )
+            calls.append(bind("prolong", target, below.values[0], below.parents, scalars(geometry)))
         return calls
 
     def packing(self, number: int) -> list[list[Call]]:
@@ -207,9 +203,7 @@ def _exchange(
     # The ghosts of the other rank that I own: my cells that have one of its cells as a neighbour.
     theirs = mine[(outside & (owner[around] == other)).any(axis=1)]
     places = np.ascontiguousarray(place[theirs].astype(np.uint32))
-    return Exchange(
-        other, start + int(first), start + int(last), places, np.zeros(len(theirs))
-    )
+    return Exchange(other, start + int(first), start + int(last), places, np.zeros(len(theirs)))
 
 
 def right_side(cells: Ids) -> Values:

@@ -20,9 +20,7 @@ RESTRICTION = 0.375
 diverges if the body is too thin for the coarser meshes."""
 
 
-def smooth(
-    old: Any, new: Any, right: Any, table: Any, work: Any, first: int, last: int
-) -> None:
+def smooth(old: Any, new: Any, right: Any, table: Any, work: Any, first: int, last: int) -> None:
     """Damped Jacobi update from ``old`` to ``new``; cut cells compute their geometry first.
 
     ``work`` are the steps of extra work of each cell.

@@ -18,15 +18,19 @@ from runner.mate.compiled.state import (
     Number,
     Numbers,
     StateType,
+    Tuples,
     array_type,
     common_type,
     number_type,
+    tuples_type,
 )
 from runner.mate.context import Context
 from runner.mate.errors import MateError
 from runner.native.c_function import CFunction
 
 Words = NDArray[np.int64]
+Regions = tuple[int, ...]
+"""Numbers of regions, in ascending order."""
 Messages = Callable[[Context], tuple[int, int, int, int, int]]
 """Gives five addresses: a context's record, a function that starts messages, and three for time.
 
@@ -52,14 +56,16 @@ class Block:
         messages: Messages,
         entries: tuple[int | None, ...],
         names: tuple[str, ...],
+        regions: Regions = (),
     ) -> None:
-        """``entries``, ``names``: address (None for a Python region) and name of each region.
+        """``entries``, ``names``: address (see :meth:`entry`) and name of each region.
 
+        ``regions``: those that can see this state.
         ``state`` gives the state; the block does not keep it alive, only the arrays. Raises
         :class:`MateError` for a number that does not fit into 64 bits.
         """
         self.state, self.kind = state, kind
-        self._entries, self._names = entries, names
+        self._entries, self._names, self.regions = entries, names, regions
         self._words: Words = np.zeros(kind.words, dtype=np.int64)
         self._retired: list[Any] = []
         self._slots: list[tuple[str, _Slot]] = []
@@ -78,7 +84,8 @@ class Block:
     def entry(self, region: int) -> int:
         """Address of ``void entry(uint64 address, int64 iteration)`` of a compiled region.
 
-        Raises ``KeyError`` for a region that is not compiled.
+        0 for an optional region that runs in Python. Raises ``KeyError`` for a region that is not
+        compiled.
         """
         found = self._entries[region]
         if found is None:
@@ -224,6 +231,63 @@ class _ArraysSlot(_Slot):
         return self._arrays, self._items
 
 
+class _TuplesSlot(_Slot):
+    def __init__(self, kind: Tuples, words: Words, name: str) -> None:
+        self._kind, self._words, self._name = kind, words, name
+        self._rows: list[tuple[Any, ...]] | None = None
+        self._shapes: list[list[Any]] = []
+        self._items: Words = np.zeros(0, dtype=np.int64)
+
+    def same(self, value: Any) -> bool:
+        if self._rows is None or not isinstance(value, (list, tuple)):
+            return False
+        if len(value) != len(self._rows) or not all(isinstance(row, tuple) for row in value):
+            return False
+        return all(
+            len(row) == len(known) and all(map(_same, row, known, shapes))
+            for row, known, shapes in zip(value, self._rows, self._shapes, strict=True)
+        )
+
+    def load(self, value: Any) -> bool:
+        if not isinstance(value, (list, tuple)):
+            return False
+        found = tuples_type(value) if value else self._kind
+        if found is None or len(found.columns) != len(self._kind.columns):
+            return False
+        if not all(map(_column_fits, self._kind.columns, found.columns)):
+            return False
+        self._items = np.zeros(len(value) * self._kind.item_words, dtype=np.int64)
+        at = 0
+        for row in value:
+            for item, column in zip(row, self._kind.columns, strict=True):
+                words = self._items[at : at + column.words]
+                if isinstance(column, Array):
+                    _describe(item, words)
+                elif not _NumberSlot(column, words, self._name).load(item):
+                    return False
+                at += column.words
+        self._words[:] = len(value), self._items.ctypes.data
+        self._rows = list(value)
+        self._shapes = [[getattr(item, "shape", None) for item in row] for row in value]
+        return True
+
+    def kept(self) -> Any:
+        return self._rows, self._items
+
+
+def _same(value: Any, known: Any, shape: Any) -> bool:
+    """Whether an item of a row is what it was: the same array, or an equal number."""
+    if isinstance(known, np.ndarray):
+        return value is known and value.shape == shape
+    return type(value) is type(known) and bool(value == known or value != value)
+
+
+def _column_fits(wanted: Number | Array, found: Number | Array) -> bool:
+    if isinstance(wanted, Array):
+        return isinstance(found, Array) and _fits(wanted, found)
+    return wanted == found
+
+
 class _NumbersSlot(_Slot):
     def __init__(self, kind: Numbers, words: Words, name: str) -> None:
         self._kind, self._words, self._name = kind, words, name
@@ -313,6 +377,8 @@ def _slot(attribute: Attribute, words: Words, name: str, messages: Messages) -> 
             return _NumbersSlot(attribute, words, name)
         case Function():
             return _FunctionSlot(attribute, words)
+        case Tuples():
+            return _TuplesSlot(attribute, words, name)
         case _:
             return _RankSlot(words, messages)
 

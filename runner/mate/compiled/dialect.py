@@ -43,6 +43,7 @@ _INSTEAD: dict[type[ast.AST], tuple[str, str]] = {
     ast.Yield: ("yield", "use a loop"),
     ast.YieldFrom: ("yield", "use a loop"),
 }
+_REDUCTIONS = frozenset({"mean", "prod", "std", "sum", "var"})
 _NEW_ARRAYS = frozenset({"astype", "copy", "flatten", "ravel", "reshape", "tolist"})
 
 
@@ -87,13 +88,35 @@ def _check(source: RegionSource, node: ast.AST) -> None:
             )
         case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
             raise source.refusal(node, "the operator @ cannot be compiled: write loops")
+        case ast.BinOp(left=one, right=other) | ast.Compare(left=one, comparators=[other]) if (
+            _is_slice(one) or _is_slice(other)
+        ):
+            raise source.refusal(
+                node,
+                "an operation of whole arrays makes a new array, which compiled code cannot: write "
+                "a loop over their elements",
+            )
+        case ast.UnaryOp(operand=one) if _is_slice(one):
+            raise source.refusal(
+                node,
+                "an operation of a whole array makes a new array, which compiled code cannot: "
+                "write a loop over its elements",
+            )
         case ast.With():
             _check_with(source, node)
-        case ast.Attribute(attr=name) if name in _NEW_ARRAYS:
+        case ast.Attribute(attr=name) if name in _NEW_ARRAYS and not _of_state(source, node):
             raise source.refusal(
                 node,
                 f".{name}() makes a new array, which compiled code cannot: make the array when the "
                 "state is made, and write a loop over its elements",
+            )
+        case ast.Attribute(attr=name) if (
+            source.python and name in _REDUCTIONS and not _of_state(source, node)
+        ):
+            raise source.refusal(
+                node,
+                f".{name} adds in another order than numpy, so the last bits would differ: write a "
+                "loop, or mark the region compiled=True",
             )
         case ast.Constant(value=str() | bytes()):
             raise source.refusal(
@@ -102,6 +125,10 @@ def _check(source: RegionSource, node: ast.AST) -> None:
             )
         case ast.Call(keywords=keywords) if any(k.arg is None for k in keywords):
             raise source.refusal(node, "** cannot be compiled: write the arguments one by one")
+        case ast.Call(func=called) if not isinstance(called, ast.Name | ast.Attribute):
+            raise source.refusal(
+                node, "a call of what an expression gives cannot be compiled: call a function"
+            )
         case ast.Call(func=ast.Name(id="range"), args=[_, _, step]) if not _is_number(step):
             raise source.refusal(
                 node, "range with a step that is no constant cannot be compiled: use while"
@@ -136,6 +163,20 @@ def _leaving(node: ast.AST, in_loop: bool) -> ast.AST | None:
     inside = in_loop or isinstance(node, (ast.For, ast.While))
     found = (_leaving(child, inside) for child in ast.iter_child_nodes(node))
     return next((leaving for leaving in found if leaving is not None), None)
+
+
+def _of_state(source: RegionSource, node: ast.Attribute) -> bool:
+    """Whether it is an attribute of the state, which may have any name."""
+    base = node.value
+    return source.region and isinstance(base, ast.Name) and base.id == source.parameters[0]
+
+
+def _is_slice(node: ast.expr) -> bool:
+    """Whether it is a part of an array, as ``a[1:]`` or ``a[k, :]``."""
+    if not isinstance(node, ast.Subscript):
+        return False
+    index = node.slice
+    return any(isinstance(n, ast.Slice) for n in (index, *getattr(index, "elts", ())))
 
 
 def _is_number(node: ast.expr) -> bool:

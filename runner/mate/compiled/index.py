@@ -5,6 +5,9 @@ for that stops vectorisation (a factor of four in a stencil). So compiled functi
 unsigned numbers: ``a[e]`` becomes ``a[index(e)]`` unless ``e`` is a constant or a slice. An index
 that is negative then reads outside of the array. The checked plain mode finds these: it runs the
 same marked functions in Python, where ``index`` raises an error for a negative number.
+
+Functions that keep Python's rules (``RegionSource.python``) and those of ``numba.njit`` stay as
+they are written.
 """
 
 from __future__ import annotations
@@ -65,7 +68,8 @@ def _plain(name: str) -> str:
 
 class _Marker(ast.NodeTransformer):
     def __init__(self, source: RegionSource, counting: bool) -> None:
-        self._outside = source.constants.keys() | source.helpers.keys()
+        self._outside = source.constants.keys() | source.helpers.keys() | source.libraries.keys()
+        self._plain = source.python or source.jit is not None
         self._counting, self._blocks = counting, 0
 
     def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
@@ -101,7 +105,7 @@ class _Marker(ast.NodeTransformer):
         return node
 
     def _mark(self, index: ast.expr) -> ast.expr:
-        if isinstance(index, (ast.Slice, ast.Constant)):
+        if self._plain or isinstance(index, (ast.Slice, ast.Constant)):
             return index
         if isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
             return index
@@ -137,6 +141,9 @@ def checked(body: Callable[..., Any], name: str) -> Callable[[Any, int], None]:
 def _checked(
     source: RegionSource, done: dict[RegionSource, Callable[..., Any]]
 ) -> Callable[..., Any]:
+    if source.jit is not None:
+        done[source] = source.function
+        return source.function
     helpers = {h: done.get(h) or _checked(h, done) for h in source.helpers.values()}
     done[source] = marked(source, _check_index, helpers)
     return done[source]

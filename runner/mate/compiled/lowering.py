@@ -34,6 +34,7 @@ from numba.np.numpy_support import from_dtype
 
 from runner.mate.compiled.c_call import NumbaFunction
 from runner.mate.compiled.failure import SAID
+from runner.mate.compiled.source import RegionSource
 from runner.mate.compiled.state import (
     MEMBERS,
     OWN,
@@ -44,6 +45,7 @@ from runner.mate.compiled.state import (
     Number,
     Numbers,
     StateType,
+    Tuples,
 )
 from runner.mate.compiled.uses import CLOCKS, MESSAGES, METHODS
 from runner.native import distinct
@@ -71,10 +73,10 @@ class NumbaRank(types.Type):
 
 
 class NumbaArrays(types.IterableType):
-    """A list of arrays: the address of its two words."""
+    """A list of arrays, or of tuples: the address of its two words."""
 
-    def __init__(self, item: Array) -> None:
-        self.item, self.array = item, _array_type(item)
+    def __init__(self, item: Array | Tuples) -> None:
+        self.item, self.array = item, _item_type(item)
         super().__init__(name=f"list_of_{self.array}")
 
     @property
@@ -96,6 +98,12 @@ def _array_type(array: Array) -> Any:
     return types.Array(element, array.ndim, layout, readonly=array.readonly)
 
 
+def _item_type(item: Array | Tuples) -> Any:
+    if isinstance(item, Array):
+        return _array_type(item)
+    return _types.Tuple([numba_type(column) for column in item.columns])
+
+
 def numba_type(attribute: Attribute) -> Any:
     """The type of an attribute's value in compiled code."""
     match attribute:
@@ -109,6 +117,8 @@ def numba_type(attribute: Attribute) -> Any:
             return NumbaArrays(item)
         case Function():
             return NumbaFunction(attribute)
+        case Tuples():
+            return NumbaArrays(attribute)
         case _:
             return NumbaRank()
 
@@ -185,11 +195,17 @@ def _lower_state(context: Any, builder: Any, kind: NumbaState, state: Any, name:
         return _array(context, builder, wanted, builder.add(state, _WORD(8 * at)))
     if not isinstance(attribute, (Number, Function)):
         return builder.add(state, _WORD(8 * at))
-    word = _word(builder, state, at)
-    if isinstance(attribute, Function) or attribute.kind == "int64":
+    if isinstance(attribute, Function):
+        return _word(builder, state, at)
+    return _number(builder, attribute, _word(builder, state, at))
+
+
+def _number(builder: Any, kind: Number, word: Any) -> Any:
+    """The number in a word."""
+    if kind.kind == "int64":
         return word
     double = builder.bitcast(word, ir.DoubleType())
-    return builder.fptrunc(double, ir.FloatType()) if attribute.kind == "float32" else double
+    return builder.fptrunc(double, ir.FloatType()) if kind.kind == "float32" else double
 
 
 def _lower_rank(_context: Any, builder: Any, _kind: NumbaRank, rank: Any, name: str) -> Any:
@@ -297,8 +313,18 @@ class _Item(AbstractTemplate):  # type: ignore[misc]
 
 
 def _item(context: Any, builder: Any, kind: NumbaArrays, arrays: Any, number: Any) -> Any:
-    offset = builder.mul(number, _WORD(8 * kind.item.words))
-    return _array(context, builder, kind.array, builder.add(_word(builder, arrays, 1), offset))
+    if isinstance(kind.item, Array):
+        offset = builder.mul(number, _WORD(8 * kind.item.words))
+        return _array(context, builder, kind.array, builder.add(_word(builder, arrays, 1), offset))
+    offset = builder.mul(number, _WORD(8 * kind.item.item_words))
+    place, values = builder.add(_word(builder, arrays, 1), offset), []
+    for column in kind.item.columns:
+        if isinstance(column, Array):
+            values.append(_array(context, builder, _array_type(column), place))
+        else:
+            values.append(_number(builder, column, _word(builder, place, 0)))
+        place = builder.add(place, _WORD(8 * column.words))
+    return context.make_tuple(builder, kind.array, values)
 
 
 def _lower_item(context: Any, builder: Any, called: Any, values: Any) -> Any:
@@ -307,6 +333,8 @@ def _lower_item(context: Any, builder: Any, called: Any, values: Any) -> Any:
     if index.signed:
         last = builder.add(number, _word(builder, arrays, 0))
         number = builder.select(builder.icmp_signed("<", number, _WORD(0)), last, number)
+    if context.enable_boundscheck:
+        cgutils.do_boundscheck(context, builder, number, _word(builder, arrays, 0))
     return _item(context, builder, kind, arrays, number)
 
 
@@ -427,10 +455,14 @@ def compile_region(function: Any, kind: StateType, region: int) -> Callable[[int
     return entry
 
 
-def dispatcher(function: Any, original: Any) -> Any:
-    """The function as numba compiles it: numpy's division, no allocation, no checks of bounds.
+def dispatcher(function: Any, source: RegionSource) -> Any:
+    """The function as numba compiles it: without allocation, and by default without checks.
 
-    ``original`` is the user's function, which may be marked as one of distinct arrays.
+    Where ``source`` keeps Python's rules, indices are checked. Where the user has decorated it, the
+    user's options are in force. It may be marked as one of distinct arrays.
     """
-    options = distinct.options(original)
-    return numba.njit(error_model="numpy", _nrt=False, boundscheck=False, **options)(function)
+    options: dict[str, Any] = {"error_model": "numpy", "boundscheck": source.python}
+    if source.jit is not None:
+        options = {"boundscheck": False, **source.jit}
+    options |= distinct.options(source.function)
+    return numba.njit(_nrt=False, **options)(function)

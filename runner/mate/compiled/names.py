@@ -33,6 +33,9 @@ _NEW_ARRAYS = frozenset(
 )
 _LIBRARY_CALLS = frozenset({"dot", "einsum", "fft", "inner", "linalg", "matmul", "random", "vdot"})
 _NUMPY_PACKAGES = ("numpy", "math")
+_JIT_OPTIONS = frozenset(
+    {"boundscheck", "cache", "error_model", "fastmath", "inline", "nogil", "nopython", "parallel"}
+)
 _SCALARS = (bool, int, float, complex, np.bool_, np.integer, np.floating, np.complexfloating)
 
 
@@ -116,10 +119,15 @@ class _Resolver(ast.NodeVisitor):
             return
         if is_constant(value):
             self._source.constants[name] = value
+        elif is_jitted(value):
+            self._source.helpers[name] = self._jitted(node, name, value)
+        elif _is_prange(value) and self._source.jit is not None:
+            self._source.libraries[name] = value
         elif isinstance(value, types.FunctionType) and not _of_library(value):
             found = self._known.get(value)
             if found is None:
                 found = read(value, name)
+                found.python = self._source.python
                 resolve(found, self._known)
             self._source.helpers[name] = found
         elif _of_library(value):
@@ -132,6 +140,29 @@ class _Resolver(ast.NodeVisitor):
                 f"compiled: {_instead(name, value)}",
             )
 
+    def _jitted(self, node: ast.expr, name: str, value: Any) -> RegionSource:
+        """The function that ``numba.njit`` has decorated; its options stay in force."""
+        found = self._known.get(value.py_func)
+        if found is None:
+            options = {n: v for n, v in value.targetoptions.items() if v}
+            other = options.keys() - _JIT_OPTIONS | (options.keys() & {"parallel"})
+            if other or not options.get("nopython"):
+                shown = ", ".join(sorted(other)) or "forceobj"
+                raise self._source.refusal(
+                    node,
+                    f"{name} is decorated with numba's option {shown}, which compiled regions do "
+                    "not have: leave it out",
+                )
+            if not value._can_compile:
+                raise self._source.refusal(
+                    node, f"{name} is decorated with types, as in njit('...'): leave them out"
+                )
+            found = read(value.py_func, name)
+            wanted = ("boundscheck", "error_model", "fastmath")
+            found.jit = {n: options[n] for n in wanted if n in options}
+            resolve(found, self._known)
+        return found
+
     def _check_library(self, node: ast.expr, name: str) -> None:
         if name in _NEW_ARRAYS:
             raise self._source.refusal(
@@ -143,6 +174,19 @@ class _Resolver(ast.NodeVisitor):
             raise self._source.refusal(
                 node, f"np.{name} calls a library, which compiled code cannot: write loops"
             )
+
+
+def is_jitted(value: Any) -> bool:
+    """Whether ``numba.njit`` or ``numba.jit`` has decorated it."""
+    return hasattr(value, "py_func") and hasattr(value, "targetoptions")
+
+
+def _is_prange(value: Any) -> bool:
+    """Whether it is ``numba.prange``, which is ``range`` where nothing runs in parallel."""
+    return (
+        getattr(value, "__name__", "") == "prange"
+        and (getattr(value, "__module__", None) or "").partition(".")[0] == "numba"
+    )
 
 
 def _of_library(value: Any) -> bool:
@@ -159,7 +203,10 @@ def _instead(name: str, value: Any) -> str:
     if isinstance(value, (np.ndarray, list)):
         return f"put it into the state (part.{name} = {name})"
     if callable(value) and not isinstance(value, type):
-        return "expected a plain function (def), without a decorator; it is compiled by itself"
+        return (
+            "expected a plain function (def), without a decorator other than "
+            "numba's njit; it is compiled by itself"
+        )
     if isinstance(value, types.ModuleType):
         return f"use {name}.FUNCTION or {name}.NUMBER"
     return "put what the function needs of it into the state, as numbers and arrays"

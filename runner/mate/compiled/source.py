@@ -10,11 +10,20 @@ import ast
 import inspect
 import linecache
 import types
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from runner.mate.errors import GraphError
+
+
+class Refusal(GraphError):
+    """Code that cannot be compiled: ``line`` of ``file``, in the function ``title``, and why."""
+
+    def __init__(self, file: str, line: int, title: str, what: str) -> None:
+        super().__init__(f"{shown(file)}:{line}: {title}: {what}")
+        self.file, self.line, self.title, self.what = file, line, title, what
 
 
 @dataclass(eq=False)
@@ -36,6 +45,10 @@ class RegionSource:
     """Name -> Python function that is compiled with this one (``module.name`` too)."""
     libraries: dict[str, Any] = field(default_factory=dict)
     """Name -> ``numpy``, ``math``, or a function of them."""
+    python: bool = False
+    """Whether it keeps Python's rules: negative indices count from the end, all are checked."""
+    jit: dict[str, Any] | None = None
+    """The options of a function that the user has decorated with ``numba.njit``."""
 
     @property
     def parameters(self) -> list[str]:
@@ -45,13 +58,13 @@ class RegionSource:
         """The function that a call's ``func`` names, if it is compiled too."""
         return self.helpers.get(dotted(node))
 
-    def refusal(self, node: ast.AST | None, what: str) -> GraphError:
+    def refusal(self, node: ast.AST | None, what: str) -> Refusal:
         """The error for this place; ``what`` says what is not possible and what to do."""
         return self.refusal_at(getattr(node, "lineno", None) or self.tree.lineno, what)
 
-    def refusal_at(self, line: int, what: str) -> GraphError:
+    def refusal_at(self, line: int, what: str) -> Refusal:
         """The error for this line of the file."""
-        return GraphError(f"{shown(self.file)}:{line}: {self.title}: {what}")
+        return Refusal(self.file, line, self.title, what)
 
 
 def shown(file: str) -> str:
@@ -110,8 +123,13 @@ def read(function: Any, name: str, region: bool = False) -> RegionSource:
             else "is not found there: if the file has changed, start the program again"
         )
         raise GraphError(f"{shown(code.co_filename)}:{code.co_firstlineno}: {title} {why}")
-    tree.body = [_Plain().visit(statement) for statement in tree.body]
+    tree.body = without_types(tree.body)
     return RegionSource(function, title, region, code.co_filename, text, tree)
+
+
+def without_types(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The statements without the types of their variables."""
+    return [_Plain().visit(statement) for statement in statements]
 
 
 class _Plain(ast.NodeTransformer):

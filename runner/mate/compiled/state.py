@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.mate.compiled.source import RegionSource
-from runner.mate.compiled.uses import METHODS, Use
+from runner.mate.compiled.source import Refusal, RegionSource
+from runner.mate.compiled.uses import METHODS, Role, Use
 from runner.mate.context import Context
-from runner.mate.errors import GraphError, MateError
+from runner.mate.errors import MateError
 from runner.native.c_function import CFunction
 from runner.native.words import KINDS
 
@@ -31,7 +31,8 @@ HEAD = 1
 """Words before the attributes: 0, or 1 + the region that ended early."""
 _POSSIBLE = (
     "possible are int, float, bool, numpy arrays of numbers, lists and tuples of numbers, lists "
-    "and tuples of arrays of one type, C functions (mate.CFunction), and the context"
+    "and tuples of arrays of one type, lists of tuples of these, C functions (mate.CFunction), "
+    "and the context"
 )
 
 
@@ -90,6 +91,22 @@ class Arrays:
 
 
 @dataclass(frozen=True)
+class Tuples:
+    """A list or tuple of tuples; each has numbers and arrays of these types."""
+
+    columns: tuple[Number | Array, ...]
+    words = 2
+
+    @property
+    def item_words(self) -> int:
+        """Words of one tuple, column after column."""
+        return sum(column.words for column in self.columns)
+
+    def __str__(self) -> str:
+        return f"list(({', '.join(map(str, self.columns))}))"
+
+
+@dataclass(frozen=True)
 class Rank:
     """The context: :data:`OWN` addresses, then :data:`MEMBERS`."""
 
@@ -111,7 +128,7 @@ class Function:
         return f"{self.result}({','.join(self.arguments)})"
 
 
-Attribute = Number | Array | Numbers | Arrays | Function | Rank
+Attribute = Number | Array | Numbers | Arrays | Tuples | Function | Rank
 
 
 @dataclass(frozen=True)
@@ -150,9 +167,9 @@ def state_type(state: Any, uses: dict[str, Use], known: Iterable[StateType] = ()
     """The types of the attributes that compiled functions use.
 
     ``known``: the types of other ranks' states. An empty list is taken to hold what theirs do; else
-    what its use suggests: whole numbers, or ``float64`` arrays. Raises :class:`MateError` for an
-    attribute that is missing or cannot be packed, and :class:`GraphError` for a use of the context
-    that compiled code does not have.
+    what its use suggests: whole numbers, or arrays of ``float64`` or of indices. Raises
+    :class:`MateError` for an attribute that is missing or cannot be packed, and
+    :class:`GraphError` for a use of the context that compiled code does not have.
     """
     if isinstance(state, Context):
         for name, use in uses.items():
@@ -166,7 +183,7 @@ def state_type(state: Any, uses: dict[str, Use], known: Iterable[StateType] = ()
             value = getattr(state, name)
         except AttributeError:
             what = f"{type(state).__name__} has no attribute {name}: set it before the graph is run"
-            raise MateError(str(use.source.refusal(use.node, what))) from None
+            raise _error(use.source.refusal(use.node, what)) from None
         if isinstance(value, (list, tuple)) and not value:
             found = next((a for t in known for n, a in t.attributes if _says(t, n, name, a)), None)
             if found is None:
@@ -178,14 +195,23 @@ def state_type(state: Any, uses: dict[str, Use], known: Iterable[StateType] = ()
 
 
 def _says(other: StateType, name: str, wanted: str, attribute: Attribute) -> bool:
-    listed = isinstance(attribute, (Numbers, Arrays))
+    listed = isinstance(attribute, (Numbers, Arrays, Tuples))
     return name == wanted and listed and name not in other.guessed
 
 
 def _guess(use: Use) -> Attribute:
     if use.role is not None and use.role.ndim == 0:
         return Numbers("int64")
-    return Arrays(Array("float64", use.role.ndim if use.role else 1, "C"))
+    if use.role is not None and use.role.parts:
+        return Tuples(tuple(_guessed_column(role) for role in use.role.parts))
+    element = "int64" if use.role is not None and use.role.whole else "float64"
+    return Arrays(Array(element, use.role.ndim if use.role else 1, "C"))
+
+
+def _guessed_column(role: Role | None) -> Number | Array:
+    if role is None or role.ndim == 0:
+        return Number("int64")
+    return Array("int64" if role.whole else "float64", role.ndim, "C")
 
 
 def _attribute(value: Any, name: str, use: Use) -> Attribute:
@@ -219,13 +245,16 @@ def _attribute(value: Any, name: str, use: Use) -> Attribute:
 
 
 def _refused(use: Use, name: str, what: str) -> MateError:
-    return MateError(
-        str(
-            use.source.refusal(
-                use.node, f"{name} {what}, which compiled code cannot use: {_POSSIBLE}"
-            )
-        )
+    return _error(
+        use.source.refusal(use.node, f"{name} {what}, which compiled code cannot use: {_POSSIBLE}")
     )
+
+
+def _error(refusal: Refusal) -> MateError:
+    """A refusal of a state: the graph itself may be right."""
+    error = MateError(str(refusal))
+    error.__cause__ = refusal
+    return error
 
 
 def number_type(value: Any) -> Number | None:
@@ -257,18 +286,18 @@ def _array(array: NDArray[Any], name: str, use: Use) -> Array:
     what = f"is a {type(array).__name__} of {array.dtype}"
     if not array.flags.aligned:
         what += " whose elements are not aligned"
-    raise MateError(
-        str(
-            use.source.refusal(
-                use.node,
-                f"{name} {what}, which compiled code cannot use: expected an array of one of "
-                f"{', '.join(KINDS)}, in the machine's byte order",
-            )
+    raise _error(
+        use.source.refusal(
+            use.node,
+            f"{name} {what}, which compiled code cannot use: expected an array of one of "
+            f"{', '.join(KINDS)}, in the machine's byte order",
         )
     )
 
 
-def _list(values: list[Any] | tuple[Any, ...], name: str, use: Use) -> Numbers | Arrays:
+def _list(values: list[Any] | tuple[Any, ...], name: str, use: Use) -> Numbers | Arrays | Tuples:
+    if (rows := tuples_type(values)) is not None:
+        return rows
     numbers = {number_type(v) for v in values}
     if None not in numbers:
         kinds = {n.kind for n in numbers if n}
@@ -281,6 +310,26 @@ def _list(values: list[Any] | tuple[Any, ...], name: str, use: Use) -> Numbers |
     items = [_array(v, f"{name}[{n}]", use) for n, v in enumerate(values)]
     shown = ", ".join(dict.fromkeys(f"{a.element} with {a.ndim} dimensions" for a in items))
     raise _refused(use, name, f"holds arrays of several types ({shown})")
+
+
+def tuples_type(values: list[Any] | tuple[Any, ...]) -> Tuples | None:
+    """The type of a list of tuples; None if it is none, or if compiled code cannot use it."""
+    if not all(isinstance(v, tuple) for v in values) or len({len(v) for v in values}) != 1:
+        return None
+    columns: list[Number | Array] = []
+    for column in zip(*values, strict=True):
+        if all(isinstance(v, np.ndarray) for v in column):
+            array = common_type(column)
+            if array is None:
+                return None
+            columns.append(array)
+        else:
+            numbers = {number_type(v) for v in column}
+            number = numbers.pop()
+            if number is None or numbers:
+                return None
+            columns.append(number)
+    return Tuples(tuple(columns)) if columns else None
 
 
 def common_type(values: Iterable[NDArray[Any]]) -> Array | None:
@@ -299,12 +348,8 @@ def common_type(values: Iterable[NDArray[Any]]) -> Array | None:
 def _check_member(name: str, source: RegionSource, node: Any) -> None:
     if name in MEMBERS or name in METHODS:
         return
-    raise GraphError(
-        str(
-            source.refusal(
-                node,
-                f"ctx.{name} cannot be used in compiled code; possible are "
-                f"{', '.join((*METHODS, *MEMBERS))}: use a Python region for the rest",
-            )
-        )
+    raise source.refusal(
+        node,
+        f"ctx.{name} cannot be used in compiled code; possible are "
+        f"{', '.join((*METHODS, *MEMBERS))}: use a Python region for the rest",
     )

@@ -7,7 +7,7 @@ graph needs are known before anything is compiled, and only these are read.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from runner.mate.compiled.source import RegionSource, dotted
@@ -16,6 +16,7 @@ MESSAGES = ("isend", "irecv")
 CLOCKS = ("seconds", "cpu_seconds")
 METHODS = (*MESSAGES, *CLOCKS, "buffering")
 """Methods of the context that compiled code can use; the last one as ``with ctx.buffering():``."""
+_RANGES = ("range", "prange", "uint64", "int64")
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class Role:
 
     ndim: int
     """0 for numbers."""
+    whole: bool = False
+    """Whether elements of the arrays are used as whole numbers: as indices, or in a range."""
+    parts: tuple[Role | None, ...] = ()
+    """Of tuples: how each place is used."""
 
 
 @dataclass(eq=False)
@@ -78,10 +83,38 @@ class Uses:
             if isinstance(parent, ast.Attribute):
                 use.members.setdefault(parent.attr, (source, parent))
                 _check_method(source, parent, parents)
-        if use.role is None:
-            use.role = max(
-                _roles_of_items(source, node, parents, 0), key=lambda role: role.ndim, default=None
-            )
+        for role in _roles_of_items(source, node, parents, 0):
+            use.role = _joined(use.role, role)
+
+
+def merged(uses: Iterable[dict[str, Use]]) -> dict[str, Use]:
+    """The uses of several regions as one: the first place, all members, the largest role."""
+    found: dict[str, Use] = {}
+    for one in uses:
+        for name, use in one.items():
+            if name not in found:
+                found[name] = Use(use.source, use.node, dict(use.members), use.role)
+                continue
+            whole = found[name]
+            whole.members = {**use.members, **whole.members}
+            whole.role = _joined(whole.role, use.role)
+    return found
+
+
+def _joined(one: Role | None, other: Role | None) -> Role | None:
+    if one is None or other is None:
+        return one or other
+    parts = one.parts or other.parts
+    if one.parts and len(one.parts) == len(other.parts):
+        parts = tuple(_joined(a, b) for a, b in zip(one.parts, other.parts, strict=True))
+    return Role(max(one.ndim, other.ndim), one.whole or other.whole, parts)
+
+
+def helpers_of(source: RegionSource) -> Iterator[RegionSource]:
+    """All functions that a function calls, also through others (it does not call itself)."""
+    for helper in source.helpers.values():
+        yield helper
+        yield from helpers_of(helper)
 
 
 def check_calls(source: RegionSource, path: tuple[RegionSource, ...] = ()) -> None:
@@ -171,11 +204,24 @@ def _roles_of_items(
         elif isinstance(item := _loop_variable(place, parents), ast.Name):
             for node in _loads(source, item.id):
                 yield from _roles(source, node, parents, depth)
+        elif isinstance(item, ast.Tuple):
+            yield Role(1, parts=tuple(_role(source, e, parents, depth) for e in item.elts))
         elif (found := _parameter(source, parents, place)) is not None and depth < 5:
             helper, name = found
             inner = _parents(helper.tree)
             for node in _loads(helper, name):
                 yield from _roles_of_items(helper, node, inner, depth + 1)
+
+
+def _role(
+    source: RegionSource, target: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
+) -> Role | None:
+    """How a variable is used."""
+    found: Role | None = None
+    for node in _loads(source, target.id) if isinstance(target, ast.Name) else ():
+        for role in _roles(source, node, parents, depth):
+            found = _joined(found, role)
+    return found
 
 
 def _loop_variable(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
@@ -196,6 +242,16 @@ def _loop_variable(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | 
     return bound.elts[position]
 
 
+def _is_whole(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether an expression is a part of an index, or a bound of a range."""
+    parent = parents[node]
+    while isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.Slice):
+        node, parent = parent, parents[parent]
+    if isinstance(parent, ast.Call):
+        return node in parent.args and dotted(parent.func).rpartition(".")[2] in _RANGES
+    return isinstance(parent, ast.Subscript) and parent.slice is node
+
+
 def _roles(
     source: RegionSource, item: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
 ) -> Iterator[Role]:
@@ -204,7 +260,8 @@ def _roles(
         match parent:
             case ast.Subscript() if parent.value is place:
                 index = parent.slice
-                yield Role(len(index.elts) if isinstance(index, ast.Tuple) else 1)
+                ndim = len(index.elts) if isinstance(index, ast.Tuple) else 1
+                yield Role(ndim, _is_whole(parent, parents))
             case ast.Attribute():
                 yield Role(1)
             case ast.For() if parent.iter is place:

@@ -9,6 +9,7 @@ It needs libcst; comments and formatting survive. Source: Martin 2018, chapter 4
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper
@@ -20,13 +21,27 @@ from runner.mate.translate.checks import (
     check_module,
 )
 from runner.mate.translate.find import Finder, waiting
+from runner.mate.translate.module import ModuleNames
 from runner.mate.translate.pragmas import TranslationError, positions
-from runner.mate.translate.rewrite import Rewriter, with_main
+from runner.mate.translate.rewrite import RegionForm, Rewriter, with_main
 
-__all__ = ["TranslationError", "translate"]
+__all__ = ["RegionForm", "Translation", "TranslationError", "translate", "translation"]
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translated program, and what became of each of its regions, in their order."""
+
+    text: str
+    regions: tuple[RegionForm, ...]
 
 
 def translate(text: str, file: str = "program") -> str:
+    """The text of :func:`translation`."""
+    return translation(text, file).text
+
+
+def translation(text: str, file: str = "program") -> Translation:
     """The program as one of the runtime; ``file`` is its name for messages.
 
     Raises TranslationError, with file and line, if a statement cannot be translated.
@@ -54,7 +69,7 @@ def _check_python(text: str, file: str) -> None:
         raise TranslationError(f"{file}:1", f"this is not valid Python: {problem}") from None
 
 
-def _translated(text: str, file: str) -> str:
+def _translated(text: str, file: str) -> Translation:
     try:
         module = cst.parse_module(text)
     except cst.ParserSyntaxError as problem:
@@ -70,6 +85,7 @@ def _translated(text: str, file: str) -> str:
     found = waiting(finder)
     check_module(module, found.calls, finder.communicators, fail)
     check_main(wrapper, fail)
-    rewriter = Rewriter(module, found, fail)
+    names = ModuleNames(text, file)
+    rewriter = Rewriter(module, found, finder.communicators, names, fail)
     changed = module.visit(rewriter)
-    return with_main(changed, rewriter, fail).code
+    return Translation(with_main(changed, rewriter, fail).code, tuple(rewriter.regions))

@@ -25,7 +25,8 @@ class RegionPart:
     name: str
     depends: tuple[str, ...]
     body: tuple[Statement, ...]
-    place: cst.CSTNode
+    place: Statement
+    """The first statement, as the loop has it."""
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,7 @@ def function_name(region: RegionPart) -> str:
 def _function(
     region: RegionPart, variable: str, others: set[str], scope: BoundNames
 ) -> LocalFunction:
-    body = _without_waits(region.body, others)
+    body = unawaited(region.body, others)
     inside = names_in(region.body)
     here = names_in(body)
     shared = frozenset(
@@ -315,7 +316,7 @@ class _Unannotated(cst.CSTTransformer):
         )
 
 
-def _without_waits(body: Sequence[cst.BaseStatement], others: set[str]) -> list[cst.BaseStatement]:
+def unawaited(body: Sequence[cst.BaseStatement], others: set[str]) -> list[cst.BaseStatement]:
     """The statements without the waits for other regions' messages; the graph waits for these."""
     here = targets(body)
     kept: list[cst.BaseStatement] = []

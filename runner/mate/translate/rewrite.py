@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import libcst as cst
+import libcst.matchers as m
 
 from runner.mate.translate.checks import is_main
+from runner.mate.translate.compiled import CompiledRegions, Enclosing, OrdinaryProgram, PythonRegion
 from runner.mate.translate.find import WaitingFunctions, is_request, is_world
 from runner.mate.translate.graphs import (
     ASYNC,
@@ -16,6 +19,7 @@ from runner.mate.translate.graphs import (
     functions,
     read_graph,
 )
+from runner.mate.translate.module import ModuleNames
 from runner.mate.translate.pragmas import Fail, GraphPragma, Statement, directive, without_directive
 from runner.mate.translate.scopes import ORDINARY, BoundNames, dotted, names_in, parameters
 
@@ -23,19 +27,53 @@ MAIN = "_mate_main"
 _WIDTH = 96
 
 
+@dataclass(frozen=True)
+class RegionForm:
+    """What became of a region: machine code where that is possible, or Python for this reason."""
+
+    place: str
+    """``file:line`` of the region, or of what cannot be compiled."""
+    name: str
+    reason: str
+    """Empty if it can be compiled."""
+
+    def __str__(self) -> str:
+        if not self.reason:
+            return f"{self.place}: region {self.name} is compiled"
+        return f"{self.place}: region {self.name} stays Python: {self.reason}"
+
+
 class Rewriter(cst.CSTTransformer):
     """Rewrites one module; ``graphs`` are the descriptions that go to the top of the module."""
 
-    def __init__(self, module: cst.Module, waiting: WaitingFunctions, fail: Fail) -> None:
+    def __init__(
+        self,
+        module: cst.Module,
+        waiting: WaitingFunctions,
+        communicators: set[str],
+        names: ModuleNames,
+        fail: Fail,
+    ) -> None:
         self.module = module
         self.waiting = waiting
         self.fail = fail
-        self.graphs: list[str] = []
+        self.graphs: list[cst.BaseStatement] = []
+        self.regions: list[RegionForm] = []
+        """What became of each region."""
+        self._graph_count = 0
+        self._functions: list[cst.FunctionDef] = []
+        self._rebound = frozenset(
+            item.name.value
+            for node in m.findall(module, m.Nonlocal())
+            for item in cst.ensure_type(node, cst.Nonlocal).names
+        )
         imported = _api_name(module)
         self.has_api = imported is not None
         free = "mate" if not names_in([module]).mentioned["mate"] else "_mate"
         self.api = imported or free
         self._scopes: list[BoundNames] = []
+        state = "_mate_state" if names_in([module]).mentioned["state"] else "state"
+        self._program = OrdinaryProgram(names, communicators, self.api, state, fail)
 
     # Names and calls
 
@@ -95,11 +133,13 @@ class Rewriter(cst.CSTTransformer):
         found = names_in([node.body])
         found.bound.update(parameters(node))
         self._scopes.append(found)
+        self._functions.append(node)
 
     def leave_FunctionDef(
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
     ) -> cst.FunctionDef:
         self._scopes.pop()
+        self._functions.pop()
         if original_node.name.value not in self.waiting.functions or original_node.asynchronous:
             return updated_node
         return updated_node.with_changes(asynchronous=ASYNC)
@@ -122,17 +162,23 @@ class Rewriter(cst.CSTTransformer):
 
     def _graph(self, old: Statement, new: Statement, number: int) -> list[cst.BaseStatement]:
         part = read_graph(new, self.fail)
-        name = f"_mate_graph_{len(self.graphs) + 1}"
+        self._graph_count += 1
+        name = f"_mate_graph_{self._graph_count}"
         scope = self._scopes[-1]
-        local = functions(part, scope)
-        title = self.fail(old, "").place.replace("\\", "/").rpartition("/")[2]
+        compiled = self._compiled(old, part)
+        every = functions(part, scope)
+        local = [found for found, made in zip(every, compiled, strict=True) if made is None]
+        place = self.fail(old, "").place.replace("\\", "/").rpartition("/")[2]
         rows = [
-            _row(region.name, region.depends, found.waits)
-            for region, found in zip(part.regions, local, strict=True)
+            _row(region.name, region.depends, str(found.waits) if made is None else made.name.value)
+            for region, found, made in zip(part.regions, every, compiled, strict=True)
         ]
-        self.graphs.append(
-            f'{name} = {self.api}.graph(\n    "{title}",\n    [\n{"".join(rows)}    ],\n)\n'
-        )
+        self.graphs += [made for made in compiled if made is not None]
+        text = f'{name} = {self.api}.graph(\n    "{place}",\n    [\n{"".join(rows)}    ],\n)\n'
+        graph: cst.BaseStatement = _led_by([BLANK], cst.parse_statement(text))
+        if any(compiled):
+            graph = graph.with_changes(leading_lines=[BLANK, BLANK])
+        self.graphs.append(graph)
         # A name that only regions bind needs a binding in the function before they can share it.
         inside = names_in([s for region in part.regions for s in region.body])
         shared = {n for found in local for n in found.shared}
@@ -140,15 +186,40 @@ class Rewriter(cst.CSTTransformer):
         whole: list[cst.BaseStatement] = [
             *(cst.parse_statement(f"{fresh_name} = None\n") for fresh_name in fresh),
             *(found.function for found in local),
-            self._run(name, part),
+            self._run(name, part, [made is not None for made in compiled]),
         ]
         kept = without_directive(new, number).leading_lines
         return [_led_by([*kept, *part.remarks], whole[0]), *whole[1:]]
 
-    def _run(self, name: str, part: GraphPart) -> cst.BaseStatement:
+    def _compiled(self, old: Statement, new: GraphPart) -> list[cst.FunctionDef | None]:
+        """The functions of the regions that can be compiled; None for those that stay Python."""
+        outer = frozenset(name for scope in self._scopes[:-1] for name in scope.bound)
+        bound = frozenset(self._scopes[-1].bound)
+        around = Enclosing(self._functions[-1], bound, outer, old, self._rebound)
+        makes = CompiledRegions(read_graph(old, self.fail), new, around, self._program)
+        made: list[cst.FunctionDef | None] = []
+        for index, region in enumerate(new.regions):
+            try:
+                made.append(makes.function(index, f"_mate_{self._graph_count}_{region.name}"))
+                reason, place = "", self.fail(makes.place(index), "").place
+            except PythonRegion as stays:
+                made.append(None)
+                reason, place = stays.reason, stays.place
+            self.regions.append(RegionForm(place, region.name, reason))
+        last = made[-1]
+        if last is not None and new.footer:
+            made[-1] = last.with_changes(body=last.body.with_changes(footer=new.footer))
+        return made
+
+    def _run(self, name: str, part: GraphPart, compiled: list[bool]) -> cst.BaseStatement:
         count = cst.Integer("1") if part.iterations is None else part.iterations
-        bodies = [function_name(region) for region in part.regions]
+        bodies = [
+            function_name(region)
+            for region, machine in zip(part.regions, compiled, strict=True)
+            if not machine
+        ]
         words = [name, self.module.code_for_node(count), *bodies]
+        words += ["names=locals()"] * any(compiled)
         text = f"await {self.api}.run_graph({', '.join(words)})\n"
         if len(text) + 4 > _WIDTH:
             lines = "".join(f"    {word},\n" for word in words)
@@ -157,10 +228,10 @@ class Rewriter(cst.CSTTransformer):
         return _led_by([BLANK], made)
 
 
-def _row(name: str, depends: Sequence[str], waits: bool) -> str:
+def _row(name: str, depends: Sequence[str], body: str) -> str:
     """A region as a row of the graph's description."""
     words = ", ".join(f'"{word}"' for word in depends)
-    return f'        ("{name}", [{words}], {waits}),\n'
+    return f'        ("{name}", [{words}], {body}),\n'
 
 
 def _led_by(lines: Sequence[cst.EmptyLine], statement: cst.BaseStatement) -> cst.BaseStatement:
@@ -226,7 +297,7 @@ def with_main(module: cst.Module, rewriter: Rewriter, fail: Fail) -> cst.Module:
     if not rewriter.has_api:
         name = rewriter.api
         added.append(cst.parse_statement(f"from runner.mate import translated as {name}\n"))
-    added += [_led_by([BLANK], cst.parse_statement(graph)) for graph in rewriter.graphs]
+    added += rewriter.graphs
     return module.with_changes(body=[*body[:place], *added, *body[place:]])
 
 

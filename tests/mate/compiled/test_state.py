@@ -10,6 +10,7 @@ import pytest
 from runner import mate
 from runner.mate.compiled import compiled_graph
 from runner.mate.compiled.state import state_type
+from runner.mate.compiled.uses import merged
 from tests.mate.compiled.running import run, state
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -104,7 +105,7 @@ def work(part, i):
     wide = np.zeros((4, 6))
     frozen = np.zeros((2, 2))
     frozen.flags.writeable = False
-    uses = compiled_graph(made.graph)._uses
+    uses = merged(compiled_graph(made.graph)._uses.values())
     for arrays, wanted in (
         ([wide, wide[:2]], "float64[2C]"),
         ([wide, wide.T], "float64[2A]"),
@@ -141,3 +142,53 @@ def work(part, i):
     for _ in range(5):
         run(made.graph, state(a=np.zeros(1)))
     assert not compiled._blocks
+
+
+ROWS = """
+@graph.region(compiled=True)
+def work(part, i):
+    for buffer, rank, weight in part.rows:
+        buffer[0, i] += rank * weight
+        part.a[0] += len(part.rows)
+    for k in range(len(part.rows)):
+        x, y, z = part.rows[k]
+        x[1, 0] = y
+"""
+
+
+def test_lists_of_tuples(program: Any) -> None:
+    made = program(ROWS)
+    arrays = [np.zeros((2, 3)), np.zeros((3, 2)), np.zeros((2, 2))]
+    part = state(a=np.zeros(1), rows=[(a, n + 1, 0.5) for n, a in enumerate(arrays)])
+    first = run(made.graph, part)
+    assert [a[0, 0] for a in arrays] == [0.5, 1.0, 1.5]
+    assert [a[1, 0] for a in arrays] == [1, 2, 3]
+    assert part.a[0] == 9
+    part.rows[2] = (arrays[0], 10, 1.0)
+    assert run(made.graph, part) is first
+    assert arrays[0][0, 0] == 0.5 + 0.5 + 10.0
+    part.rows = ()
+    assert run(made.graph, part) is first
+    part.rows = [(arrays[0].T, 1, 1.0), (arrays[1], 1, 1.0)]
+    assert run(made.graph, part) is not first
+    for wrong in ([(arrays[0], 1)], [(arrays[0], 1, "x")], [(arrays[0], 1, 2)] * 2 + [3]):
+        part.rows = wrong
+        with pytest.raises(mate.MateError):
+            run(made.graph, part)
+
+
+def test_an_empty_list_of_tuples_is_known_by_its_use(program: Any) -> None:
+    made = program(ROWS)
+    run(made.graph, state(a=np.zeros(1), rows=[]))
+    part = state(a=np.zeros(1), rows=[(np.zeros((2, 2)), 1, 1.0)])
+    run(made.graph, part)
+    assert part.a[0] == 1
+
+
+def test_a_row_that_changes_while_the_graph_runs_is_an_error(program: Any) -> None:
+    made = program(ROWS)
+    part = state(a=np.zeros(1), rows=[(np.zeros((2, 2)), 1, 1.0)])
+    block = run(made.graph, part)
+    part.rows[0] = (part.rows[0][0], 2, 1.0)
+    with pytest.raises(mate.MateError, match="rows has changed while the graph ran"):
+        block.check()

@@ -9,12 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from autotune.cli import main
 from runner.mate.translate import translate
 from tests.mate.test_mpi import start as start
 from tests.mate.translate.test_translate import JACOBI
 
 Start = Callable[..., subprocess.CompletedProcess[str]]
 pytestmark = pytest.mark.mpi
+
+
+@pytest.fixture(autouse=True)
+def _regions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let translated programs say how their regions have run; it comes before ``start``."""
+    monkeypatch.setenv("MATE_REGIONS", "1")
+
 
 SUMS = '''
 import sys
@@ -56,6 +64,12 @@ def last(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout.strip().splitlines()[-1]
 
 
+def ways_of(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """How each region has run, as the program says at its end."""
+    lines = [line for line in done.stderr.splitlines() if line.startswith("mate: graph ")]
+    return [line.rpartition(" region ")[2] for line in lines if " runs in Python: " not in line]
+
+
 def test_messages_and_collectives(start: Start, tmp_path: Path) -> None:
     plain, made = tmp_path / "sums.py", tmp_path / "sums_mate.py"
     plain.write_text(SUMS)
@@ -87,19 +101,117 @@ def test_a_wrong_switch_is_reported_once(
 
 
 def test_jacobi_is_the_same_to_the_last_bit(start: Start, tmp_path: Path) -> None:
+    """All its regions run compiled on the native core, and in Python on the other one."""
     made = tmp_path / "jacobi_mate.py"
-    made.write_text(translate(JACOBI.read_text(), JACOBI.name))
+    assert main(["mate", "translate", str(JACOBI), "-o", str(made)]) == 0
     words = ("24x16x32", "21")
     for processes in (1, 2):
         plain = json.loads(last(start(processes, str(JACOBI), *words)))
-        for workers, ranks in ((1, 1), (1, 4), (2, 4)):
+        for workers, ranks, core in ((1, 1, "native"), (2, 4, "native"), (1, 4, "python")):
             run = start(
                 processes, str(made), *words, "--workers", str(workers),
-                "--ranks-per-process", str(ranks), "--affinity", "none",
+                "--ranks-per-process", str(ranks), "--affinity", "none", "--core", core,
             )  # fmt: skip
             found = json.loads(last(run))
             assert found["fields"] == plain["fields"]
             assert found["residual"] == plain["residual"]
+            way = "compiled" if core == "native" else "Python"
+            assert " runs in Python: " not in run.stderr
+            told = ways_of(run)
+            names = ("compute", "receive", "pack", "send", "unpack")
+            assert told == [f"{name}: {way}" for name in names]
+
+
+TYPES = """
+import sys
+import numpy as np
+from mpi4py import MPI
+
+
+class Box:
+    def __init__(self, value):
+        self.value = value
+
+    def __getitem__(self, n):
+        return self.value
+
+
+def main():
+    comm = MPI.COMM_WORLD
+    there, here = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    kind = sys.argv[1]
+    values = np.zeros(4)
+    weights = {
+        "object": Box(0.5),
+        "array": np.full(4, 0.5),
+        "short": np.full(4, 0.1, np.float32),
+    }[kind]
+    sent, got = np.full(2, float(comm.rank)), np.zeros(2)
+    copy = np.zeros(2)
+    sources, targets = [(got, here)], [([sent, MPI.DOUBLE], there)]
+    # pragma mate graph
+    for i in range(5):
+        # pragma mate region(receive) depends(use*)
+        incoming = [comm.Irecv(buffer, rank) for buffer, rank in sources]
+        # pragma mate region(weigh)
+        for k in range(2):
+            values[k - 1] += weights[k] / 3 if k < LIMIT else 0.0
+        # pragma mate region(send) depends(use*)
+        outgoing = comm.Isend([sent, MPI.DOUBLE], there)
+        # pragma mate region(send_lists) depends(use*)
+        again = [comm.Isend(buffer, rank, 7) for buffer, rank in targets]
+        # pragma mate region(receive_lists) depends(use*)
+        more = comm.Irecv(copy, here, 7)
+        # pragma mate region(use) depends(receive, send, weigh, send_lists, receive_lists)
+        MPI.Request.Waitall(incoming)
+        MPI.Request.Waitall(again)
+        outgoing.Wait()
+        more.Wait()
+        values[2] += got[0] * (i + 1) + copy[1]
+        for k in range(len(sent)):
+            sent[k] = got[k]
+    every = np.empty((comm.size, 4))
+    comm.Allgather(values, every)
+    if comm.rank == 0:
+        print(every.tolist())
+
+
+LIMIT = 2
+
+
+if __name__ == "__main__":
+    main()
+"""
+REASONS = {
+    "object": "Names.weights is a Box, which compiled code cannot use",
+    "array": "",
+    "short": "truediv of float32 and int64 widens float32 in compiled code",
+}
+
+
+@pytest.mark.parametrize("kind", REASONS)
+def test_types_that_only_the_running_program_knows(start: Start, tmp_path: Path, kind: str) -> None:
+    """A region that cannot see what a name holds runs in Python, and one line says so."""
+    plain, made = tmp_path / "weights.py", tmp_path / "weights_mate.py"
+    plain.write_text(TYPES)
+    assert main(["mate", "translate", str(plain), "-o", str(made)]) == 0
+    wanted = last(start(4, str(plain), kind))
+    for processes, ranks in ((1, 4), (2, 2)):
+        done = start(processes, str(made), kind, "--ranks-per-process", str(ranks))
+        assert last(done) == wanted
+        notes = [line for line in done.stderr.splitlines() if " runs in Python: " in line]
+        lines = made.read_text().splitlines()
+        wanted_notes = {"targets": "Names.targets is a list of tuple", "weights[k]": REASONS[kind]}
+        for name, reason in wanted_notes.items():
+            line = next(n for n, text in enumerate(lines, 1) if f"state.{name}" in text)
+            begin = f"{made}:{line}: region {'weigh' if 'w' in name else 'send_lists'} runs in"
+            found = [note for note in notes if f"{begin} Python: {reason}" in note]
+            assert len(found) == bool(reason), notes
+        told = ways_of(done)
+        way = "Python" if REASONS[kind] else "compiled"
+        ways = dict.fromkeys(("receive", "weigh", "send", "send_lists", "receive_lists", "use"), "")
+        ways |= dict.fromkeys(ways, "compiled") | {"weigh": way, "send_lists": "Python"}
+        assert told == [f"{name}: {way}" for name, way in ways.items()]
 
 
 MORE = '''

@@ -310,7 +310,7 @@ def test_a_graph_alone_makes_its_function_a_coroutine() -> None:
     text = program(LOOP + "        # pragma mate region(a)\n        x = i\n")
     kinds = functions(translate(text))
     assert kinds["main"] is ast.AsyncFunctionDef
-    assert kinds["_mate_a"] is ast.FunctionDef
+    assert kinds["_mate_1_a"] is ast.FunctionDef
 
 
 def test_the_name_of_the_runtime_is_the_programs() -> None:

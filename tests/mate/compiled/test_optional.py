@@ -1,0 +1,203 @@
+"""Regions that are compiled if possible: they give what Python gives, compiled or not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner import mate
+from runner.mate.compiled import compiled_graph
+from tests.mate.compiled.running import HEAD, Recorder, in_rank, no_messages, run, state
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+REGION = '@graph.region(compiled="if possible")\ndef work(part, i):\n    '
+NARROW = "in compiled code, but not in numpy: convert both to one type of 64 bits"
+PYTHON = {
+    "part.box.n += 1": r"part.box.n is assigned",
+    "part.a[0] = part.call(3)": "Part.call is a type: compiled code calls no methods",
+    "part.a[0] = part.ragged[0][0]": "holds arrays of several types",
+    "part.a[0] = part.large % 7": "is 9223372036854775808, but whole numbers of compiled code go",
+    "part.a[:] = part.a[::-1] + part.a": "an operation of whole arrays makes a new array",
+    "part.a[:] = part.b + part.b": "this makes a new array, which compiled code cannot: write a",
+    "x = [k for k in range(3)]\n    part.a[0] = sum(x)": "a comprehension cannot be compiled",
+    "part.a[0] = part.a.sum()": ".sum adds in another order than numpy",
+    "part.a[0] = doubled(part.a)[0]": r"function doubled: .*makes a new array",
+    "part.narrow[0] = 0.1 * part.narrow[1]": f"mul of float64 and float32 widens float32 {NARROW}",
+    "part.small[0] = part.small[1] + part.small[1]": f"add of int32 widens int32 {NARROW}",
+    "part.a[0] = halved(part.narrow[1])": f"function halved: truediv of float32 .*{NARROW}",
+}
+HELPERS = """
+def doubled(a):
+    return a.astype(int)
+def halved(x):
+    return x / 2
+"""
+
+
+def made_state() -> Any:
+    return state(
+        **{"n": 3, "a": np.linspace(1, 2, 4), "b": np.ones(4), "box": state(n=1), "call": float},
+        **{"ragged": [np.ones(2), np.ones(2, int)], "large": 2**63, "lists": [np.ones(2)] * 2},
+        **{"narrow": np.full(2, 0.3, np.float32), "small": np.full(2, 2**30, np.int32)},
+    )
+
+
+@pytest.mark.parametrize("body", PYTHON)
+@pytest.mark.parametrize("again", [False, True])
+def test_what_cannot_be_compiled_runs_in_python_and_says_why(
+    program: Any, body: str, again: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """``again``: from the stored code of the first time, with the lines of another file."""
+    text = "\n" * 5 * again + HELPERS + REGION + body + "\n"
+    text += '@graph.region(compiled="if possible")\ndef other(part, i):\n    part.b[0] = i\n'
+    made = program(text)
+    part = made_state()
+    block = compiled_graph(made.graph).bind(part, no_messages)
+    assert block.entry(0) == 0
+    assert block.entry(1) != 0
+    assert made.graph.machine_code == {"other"}
+    said = made.graph.fallbacks["work"]
+    assert capfd.readouterr().err == f"mate: graph test: {said}\n"
+    place, _, words = said.partition(": ")
+    file, _, line = place.rpartition(":")
+    assert file == made.__file__
+    lines = (HEAD + text).splitlines()
+    helper = next((name for name in ("doubled", "halved") if name in body), None)
+    first = next(n for n, line in enumerate(lines) if line.startswith(f"def {helper or 'work'}"))
+    assert int(line) == first + 2
+    assert words.startswith("region work runs in Python: ")
+    assert re.search(PYTHON[body], words), words
+
+
+def test_indices_have_the_meaning_of_python(program: Any) -> None:
+    made = program(f"""
+def last(a, n):
+    return a[n - 1]
+{REGION}part.a[i - 1] = last(part.b, 0) + part.lists[i - 1][0]
+    part.a[i + 1 : 9] = 7.0
+""")
+    part = made_state()
+    part.b[3], part.lists[1] = 5.0, np.array([0.5])
+    run(made.graph, part)
+    assert made.graph.machine_code == {"work"}
+    assert part.a.tolist() == [1.0, 7.0, 7.0, 7.0]
+
+
+@pytest.mark.parametrize("index", ["i + 4", "-5 - i"])
+@pytest.mark.parametrize("array", ["a", "lists"])
+def test_an_index_outside_ends_the_region(program: Any, array: str, index: str) -> None:
+    made = program(REGION + f"x = part.{array}[{index}]\n    part.b[0] = 7\n")
+    part = made_state()
+    with pytest.raises(mate.MateError, match="region work ended early"):
+        run(made.graph, part)
+    assert part.b[0] == 1
+
+
+def test_a_state_that_changes_its_type_changes_how_it_runs(program: Any) -> None:
+    made = program(REGION + "part.a[0] = part.n\n")
+    part = made_state()
+    for value, fast in ((1, True), (2**70, False), (2, True), ("text", False), (3.5, True)):
+        part.n = value
+        block = compiled_graph(made.graph).bind(part, no_messages)
+        assert bool(block.entry(0)) is fast
+    assert list(made.graph.fallbacks) == ["work"]
+
+
+def test_compiled_regions_beside_keep_their_errors(program: Any) -> None:
+    other = "@graph.region(compiled=True)\ndef other(part, i):\n    part.b[0] = part.n\n"
+    made = program(REGION + "part.a[0] = part.n\n" + other)
+    part = made_state()
+    run(made.graph, part)
+    assert (part.a[0], part.b[0]) == (3, 3)
+    part.n = 2**64
+    with pytest.raises(mate.MateError, match=r"Part.n is 18446744073709551616"):
+        run(made.graph, part)
+
+
+def test_attributes_of_the_state_may_have_names_of_methods(program: Any) -> None:
+    made = program(REGION + "part.copy[0] = part.sum + part.mean[0]\n")
+    part = state(copy=np.zeros(1), sum=1, mean=np.ones(1))
+    run(made.graph, part)
+    assert made.graph.machine_code == {"work"}
+    assert part.copy[0] == 2
+
+
+def test_a_word_that_is_not_understood() -> None:
+    with pytest.raises(mate.GraphError, match="expected True, False or 'if possible'"):
+        mate.Graph("g").region(name="r", compiled="maybe")
+
+
+JITTED = """
+import numba
+
+@numba.njit(nogil=True{options})
+def shift(a, b, n):
+    total = 0.0
+    for k in numba.prange(n):
+        b[k] = a[k - 1]
+        total += b[k]
+    return total + a.sum()
+
+@graph.region(compiled={compiled})
+def work(part, i):
+    part.b[0] += shift(part.a, part.b, len(part.a))
+"""
+
+
+@pytest.mark.parametrize("compiled", ["True", '"if possible"'])
+def test_functions_of_njit_keep_the_rules_of_numba(program: Any, compiled: str) -> None:
+    made = program(JITTED.format(options="", compiled=compiled))
+    part, plain = made_state(), made_state()
+    run(made.graph, part)
+    made.graph.regions[0].body(plain, 0)
+    assert made.graph.machine_code == {"work"}
+    assert part.b.tolist() == plain.b.tolist()
+    assert part.b[1] == part.a[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (", parallel=True", "shift is decorated with numba's option parallel"),
+        (", error_model='python', boundscheck=True", ""),
+        (", fastmath=True", ""),
+    ],
+)
+def test_options_of_njit(program: Any, options: str, words: str) -> None:
+    made = program(JITTED.format(options=options, compiled='"if possible"'))
+    block = compiled_graph(made.graph).bind(made_state(), no_messages)
+    assert bool(block.entry(0)) is not bool(words)
+    assert words in made.graph.fallbacks.get("work", "")
+
+
+def test_a_jitted_function_with_types_is_refused(program: Any) -> None:
+    text = JITTED.format(options="", compiled="True")
+    text = text.replace("njit(", "njit('float64(float64[:],float64[:],int64)', ")
+    with pytest.raises(mate.GraphError, match="shift is decorated with types"):
+        run(program(text).graph, made_state())
+
+
+def test_an_empty_list_is_taken_for_what_its_uses_suggest(program: Any) -> None:
+    """Also if its first use says less than a later one, or one in another region."""
+    made = program("""
+@graph.region(compiled=True)
+def first(part, i):
+    for k in range(len(part.fields)):
+        part.ctx.isend(part.fields[k], 1)
+
+@graph.region(compiled=True)
+def work(part, i):
+    for k in range(len(part.fields)):
+        for x in range(part.boxes[k][0], part.boxes[k][1]):
+            part.fields[k][part.boxes[k][2] - x, x] = 1.0
+""")
+
+    def check(ctx: mate.Context) -> None:
+        run(made.graph, state(ctx=ctx, fields=[], boxes=[]), messages=Recorder())
+
+    in_rank(check)
+    assert made.graph.machine_code == {"first", "work"}
