@@ -261,7 +261,7 @@ class NativeScheduler:
         if neighbor in task.neighbors:
             return
         task.neighbors.append(neighbor)
-        for parts in self._graphs.values():
+        for parts in list(self._graphs.values()):
             self._link(parts[task.local], parts[neighbor], True)
 
     @types.coroutine
@@ -321,7 +321,7 @@ class NativeScheduler:
     @types.coroutine
     def drain(self, task: Task) -> Generator[None, None, None]:
         """Wait until none of the rank's messages is under way; a rank ends only then."""
-        for parts in self._graphs.values():
+        for parts in list(self._graphs.values()):
             while not self.core.over(parts[task.local].record.address):
                 yield
         with self.lock:

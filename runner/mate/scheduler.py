@@ -296,7 +296,7 @@ class RankScheduler:
         if neighbor in task.neighbors:
             return
         task.neighbors.append(neighbor)
-        for parts in self._graphs.values():
+        for parts in list(self._graphs.values()):
             link_neighbor(parts[task.local], parts[neighbor])
 
     # The following are coroutines of a rank, called without the lock.
