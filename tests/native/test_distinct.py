@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from runner.mate.compiled import lowering
+from runner.mate.compiled.source import read
 from runner.native import kernels
 from runner.native.atomic import inner
 from runner.native.distinct import distinct, is_distinct
@@ -51,7 +52,7 @@ def marked() -> Any:
     return distinct(add)
 
 
-@pytest.mark.parametrize("compile_", [inner, lambda f: lowering.dispatcher(f, f)])
+@pytest.mark.parametrize("compile_", [inner, lambda f: lowering.dispatcher(f, read(f, "add"))])
 def test_the_compiler_is_told(compile_: Any) -> None:
     plain, told = promises(compile_(add)), promises(compile_(marked()))
     # Each array has three pointers: the data, and two to what owns it.
