@@ -10,7 +10,8 @@ import pytest
 from autotune.space import load_space
 from runner.apps.common_errors import AppUsageError
 from runner.apps.flowcart.application import INPUTS, RESIDUALS, parse, residual_is_wrong
-from runner.apps.flowcart.domain import program, serial
+from runner.apps.flowcart.cycle import CYCLE
+from runner.apps.flowcart.domain import serial
 from runner.apps.flowcart.mesh import CUT_WORK, LEVELS, Mesh, morton
 from runner.mate.balance import consecutive
 from tests.apps.conftest import Launch, results_of
@@ -94,7 +95,7 @@ def test_cycles_converge() -> None:
             np.linalg.norm(right - (6 * values[:-1] - values[level.neighbours].sum(axis=1)))
         )
     assert norms[0] > 3 * norms[1] > 9 * norms[2]
-    assert sum(ghosts for *_, ghosts in program()) >= 12
+    assert sum(stage.exchanged >= 0 for stage in CYCLE) >= 12
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,9 @@ def test_its_space() -> None:
     found = list(space.enumerate())
     assert any(setting.get("balance") == "shuffle" for setting in found)
     assert all(space.violations(setting) == [] for setting in found)
-    assert [str(s) for s in space.starts] == ["balance=shuffle,odf=4,variant=mate"]
+    assert [str(s) for s in space.starts] == [
+        f"balance=shuffle,odf={factor},variant=mate" for factor in (4, 2)
+    ]
 
 
 @pytest.mark.mpi
@@ -142,6 +145,7 @@ def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
         [*common, "mpi"],
         [*over, "4", "--repetitions", "2"],
         [*over, "5", "--balance", "consecutive"],
+        [*over, "3", "--balance", "shuffle", "--core", "python"],
         [*over, "4", "--balance", "shuffle", "--workers", "2", "--affinity", "none"],
     ]
     found = results_of(launch, processes, "flowcart", lines)
