@@ -29,6 +29,8 @@ from benchmarks.common import ROOT, conclude, table
 from benchmarks.jacobi_cases import CaseRunner, against_flat, ratio, seconds
 from benchmarks.mpi_programs import FASTEST, NoCompiler, compiled_for
 from runner.apps.cannon import options as cannon
+from runner.apps.cloverleaf3d import options as cloverleaf3d
+from runner.apps.flowcart import application as flowcart
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.discover import adapter
@@ -42,10 +44,6 @@ MIN_BLOCKS = 6
 Words = Callable[[str], Sequence[str]]
 
 
-def _no_libraries() -> Sequence[str]:
-    return ()
-
-
 @dataclass(frozen=True)
 class Case:
     """An application and its program in C, which prints ``{"solver_s": ..., "checksum": ...}``."""
@@ -56,7 +54,7 @@ class Case:
     """The inputs whose ratios count; others are for tests."""
     arguments: Words
     """The arguments of the C program for an input."""
-    libraries: Callable[[], Sequence[str]] = _no_libraries
+    libraries: Callable[[], Sequence[str]] = lambda: ("-lm",)
     """Words after the source when it is compiled."""
     checksum: str = "checksum"
     """The key of the checksum in the application's line."""
@@ -80,9 +78,33 @@ def _cannon_arguments(name: str) -> Sequence[str]:
     return str(size), str(iterations)
 
 
+def _cloverleaf_arguments(name: str) -> Sequence[str]:
+    size, steps, _ = cloverleaf3d.INPUTS[name]
+    return *map(str, size), str(steps)
+
+
+def _flowcart_arguments(name: str) -> Sequence[str]:
+    width, cycles, cut_work, _ = flowcart.INPUTS[name]
+    return str(width), str(cycles), str(cut_work)
+
+
 CASES = {
     "cannon": Case(
         "cannon.c", ("small", "default", "large"), _cannon_arguments, with_blas, tolerance=0.0
+    ),
+    "cloverleaf3d": Case(
+        "cloverleaf3d.c",
+        ("small", "default", "long"),
+        _cloverleaf_arguments,
+        checksum="energy",
+        tolerance=1e-12,
+    ),
+    "flowcart": Case(
+        "flowcart.c",
+        ("default", "large", "heavy"),
+        _flowcart_arguments,
+        checksum="residual",
+        tolerance=1e-8,
     ),
 }
 """The application's name -> its program in C. A new one needs an entry here and a file."""
