@@ -97,7 +97,6 @@ CASES = {
         ("small", "default", "long"),
         _cloverleaf_arguments,
         checksum="energy",
-        tolerance=1e-12,
     ),
     "flowcart": Case(
         "flowcart.c",
