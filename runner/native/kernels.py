@@ -164,7 +164,7 @@ def _key(code: bytes) -> str:
 @functools.cache
 def _compilers() -> bytes:
     words = [_version("numba"), _version("llvmlite"), processor.description()]
-    for name in ("compile.py", "machine_code.py"):
+    for name in ("compile.py", "machine_code.py", "numba_library.py"):
         words.append(Path(__file__).with_name(name).read_text(encoding="utf-8"))
     return "\0".join(words).encode()
 
