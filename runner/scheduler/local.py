@@ -59,8 +59,9 @@ class LocalScheduler(Scheduler):
             process = self._started.get(number)
             if process is None or process.poll() is not None:
                 continue
-            # As Ctrl-C does: the worker ends its ranks and keeps every finished run.
-            os.kill(process.pid, signal.SIGINT)
+            # The worker ends its ranks and keeps every finished run, as after Ctrl-C. SIGINT itself
+            # is ignored by everything that a shell started in the background.
+            os.kill(process.pid, signal.SIGTERM)
             try:
                 process.wait(timeout=20)
             except subprocess.TimeoutExpired:

@@ -29,7 +29,7 @@ from tests.servers import (
 
 pytestmark = pytest.mark.mpi
 NO_CLUSTER = missing_for_slurm() or missing_for_postgres()
-TRIALS = 8
+TRIALS = 4
 SEARCH = (
     *("search", "--app", "jacobi3d", "--input", "tiny", "--no-guard", "--strategy", "ga"),
     *("--trials", str(TRIALS), "--min-gain", "40", "--runs", "60"),

@@ -18,7 +18,11 @@ def test_there_are_notebooks() -> None:
     }
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [
+    # It measures: 60 launches. What it calls is tested in tests/api.
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem == "python" else [])
+    for path in NOTEBOOKS
+])  # fmt: skip
 def test_runs_and_draws(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
