@@ -71,6 +71,14 @@ def test_pieces_of_a_block_are_whole_rows(text: str, allowed: bool) -> None:
     assert cannon(4, 48).is_valid(Setting.parse(text)) is allowed
 
 
+def test_in_one_process_there_is_nothing_to_balance() -> None:
+    space = load_space("mate-flowcart", None, {"ranks": 2, "cores": 2, "nodes": 1})
+    two = Setting.parse("variant=mate,odf=4,balance=shuffle")
+    assert space.canonical(two) == two
+    one = Setting.parse("variant=mate,odf=4,balance=shuffle,workers=2")
+    assert space.canonical(one) == one.without("balance")
+
+
 def only_layouts(space: Space) -> Space:
     return replace(space, parameters=tuple(p for p in space if p.name in LAYOUT))
 
