@@ -20,7 +20,7 @@ from autotune.anova.factors import THESIS, FactorOptions, judge_factors
 from autotune.anova.oneway import Values, respond
 from autotune.anova.synthetic import cell_facts, random_settings, table_of
 from autotune.anova.table import RunTable
-from benchmarks.common import conclude
+from benchmarks.common import conclude, run_benchmark
 from benchmarks.null_studies import clopper_pearson
 
 LEVELS: dict[str, list[int | float | str | None]] = {
@@ -86,4 +86,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_benchmark(main)

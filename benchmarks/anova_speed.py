@@ -16,7 +16,7 @@ from autotune.anova.factors import THESIS, FactorOptions, judge_factors
 from autotune.anova.interactions import interactions
 from autotune.anova.oneway import respond
 from benchmarks.anova_null import design
-from benchmarks.common import conclude
+from benchmarks.common import conclude, run_benchmark
 
 BOUND_S = 2.0
 
@@ -52,4 +52,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_benchmark(main)

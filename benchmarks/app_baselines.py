@@ -25,7 +25,7 @@ from typing import Any
 from autotune.api.target import find_target
 from autotune.errors import UsageError, WorkError
 from autotune.targets.target import Target, TargetRequest
-from benchmarks.common import ROOT, conclude, table
+from benchmarks.common import ROOT, conclude, run_benchmark, table
 from benchmarks.jacobi_cases import CaseRunner, against_flat, ratio, seconds
 from benchmarks.mpi_programs import FASTEST, NoCompiler, compiled_for
 from runner.apps.cannon import options as cannon
@@ -237,4 +237,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_benchmark(main)

@@ -31,7 +31,7 @@ from autotune.space import Parameter, Setting, Space
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_on
 from autotune.study.simulation import SimulatedEvaluator
 from autotune.targets.target import Target
-from benchmarks.common import report
+from benchmarks.common import report, run_benchmark
 from runner.mpi.library import Library
 
 LARGEST = 8
@@ -215,4 +215,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_benchmark(main)

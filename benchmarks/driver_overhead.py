@@ -19,7 +19,7 @@ from pathlib import Path
 from autotune.store import Store
 from autotune.study.events import Event, RunEnded, TrialEnded
 from autotune.study.pipeline import StudyContext
-from benchmarks.common import report, request
+from benchmarks.common import report, request, run_benchmark
 
 PROGRAM = [sys.executable, "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"]
 
@@ -83,4 +83,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

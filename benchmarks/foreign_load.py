@@ -14,10 +14,18 @@ Expected: continuous 1.5 to 4 minutes, bursts 1 to 3 minutes on an otherwise qui
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
-from benchmarks.common import Answer, autotune, conclude, options, rejected_share, store_at, table
+from benchmarks.common import (
+    Answer,
+    autotune,
+    conclude,
+    options,
+    rejected_share,
+    run_benchmark,
+    store_at,
+    table,
+)
 from benchmarks.known_effects import EFFECTS, compare, time_ratio
 from benchmarks.load import foreign_load
 
@@ -101,4 +109,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

@@ -14,14 +14,13 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import sys
 import time
 from pathlib import Path
 
 from autotune.api.target import find_target
 from autotune.stats import comparison_words
 from autotune.targets.target import TargetRequest
-from benchmarks.common import ROOT, report, table
+from benchmarks.common import ROOT, report, run_benchmark, table
 from benchmarks.jacobi_cases import (
     CURVES,
     FACTORS,
@@ -114,4 +113,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

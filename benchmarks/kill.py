@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from autotune.store import Store
-from benchmarks.common import report
+from benchmarks.common import report, run_benchmark
 
 PROGRAM = """
 import os, sys, time
@@ -114,4 +114,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

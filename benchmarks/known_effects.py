@@ -16,7 +16,16 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.common import Answer, autotune, conclude, options, rejected_share, store_at, table
+from benchmarks.common import (
+    Answer,
+    autotune,
+    conclude,
+    options,
+    rejected_share,
+    run_benchmark,
+    store_at,
+    table,
+)
 
 FACTOR = 1.6
 BOUND = (
@@ -127,4 +136,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

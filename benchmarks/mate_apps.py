@@ -38,7 +38,7 @@ from typing import Any
 from autotune.api.target import find_target
 from autotune.space import DEFAULT, Setting
 from autotune.targets.target import Target, TargetRequest
-from benchmarks.common import report, table
+from benchmarks.common import report, run_benchmark, table
 from benchmarks.jacobi_cases import CaseRunner, Tuned, against_flat, measure, middle, ratio, seconds
 from runner.launch import Runner
 from runner.mpi.discover import adapter
@@ -267,4 +267,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_benchmark(main)

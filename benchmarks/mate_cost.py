@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import AutotuneError, UsageError
-from benchmarks.common import report
+from benchmarks.common import report, run_benchmark
 from benchmarks.mate_regions import (
     RegionCase,
     calibrated,
@@ -237,4 +237,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.common import ROOT, report, table
+from benchmarks.common import ROOT, report, run_benchmark, table
 from benchmarks.mpi_programs import Programs
 from runner.lock import MachineLock
 from runner.mpi.discover import find_library
@@ -119,4 +119,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from autotune.errors import AutotuneError, UsageError, WorkError
-from benchmarks.common import report
+from benchmarks.common import report, run_benchmark
 from benchmarks.metg import WIDTH, start_value
 from benchmarks.metg.granularity import ABOVE, BELOW, efficiency, figure, lengths, metg
 from benchmarks.metg.programs import Program, programs
@@ -329,4 +329,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

@@ -21,7 +21,7 @@ from typing import Any
 
 from autotune.api.target import find_target
 from autotune.targets.target import TargetRequest
-from benchmarks.common import report, table
+from benchmarks.common import report, run_benchmark, table
 from benchmarks.jacobi_cases import CaseRunner, against_flat, measure, middle, ratio, seconds
 from benchmarks.mate_apps import Layout, flat
 from runner.launch import Runner
@@ -84,4 +84,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_benchmark(main)

@@ -24,7 +24,7 @@ from typing import Any
 from autotune.api.target import find_target
 from autotune.stats import comparison_words, estimate
 from autotune.targets.target import Target, TargetRequest
-from benchmarks.common import ROOT, conclude, table
+from benchmarks.common import ROOT, conclude, run_benchmark, table
 from benchmarks.jacobi_cases import CaseRunner, against_flat, measure, ratio, seconds
 from runner.apps.common_grid import show_shape
 from runner.apps.common_layout import make_layout
@@ -170,4 +170,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

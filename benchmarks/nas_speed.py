@@ -21,7 +21,7 @@ import statistics
 import sys
 from typing import Any
 
-from benchmarks.common import conclude, table
+from benchmarks.common import conclude, run_benchmark, table
 from benchmarks.nas_launch import TooBusy, run
 from benchmarks.nas_machine import bandwidth_gb_s, peak_gflops
 from runner.launch import Runner
@@ -133,7 +133,7 @@ def say(number: int, count: int, what: str) -> None:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        run_benchmark(main)
     except KeyboardInterrupt:
         print("stopped; nothing was written", file=sys.stderr)
         sys.exit(130)

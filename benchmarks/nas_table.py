@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import autotune, options, rejected_share, report, table
+from benchmarks.common import autotune, options, rejected_share, report, run_benchmark, table
 from benchmarks.nas_launch import TooBusy, run
 from runner.launch import Runner
 from runner.lock import MachineLock
@@ -204,7 +204,7 @@ def say(what: str, began: float) -> None:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        run_benchmark(main)
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here", file=sys.stderr)
         sys.exit(130)

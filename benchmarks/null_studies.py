@@ -15,7 +15,7 @@ from collections import Counter
 
 from scipy.stats import beta
 
-from benchmarks.common import autotune, conclude, options, store_at
+from benchmarks.common import autotune, conclude, options, run_benchmark, store_at
 
 EMPTY = [sys.executable, "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"]
 # With a true share of 5 %, six or more of 40 occur in 1.4 % of all series.
@@ -93,4 +93,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

@@ -24,7 +24,7 @@ from autotune.space import Setting
 from autotune.study.budget import Budget
 from autotune.study.confirmation import Blocks, confirm_blocks
 from autotune.study.simulation import SimulatedEvaluator
-from benchmarks.common import report
+from benchmarks.common import report, run_benchmark
 from benchmarks.study_simulation import NOISES
 
 ALPHA = 0.05
@@ -122,4 +122,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_benchmark(main)

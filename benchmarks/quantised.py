@@ -12,7 +12,15 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks.common import autotune, conclude, options, rejected_share, store_at, table
+from benchmarks.common import (
+    autotune,
+    conclude,
+    options,
+    rejected_share,
+    run_benchmark,
+    store_at,
+    table,
+)
 
 # The time varies by some per cent, less than one step, as that of a short real program does.
 PROGRAM = """
@@ -81,4 +89,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

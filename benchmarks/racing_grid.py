@@ -17,12 +17,19 @@ from __future__ import annotations
 
 import random
 import statistics
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import autotune, conclude, options, rejected_share, store_at, table
+from benchmarks.common import (
+    autotune,
+    conclude,
+    options,
+    rejected_share,
+    run_benchmark,
+    store_at,
+    table,
+)
 
 LIMITS = [1024, 2048, 8192, 16384, 65536]
 NULLS = {"coll_adapt_bcast_max_send_requests": [1], "osc_rdma_buffer_size": [8192]}
@@ -178,4 +185,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -28,7 +27,7 @@ from autotune.datasets import (
     write_shard,
 )
 from autotune.space import DEFAULT, Parameter, Space
-from benchmarks.common import conclude
+from benchmarks.common import conclude, run_benchmark
 
 GOAL = 10_000.0
 DRAWS = 100_000
@@ -85,4 +84,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

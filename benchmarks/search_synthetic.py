@@ -22,6 +22,7 @@ import numpy as np
 
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import Observation, create, resolve_options
+from benchmarks.common import run_benchmark
 
 TRIALS = 200
 MARKS = (50, 100, 200)
@@ -212,4 +213,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

@@ -28,6 +28,7 @@ from autotune.stats import (
 from autotune.stats.comparison import judge
 from autotune.stats.log_ratios import log_ratios
 from autotune.stats.simulation import BASE_S, MODELS, NOISES, STEP_S, Simulated, simulate
+from benchmarks.common import run_benchmark
 from benchmarks.racing_simulation import Array, Row, racing
 
 
@@ -249,4 +250,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

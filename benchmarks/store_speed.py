@@ -13,7 +13,6 @@ import argparse
 import json
 import sqlite3
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.store import AppInfo, MachineInfo, MpiInfo, Store, StudyKey
+from benchmarks.common import run_benchmark
 from runner.types import ReadBack, RunRecord
 
 REPEATS = 5
@@ -128,4 +128,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

@@ -25,7 +25,7 @@ from autotune.strategies import create
 from autotune.study.budget import SearchPlan
 from autotune.study.pipeline import run_procedure
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from benchmarks.common import report
+from benchmarks.common import report, run_benchmark
 
 Noise = Callable[[np.random.Generator, int], float]
 
@@ -152,4 +152,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_benchmark(main)

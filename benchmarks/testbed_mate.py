@@ -25,7 +25,7 @@ from typing import Any
 from autotune.api.target import find_target
 from autotune.space import DEFAULT, Setting
 from autotune.targets.target import Target, TargetRequest
-from benchmarks.common import ROOT, autotune, report, table
+from benchmarks.common import ROOT, autotune, report, run_benchmark, table
 from benchmarks.jacobi_cases import (
     FACTORS,
     Case,
@@ -293,4 +293,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

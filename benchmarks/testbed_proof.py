@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import report
+from benchmarks.common import report, run_benchmark
 from runner import testbed as tb
 
 NODES, LATENCY_S, RATE_BPS = 2, 0.001, 1_000_000_000
@@ -179,4 +179,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

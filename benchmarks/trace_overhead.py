@@ -24,7 +24,7 @@ from typing import Any
 from autotune.api.target import find_target
 from autotune.stats import estimate
 from autotune.targets.target import TargetRequest
-from benchmarks.common import conclude, options, table
+from benchmarks.common import conclude, options, run_benchmark, table
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.discover import adapter
@@ -107,4 +107,4 @@ def _value(runner: Runner, plain: LaunchSpec, preload: str | None) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

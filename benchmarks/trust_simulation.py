@@ -31,7 +31,7 @@ from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import StudyOutcome
 from autotune.study.run_history import HistoryEntry
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from benchmarks.common import report
+from benchmarks.common import report, run_benchmark
 from benchmarks.study_simulation import space
 
 CANDIDATES = 40
@@ -334,4 +334,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_benchmark(main)

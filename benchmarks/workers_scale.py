@@ -44,7 +44,7 @@ from autotune.study.evaluator import MachineEvaluator
 from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, SEARCH, HistoryEntry
 from autotune.study.search import SearchPhase
 from autotune.study.trial_store import OthersFaster, StoredTrials, Trial, history_of
-from benchmarks.common import report
+from benchmarks.common import report, run_benchmark
 from benchmarks.store_speed import record_of, setting_of, study_key
 from runner.types import LaunchSpec, RunRecord
 from tests.servers import postgres, postgres_tool
@@ -285,4 +285,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_benchmark(main)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from autotune.datasets import load
 from autotune.errors import UsageError
-from benchmarks.common import report
+from benchmarks.common import report, run_benchmark
 from benchmarks.search.checkpoint import Checkpoint
 from benchmarks.search.contestants import TRACED, Rules, take_part
 from benchmarks.search.landscapes import Case, fixed, grid, recorded, wide
@@ -148,4 +148,4 @@ def _arguments() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_benchmark(main)

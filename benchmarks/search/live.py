@@ -34,7 +34,7 @@ from autotune.study.session import Session
 from autotune.study.study_key import study_key
 from autotune.study.trial_store import StoredTrials
 from autotune.targets.target import Target, TargetRequest
-from benchmarks.common import report, table
+from benchmarks.common import report, run_benchmark, table
 from benchmarks.search.contestants import maker
 from benchmarks.search.limited import Limited
 from benchmarks.search.peers import peer_names
@@ -177,4 +177,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_benchmark(main)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from runner.apps.common_errors import AppError
+from runner.closed_output import drop_output
 from runner.errors import RunnerError
 
 T = TypeVar("T")
@@ -74,10 +75,8 @@ def run(name: str, threads: str, body: Callable[[Any], int]) -> NoReturn:
         if comm.rank == 0:
             print(f"{name}: error: {error}", file=sys.stderr, flush=True)
     except BrokenPipeError:
-        # The reader of the output has gone (``| head``); nothing more may be written, not even by
-        # the interpreter when it ends.
         code = 1
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()

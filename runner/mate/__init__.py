@@ -15,6 +15,7 @@ from runner.mate.log import EventLog, check_events
 from runner.mate.messages import pieces
 from runner.mate.task import Request
 from runner.mate.timers import Report, WorkerTimes
+from runner.mate.usage import errors_once, parse_args
 from runner.native.c_function import CFunction
 
 __all__ = [
@@ -33,7 +34,9 @@ __all__ = [
     "WorkerTimes",
     "add_arguments",
     "check_events",
+    "errors_once",
     "from_arguments",
+    "parse_args",
     "pieces",
     "run",
     "world",

@@ -22,6 +22,7 @@ from runner.mate.errors import ConfigError, MateError
 from runner.mate.graph import IF_POSSIBLE, Graph
 from runner.mate.launch import run, world
 from runner.mate.task import Request as _Request
+from runner.mate.usage import end_with
 
 Bodies = Sequence[Callable[[int], Any]]
 
@@ -261,7 +262,7 @@ def start(main: Callable[[], Any]) -> None:
         if os.environ.get("MATE_REGIONS") == "1" and report.process == 0:
             _tell_regions()
     except MateError as problem:
-        _refuse(problem)
+        end_with(Path(sys.argv[0]).name, problem)
 
 
 def _configured() -> Config:
@@ -276,18 +277,6 @@ def _configured() -> Config:
     known, rest = parser.parse_known_args()
     sys.argv[1:] = rest
     return from_arguments(known)
-
-
-def _refuse(problem: MateError) -> NoReturn:
-    """End the process because of an error that all processes have; process 0 prints it."""
-    from mpi4py import MPI
-
-    if MPI.COMM_WORLD.rank == 0:
-        sys.stderr.write(f"{Path(sys.argv[0]).name}: {problem}\n")
-        sys.stderr.flush()
-    # The launcher kills the other processes when the first one ends with an error.
-    MPI.COMM_WORLD.Barrier()
-    sys.exit(problem.exit_code)
 
 
 def _tell_regions() -> None:

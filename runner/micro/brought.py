@@ -10,7 +10,6 @@ program printed the figure (they all print on rank 0) adds the line of JSON.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from typing import Any
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_options import OptionParser, positive
 from runner.apps.common_report import json_line
+from runner.closed_output import drop_output
 
 
 def build_parser() -> OptionParser:
@@ -138,8 +138,7 @@ if __name__ == "__main__":
         print(f"runner.micro.brought: error: {error}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
-        # The reader of the output has gone; nothing more may be written, not even at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         sys.exit(1)
     except OSError as error:
         print(f"runner.micro.brought: error: {error}", file=sys.stderr)

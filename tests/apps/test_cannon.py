@@ -122,6 +122,7 @@ def test_every_setting_of_its_space_is_a_layout() -> None:
                 assert isinstance(local, int)
                 layout = make_layout(48, ranks // workers, None, local)
                 assert layout.local_count >= workers
+                assert layout.width % int(setting.get("split", 1)) == 0
                 found += 1
         assert found > 10
         # A side that is left out counts with its default.

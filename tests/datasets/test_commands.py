@@ -42,6 +42,33 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.mpi
+@pytest.mark.slow
+def test_compiling_is_not_taken_for_a_slow_setting(
+    plan: Path, open_mpi: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first run of Cannon on MATE compiles for many times the default's time."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(plan.parent / "cache"))
+    cell = (
+        PLAN.partition("[[cells]]")[0]
+        + """
+[[cells]]
+key = "cold"
+app = "cannon"
+input = "tiny"
+ranks = 2
+space = "mate-cannon"
+levels = { variant = ["mate"], side = [2] }
+"""
+    )
+    plan.write_text(cell)
+    assert main(["explore", str(plan), "--no-guard"]) == 0
+    runs = load("tiny").runs("cold")
+    assert len(set(runs["setting"])) == 3
+    # A busy machine may stop a run of a millisecond; a compiler stopped every one of them.
+    assert (runs["state"] == "ok").groupby(runs["setting"]).any().all()
+
+
+@pytest.mark.mpi
 def test_measures_continues_and_exports(
     plan: Path, open_mpi: object, capfd: pytest.CaptureFixture[str]
 ) -> None:

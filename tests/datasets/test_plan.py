@@ -158,8 +158,15 @@ def test_the_list_of_an_explore_plan_does_not_depend_on_the_cells_that_are_named
     assert sum(map(len, whole[0].settings)) < 0.6 * sum(map(len, full[0].settings))
 
 
-@pytest.mark.parametrize("name", ["grid-node", "grid-testbed", "explore-node", "explore-testbed"])
-def test_shipped_plans_can_be_prepared(name: str, open_mpi: Library) -> None:
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        *((f"{kind}-{place}", 20) for kind in ("grid", "explore") for place in ("node", "testbed")),
+        # The layouts of a program on two nodes of one core are few.
+        *((f"grid-mate-{place}", 10) for place in ("node", "testbed")),
+    ],
+)
+def test_shipped_plans_can_be_prepared(name: str, least: int, open_mpi: Library) -> None:
     if open_mpi.version_tuple < (5,):
         pytest.skip("the plans' levels are those of Open MPI 5.0")
     from autotune.config.app import load_app
@@ -174,13 +181,23 @@ def test_shipped_plans_can_be_prepared(name: str, open_mpi: Library) -> None:
     known = load_plan(name)
     prepared = prepare_dataset(known, known.chosen([]), resolve)
     for p in prepared:
-        assert 20 <= len(p.settings) <= LARGEST_GRID
+        assert least <= len(p.settings) <= LARGEST_GRID
         assert len(set(p.settings)) == len(p.settings)
         assert all(p.space.is_valid(setting) for setting in p.settings[1:])
+    if "mate" in name:
+        assert sum(p.planned_s for p in prepared) <= 20 * 60
     splits = [p.plan.split for p in prepared]
     # Designed on one half; whatever is recorded later may only make the other half larger.
     assert splits.count("design") <= splits.count("report") + 1
     assert {"design", "report"} == set(splits)
+
+
+@pytest.mark.parametrize("name", ["grid-mate-node", "grid-mate-testbed"])
+def test_the_plans_of_mate_vary_layouts_only(name: str) -> None:
+    known = load_plan(name)
+    assert {cell.app for cell in known.cells} == {"jacobi3d", "cannon", "cloverleaf3d", "flowcart"}
+    layout = {"variant", "workers", "odf", "local_x", "local_y", "side", "split", "balance"}
+    assert all(layout >= set(cell.levels or {}) >= {"variant"} for cell in known.cells)
 
 
 @pytest.mark.parametrize(

@@ -294,6 +294,7 @@ def blocking_calls_of_mpi4py_raise(comm: Any, config: mate.Config) -> None:
 
     here, buffer = comm.rank, np.zeros(1)
     request = comm.Isend(buffer, here, 99)
+    row, everyone = comm.Create_cart([comm.size]), comm.Get_group()
     calls: list[Callable[[], Any]] = [
         lambda: comm.Recv(buffer, here),
         lambda: MPI.COMM_WORLD.recv(source=here),
@@ -303,6 +304,11 @@ def blocking_calls_of_mpi4py_raise(comm: Any, config: mate.Config) -> None:
         lambda: request.Wait(),
         lambda: MPI.Request.Waitall([request]),
         lambda: comm.Scan(buffer, np.zeros(1)),
+        lambda: comm.Create_group(everyone),
+        lambda: MPI.Intracomm.Create_from_group(everyone),
+        lambda: row.Sub([True]),
+        lambda: row.neighbor_alltoall([1, 1]),
+        lambda: MPI.Message.probe(comm, here, 99),
     ]
 
     async def main(ctx: mate.Context) -> None:
@@ -313,6 +319,7 @@ def blocking_calls_of_mpi4py_raise(comm: Any, config: mate.Config) -> None:
     mate.run(main, varied(config), comm=comm)
     comm.Recv(buffer, here, 99)
     request.Wait()
+    row.Free()
     comm.Barrier()
 
 

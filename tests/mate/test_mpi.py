@@ -183,11 +183,43 @@ def heat(directory: Path, compiled: bool = False) -> str:
     return str(program)
 
 
-def test_wrong_options_of_the_example_give_a_message(start: Start, tmp_path: Path) -> None:
-    done = start(1, heat(tmp_path), "--local-grid", "1x2x2", "--ranks-per-process", "3")
-    assert done.returncode != 0
-    assert "heat: --local-grid 1x2x2 makes 4 ranks" in done.stderr
+@pytest.mark.parametrize(
+    ("processes", "words", "message"),
+    [
+        (1, "--local-grid 1x2x2 --ranks-per-process 3", "--local-grid 1x2x2 makes 4 ranks"),
+        (2, "--workers 0", "--workers 0: expected 1 or more"),
+        (2, "--workers two", "argument --workers: invalid int value: 'two'"),
+        (2, "--wrong", "unrecognized arguments: --wrong (--help lists the options)"),
+        (3, "--workers 250", "--workers 250, but this process may use only"),
+    ],
+)
+def test_a_wrong_option_of_the_example_is_told_once(
+    start: Start, tmp_path: Path, processes: int, words: str, message: str
+) -> None:
+    done = start(processes, heat(tmp_path), *words.split())
+    assert done.returncode == 2
+    assert done.stderr.count("heat:") == done.stderr.count(f"heat: {message}") == 1, done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_help_of_the_example_comes_once(start: Start, tmp_path: Path) -> None:
+    done = start(2, heat(tmp_path), "--help")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("usage: heat.py") == done.stdout.count("--ranks-per-process M\n") == 1
+
+
+def test_what_one_process_alone_finds_ends_all(start: Start) -> None:
+    code = (
+        "import os\nfrom runner import mate\n"
+        "async def main(ctx): pass\n"
+        "with mate.errors_once('some'):\n"
+        "    last = any(os.environ.get(n) == '1' for n in ('PMIX_RANK', 'PMI_RANK'))\n"
+        "    config = mate.Config(workers=0 if last else 1, affinity='none')\n"
+        "    mate.run(main, config, comm=mate.world(config))\n"
+    )
+    done = start(2, "-c", code)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stderr.count("some: --workers 0: expected 1 or more") == 1
 
 
 @pytest.mark.parametrize("compiled", [False, True])

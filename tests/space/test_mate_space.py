@@ -38,6 +38,47 @@ def test_an_application_has_its_own_form_of_the_space(app: str, own: str) -> Non
     assert set(runtime.names) < set(space.names)
 
 
+def cannon(cores: int, size: int | None = None) -> Space:
+    facts = {"ranks": cores, "cores": cores, "nodes": 1}
+    return load_space("mate-cannon", None, facts, {} if size is None else {"size": size})
+
+
+def test_cannon_cuts_blocks_only_where_they_are_messages() -> None:
+    space = cannon(4, 48)
+    found = Setting.parse("variant=mate,side=4,split=2,workers=2")
+    assert space.violations(found) == []
+    words = space.launched(space.canonical(found))["arg"]
+    assert words["--split {split}"] == "--split 2"
+    whole = Setting.parse("variant=mate,side=4,split=2,workers=4")
+    assert space.canonical(whole) == space.canonical(whole.without("split"))
+    for variant in ("mpi", "overlap"):
+        flat = Setting.parse(f"variant={variant},split=4")
+        assert space.canonical(flat) == space.canonical(flat.without("split"))
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("variant=mate,side=12,split=4", True),
+        ("variant=mate,side=8,split=2", True),
+        ("variant=mate,side=8,split=4", False),  # Blocks of 6 rows.
+        ("variant=mate,side=16,split=2", False),  # Blocks of 3 rows.
+        ("variant=mate,split=4", True),  # A side that is left out counts with its default.
+        ("variant=mate,side=4,split=3", False),
+    ],
+)
+def test_pieces_of_a_block_are_whole_rows(text: str, allowed: bool) -> None:
+    assert cannon(4, 48).is_valid(Setting.parse(text)) is allowed
+
+
+def test_in_one_process_there_is_nothing_to_balance() -> None:
+    space = load_space("mate-flowcart", None, {"ranks": 2, "cores": 2, "nodes": 1})
+    two = Setting.parse("variant=mate,odf=4,balance=shuffle")
+    assert space.canonical(two) == two
+    one = Setting.parse("variant=mate,odf=4,balance=shuffle,workers=2")
+    assert space.canonical(one) == one.without("balance")
+
+
 def only_layouts(space: Space) -> Space:
     return replace(space, parameters=tuple(p for p in space if p.name in LAYOUT))
 
