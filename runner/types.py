@@ -51,6 +51,10 @@ libraries.
 _FORMER_KINDS = ("mca", "prte", "pmix")
 """Kinds that had a field of their own in the specifications of version 0.2."""
 
+COMPILING = "note: compiling "
+"""Begins the line on standard error of a program of ours that compiles code, which it then stores.
+"""
+
 GUARD_STATES: frozenset[str] = frozenset({"foreign_load", "interrupted"})
 """States that say nothing about the setting: such a run is repeated and does not count against it.
 """
@@ -156,6 +160,11 @@ class RunRecord:
     @property
     def valid(self) -> bool:
         return self.state == "ok"
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the program compiled code, which later runs load: it says so."""
+        return COMPILING in self.stderr_tail
 
 
 def to_json(item: LaunchSpec | RunRecord) -> dict[str, Any]:

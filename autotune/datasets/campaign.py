@@ -94,8 +94,7 @@ class Campaign:
         key = study_key(target, space, Session.adapter(target), EXPLORE, options, seed, self.guard)
         with Session(self.store, key, target, space, self.watch) as on:
             evaluator = PausingEvaluator(on.evaluator, on.evaluator.quiet, self.watch, self.clock)
-            for setting in warm_ups(space, self.dataset.settings(prepared.plan.key)):
-                evaluator.run(setting, WARMUP, 0)
+            evaluator.run(DEFAULT, WARMUP, 0)
             for block in self.missing(prepared):
                 if not self.clock.allows(_per_block(prepared)):
                     raise OutOfTime
@@ -160,21 +159,6 @@ class Campaign:
         )
         write_card(self.dataset.folder, fresh)
         self.dataset = load(self.dataset.folder)
-
-
-def warm_ups(space: Space, settings: Sequence[Setting]) -> list[Setting]:
-    """The default, and the first setting of each other form in which the program runs.
-
-    A program may compile at its first run in a form, for longer than a block's time limit allows. A
-    form is made by the words among the program's arguments (a variant) and by its processes.
-    """
-    words = [p.name for p in space if p.target == "arg"]
-    found: dict[object, Setting] = {}
-    for setting in [DEFAULT, *settings]:
-        form = {name: setting[name] for name in words if isinstance(setting.get(name), str)}
-        processes = space.launched(setting).get("resource", {})
-        found.setdefault((*sorted(form.items()), *sorted(processes.items())), setting)
-    return list(found.values())
 
 
 def _per_block(prepared: Prepared) -> float:

@@ -48,6 +48,10 @@ before the next burst.
 """
 
 
+WARM_UPS = 3
+"""Runs in a row that may compile code before one counts that does."""
+
+
 class QuietMachine(Protocol):
     """A function that waits for a quiet machine, as :func:`runner.guard.wait_quiet`."""
 
@@ -135,7 +139,7 @@ class MachineEvaluator:
         spec = self.target.spec(self.space, setting, timeout_s)
         place = (setting, phase, trial, block, position)
         for quiet_s in itertools.islice(itertools.cycle(QUIET_S), self.max_rejects):
-            entry = self._launch(self._within_budget(spec), *place)
+            entry = self._launch_compiled(self._within_budget(spec), *place)
             if entry.record.state != "foreign_load":
                 self._waited_in_vain = 0
                 return entry
@@ -154,6 +158,30 @@ class MachineEvaluator:
         # MachineBusy if it is the machine.
         self.run(DEFAULT, DEFAULT_PHASE)
         return self._launch(spec, *place, given_up=True)
+
+    def _launch_compiled(
+        self,
+        spec: LaunchSpec,
+        setting: Setting,
+        phase: str,
+        trial: int | None,
+        block: int,
+        position: int,
+    ) -> HistoryEntry:
+        """Make one launch in which the program compiles nothing.
+
+        A run that compiles code, which later runs load, is slow once: it is kept as a warm-up, and
+        repeated. If it was stopped at the limit of a search, the next run may take as long as any.
+        """
+        launched = spec
+        for _ in range(WARM_UPS):
+            entry = self._launch(launched, setting, phase, trial, block, position, warms_up=True)
+            if entry.phase == phase:
+                return entry
+            self.watch(Note("The program compiled code, which is kept; its run is repeated."))
+            whole = self.target.spec(self.space, setting)
+            launched = self._within_budget(whole) if entry.censored else spec
+        return self._launch(spec, setting, phase, trial, block, position)
 
     def _within_budget(self, spec: LaunchSpec) -> LaunchSpec:
         """The launch, ended with the budget as long as the length of a run is not known.
@@ -183,8 +211,13 @@ class MachineEvaluator:
         block: int,
         position: int,
         given_up: bool = False,
+        warms_up: bool = False,
     ) -> HistoryEntry:
-        """Make one launch and store it; ``given_up``: a rejection counts against the setting."""
+        """Make one launch and store it.
+
+        ``given_up``: a rejection counts against the setting. ``warms_up``: it is kept as a warm-up
+        if the program compiled code.
+        """
         self.watch(RunStarted(setting, phase))
         with DeferredInterrupts() as held:
             # A finished run is stored before anything may stop this process.
@@ -196,6 +229,8 @@ class MachineEvaluator:
                 record.reason = (
                     f"{ALWAYS_REJECTED}, where the default is not; the last: {record.reason}"
                 )
+            if warms_up and record.compiled:
+                phase, trial, block, position = WARMUP, None, 0, 0
             entry = self._keep(record, setting, phase, trial, block, position)
         if held.count:
             raise KeyboardInterrupt

@@ -48,6 +48,7 @@ from runner.files import atomic_file, read_private
 from runner.native import processor
 from runner.native.machine_code import MachineCode, loaded
 from runner.native.sources import sha256, source, sources_key
+from runner.types import COMPILING
 
 _C_TYPES: dict[str, Any] = {
     "void": None,
@@ -138,6 +139,7 @@ def stored(name: str, key: bytes, compile_: Callable[[], MachineCode]) -> Kernel
         with _locked(path.with_suffix(".lock")):
             code = _read(path)
             if code is None:
+                print(f"{COMPILING}{name}; the code is kept for later runs", file=sys.stderr)
                 code = compile_()
                 with atomic_file(path) as part:
                     part.write_bytes(code.to_bytes())

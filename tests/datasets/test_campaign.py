@@ -8,18 +8,17 @@ import math
 import numpy as np
 import pytest
 
-from autotune.datasets import Cell, narrowed
+from autotune.datasets import Cell
 from autotune.datasets.campaign import (
     CampaignBlock,
     OutOfTime,
     PausingEvaluator,
     TurnBudget,
     row_of,
-    warm_ups,
 )
 from autotune.datasets.plan import ExplorationPlan
 from autotune.errors import WorkError
-from autotune.space import DEFAULT, Parameter, Setting, Space, load_space
+from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.evaluator import MachineBusy
 from autotune.study.simulation import Model, SimulatedEvaluator
 from runner.guard import QuietWait
@@ -74,20 +73,6 @@ def test_the_default_runs_throughout_and_slow_runs_are_stopped() -> None:
         if row.state == "censored":
             assert row.limit_s == pytest.approx(1.5)
             assert row.wall_s < 3
-
-
-def test_each_form_of_a_program_is_warmed_up() -> None:
-    space = load_space("mate-cannon", None, {"ranks": 2, "cores": 2, "nodes": 1}, {"size": 48})
-    settings = list(
-        narrowed(
-            space, {"variant": ["overlap", "mate"], "workers": [2], "side": [2, 6]}, "p"
-        ).enumerate()
-    )
-    assert len(settings) > 6
-    texts = [str(setting) for setting in warm_ups(space, settings)]
-    assert texts[0] == "default"
-    assert sorted(texts[1:]) == ["variant=mate", "variant=mate,workers=2", "variant=overlap"]
-    assert warm_ups(SPACE, SETTINGS) == [DEFAULT]
 
 
 def test_what_does_nothing_is_measured_once() -> None:

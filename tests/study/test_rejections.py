@@ -19,7 +19,7 @@ from autotune.study.result import judge_status, proof_warnings, rejection_rows
 from autotune.study.run_history import HistoryEntry, RunHistory
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.guard import QuietWait
-from runner.types import LaunchSpec, RunRecord
+from runner.types import COMPILING, LaunchSpec, RunRecord
 from tests.study.conftest import ListStrategy, evaluator
 
 FAST = Setting({"eager": 8})
@@ -30,6 +30,9 @@ class Launches:
 
     def __init__(self, rejected: Callable[[LaunchSpec], bool]) -> None:
         self.objective = None
+        self.compiles_s = 0.0
+        """Seconds in which the program of FAST compiles what is not stored yet."""
+        self.keeps = True
         self.rejected = rejected
         self.stored: list[str] = []
         self.limits: list[float | None] = []
@@ -38,12 +41,18 @@ class Launches:
         self.limits.append(spec.timeout_s)
         if self.rejected(spec):
             return RunRecord(state="foreign_load", reason="1.2 s by others", wall_s=1.0)
+        if self.compiles_s and spec.program == (FAST.key,):
+            said = f"{COMPILING}regions; the code is kept"
+            if spec.timeout_s is not None and spec.timeout_s < self.compiles_s:
+                return RunRecord(state="timeout", wall_s=spec.timeout_s, stderr_tail=said)
+            took, self.compiles_s = self.compiles_s, 0.0 if self.keeps else self.compiles_s
+            return RunRecord(state="ok", wall_s=took, stderr_tail=said)
         return RunRecord(state="ok", wall_s=1.0)
 
     def add_run(self, *args: Any, record: RunRecord, **more: Any) -> None:
         self.stored.append(record.state)
 
-    def spec(self, space: Space, setting: Setting, timeout_s: float | None) -> LaunchSpec:
+    def spec(self, space: Space, setting: Setting, timeout_s: float | None = None) -> LaunchSpec:
         return LaunchSpec(program=(setting.key,), ranks=1, timeout_s=timeout_s)
 
 
@@ -57,6 +66,27 @@ def machine(space: Space) -> Callable[[Callable[[LaunchSpec], bool]], MachineEva
         )
 
     return make
+
+
+@pytest.mark.parametrize(("limit", "runs"), [(30.0, ["ok", "ok"]), (3.0, ["timeout", "ok", "ok"])])
+def test_a_run_that_compiles_is_a_warm_up(machine: Any, limit: float, runs: list[str]) -> None:
+    quiet = machine(lambda spec: False)
+    quiet.runner.compiles_s = 20.0
+    entry = quiet.run(FAST, "search", block=3, timeout_s=limit)
+    assert (entry.record.state, entry.record.wall_s, entry.block) == ("ok", 1.0, 3)
+    assert quiet.store.stored == runs
+    assert quiet.runner.limits == [limit, *([None, limit] if len(runs) == 3 else [limit])]
+    phases = [(e.phase, e.counts) for e in quiet.history.entries]
+    assert phases == [*[("warmup", False)] * (len(runs) - 1), ("search", True)]
+
+
+def test_a_program_that_compiles_in_every_run_is_measured_with_it(machine: Any) -> None:
+    quiet = machine(lambda spec: False)
+    quiet.runner.compiles_s, quiet.runner.keeps = 20.0, False
+    entry = quiet.run(FAST, "search", timeout_s=3.0)
+    assert (entry.phase, entry.record.state) == ("search", "timeout")
+    assert entry.counts
+    assert len(quiet.store.stored) == 4
 
 
 def test_a_machine_that_disturbs_everything_is_too_busy(machine: Any) -> None:
