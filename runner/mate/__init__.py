@@ -15,9 +15,12 @@ from runner.mate.log import EventLog, check_events
 from runner.mate.messages import pieces
 from runner.mate.task import Request
 from runner.mate.timers import Report, WorkerTimes
+from runner.native.arena import Arena, ArenaError
 from runner.native.c_function import CFunction
 
 __all__ = [
+    "Arena",
+    "ArenaError",
     "CFunction",
     "Config",
     "ConfigError",
