@@ -544,6 +544,11 @@ class NativeScheduler:
         if self.log is not None:
             self._settle_log(self.log)
         self.core.close()
+        # A graph keeps the blocks of states that live. A state mostly leads to its context and from
+        # there to here, so it would live for ever.
+        for parts in self._graphs.values():
+            for part in parts:
+                part.state = part.block = part.old_block = part.shared = None
 
     def _settle_log(self, log: EventLog) -> None:
         for kind, begin, rank, number, execution, worker, posted, end in self.core.events():

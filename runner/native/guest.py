@@ -1,9 +1,9 @@
 """Guests: idle workers that run regions of other processes' ranks.
 
 All that a region and its completion touch is at the same addresses in all processes of a node
-(:mod:`runner.native.arena`). A guest takes a rank from the end of a queue, as a worker of that
-process would, runs one region that starts no messages, and puts the rank back. Messages and Python
-code stay with the rank's own process, the host.
+(:mod:`runner.native.arena`). A guest takes a rank from a queue, runs one region that starts no
+messages, and puts the rank back. Messages and Python code stay with the rank's own process, the
+host. A rank with a ready region for guests is open.
 
 A guest counts itself, and then a turn, before it takes a rank, and it goes after it has put the
 rank back; so the host's check for deadlocks sees the guest, the turn or the rank.
@@ -29,7 +29,7 @@ from runner.native.atomic import (
 )
 from runner.native.clock import now, switch
 from runner.native.graph import begin_turn, count_turn, end_body, note, part_over
-from runner.native.queue import call_all, pop, push, waiting, worker_of
+from runner.native.queue import call_all, lock, push, unlock, waiting, worker_of
 from runner.native.words import (
     BITS,
     BODY,
@@ -82,27 +82,39 @@ def open_region(host: int, part: int) -> int:
 
 
 @inner
+def is_open(host: int, rank: int) -> bool:
+    """Whether a rank on a queue has a ready region that this process can run."""
+    return peek(rank + RANK.mode) == GRAPH and open_region(host, peek(rank + RANK.part)) != 0
+
+
+@inner
+def offers(host: int, home: int) -> bool:
+    """Whether a rank on a worker's queue is open, as far as can be seen without the lock."""
+    ring, mask = load(home + WORKER.ring), load(home + WORKER.mask)
+    place, head = peek(home + WORKER.tail), peek(home + WORKER.head)
+    while place > head:
+        place -= 1
+        rank = peek(ring + 8 * (place & mask))
+        if rank != 0 and is_open(host, rank):
+            return True
+    return False
+
+
+@inner
 def offer_of(host: int) -> int:
-    """A worker at the end of whose queue is a rank for guests; 0 if there is none."""
+    """A worker with an open rank on its queue; 0 if there is none."""
     number = 0
     while number < load(host + CORE.workers):
         home = worker_of(host, number)
-        number += 1
-        if waiting(home) <= 0:
-            continue
-        last = (peek(home + WORKER.tail) - 1) & load(home + WORKER.mask)
-        rank = load(load(home + WORKER.ring) + 8 * last)
-        # It may be taken and changed meanwhile: a guest looks again once it has it.
-        if rank == 0 or load(rank + RANK.mode) != GRAPH:
-            continue
-        if open_region(host, load(rank + RANK.part)) != 0:
+        if offers(host, home):
             return home
+        number += 1
     return 0
 
 
 @inner
 def host_of(core: int) -> int:
-    """The core of another process that has a rank for guests; 0 if there is none."""
+    """The core of another process that has an open rank; 0 if there is none."""
     place = load(core + CORE.others)
     end = place + 8 * load(place)
     while place < end:
@@ -111,6 +123,29 @@ def host_of(core: int) -> int:
         if peek(host + CORE.open) != 0 and offer_of(host) != 0:
             return host
     return 0
+
+
+@inner
+def take_open(host: int, home: int) -> int:
+    """The last open rank of a queue, which is taken from it; 0 if there is none."""
+    if waiting(home) <= 0:
+        return 0
+    ring, mask = load(home + WORKER.ring), load(home + WORKER.mask)
+    lock(host, home + WORKER.lock)
+    head, tail = load(home + WORKER.head), load(home + WORKER.tail)
+    place, found = tail, 0
+    while place > head and found == 0:
+        place -= 1
+        rank = load(ring + 8 * (place & mask))
+        if is_open(host, rank):
+            found = rank
+    if found != 0:
+        while place < tail - 1:
+            store(ring + 8 * (place & mask), load(ring + 8 * ((place + 1) & mask)))
+            place += 1
+        put(home + WORKER.tail, tail - 1)
+    unlock(home + WORKER.lock)
+    return found
 
 
 @inner
@@ -125,10 +160,9 @@ def visit(core: int, worker: int) -> None:
     add(host + CORE.turns, 1)
     # In this order, see close.
     if peek(host + CORE.open) != 0 and peek(host + CORE.stop) == 0:
-        home = offer_of(host)
-        rank = 0
+        home, rank = offer_of(host), 0
         if home != 0:
-            rank = pop(host, home, guest)
+            rank = take_open(host, home)
         if rank != 0:
             exchange(rank + RANK.state, RUNNING)
             run_one(core, worker, host, guest, rank)
@@ -140,9 +174,7 @@ def visit(core: int, worker: int) -> None:
 
 @inner
 def run_one(core: int, worker: int, host: int, guest: int, rank: int) -> None:
-    """Run the first ready region of a rank that the guest has taken, if it can run one."""
-    if load(rank + RANK.mode) != GRAPH:
-        return
+    """Run the first region that the guest can of a rank that it has taken."""
     part = load(rank + RANK.part)
     node = open_region(host, part)
     if node == 0:
@@ -195,8 +227,7 @@ def give_back(host: int, rank: int) -> None:
     """Let the workers of its process have the rank again, unless it has to wait."""
     part = load(rank + RANK.part)
     if (
-        load(rank + RANK.mode) == GRAPH
-        and not has_ready(part)
+        not has_ready(part)
         and not part_over(part)
         and swap_if(rank + RANK.state, RUNNING, PARKED) != 0
     ):
