@@ -211,7 +211,9 @@ def checks(comm: Any) -> None:
 
 def killed(comm: Any) -> None:
     """Tell the processes' numbers, then run for a long time."""
-    print(json.dumps(comm.allgather(os.getpid())) if comm.rank == 0 else "", flush=True)
+    processes = comm.allgather(os.getpid())
+    if comm.rank == 0:
+        print(json.dumps(processes), flush=True)
     job(comm, 10**7, mate.Arena(comm))
 
 
