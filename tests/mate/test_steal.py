@@ -109,7 +109,8 @@ def test_a_killed_process_leaves_nothing_behind(open_mpi: Library) -> None:
         command(open_mpi, 2, "killed"), env=ENVIRONMENT, cwd=ROOT, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    with job:
+    with job, contextlib.ExitStack() as after:
+        after.callback(job.kill)
         assert job.stdout is not None
         lines = (line for line in job.stdout if line.strip())
         processes = json.loads(next(lines))
