@@ -88,7 +88,8 @@ class Arena:
         self.node = comm.Split_type(MPI.COMM_TYPE_SHARED)
         """The processes of this node."""
         self.count: int = self.node.size
-        part = min(_memory(), _LARGEST // self.count) // PAGE * PAGE
+        least = min(self.node.allgather(_memory()))
+        part = min(least, _LARGEST // self.count) // PAGE * PAGE
         file, problem = self._opened(part * self.count)
         self._agree(problem)
         self._mapping = self._mapped(file, part * self.count)

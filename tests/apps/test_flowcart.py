@@ -155,6 +155,19 @@ def test_an_idle_process_runs_stages_of_another_one(launch: Launch) -> None:
 
 
 @pytest.mark.mpi
+def test_memory_that_cannot_be_shared_is_said_in_words(launch: Launch) -> None:
+    code = (
+        "import resource, runpy; resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30)); "
+        "runpy.run_module('runner.apps.flowcart', run_name='__main__')"
+    )
+    words = ["--input", "tiny", "--variant", "mate", "--ranks-per-process", "2", "--steal", "node"]
+    done = launch(2, "-c", code, *words)
+    assert done.code == 1
+    assert "flowcart: error: the processes of a node cannot share memory: no address" in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.mpi
 @pytest.mark.parametrize("processes", [1, 2, 3])
 def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
     common = ["--input", "tiny", "--verify", "full", "--variant"]

@@ -96,6 +96,13 @@ def job(comm: Any, heavy: int = 20, arena: Any = None, log: Any = None, **change
     return mate.run(main, config, zeros, heavy, comm=comm, arena=arena, log=log)
 
 
+def uneven(processes: int) -> tuple[tuple[int, ...], ...]:
+    """4 ranks a process on average; every second process has 2 more."""
+    ids = iter(range(4 * processes))
+    more = [2 * (-1) ** p if p < processes // 2 * 2 else 0 for p in range(processes)]
+    return tuple(tuple(next(ids) for _ in range(4 + m)) for m in more)
+
+
 def check(function: Callable[[Any], None]) -> Callable[[Any], None]:
     CHECKS[function.__name__] = function
     return function
@@ -103,7 +110,10 @@ def check(function: Callable[[Any], None]) -> Callable[[Any], None]:
 
 @check
 def the_same_bits_under_every_schedule(comm: Any) -> None:
-    wanted = [r[:10] for r in job(comm, steal="process").results]
+    wanted = {}
+    for rank_map in (None, uneven(comm.size)):
+        report = job(comm, steal="process", rank_map=rank_map)
+        wanted[rank_map] = [r[:10] for r in report.results]
     arena = mate.Arena(comm)
     for changes in (
         {},
@@ -111,12 +121,13 @@ def the_same_bits_under_every_schedule(comm: Any) -> None:
         {"schedule_seed": 2, "workers": 2},
         {"workers": 2, "idle_spin_us": 0},
         {"idle_sleep_us": 0, "queue": "shared", "workers": 2},
+        {"thread_level": "serialized", "rank_map": uneven(comm.size)},
         {"in_process": True, "schedule_seed": 3},
         {"steal": "process"},
     ):
         log = mate.EventLog()
         report = job(comm, 20, arena, log, **changes)
-        assert [r[:10] for r in report.results] == wanted, changes
+        assert [r[:10] for r in report.results] == wanted[changes.get("rank_map")], changes
         assert not log.check(), changes
         regions = comm.allreduce(report.totals()["regions"])
         assert regions == comm.size * 4 * 3 * 2 * STEPS, changes

@@ -13,6 +13,7 @@ import numpy as np
 
 from runner import mate
 from runner.apps.common_meter import SAMPLE, Meter, Timed, meter_of
+from runner.apps.common_mpi import agree
 from runner.apps.flowcart import cycle, regions
 from runner.apps.flowcart.domain import Domain, Place, as_it_is
 from runner.apps.flowcart.mesh import LEVELS, Mesh
@@ -162,16 +163,18 @@ class OnMate:
         self.map = balanced(costs, nodes, self._config.workers, balance == "shuffle")
 
     def _use(self, ranks: tuple[tuple[int, ...], ...]) -> None:
-        own = ranks[self._comm.rank]
-        place = as_it_is
         if self._config.steal == "node" and self._comm.size > 1:
             if self._arena is not None:
                 self._arena.close()
-            self._arena = mate.Arena(self._comm)
-            place = self._arena.copy
+            self._arena = agree(self._comm, lambda: mate.Arena(self._comm))
+        agree(self._comm, lambda: self._fill(ranks[self._comm.rank]))
+        self._config = dataclasses.replace(self._config, rank_map=ranks)
+
+    def _fill(self, own: tuple[int, ...]) -> None:
+        """Make the arrays of these ranks."""
+        place = as_it_is if self._arena is None else self._arena.copy
         self.domain = Domain(self._mesh, self._owners, own, place)
         self._parts = [Part(self.domain, number, place) for number in range(len(own))]
-        self._config = dataclasses.replace(self._config, rank_map=ranks)
 
     def solve(self, cycles: int) -> Timed:
         """Run this number of cycles from the domain's values, after a barrier."""
