@@ -136,6 +136,8 @@ class OnMate:
         graph = regions.GRAPH if comm.size > 1 else regions.ALONE
         self._graph = graph if config.core == "native" else _in_python(graph)
         self._begin = self._end = 0.0
+        self.stolen = 0
+        """Regions that the last run has run for other processes, by this one."""
         self._parts: list[Part] = []
         self._arena: mate.Arena | None = None
         """Where the arrays lie if other processes of the node may run regions."""
