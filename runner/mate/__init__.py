@@ -16,9 +16,12 @@ from runner.mate.messages import pieces
 from runner.mate.task import Request
 from runner.mate.timers import Report, WorkerTimes
 from runner.mate.usage import errors_once, parse_args
+from runner.native.arena import Arena, ArenaError
 from runner.native.c_function import CFunction
 
 __all__ = [
+    "Arena",
+    "ArenaError",
     "CFunction",
     "Config",
     "ConfigError",

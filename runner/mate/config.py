@@ -20,6 +20,7 @@ AFFINITIES = ("compact", "scatter", "none")
 THREAD_LEVELS = ("multiple", "serialized")
 CORES = ("native", "python")
 QUEUES = ("home", "fixed", "shared")
+STEALS = ("process", "node")
 Grid = tuple[int, int, int]
 
 
@@ -49,6 +50,9 @@ class Config:
     queue: str = "home"
     """How ready ranks wait (native core): each at its home worker, where idle workers steal
     (``home``) or not (``fixed``), or all in one queue (``shared``)."""
+    steal: str = "process"
+    """Whose ranks an idle worker runs (native core): those of its own process, or also compiled
+    regions of other processes of its node (``node``), whose arrays lie in an arena."""
     rank_map: tuple[tuple[int, ...], ...] | None = None
     schedule_seed: int | None = None
 
@@ -74,6 +78,16 @@ class Config:
         self._one_of("--thread-level", self.thread_level, THREAD_LEVELS)
         self._one_of("--core", self.core, CORES)
         self._one_of("--queue", self.queue, QUEUES)
+        self._one_of("--steal", self.steal, STEALS)
+        if self.steal == "node" and self.core != "native":
+            raise ConfigError(
+                "--steal node: workers of other processes run compiled regions only, so it needs "
+                "--core native"
+            )
+        if self.steal == "node" and self.queue == "fixed":
+            raise ConfigError(
+                "--steal node and --queue fixed (no stealing) exclude each other: leave one out"
+            )
         if self.local_grid is not None:
             self._check_local_grid(self.local_grid)
         if self.rank_map is not None:
@@ -260,6 +274,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where ready ranks wait: home (each at its own worker, others may steal), fixed (no "
         "stealing), shared (one queue)",
     )
+    add(
+        "--steal",
+        default=_DEFAULT.steal,
+        help="whose ranks idle workers run: process (their own process's), node (also regions of "
+        "other processes of the node, if the program shares its arrays)",
+    )
     add("--rank-map", metavar="FILE", help="JSON file: for each process a list of global ranks")
 
 
@@ -279,6 +299,7 @@ def from_arguments(namespace: argparse.Namespace) -> Config:
         thread_level=namespace.thread_level,
         core=namespace.core,
         queue=namespace.queue,
+        steal=namespace.steal,
         rank_map=None if namespace.rank_map is None else read_rank_map(Path(namespace.rank_map)),
     )
     config.require_useful()

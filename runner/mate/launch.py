@@ -26,6 +26,7 @@ from runner.mate.timers import Report, Timers
 from runner.mate.transport import Poller, Transport
 from runner.mate.transport_mpi import MpiTransport
 from runner.mate.worker import Worker
+from runner.native.arena import Arena
 
 if TYPE_CHECKING:
     from runner.mate.native_worker import NativeWorker
@@ -62,31 +63,35 @@ def run(
     comm: Any = None,
     log: EventLog | None = None,
     transport: Transport | None = None,
+    arena: Arena | None = None,
 ) -> Report:
     """Run ``await main(ctx, *args)`` on every rank of the job; collective over ``comm``.
 
-    Returns when all ranks of all processes have ended. ``comm=None``: one process without MPI.
-    Raises :class:`ConfigError` in all processes if one of them cannot run the configuration.
-    Without MPI it raises the error that ends the job: :class:`Deadlock`, a rank's
-    :class:`RunnerError`, or :class:`RankFailed` for any other exception of a rank. With MPI these
-    errors are printed and the job is aborted.
+    Returns when all ranks of all processes have ended. ``arena``: where the arrays of states lie
+    that other processes may work on (``config.steal``); it was made with ``comm``. ``comm=None``:
+    one process without MPI. Raises :class:`ConfigError` in all processes if one of them cannot run
+    the configuration. Without MPI it raises the error that ends the job: :class:`Deadlock`, a
+    rank's :class:`RunnerError`, or :class:`RankFailed` for any other exception of a rank. With MPI
+    these errors are printed and the job is aborted.
     """
     config = config or Config()
     if comm is None:
         return _Job(main, config, args, transport or Transport(), log, None).run()
-    _agree(comm, config)
+    _agree(comm, config, arena)
     layer = transport or MpiTransport(comm, config.thread_level == "serialized", config.in_process)
     try:
-        return _Job(main, config, args, layer, log, comm).run()
+        return _Job(main, config, args, layer, log, comm, arena).run()
     finally:
         if isinstance(layer, MpiTransport):
             layer.close()
 
 
-def _agree(comm: Any, config: Config) -> None:
+def _agree(comm: Any, config: Config, arena: Arena | None) -> None:
     """Raise in every process if the configuration is wrong for one of them."""
     problem = ""
     try:
+        if config.steal == "node" and comm.size > 1:
+            _check_arena(comm, arena)
         config.map_for(comm.size)
         affinity.check_affinity(config.workers, affinity.cpu_mask(), config.affinity)
     except ConfigError as error:
@@ -97,6 +102,22 @@ def _agree(comm: Any, config: Config) -> None:
             raise ConfigError(found)
         if other != config:
             raise ConfigError(f"the processes have different configurations: {config} and {other}")
+
+
+def _check_arena(comm: Any, arena: Arena | None) -> None:
+    """Raise :class:`ConfigError` if the processes of the job do not share their memory."""
+    from mpi4py import MPI
+
+    if arena is None:
+        raise ConfigError(
+            "--steal node: this program does not share its arrays (mate.run(..., "
+            "arena=mate.Arena(comm))); use --steal process"
+        )
+    if MPI.Comm.Compare(comm, arena.comm) not in (MPI.IDENT, MPI.CONGRUENT):
+        raise ConfigError(
+            "--steal node: the arena was made with another communicator than that of this job: "
+            "make it with the same one"
+        )
 
 
 class _Job:
@@ -110,8 +131,11 @@ class _Job:
         transport: Transport,
         log: EventLog | None,
         comm: Any,
+        arena: Arena | None = None,
     ) -> None:
         self._comm = comm
+        if config.steal != "node" or arena is None or arena.count == 1:
+            arena = None
         self._ranks: RankMap = config.map_for(transport.processes)
         own = self._ranks.ranks[transport.process]
         self._tasks = [Task(local, rank) for local, rank in enumerate(own)]
@@ -131,7 +155,7 @@ class _Job:
             from runner.mate.native import NativeScheduler
             from runner.mate.native_worker import NativeWorker
 
-            native = self._scheduler = NativeScheduler(self._tasks, config, log, crowded)
+            native = self._scheduler = NativeScheduler(self._tasks, config, log, crowded, arena)
             self._workers = [NativeWorker(n, cpu, native) for n, cpu in enumerate(cpus)]
         else:
             ranks = self._scheduler = RankScheduler(self._tasks, config.schedule_seed, log)
@@ -146,6 +170,8 @@ class _Job:
         )
         shared = MessageLayer(self._ranks, self._scheduler, transport, poller)
         self._scheduler.connect(shared)
+        if arena is not None:
+            native.meet()
         calls, marks = CollectiveCalls(self._scheduler), Marks()
         for task in self._tasks:
             context = Context(task, shared, calls, config, self._timers, marks)

@@ -24,6 +24,7 @@ from runner.mate.native_part import NativeNode, NativePart
 from runner.mate.task import ENDED, Request, Task, refuse_own_neighbor
 from runner.mate.timers import WorkerTimes
 from runner.mate.transport import Poller, Transport
+from runner.native.arena import Arena
 from runner.native.core import Core, Options
 from runner.native.words import (
     BODY,
@@ -53,7 +54,7 @@ from runner.native.words import (
 )
 
 if TYPE_CHECKING:
-    from runner.mate.compiled import Block
+    from runner.mate.compiled import Block, CompiledGraph
     from runner.mate.messages import MessageLayer
 
 _SLEEPING = CORE.sleeping >> 3
@@ -86,7 +87,12 @@ class NativeScheduler:
     """The ranks of one process on the compiled core."""
 
     def __init__(
-        self, tasks: list[Task], config: Config, log: EventLog | None, crowded: bool
+        self,
+        tasks: list[Task],
+        config: Config,
+        log: EventLog | None,
+        crowded: bool,
+        arena: Arena | None = None,
     ) -> None:
         self.tasks = tasks
         self.lock = threading.Lock()
@@ -108,7 +114,9 @@ class NativeScheduler:
                 seed=config.schedule_seed,
                 log=log is not None,
             ),
+            arena,
         )
+        self._arena = arena
         self._words, self._queues = self.core.memory.words, self.core.queues
         self._shared_queue = config.queue == "shared"
         if self._shared_queue:
@@ -134,6 +142,10 @@ class NativeScheduler:
         table = shared.transport.table(shared.codec)
         self.core.messages(table, shared.ranks.locations)
 
+    def meet(self) -> None:
+        """Let workers of other processes of the node run regions; collective over these."""
+        self.core.meet()
+
     def set_home(self, task: Task, worker: int) -> None:
         """Let a rank be queued for this worker from now on."""
         if not self._shared_queue:
@@ -147,8 +159,11 @@ class NativeScheduler:
             worker = memory.get(rank + RANK.worker)
             if not worker or memory.get(worker + WORKER.rank) != rank:
                 return counted
-            times = workers[memory.get(worker + WORKER.number)]
-            spent = memory.get_real(worker + WORKER.turn) + times.compute_s
+            spent = memory.get_real(worker + WORKER.turn)
+            if worker in self.core.guests:
+                spent += self.core.guest_s(worker)
+            else:
+                spent += workers[memory.get(worker + WORKER.number)].compute_s
             # Its turn may have ended meanwhile.
             if (
                 memory.get(worker + WORKER.rank) == rank
@@ -298,16 +313,19 @@ class NativeScheduler:
             self._transport.share_lock(self.core.lock_mpi, self.core.unlock_mpi)
             self._compiled = True
         core = self.core
-        block = compiled_graph(part.graph).bind(
+        graph = compiled_graph(part.graph)
+        start, count_as, seconds, cpu_seconds = core.called
+        block = graph.bind(
             state,
             lambda context: (
                 core.ranks[context.local_rank],
-                core.start,
-                core.count_as,
-                core.seconds,
-                core.cpu_seconds,
+                start,
+                count_as,
+                seconds,
+                cpu_seconds,
             ),
             part.task.local,
+            self._arena,
         )
         old, part.block = part.block, block
         # The messages of a lazy entry before this one may still use the old block's arrays.
@@ -316,7 +334,33 @@ class NativeScheduler:
             for region in part.graph.regions:
                 if region.compiled:
                     part.record.compiled(region.index, block.entry(region.index), block.address)
+        if self._arena is not None and (block, block.loaded) != part.shared:
+            self._share(part, graph, block, self._arena)
+            part.shared = block, block.loaded
         return block
+
+    def _share(self, part: NativePart, graph: CompiledGraph, block: Block, arena: Arena) -> None:
+        """Let guests run what they can of the part.
+
+        Raises :class:`MateError` if that is nothing, or if they could not reach an array.
+        """
+        found = graph.for_guests(block)
+        for region, (number, uses) in found.items():
+            if array := block.outside(uses, arena):
+                raise MateError(
+                    f"--steal node: {array}, which region {part.graph.regions[region].name} of "
+                    f"graph {part.graph.name} uses, does not lie in the arena: make it with "
+                    "arena.zeros or arena.copy, or use --steal process"
+                )
+            with self.lock:
+                room = self.core.learn(number, block.entry(region))
+            part.record.share(region, number if room else 0)
+        if not found:
+            raise MateError(
+                f"--steal node: graph {part.graph.name} has no region that another process could "
+                "run, which is compiled, starts no messages and calls no C function of the state: "
+                "use --steal process"
+            )
 
     @types.coroutine
     def drain(self, task: Task) -> Generator[None, None, None]:
@@ -500,6 +544,11 @@ class NativeScheduler:
         if self.log is not None:
             self._settle_log(self.log)
         self.core.close()
+        # A graph keeps the blocks of states that live. A state mostly leads to its context and from
+        # there to here, so it would live for ever.
+        for parts in self._graphs.values():
+            for part in parts:
+                part.state = part.block = part.old_block = part.shared = None
 
     def _settle_log(self, log: EventLog) -> None:
         for kind, begin, rank, number, execution, worker, posted, end in self.core.events():

@@ -41,8 +41,8 @@ class NativeClock:
         self._spent = reals[at["compute"] : at["compute"] + 5]
         self._since = reals[at["since"] : at["since"] + 1]
         self._kind = words[at["kind"] : at["kind"] + 1]
-        self._counts = words[at["regions"] : at["regions"] + 3]
-        """Of compiled code: regions, messages, bytes."""
+        self._counts = words[at["regions"] : at["regions"] + 4]
+        """Of compiled code: regions, messages, bytes, regions of other processes."""
         self._waiting_cpu = reals[at["waiting_cpu"] : at["waiting_cpu"] + 1]
         self._added = [0.0] * 5
         """Seconds by kind that are not in the core's words yet: a write there takes longer."""
@@ -100,7 +100,7 @@ class NativeClock:
             cpu = time.clock_gettime(cpu_id)
         times = WorkerTimes(cpu_s=cpu, waiting_cpu_s=self._waiting_cpu[0])
         times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s, times.scheduling_s = spent
-        regions, messages, sent = self._counts
+        regions, messages, sent, times.stolen = self._counts
         times.messages = self.messages + messages
         times.bytes = self.bytes + sent
         times.regions = regions

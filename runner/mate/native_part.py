@@ -56,7 +56,17 @@ class NativeNode:
 class NativePart:
     """One rank's part of a graph."""
 
-    __slots__ = ("block", "graph", "links", "nodes", "old_block", "record", "state", "task")
+    __slots__ = (
+        "block",
+        "graph",
+        "links",
+        "nodes",
+        "old_block",
+        "record",
+        "shared",
+        "state",
+        "task",
+    )
 
     def __init__(self, graph: Graph, task: Task, record: Part) -> None:
         self.graph = graph
@@ -67,6 +77,8 @@ class NativePart:
         self.block: Block | None = None
         """What the compiled regions see of the state."""
         self.old_block: Block | None = None
+        self.shared: tuple[Block, int] | None = None
+        """The block whose regions guests may run, and how often it was loaded by then."""
         self.links: list[tuple[NativeNode, NativeNode, int]] = []
         """Target, source and lead of each dependency."""
 

@@ -35,6 +35,8 @@ class WorkerTimes:
     messages: int = 0
     bytes: int = 0
     regions: int = 0
+    stolen: int = 0
+    """Those of the ``regions`` that were of ranks of other processes (``--steal node``)."""
 
     @property
     def wall_s(self) -> float:

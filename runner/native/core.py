@@ -19,16 +19,19 @@ import numpy as np
 
 from runner.errors import RunnerError
 from runner.native import kernels, processor
+from runner.native.arena import Arena
 from runner.native.mpi_table import MessageTable
 from runner.native.words import (
     BITS,
     CLOSED,
+    COMPUTE,
     CORE,
     EDGE,
     EVENT,
     KINDS,
     LINE,
     NODE,
+    PAGE,
     PART,
     QUEUED,
     RANK,
@@ -37,6 +40,14 @@ from runner.native.words import (
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}
 """Number of the system call by architecture; the compiled core runs on these."""
+_PRIVATE_FUTEX = 128
+"""Flag of a futex that one process uses."""
+_ENTRIES = 256
+"""Regions that guests may run, of all graphs and types of states."""
+_ABSENT = ("call", "body", "realloc", "isend", "irecv", "testsome", "locations", "kinds", "others")
+"""Words of a core that mean nothing in other processes: guests do not use them."""
+_CALLED = ("syscall", "yield_", "clock_gettime", "start", "count_as", "seconds", "cpu_seconds")
+"""Words of a core that are addresses of functions, and different ones in each process."""
 _REQUESTS = 1024
 """Room for messages under way at the start; it grows."""
 _EDGES = 256
@@ -64,10 +75,13 @@ class Options:
 
 
 class Memory:
-    """A block of words at an address that is a multiple of a cache line, all zero at first."""
+    """A block of words at an address that is a multiple of a cache line, all zero at first.
 
-    def __init__(self, size: int) -> None:
-        self._array = np.zeros(size + LINE, np.uint8)
+    In an arena it begins with a page.
+    """
+
+    def __init__(self, size: int, arena: Arena | None = None) -> None:
+        self._array = np.zeros(size + LINE, np.uint8) if arena is None else arena.passing(size)
         start = -self._array.ctypes.data % LINE
         view = memoryview(self._array.data)[start : start + size]
         self.address = int(self._array.ctypes.data) + start
@@ -162,40 +176,60 @@ class Part:
         self.put(self.nodes[index] + NODE.entry, entry)
         self.put(self.nodes[index] + NODE.state, state)
 
+    def share(self, index: int, number: int) -> None:
+        """Let guests run a region whose code has this number (see :meth:`Core.learn`)."""
+        self.put(self.nodes[index] + NODE.shared, number)
+
 
 class Core:
     """The ranks and workers of a process.
+
+    With an arena its records lie there, and workers of other processes of the node may come as
+    guests once both have called :meth:`meet`.
 
     ``call(kind, a, b)`` and ``body(worker, node, iteration)`` are Python functions that compiled
     code calls, on the thread of a worker; they must not raise.
     """
 
     def __init__(
-        self, ranks: Sequence[int], workers: int, call: Callback, body: Callback, options: Options
+        self,
+        ranks: Sequence[int],
+        workers: int,
+        call: Callback,
+        body: Callback,
+        options: Options,
+        arena: Arena | None = None,
     ) -> None:
         code = functions()
-        self._code = code
+        self._code, self._arena = code, arena
+        if arena is not None:
+            arena.clear()
+        guests = arena.count * workers if arena is not None else 0
         room = max(1, len(ranks))
         capacity = 1 << room.bit_length()
-        size = CORE.size + workers * (WORKER.size + 8 * capacity) + len(ranks) * RANK.size
-        self.memory = Memory(size + LINE * workers)
+        size = CORE.size + (workers + guests) * WORKER.size + len(ranks) * RANK.size
+        self.memory = Memory(size, arena)
         self.address = self.memory.address
         self._words = self.memory.words
         self.workers = [self.address + CORE.size + n * WORKER.size for n in range(workers)]
-        first = self.address + CORE.size + workers * WORKER.size
+        self.guests = [self.workers[-1] + (n + 1) * WORKER.size for n in range(guests)]
+        first = self.address + CORE.size + (workers + guests) * WORKER.size
         self.ranks = [first + n * RANK.size for n in range(len(ranks))]
         self.queues = [
             (w + WORKER.head - self.address >> 3, w + WORKER.tail - self.address >> 3)
             for w in self.workers
         ]
         """Where among ``memory.words`` each worker's queue begins and ends."""
-        self._rings = [Memory(8 * capacity) for _ in range(workers)]
+        self._rings = [Memory(8 * capacity, arena) for _ in range(workers)]
         self._capacity = capacity
         prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)
         self._callbacks = prototype(call), prototype(body)
         self._edges: list[Memory] = []
         self._edges_left = 0
         self._tables: list[Any] = []
+        self._entries: Memory | None = None
+        self._hosts: list[int] = []
+        """Cores of other processes whose first page is this process's own."""
         self._libc = ctypes.CDLL(None)
         self._log: Memory | None = None
         self._bind()
@@ -220,15 +254,14 @@ class Core:
         self.lock_mpi = bound("lock_mpi", brief=False)
         self.unlock_mpi = bound("unlock_mpi")
         self._link = bound("link")
+        self._close = bound("close_core", brief=False)
         self.over: Callable[[int], int] = self._code.function("over")
-        self.start = self._code.address("start_message")
-        """Address of what compiled regions call to start a message."""
-        self.count_as = self._code.address("count_as")
-        """Address of what compiled regions call to count their time as another kind."""
-        self.seconds = self._code.address("seconds")
-        """Address of what compiled regions call to read the clock."""
-        self.cpu_seconds = self._code.address("cpu_seconds")
-        """Address of what compiled regions call to read their worker's CPU time."""
+        self.called = tuple(
+            self.address + place
+            for place in (CORE.start, CORE.count_as, CORE.seconds, CORE.cpu_seconds)
+        )
+        """Where the addresses are of what compiled regions call: to start a message, to count
+        their time as another kind, to read the clock, and to read their worker's CPU time."""
 
     def _fill(self, ranks: Sequence[int], options: Options) -> None:
         call, body = (ctypes.cast(c, ctypes.c_void_p).value or 0 for c in self._callbacks)
@@ -245,6 +278,11 @@ class Core:
             yield_=self._function("sched_yield"),
             clock_gettime=self._function("clock_gettime"),
             realloc=self._function("realloc"),
+            start=self._code.address("start_message"),
+            count_as=self._code.address("count_as"),
+            seconds=self._code.address("seconds"),
+            cpu_seconds=self._code.address("cpu_seconds"),
+            private=_PRIVATE_FUTEX if self._arena is None else 0,
             tick0=tick0,
             crowded=int(options.crowded),
             stealing=int(options.stealing),
@@ -259,7 +297,7 @@ class Core:
         ):
             self.memory.put_real(self.address + getattr(CORE, name), value)
         if options.log:
-            self._log = Memory(LOG_EVENTS * EVENT.size)
+            self._log = Memory(LOG_EVENTS * EVENT.size, self._arena)
             self._set(log=self._log.address, log_space=LOG_EVENTS)
         dice = random.Random(options.seed or 0)
         for number, (worker, ring) in enumerate(zip(self.workers, self._rings, strict=True)):
@@ -269,6 +307,10 @@ class Core:
             put(worker + WORKER.dice, dice.getrandbits(62) | 1)
             put(worker + WORKER.ring, ring.address)
             put(worker + WORKER.mask, self._capacity - 1)
+        for number, guest in enumerate(self.guests):
+            put(guest + WORKER.core, self.address)
+            put(guest + WORKER.number, len(self.workers) + number)
+            put(guest + WORKER.dice, dice.getrandbits(62) | 1)
         for local, rank in enumerate(self.ranks):
             put = self.memory.put
             put(rank + RANK.core, self.address)
@@ -315,7 +357,7 @@ class Core:
         count = len(order)
         space = PART.size + -(-count // BITS) * LINE
         size = space + count * NODE.size
-        memory = Memory(len(self.ranks) * size)
+        memory = Memory(len(self.ranks) * size, self._arena)
         parts = []
         for local, rank in enumerate(self.ranks):
             at = memory.address + local * size
@@ -327,7 +369,7 @@ class Core:
     def link(self, target: int, source: int, lead: int) -> int:
         """Make the region at one address depend on the one at another; returns the edge."""
         if not self._edges or self._edges_left == 0:
-            self._edges.append(Memory(_EDGES * EDGE.size))
+            self._edges.append(Memory(_EDGES * EDGE.size, self._arena))
             self._edges_left = _EDGES
         self._edges_left -= 1
         edge = self._edges[-1].address + self._edges_left * EDGE.size
@@ -391,6 +433,63 @@ class Core:
                 raise MemoryError
             self._set(**{name: place})
 
+    def meet(self) -> None:
+        """Let workers of this process and of the others on its node be guests of each other.
+
+        Collective over the node, after :meth:`messages` and before the workers start.
+        """
+        arena = self._arena
+        assert arena is not None
+        self._entries = Memory(16 * (_ENTRIES + 1))
+        own = arena.node.rank
+        self._set(
+            place=own * len(self.workers),
+            guest0=self.guests[0],
+            entries=self._entries.address,
+            open=1,
+        )
+        # The others have set all words of theirs.
+        cores: list[int] = arena.node.allgather(self.address)
+        # Each process begins its look with another one.
+        self._hosts = cores[own + 1 :] + cores[:own]
+        for host in self._hosts:
+            arena.own_page(host)
+            words = (ctypes.c_int64 * (PAGE // 8)).from_address(host)
+            for name in _ABSENT:
+                words[getattr(CORE, name) >> 3] = 0
+            for name in (*_CALLED, "entries"):
+                words[getattr(CORE, name) >> 3] = self.word(getattr(CORE, name))
+        others = Memory(8 * (1 + len(self._hosts)))
+        for number, word in enumerate((len(self._hosts), *self._hosts)):
+            others.words[number] = word
+        self._tables.append(others)
+        self._set(others=others.address)
+        # No page is replaced while a guest may be at work.
+        arena.node.Barrier()
+
+    def guest_s(self, guest: int) -> float:
+        """Seconds that a guest has computed in this process, up to now."""
+        memory = self.memory
+        spent = memory.get_real(guest + WORKER.compute)
+        if memory.get(guest + WORKER.rank) and memory.get(guest + WORKER.kind) == COMPUTE:
+            spent += max(0.0, time.perf_counter() - memory.get_real(guest + WORKER.since))
+        return spent
+
+    def learn(self, number: int, entry: int) -> bool:
+        """Note the code of a region that guests may run, for this process's own workers.
+
+        Returns whether there was room. One thread at a time may call this.
+        """
+        assert self._entries is not None
+        words = self._entries.words
+        count = words[0]
+        if number not in words[2 : 2 + 2 * count : 2].tolist():
+            if count == _ENTRIES:
+                return False
+            words[2 + 2 * count], words[3 + 2 * count] = number, entry
+            words[0] = count + 1
+        return True
+
     def under_way(self) -> list[tuple[int, int, bool]]:
         """Peer, tag and direction (True: receive) of the compiled messages under way in MPI."""
         count, infos = self.word(CORE.count), self.word(CORE.infos)
@@ -398,7 +497,12 @@ class Core:
         return [(x >> 32, (x & 0xFFFFFFFF) >> 1, bool(x & 1)) for x in found]
 
     def close(self) -> None:
-        """Free what compiled code has allocated."""
+        """Wait until guests have gone, and free what compiled code has allocated."""
+        if self._arena is not None:
+            self._close()
+            for host in self._hosts:
+                self._arena.shared_page(host)
+            self._hosts.clear()
         free = self._libc.free
         free.argtypes, free.restype = [ctypes.c_void_p], None
         chunk = self.word(CORE.chunks)

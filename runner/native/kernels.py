@@ -67,6 +67,7 @@ class Kernels:
     def __init__(self, code: MachineCode) -> None:
         self._signatures, self._functions = code.signatures, code.functions
         self.missing = code.missing
+        self._machine_code = code.object_code
         self._code = loaded(code)
 
     def bind(self, name: str, *arrays: NDArray[Any]) -> Callable[[], None]:
@@ -97,6 +98,11 @@ class Kernels:
         types = [_C_TYPES[t] for t in self._functions[name]]
         prototype = ctypes.PYFUNCTYPE if brief else ctypes.CFUNCTYPE
         return prototype(*types)(self._code.address(name))
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A hash of the machine code: equal code in another process does the same."""
+        return str(sha256(self._machine_code).hexdigest())
 
     def address(self, name: str) -> int:
         """The address of a kernel or function, for other compiled code.

@@ -22,8 +22,8 @@ from runner.native.atomic import (
 )
 from runner.native.words import CORE, PARKED, QUEUED, RANK, RUNNING, WOKEN, WORKER
 
-_WAIT, _WAKE = 128, 129
-"""Operations of futex within a process."""
+_WAIT, _WAKE = 0, 1
+"""Operations of futex."""
 _LOOKS = 4000
 """Looks at a lock before the core is yielded: its holder may have lost it."""
 
@@ -118,7 +118,8 @@ def call_worker(core: int, worker: int) -> int:
     place = worker + WORKER.asleep
     if peek(place) == 0 or swap_if(place, 1, 0) == 0:
         return 0
-    call_varied_6(load(core + CORE.syscall), load(core + CORE.futex), place, _WAKE, 1, 0, 0)
+    operation = _WAKE | load(core + CORE.private)
+    call_varied_6(load(core + CORE.syscall), load(core + CORE.futex), place, operation, 1, 0, 0)
     return 1
 
 
@@ -135,7 +136,8 @@ def sleep(core: int, worker: int, seconds: float) -> int:
         store(time, whole)
         store(time + 8, int(1e9 * (seconds - whole)))
     place = worker + WORKER.asleep
-    call_varied_6(load(core + CORE.syscall), load(core + CORE.futex), place, _WAIT, 1, time, 0)
+    operation = _WAIT | load(core + CORE.private)
+    call_varied_6(load(core + CORE.syscall), load(core + CORE.futex), place, operation, 1, time, 0)
     return 1 - exchange(place, 0)
 
 

@@ -37,6 +37,7 @@ from runner.native.graph import (
     part_over,
     requests_done,
 )
+from runner.native.guest import close, host_of, visit
 from runner.native.message import hand_over, poll, poll_if_due, start, watch
 from runner.native.queue import (
     any_ready,
@@ -76,6 +77,7 @@ from runner.native.words import (
     RESUME,
     RUNNING,
     SCHEDULING,
+    VISIT_S,
     WAITING,
     WORKER,
     YIELDED,
@@ -99,6 +101,7 @@ FUNCTIONS = {
     "call_poller": "void(int64)",
     "lock_mpi": "void(int64)",
     "unlock_mpi": "void(int64)",
+    "close_core": "void(int64)",
     "count": "int64()",
 }
 _PAUSES = 8
@@ -115,6 +118,9 @@ def work(core: int, worker: int) -> None:
             rank = _idle(core, worker)
         if rank != 0:
             _turn(core, worker, rank)
+            poll_if_due(core, worker, now(core, worker))
+        elif load(core + CORE.others) != 0:
+            visit(core, worker)
             poll_if_due(core, worker, now(core, worker))
     switch(core, worker, SCHEDULING)
     if peek(core + CORE.failed) > 0:
@@ -236,9 +242,12 @@ def _end_region(core: int, worker: int, rank: int, node: int, answer: int) -> No
 
 @inner
 def _idle(core: int, worker: int) -> int:
-    """A ready rank as soon as there is one; 0 if there will be no more work."""
+    """A ready rank as soon as there is one.
+
+    0: there will be no more work, or a process of the node has a rank that guests may run.
+    """
     begin = switch(core, worker, WAITING)
-    crowded = load(core + CORE.crowded) != 0
+    crowded, others = load(core + CORE.crowded) != 0, load(core + CORE.others)
     spin_s, sleep_s = load_real(core + CORE.spin_s), load_real(core + CORE.sleep_s)
     # Reading a thread's CPU time is a system call. A worker that spins uses its core, so the time
     # itself counts, unless it yields the core in between.
@@ -264,12 +273,14 @@ def _idle(core: int, worker: int) -> int:
             if peek(core + CORE.pending) == 0 and peek(core + CORE.outside) == 0:
                 # Nobody but this worker may be awake to see that nothing is left to wait for.
                 continue
-        elif peek(core + CORE.idle) == load(core + CORE.workers):
+        elif peek(core + CORE.idle) == load(core + CORE.workers) and peek(core + CORE.guests) == 0:
             _check_deadlock(core, worker)
             continue
         time = now(core, worker)
         if time - begin > PATIENCE_S:
             least = 1
+        if others != 0 and time - begin > VISIT_S and host_of(core) != 0:
+            break
         if time - waited < spin_s:
             if crowded:
                 call_0(load(core + CORE.yield_))
@@ -297,8 +308,10 @@ def _idle(core: int, worker: int) -> int:
             length = max(min(GROWTH * length, sleep_s), long)
     if rank == 0:
         add(core + CORE.idle, -1)
-    elif peek(core + CORE.sleeping) != 0 and (
-        peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0
+    if (
+        (rank != 0 or others != 0)
+        and peek(core + CORE.sleeping) != 0
+        and (peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0)
     ):
         # This worker may be away for long.
         watch(core)
@@ -317,8 +330,9 @@ def _idle(core: int, worker: int) -> int:
 def _sleep(core: int, worker: int, length: float) -> int:
     """Sleep until called; the one worker that watches messages sleeps ``length`` seconds at most.
 
-    Returns whether the worker was called. It counts as asleep before it looks once more, and
-    whoever has work for it looks for sleepers afterwards: one of the two sees the other.
+    So do all if they look for ranks of other processes, which do not call them. Returns whether the
+    worker was called. It counts as asleep before it looks once more, and whoever has work for it
+    looks for sleepers afterwards: one of the two sees the other.
     """
     put(worker + WORKER.asleep, 1)
     add(core + CORE.sleeping, 1)
@@ -337,7 +351,8 @@ def _sleep(core: int, worker: int, length: float) -> int:
         # The watcher has gone meanwhile.
         put(worker + WORKER.asleep, 0)
     else:
-        called = sleep(core, worker, length if watches != 0 else -1.0)
+        timed = watches != 0 or load(core + CORE.others) != 0
+        called = sleep(core, worker, length if timed else -1.0)
     add(core + CORE.sleeping, -1)
     if watches != 0:
         put(core + CORE.watcher, 0)
@@ -351,7 +366,7 @@ def _check_deadlock(core: int, worker: int) -> None:
     if peek(core + CORE.next_poll) < 0:
         # Python polls: ``outside`` is not right in the meantime. A poll that begins now is a turn.
         return
-    if peek(core + CORE.idle) != load(core + CORE.workers):
+    if peek(core + CORE.idle) != load(core + CORE.workers) or peek(core + CORE.guests) != 0:
         return
     if peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0:
         return
@@ -499,6 +514,11 @@ def lock_mpi(core: int) -> None:
 def unlock_mpi(core: int) -> None:
     """Release it."""
     unlock(core + CORE.mpi_lock)
+
+
+def close_core(core: int) -> None:
+    """Let no more guests in, and wait until the last one has gone."""
+    close(core)
 
 
 def count() -> int:

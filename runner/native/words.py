@@ -1,18 +1,22 @@
 """The records of the core: one table from which compiled and Python code take their offsets.
 
 A record is a row of 8-byte words at an address; a field's value is its offset in bytes. ``|`` in a
-table begins a new cache line, so that words of different writers do not share one. Addresses,
-counts and flags are signed 64-bit integers; times are seconds as doubles. All records are written
-by compiled code; :mod:`runner.native.core` allocates them.
+table begins a new cache line, so that words of different writers do not share one, ``||`` a new
+page, which a process may have for itself (:mod:`runner.native.arena`). Addresses, counts and flags
+are signed 64-bit integers; times are seconds as doubles. All records are written by compiled code;
+:mod:`runner.native.core` allocates them.
 """
 
 from __future__ import annotations
 
+import platform
 from collections import namedtuple
 from typing import Protocol, cast
 
 LINE = 64
 """Bytes of a cache line."""
+PAGE = 4096 if platform.machine() == "x86_64" else 65536
+"""A multiple of the bytes of a page of memory on this processor."""
 
 
 class Record(Protocol):
@@ -26,8 +30,9 @@ def _record(table: str, name: str) -> Record:
     at = 0
     fields: dict[str, int] = {}
     for word in table.split():
-        if word == "|":
-            at = -(-at // LINE) * LINE
+        if word in ("|", "||"):
+            whole = LINE if word == "|" else PAGE
+            at = -(-at // whole) * whole
             continue
         fields[word] = at
         at += 8
@@ -41,17 +46,29 @@ CORE = _record(
     tick0 second0 tick_s spin_s sleep_s crowded stealing random
     isend irecv testsome communicator kinds handle_size undefined direct tag_bits tag_top
     serial log log_space
-    | live | idle | sleeping watcher | turns | stop
+    start count_as seconds cpu_seconds
+    private others place guest0 entries
+    || live | idle | sleeping watcher | turns | stop
     | pending outside
     | mpi_lock
     | poll_lock next_poll count space requests owners infos indices
       statuses status_size outcount done
     | post_lock incoming incoming_space incoming_count chunks
     | failed failed_rank failed_a failed_b failed_c
-    | log_count""",
+    | log_count
+    | open guests""",
     "Core",
 )
 """A process. ``call``, ``body``: callbacks into Python. ``kinds``: MPI datatypes by element type.
+
+Where ranks are stolen between processes, the records are at the same addresses in all processes of
+a node, except for the words before ``live``: there each process has its own. ``start`` to
+``cpu_seconds``: what compiled regions call. ``private``: the flag of a futex within one process, or
+0. ``others``: a table of the cores of the other processes (their number, then their addresses) or
+0. A worker of another process, a guest, has the record at ``guest0`` whose number is its own and
+its core's ``place``. ``entries``: a table of the regions' code in this process: their number and a
+word, then for each ``shared`` of NODE and an address. ``open``: whether guests may come in;
+``guests``: those that are in.
 
 ``idle``: workers without a rank. ``sleeping``: those of them that sleep. ``watcher``: the sleeper
 that wakes by itself to poll. ``turns``: ranks taken by workers that were idle. ``pending``:
@@ -62,7 +79,7 @@ the first error and what it says.
 WORKER = _record(
     """core number rank turn kind since
     compute mpi buffering waiting scheduling
-    regions messages bytes waiting_cpu dice time0 time1
+    regions messages bytes stolen waiting_cpu dice time0 time1
     | lock head tail ring mask
     | asleep""",
     "Worker",
@@ -70,6 +87,7 @@ WORKER = _record(
 """``turn``: what ``compute`` lacks to the seconds of the rank that it runs.
 
 ``since``: when the present ``kind`` of time began; then the seconds of the five kinds.
+``stolen``: those of its ``regions`` that were of other processes' ranks.
 
 ``ring``: the ranks ready for this worker, from ``head`` to ``tail``. ``asleep``: the futex word.
 """
@@ -98,13 +116,15 @@ PART = _record(
 """
 
 NODE = _record(
-    """part rank number word bit entry state remaining iteration step posted urgent
+    """part rank number word bit entry state remaining iteration step posted urgent shared
     | lock done inputs outputs fan_in gate
     | unmet
     | pending""",
     "Node",
 )
 """A region of a rank. ``entry``: its compiled code, 0 for Python. ``state``: what that code gets.
+
+``shared``: a number that stands for the code in all processes; 0 if only its own may run it.
 
 ``unmet``: dependencies that the next execution waits for, and 1 while the region runs or its rank
 is not in the graph.
@@ -162,6 +182,8 @@ PATIENCE_S = 1e-6
 
 Its home will mostly take it sooner, and to move a rank to another core costs about as much.
 """
+VISIT_S = 5e-6
+"""Time that a worker waits for work of its own before it looks at other processes' queues."""
 KINDS = (
     *("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),
     *("float32", "float64", "complex64", "complex128", "bool"),

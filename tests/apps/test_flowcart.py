@@ -119,7 +119,9 @@ def test_the_stored_residuals_are_those_of_a_serial_run(name: str) -> None:
 
 @pytest.mark.parametrize(
     "words", [["--input", "x"], ["--balance", "shuffle"], ["--workers", "2"], ["--width", "0"],
-              ["--cut-work", "0"], ["--variant", "mate", "--local-grid", "2x1x1"]],
+              ["--cut-work", "0"], ["--steal", "node"],
+              ["--variant", "mate", "--steal", "node", "--core", "python"],
+              ["--variant", "mate", "--local-grid", "2x1x1"]],
 )  # fmt: skip
 def test_wrong_words(words: list[str]) -> None:
     with pytest.raises(AppUsageError):
@@ -130,10 +132,40 @@ def test_its_space() -> None:
     space = load_space("mate-flowcart", None, {"ranks": 4, "cores": 4, "nodes": 1})
     found = list(space.enumerate())
     assert any(setting.get("balance") == "shuffle" for setting in found)
+    stealing = [setting for setting in found if setting.get("steal") == "node"]
+    assert stealing
+    assert all(s["odf"] > 1 and s.get("workers", 1) < 4 for s in stealing)
+    assert not any(s.get("core") == "python" or s.get("queue") == "fixed" for s in stealing)
     assert all(space.violations(setting) == [] for setting in found)
     assert [str(s) for s in space.starts] == [
-        f"balance=shuffle,odf={factor},variant=mate" for factor in (4, 2)
+        *(f"balance=shuffle,odf={factor},variant=mate" for factor in (4, 2)),
+        "odf=4,steal=node,variant=mate",
     ]
+
+
+@pytest.mark.mpi
+def test_an_idle_process_runs_stages_of_another_one(launch: Launch) -> None:
+    words = ["--width", "32", "--cycles", "5", "--cut-work", "2000", "--verify", "full"]
+    words += ["--variant", "mate", "--ranks-per-process", "8"]
+    own, *stolen = results_of(launch, 2, "flowcart", [words, [*words, "--steal", "node"]])
+    assert own["verified"] is True
+    assert own["stolen"] == 0
+    for result in stolen:
+        assert result["verified"] is True
+        assert result["stolen"] > 0
+
+
+@pytest.mark.mpi
+def test_memory_that_cannot_be_shared_is_said_in_words(launch: Launch) -> None:
+    code = (
+        "import resource, runpy; resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30)); "
+        "runpy.run_module('runner.apps.flowcart', run_name='__main__')"
+    )
+    words = ["--input", "tiny", "--variant", "mate", "--ranks-per-process", "2", "--steal", "node"]
+    done = launch(2, "-c", code, *words)
+    assert done.code == 1
+    assert "flowcart: error: the processes of a node cannot share memory: no address" in done.err
+    assert "Traceback" not in done.err
 
 
 @pytest.mark.mpi
@@ -148,7 +180,13 @@ def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
         [*over, "3", "--balance", "shuffle", "--core", "python"],
         [*over, "4", "--balance", "shuffle", "--workers", "2", "--affinity", "none"],
     ]
+    steal = ["--steal", "node"]
+    lines += [
+        [*over, "4", *steal, "--repetitions", "2"],
+        [*over, "5", *steal, "--balance", "shuffle", "--workers", "2", "--affinity", "none"],
+    ]
     found = results_of(launch, processes, "flowcart", lines)
     assert all(result["verified"] is True for result in found)
+    assert all(result["steal"] == "node" for result in found[-2:])
     for result in found[2:]:
         assert sum(result["rank_counts"]) == result["ranks"]

@@ -275,6 +275,11 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     ),
     ("runner/mate/README", "between two regions, at most every {} us", (1e6 * words.POLL_GAP_S,)),
     ("runner/mate/README", "and after {} us also the last one", (1e6 * words.PATIENCE_S,)),
+    (
+        "runner/mate/README",
+        "an idle process looks for such ranks after {} us",
+        (1e6 * words.VISIT_S,),
+    ),
     ("runner/mate/README", "each time a {} longer", (words.GROWTH - 1,)),
     ("runner/mate/README", "switch interval is {} ms", (1e3 * launch._SWITCH_INTERVAL_S,)),
 ]

@@ -25,8 +25,10 @@ LEFT_OUT = {
     "scheduler": {
         *("enter", "link", "wake_rank", "complete", "start_message", "switch_kind", "post"),
         *("stop_all", "call_poller", "lock_mpi", "unlock_mpi", "count", "_note_lapse"),
-        *("seconds", "cpu_seconds", "count_as", "note_requests", "_note_requests"),
+        *("seconds", "cpu_seconds", "count_as", "note_requests", "_note_requests", "close_core"),
     },
+    # Tables and looks without a lock that save time.
+    "guest": {"entry_of", "offers", "host_of"},
     # Messages within the process, MPI's locks and handles, memory.
     "message": {
         *("start", "_mpi_lock", "_mpi_unlock", "_handle", "_set_handle", "_grow"),
@@ -43,6 +45,9 @@ WEAK = {
     7: "push looks for sleepers before the rank is on the queue",
     8: "an idle worker that has polled the last message sleeps without another look",
     9: "the time of the next poll is a plain word",
+    10: "a guest goes before it has put the rank back",
+    11: "a guest counts no turn",
+    12: "a guest parks a rank that has another ready region",
 }
 RACES = {1, 2, 3, 9}
 """What the sanitizer finds; the others lose a call or report a deadlock that is none."""

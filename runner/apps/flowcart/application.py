@@ -97,9 +97,11 @@ def parse(arguments: list[str]) -> Options:
     name = chosen_input(INPUTS, given.input, ("--width", given.width))
     width, cycles, cut_work = (given.width, 10, CUT_WORK) if name is None else INPUTS[name][:3]
     config = config_of(given)
-    if given.variant != "mate" and (config.ranks_per_process > 1 or given.balance != "none"):
+    if given.variant != "mate" and (
+        config.ranks_per_process > 1 or given.balance != "none" or config.steal != "process"
+    ):
         raise AppUsageError(
-            "--workers, --ranks-per-process and --balance mean nothing to --variant mpi"
+            "--workers, --ranks-per-process, --balance and --steal mean nothing to --variant mpi"
         )
     if config.rank_map is not None or config.local_grid is not None:
         raise AppUsageError("--rank-map and --local-grid: use --balance")
@@ -141,6 +143,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     solver_s, middle, seconds = typical(comm, runs)
     ranks = comm.size * config.ranks_per_process
     parts = breakdown(comm, middle, solver_s, config.ranks_per_process / config.workers)
+    stolen = comm.allreduce(solver.stolen if isinstance(solver, OnMate) else 0)
     cores = [c for own in comm.allgather([m.compute for m in middle.meters]) for c in own]
     cut = imbalance(cores, solver_s)
     left, before = residual(comm, mesh, solver.domain)
@@ -170,6 +173,8 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
             "ranks": ranks,
             "rank_counts": counts,
             "workers": config.workers,
+            "steal": config.steal,
+            "stolen": stolen,
             "solver_s": solver_s,
             "verified": verified,
             "residual": left,

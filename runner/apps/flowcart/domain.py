@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,12 @@ from runner.native.kernels import load, scalars
 Values = NDArray[np.float64]
 Places = NDArray[np.uint32]
 Call = Callable[[], None]
+Place = Callable[[NDArray[Any]], NDArray[Any]]
+
+
+def as_it_is(array: NDArray[Any]) -> NDArray[Any]:
+    """The array itself."""
+    return array
 
 
 @dataclass(frozen=True)
@@ -71,9 +78,15 @@ class Layer:
 
 
 class Domain:
-    """The cells of these ranks, which are one process; ``owners`` as :meth:`Mesh.shares` gives."""
+    """The cells of these ranks, which are one process; ``owners`` as :meth:`Mesh.shares` gives.
 
-    def __init__(self, mesh: Mesh, owners: list[Ids], ranks: Sequence[int]) -> None:
+    ``place`` puts each array where it is to lie.
+    """
+
+    def __init__(
+        self, mesh: Mesh, owners: list[Ids], ranks: Sequence[int], place: Place = as_it_is
+    ) -> None:
+        self._place = place
         self.ranks = list(ranks)
         self.neighbours: list[set[int]] = [set() for _ in ranks]
         """For each rank the other ranks of the process that have neighbours of its cells."""
@@ -106,7 +119,7 @@ class Domain:
             table[outside] = end + np.searchsorted(ghosts, around[outside])
             table[~known] = -1
             exchanges = [
-                _exchange(int(other), owner, ghosts, end, mine, around, outside, place)
+                _exchange(int(other), owner, ghosts, end, mine, around, outside, place, self._place)
                 for other in np.unique(owner[ghosts])
             ]
             tables.append(table)
@@ -120,13 +133,14 @@ class Domain:
             order = np.argsort(above)
             wanted = level.parents[cells]
             parents = order[np.searchsorted(above, wanted, sorter=order)].astype(np.uint32)
+        put = self._place
         return Layer(
             cells,
-            (np.zeros(end + 1), np.zeros(end + 1)),
-            np.zeros(len(cells)),
-            table.astype(np.uint32),
-            level.work[cells].astype(np.uint32),
-            parents,
+            (put(np.zeros(end + 1)), put(np.zeros(end + 1))),
+            put(np.zeros(len(cells))),
+            put(table.astype(np.uint32)),
+            put(level.work[cells].astype(np.uint32)),
+            put(parents),
             slices,
         )
 
@@ -198,12 +212,14 @@ def _exchange(
     around: Ids,
     outside: NDArray[np.bool_],
     place: Ids,
+    put: Place,
 ) -> Exchange:
     first, last = np.searchsorted(owner[ghosts], [other, other + 1])
     # The ghosts of the other rank that I own: my cells that have one of its cells as a neighbour.
     theirs = mine[(outside & (owner[around] == other)).any(axis=1)]
-    places = np.ascontiguousarray(place[theirs].astype(np.uint32))
-    return Exchange(other, start + int(first), start + int(last), places, np.zeros(len(theirs)))
+    places = put(np.ascontiguousarray(place[theirs].astype(np.uint32)))
+    outgoing = put(np.zeros(len(theirs)))
+    return Exchange(other, start + int(first), start + int(last), places, outgoing)
 
 
 def right_side(cells: Ids) -> Values:

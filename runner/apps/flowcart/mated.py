@@ -13,8 +13,9 @@ import numpy as np
 
 from runner import mate
 from runner.apps.common_meter import SAMPLE, Meter, Timed, meter_of
+from runner.apps.common_mpi import agree
 from runner.apps.flowcart import cycle, regions
-from runner.apps.flowcart.domain import Domain
+from runner.apps.flowcart.domain import Domain, Place, as_it_is
 from runner.apps.flowcart.mesh import LEVELS, Mesh
 from runner.mate.balance import balanced
 
@@ -33,7 +34,7 @@ class Part:
 
     ctx: mate.Context
 
-    def __init__(self, domain: Domain, number: int) -> None:
+    def __init__(self, domain: Domain, number: int, place: Place = as_it_is) -> None:
         layers = domain.layers
         slices = [layer.slices[number] for layer in layers]
         self.local = domain.neighbours[number]
@@ -44,9 +45,8 @@ class Part:
         self.table = [layer.table for layer in layers]
         self.work = [layer.work for layer in layers]
         self.parents = [layer.parents for layer in layers]
-        self.bounds = np.array(
-            [(s.first, s.last, s.first_ghost, s.last_ghost) for s in slices], dtype=np.int64
-        ).reshape(-1)
+        bounds = [(s.first, s.last, s.first_ghost, s.last_ghost) for s in slices]
+        self.bounds = place(np.array(bounds, dtype=np.int64).reshape(-1))
         exchanges = [own.exchanges for own in slices]
         # Messages sent[level] to sent[level + 1] belong to a level.
         self.sent = _starts([len(some) for some in exchanges])
@@ -61,7 +61,7 @@ class Part:
             for k, values in enumerate(self.values)
             for e in exchanges[k // 2]
         ]
-        self.kernels_s = np.zeros(3)
+        self.kernels_s = place(np.zeros(3))
         """Seconds of the rank's kernels; wall and CPU seconds of those that were sampled."""
         self._stages = domain.stages(number)
         self._packing = domain.packing(number)
@@ -136,7 +136,11 @@ class OnMate:
         graph = regions.GRAPH if comm.size > 1 else regions.ALONE
         self._graph = graph if config.core == "native" else _in_python(graph)
         self._begin = self._end = 0.0
+        self.stolen = 0
+        """Regions that the last run has run for other processes, by this one."""
         self._parts: list[Part] = []
+        self._arena: mate.Arena | None = None
+        """Where the arrays lie if other processes of the node may run regions."""
         self.map = tuple(
             tuple(range(p * config.ranks_per_process, (p + 1) * config.ranks_per_process))
             for p in range(comm.size)
@@ -161,16 +165,25 @@ class OnMate:
         self.map = balanced(costs, nodes, self._config.workers, balance == "shuffle")
 
     def _use(self, ranks: tuple[tuple[int, ...], ...]) -> None:
-        own = ranks[self._comm.rank]
-        self.domain = Domain(self._mesh, self._owners, own)
-        self._parts = [Part(self.domain, number) for number in range(len(own))]
+        if self._config.steal == "node" and self._comm.size > 1:
+            if self._arena is not None:
+                self._arena.close()
+            self._arena = agree(self._comm, lambda: mate.Arena(self._comm))
+        agree(self._comm, lambda: self._fill(ranks[self._comm.rank]))
         self._config = dataclasses.replace(self._config, rank_map=ranks)
+
+    def _fill(self, own: tuple[int, ...]) -> None:
+        """Make the arrays of these ranks."""
+        place = as_it_is if self._arena is None else self._arena.copy
+        self.domain = Domain(self._mesh, self._owners, own, place)
+        self._parts = [Part(self.domain, number, place) for number in range(len(own))]
 
     def solve(self, cycles: int) -> Timed:
         """Run this number of cycles from the domain's values, after a barrier."""
         report = self._run(cycles)
         totals = report.totals()
         kernels_s = np.array([part.kernels_s for part in self._parts])
+        self.stolen = int(totals["stolen"])
         _, sampled_s, sampled_cpu_s = kernels_s.sum(axis=0).tolist()
         meters: list[Meter] = [meter_of(t, sampled_s, sampled_cpu_s) for t in report.workers]
         return Timed(
@@ -182,7 +195,7 @@ class OnMate:
         )
 
     def _run(self, cycles: int) -> mate.Report:
-        return mate.run(self._main, self._config, cycles, comm=self._comm)
+        return mate.run(self._main, self._config, cycles, comm=self._comm, arena=self._arena)
 
     async def _main(self, ctx: mate.Context, cycles: int) -> None:
         part = self._parts[ctx.local_rank]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,19 +26,23 @@ from runner.mate.compiled.state import (
 )
 from runner.mate.context import Context
 from runner.mate.errors import MateError
+from runner.native.arena import Arena
 from runner.native.c_function import CFunction
 
 Words = NDArray[np.int64]
+Zeros = Callable[[int, Any], NDArray[Any]]
+"""Makes an array of this length and type."""
 Regions = tuple[int, ...]
 """Numbers of regions, in ascending order."""
 Messages = Callable[[Context], tuple[int, int, int, int, int]]
-"""Gives five addresses: a context's record, a function that starts messages, and three for time.
+"""Gives five addresses: a context's record, and where the addresses of four functions are.
 
-The first function is ``void start(record, incoming, address, count, kind, peer, tag)``, all of 64
-bits: a message of ``count`` elements at ``address`` to (``incoming``: from) the rank ``peer``.
-``kind`` is the place of the elements' type in :data:`runner.native.words.KINDS`. The second is
-``int64 count_as(record, kind)``: it counts the time from now on as this kind, and returns the kind
-before. The others are ``double seconds(record)``, by the clock and by the thread's CPU time.
+One starts messages, three are for time. The first is ``void start(record, incoming, address, count,
+kind, peer, tag)``, all of 64 bits: a message of ``count`` elements at ``address`` to (``incoming``:
+from) the rank ``peer``. ``kind`` is the place of the elements' type in
+:data:`runner.native.words.KINDS`. The second is ``int64 count_as(record, kind)``: it counts the
+time from now on as this kind, and returns the kind before. The others are ``double
+seconds(record)``, by the clock and by the thread's CPU time.
 """
 
 
@@ -57,21 +61,26 @@ class Block:
         entries: tuple[int | None, ...],
         names: tuple[str, ...],
         regions: Regions = (),
+        arena: Arena | None = None,
     ) -> None:
         """``entries``, ``names``: address (see :meth:`entry`) and name of each region.
 
-        ``regions``: those that can see this state.
+        ``regions``: those that can see this state. With an arena all words lie there.
         ``state`` gives the state; the block does not keep it alive, only the arrays. Raises
         :class:`MateError` for a number that does not fit into 64 bits.
         """
         self.state, self.kind = state, kind
         self._entries, self._names, self.regions = entries, names, regions
-        self._words: Words = np.zeros(kind.words, dtype=np.int64)
+        self.arena = arena
+        zeros = _plain if arena is None else arena.zeros
+        self._words: Words = zeros(kind.words, np.int64)
+        self.loaded = 0
+        """Number of times that an attribute had changed and was read anew."""
         self._retired: list[Any] = []
         self._slots: list[tuple[str, _Slot]] = []
         for name, attribute in kind.attributes:
             words = self._words[kind.offsets[name] :][: attribute.words]
-            slot = _slot(attribute, words, f"{type(state()).__name__}.{name}", messages)
+            slot = _slot(attribute, words, f"{type(state()).__name__}.{name}", messages, zeros)
             self._slots.append((name, slot))
         if not self.refresh(messages):
             raise MateError(f"the state {type(state()).__name__} changes while a graph is entered")
@@ -108,10 +117,19 @@ class Block:
             value = getattr(state, name, None) if name else state
             if not slot.same(value):
                 retired.append(slot.kept())
+                self.loaded += 1
                 if not slot.load(value):
                     return False
         self._retired = retired
         return True
+
+    def outside(self, names: Collection[str], arena: Arena) -> str:
+        """The first array of these attributes that does not lie in the arena; "" if all do."""
+        for name, slot in self._slots:
+            for place, array in slot.arrays() if name in names else ():
+                if not arena.holds(array):
+                    return f"{type(self.state()).__name__}.{name}{place}"
+        return ""
 
     def check(self) -> None:
         """At the exit of the graph: raise :class:`MateError` if compiled regions were misled.
@@ -148,6 +166,10 @@ class _Slot:
     def kept(self) -> Any:
         """The objects whose addresses the words hold."""
         return None
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """The arrays whose addresses the words hold, and their places in the attribute."""
+        yield from ()
 
 
 class _NumberSlot(_Slot):
@@ -197,10 +219,14 @@ class _ArraySlot(_Slot):
     def kept(self) -> Any:
         return self._array
 
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        if self._array is not None:
+            yield "", self._array
+
 
 class _ArraysSlot(_Slot):
-    def __init__(self, kind: Arrays, words: Words) -> None:
-        self._item, self._words = kind.item, words
+    def __init__(self, kind: Arrays, words: Words, zeros: Zeros) -> None:
+        self._item, self._words, self._zeros = kind.item, words, zeros
         self._arrays: list[NDArray[Any]] | None = None
         self._shapes: list[tuple[int, ...]] = []
         self._items: Words = np.zeros(0, dtype=np.int64)
@@ -220,7 +246,7 @@ class _ArraysSlot(_Slot):
             return False
         if value and not _fits(self._item, common_type(value)):
             return False
-        self._items = np.zeros(len(value) * self._item.words, dtype=np.int64)
+        self._items = self._zeros(len(value) * self._item.words, np.int64)
         for n, array in enumerate(value):
             _describe(array, self._items[n * self._item.words :])
         self._words[:] = len(value), self._items.ctypes.data
@@ -230,10 +256,14 @@ class _ArraysSlot(_Slot):
     def kept(self) -> Any:
         return self._arrays, self._items
 
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        for n, array in enumerate(self._arrays or ()):
+            yield f"[{n}]", array
+
 
 class _TuplesSlot(_Slot):
-    def __init__(self, kind: Tuples, words: Words, name: str) -> None:
-        self._kind, self._words, self._name = kind, words, name
+    def __init__(self, kind: Tuples, words: Words, name: str, zeros: Zeros) -> None:
+        self._kind, self._words, self._name, self._zeros = kind, words, name, zeros
         self._rows: list[tuple[Any, ...]] | None = None
         self._shapes: list[list[Any]] = []
         self._items: Words = np.zeros(0, dtype=np.int64)
@@ -256,7 +286,7 @@ class _TuplesSlot(_Slot):
             return False
         if not all(map(_column_fits, self._kind.columns, found.columns)):
             return False
-        self._items = np.zeros(len(value) * self._kind.item_words, dtype=np.int64)
+        self._items = self._zeros(len(value) * self._kind.item_words, np.int64)
         at = 0
         for row in value:
             for item, column in zip(row, self._kind.columns, strict=True):
@@ -274,6 +304,12 @@ class _TuplesSlot(_Slot):
     def kept(self) -> Any:
         return self._rows, self._items
 
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        for n, row in enumerate(self._rows or ()):
+            for column, item in enumerate(row):
+                if isinstance(item, np.ndarray):
+                    yield f"[{n}][{column}]", item
+
 
 def _same(value: Any, known: Any, shape: Any) -> bool:
     """Whether an item of a row is what it was: the same array, or an equal number."""
@@ -289,8 +325,8 @@ def _column_fits(wanted: Number | Array, found: Number | Array) -> bool:
 
 
 class _NumbersSlot(_Slot):
-    def __init__(self, kind: Numbers, words: Words, name: str) -> None:
-        self._kind, self._words, self._name = kind, words, name
+    def __init__(self, kind: Numbers, words: Words, name: str, zeros: Zeros) -> None:
+        self._kind, self._words, self._name, self._zeros = kind, words, name, zeros
         self._values: tuple[Any, ...] | None = None
         self._types: set[type] = set()
         self._copy: NDArray[Any] = np.zeros(0)
@@ -310,12 +346,14 @@ class _NumbersSlot(_Slot):
         if value and whole != (self._kind.element == "int64"):
             return False
         try:
-            self._copy = np.array(value, dtype=self._kind.element)
+            numbers = np.array(value, dtype=self._kind.element)
         except OverflowError:
             raise MateError(
                 f"{self._name} holds a number beyond 64 bits, which compiled code cannot use: use "
                 "floats"
             ) from None
+        self._copy = self._zeros(len(numbers), numbers.dtype)
+        self._copy[:] = numbers
         _describe(self._copy, self._words)
         self._values, self._types = tuple(value), set(map(type, value))
         return True
@@ -365,22 +403,26 @@ class _RankSlot(_Slot):
         return True
 
 
-def _slot(attribute: Attribute, words: Words, name: str, messages: Messages) -> _Slot:
+def _slot(attribute: Attribute, words: Words, name: str, messages: Messages, zeros: Zeros) -> _Slot:
     match attribute:
         case Number():
             return _NumberSlot(attribute, words, name)
         case Array():
             return _ArraySlot(attribute, words)
         case Arrays():
-            return _ArraysSlot(attribute, words)
+            return _ArraysSlot(attribute, words, zeros)
         case Numbers():
-            return _NumbersSlot(attribute, words, name)
+            return _NumbersSlot(attribute, words, name, zeros)
         case Function():
             return _FunctionSlot(attribute, words)
         case Tuples():
-            return _TuplesSlot(attribute, words, name)
+            return _TuplesSlot(attribute, words, name, zeros)
         case _:
             return _RankSlot(words, messages)
+
+
+def _plain(count: int, kind: Any) -> NDArray[Any]:
+    return np.zeros(count, kind)
 
 
 def _fits(wanted: Array, found: Array | None) -> bool:

@@ -21,13 +21,15 @@ from runner.errors import RunnerError
 from runner.mate.compiled.block import Block, Messages, Regions
 from runner.mate.compiled.names import resolve
 from runner.mate.compiled.source import Refusal, RegionSource, read, shown
-from runner.mate.compiled.state import StateType, state_type
-from runner.mate.compiled.uses import Use, Uses, check_calls, helpers_of, merged
+from runner.mate.compiled.state import Function, StateType, state_type
+from runner.mate.compiled.uses import Use, Uses, check_calls, helpers_of, merged, talks
 from runner.mate.context import process_number
 from runner.mate.errors import GraphError, MateError
 from runner.mate.graph import Graph, Region
 from runner.native import kernels
+from runner.native.arena import Arena
 from runner.native.machine_code import MachineCode
+from runner.native.sources import sha256
 from runner.native.words import KINDS
 
 
@@ -61,7 +63,9 @@ class CompiledGraph:
                     raise
                 self._fall_back(region.index, error)
         self._code: dict[tuple[StateType, Regions], tuple[int | None, ...]] = {}
-        self._kernels: list[kernels.Kernels] = []
+        self._kernels: dict[tuple[StateType, Regions], kernels.Kernels] = {}
+        self._talking: dict[int, bool] = {}
+        """Region -> whether it starts messages."""
         self._blocks: dict[tuple[int, int], Block] = {}
         self._lock = threading.Lock()
 
@@ -97,19 +101,23 @@ class CompiledGraph:
         if first and not process_number():
             sys.stderr.write(f"mate: graph {self._name}: {what}\n")
 
-    def bind(self, state: Any, messages: Messages, rank: int = 0) -> Block:
+    def bind(
+        self, state: Any, messages: Messages, rank: int = 0, arena: Arena | None = None
+    ) -> Block:
         """The packed state, read now; call it at every entry of the graph.
 
         ``messages`` tells how a context's messages are started. Each ``rank`` has blocks of its
-        own, which are used again while the state lives. Code is loaded, or compiled if there is
-        none, when the first state of a type is bound. Raises :class:`MateError` for a state that
-        cannot be packed and :class:`GraphError` for code that cannot be compiled. Of optional
-        regions neither is raised: the block has no code for them, so they run in Python.
+        own, which are used again while the state lives. With an arena the words lie there. Code is
+        loaded, or compiled if there is none, when the first state of a type is bound. Raises
+        :class:`MateError` for a state that cannot be packed and :class:`GraphError` for code that
+        cannot be compiled. Of optional regions neither is raised: the block has no code for them,
+        so they run in Python.
         """
         found = self._blocks.get((id(state), rank)) or self._blocks.get((0, rank))
         if (
             found is not None
             and found.state() is state
+            and found.arena is arena
             and self._complete(found, state)
             and self._refreshed(found, messages)
         ):
@@ -121,8 +129,31 @@ class CompiledGraph:
             )
         except TypeError:  # no weak references to it: only the last one is kept
             key, reference = (0, rank), lambda: state
-        block = self._blocks[key] = self._block(state, messages, reference)
+        block = self._blocks[key] = self._block(state, messages, reference, arena)
         return block
+
+    def for_guests(self, block: Block) -> dict[int, tuple[int, frozenset[str]]]:
+        """The regions that workers of other processes can run, if they can reach the arrays.
+
+        They start no messages and call no C functions of the state. Each has a number that stands
+        for its code in all processes, and the attributes that it uses.
+        """
+        code = self._kernels.get((block.kind, block.regions))
+        kinds = dict(block.kind.attributes)
+        found = {}
+        for number in block.regions:
+            uses = frozenset(self._uses[number])
+            functions = any(isinstance(kinds.get(name), Function) for name in uses)
+            if code is None or functions or not block.entry(number) or self._talks(number):
+                continue
+            name = f"{code.digest} {_entry(number)}".encode()
+            found[number] = int.from_bytes(sha256(name).digest()[:8], "little") >> 2 | 1, uses
+        return found
+
+    def _talks(self, number: int) -> bool:
+        if number not in self._talking:
+            self._talking[number] = talks(self._regions[number])
+        return self._talking[number]
 
     def _complete(self, block: Block, state: Any) -> bool:
         """Whether no other region can be compiled for the state than when the block was made."""
@@ -136,10 +167,12 @@ class CompiledGraph:
                 return False
             raise
 
-    def _block(self, state: Any, messages: Messages, reference: Callable[[], Any]) -> Block:
+    def _block(
+        self, state: Any, messages: Messages, reference: Callable[[], Any], arena: Arena | None
+    ) -> Block:
         regions = self._possible(state)
         try:
-            return self._packed(state, regions, messages, reference)
+            return self._packed(state, regions, messages, reference, arena)
         except MateError as error:  # a number of more than 64 bits
             wrong = {
                 n: use for n in regions if n in self._optional and (use := self._large(state, n))
@@ -149,13 +182,18 @@ class CompiledGraph:
             for number, use in wrong.items():
                 self._fall_back(number, use.source.refusal(use.node, str(error)))
             regions = tuple(n for n in regions if n not in wrong)
-            return self._packed(state, regions, messages, reference)
+            return self._packed(state, regions, messages, reference, arena)
 
     def _packed(
-        self, state: Any, regions: Regions, messages: Messages, reference: Callable[[], Any]
+        self,
+        state: Any,
+        regions: Regions,
+        messages: Messages,
+        reference: Callable[[], Any],
+        arena: Arena | None,
     ) -> Block:
         kind, entries = self._entries(state, regions)
-        block = Block(reference, kind, messages, entries, self._names, regions)
+        block = Block(reference, kind, messages, entries, self._names, regions, arena)
         if (graph := self._graph()) is not None:
             graph.machine_code.update(self._names[n] for n in regions if entries[n])
         return block
@@ -204,7 +242,7 @@ class CompiledGraph:
                 self._key(kind, regions),
                 functools.partial(self._compile, kind, regions),
             )
-            self._kernels.append(code)
+            self._kernels[kind, regions] = code
             for number in regions:
                 if (why := code.missing.get(_entry(number))) is None:
                     entries[number] = code.address(_entry(number))

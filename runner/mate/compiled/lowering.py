@@ -172,6 +172,11 @@ def _word(builder: Any, address: Any, at: int) -> Any:
     return word
 
 
+def _called(builder: Any, rank: Any, at: int) -> Any:
+    """The address of a function of the runtime: each process has its own at the same place."""
+    return _word(builder, _word(builder, rank, at), 0)
+
+
 def _array(context: Any, builder: Any, kind: Any, address: Any) -> Any:
     """The array that the words at ``address`` describe."""
     made = context.make_array(kind)(context, builder)
@@ -236,7 +241,7 @@ def _type_length(_typing: Any, arrays: Any) -> Any:
 def _type_start(
     _typing: Any, rank: Any, incoming: Any, array: Any, kind: Any, peer: Any, tag: Any
 ) -> Any:
-    """Call the function that starts messages; its address is beside that of the rank's record."""
+    """Call the function that starts messages; the place of its address is beside the record's."""
 
     def generate(context: Any, builder: Any, called: Any, values: Any) -> Any:
         found = context.make_array(array)(context, builder, values[2])
@@ -247,7 +252,7 @@ def _type_start(
         address = builder.ptrtoint(found.data, _WORD)
         function = ir.FunctionType(ir.VoidType(), [_WORD] * 7).as_pointer()
         builder.call(
-            builder.inttoptr(_word(builder, values[0], 1), function),
+            builder.inttoptr(_called(builder, values[0], 1), function),
             [_word(builder, values[0], 0), incoming, address, found.nitems, kind, peer, tag],
         )
         return context.get_dummy_value()
@@ -264,7 +269,7 @@ def _type_count_as(_typing: Any, rank: Any, kind: Any) -> Any:
         wanted = context.cast(builder, values[1], called.args[1], types.int64)
         function = ir.FunctionType(_WORD, [_WORD] * 2).as_pointer()
         return builder.call(
-            builder.inttoptr(_word(builder, values[0], 2), function),
+            builder.inttoptr(_called(builder, values[0], 2), function),
             [_word(builder, values[0], 0), wanted],
         )
 
@@ -272,12 +277,12 @@ def _type_count_as(_typing: Any, rank: Any, kind: Any) -> Any:
 
 
 def _clock(at: int) -> Any:
-    """Call the function that reads a clock; its address is in word ``at`` of the context."""
+    """Call the function that reads a clock; word ``at`` of the context says where it is."""
 
     def typed(_typing: Any, rank: Any) -> Any:
         def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
             function = ir.FunctionType(ir.DoubleType(), [_WORD]).as_pointer()
-            address = builder.inttoptr(_word(builder, values[0], at), function)
+            address = builder.inttoptr(_called(builder, values[0], at), function)
             return builder.call(address, [_word(builder, values[0], 0)])
 
         return types.float64(rank), generate

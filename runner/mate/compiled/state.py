@@ -25,8 +25,8 @@ from runner.native.words import KINDS
 MEMBERS = ("rank", "local_rank", "size", "local_count", "process", "process_count", "workers")
 """Attributes of the context that compiled code can use."""
 OWN = 5
-"""Words of a context before these: the addresses of its record, of what starts messages, of what
-counts time as another kind, of what reads the clock, and of what reads the CPU time."""
+"""Words of a context before these: the address of its record, and where the addresses are of what
+starts messages, counts time as another kind, reads the clock, and reads the CPU time."""
 HEAD = 1
 """Words before the attributes: 0, or 1 + the region that ended early."""
 _POSSIBLE = (

@@ -117,6 +117,15 @@ def helpers_of(source: RegionSource) -> Iterator[RegionSource]:
         yield from helpers_of(helper)
 
 
+def talks(source: RegionSource) -> bool:
+    """Whether a region, or a function that it calls, starts messages."""
+    return any(
+        isinstance(node, ast.Attribute) and node.attr in MESSAGES
+        for function in (source, *helpers_of(source))
+        for node in ast.walk(function.tree)
+    )
+
+
 def check_calls(source: RegionSource, path: tuple[RegionSource, ...] = ()) -> None:
     """Raise :class:`GraphError` for a function that calls itself, also through others."""
     for node in ast.walk(source.tree):

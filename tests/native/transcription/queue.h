@@ -28,7 +28,7 @@ static void unlock(shared *place)
 /* queue.try_lock 461f37be075a */
 static int try_lock(shared *place) { return peek(place) == 0 && exchange(place, 1) == 0; }
 
-/* queue.call_worker 9130583304f5 */
+/* queue.call_worker af521a047f24 */
 static int call_worker(worker *w)
 {
     if (peek(&w->asleep) == 0 || !swap_if(&w->asleep, 1, 0)) return 0;
@@ -84,7 +84,7 @@ static void push(rank *r, word front)
 #endif
 }
 
-/* queue.sleep 18c255c80e11 */
+/* queue.sleep 311c896da4a4 */
 static int sleep_until_called(worker *self, double seconds)
 {
     struct timespec t = {0, (long)(1e9 * seconds)};

@@ -8,7 +8,8 @@
  *
  *     transcription SEED ROUNDS SECONDS
  *
- * Each round is a random graph with random neighbours and messages, run by 1 worker and by 2 to 4.
+ * Each round is a random graph with random neighbours and messages, run by 1 worker and by 2 to 4,
+ * with 0 to 2 guests.
  * Exit status 0: equal data and exact counts. 3: wrong data. 4: a deadlock reported that is none.
  * 5: a lost call (nothing happened for 5 s). 6: a deadlock that was not reported.
  *
@@ -16,7 +17,9 @@
  * 1 unlock is relaxed, 2 the count of an edge is relaxed, 3 that of a region's dependencies is,
  * 4 take stores RUNNING instead of exchanging it, 5 _idle counts the turn before it is not idle,
  * 6 _sleep looks before it counts as asleep, 7 push looks for sleepers before the rank is there,
- * 8 _idle sleeps after the last message without another look, 9 next_poll is a plain word.
+ * 8 _idle sleeps after the last message without another look, 9 next_poll is a plain word,
+ * 10 a guest goes before it has put the rank back, 11 it counts no turn, 12 it parks a rank that has
+ * another ready region.
  *
  * A comment before a function names what it transcribes, and the digest of that text;
  * tests/native/test_transcription.py compares.
@@ -29,6 +32,7 @@
 #include "message.h"
 #include "python.h"
 #include "scheduler.h"
+#include "guest.h"
 
 static void make_plan(void)
 {
@@ -65,13 +69,15 @@ static void make_plan(void)
         for (int i = 0; i < plan.entries; i++) plan.lazy[r][i] = toss() % 2;
     }
 }
-static uint64_t run_plan(int workers)
+static uint64_t run_plan(int workers, int guests)
 {
     word ranks = core.ranks;
     memset(&core, 0, sizeof core);
     arrived = 0;
     core.ranks = core.live = ranks;
     core.workers = workers;
+    core.others = guests != 0;
+    core.open = 1;
     core.crowded = toss() % 2;
     core.random = toss() % 2;
     core.stealing = toss() % 3 != 0;
@@ -82,6 +88,10 @@ static uint64_t run_plan(int workers)
     for (int w = 0; w < workers; w++) {
         core.worker[w].number = w;
         core.worker[w].dice = toss() | 1;
+    }
+    for (int g = 0; g < guests; g++) {
+        core.guest[g].number = workers + g;
+        core.guest[g].dice = toss() | 1;
     }
     for (int i = 0; i < ranks; i++) {
         rank *r = &core.rank[i];
@@ -108,9 +118,12 @@ static uint64_t run_plan(int workers)
     }
     for (int i = 0; i < ranks; i++) link_to(&core.rank[i], &core.rank[i], 0);
     flush();
-    pthread_t thread[WORKERS];
+    pthread_t thread[WORKERS], visitor[GUESTS];
     for (int w = 0; w < workers; w++) pthread_create(&thread[w], NULL, work, &core.worker[w]);
+    for (int g = 0; g < guests; g++) pthread_create(&visitor[g], NULL, be_guest, &core.guest[g]);
     for (int w = 0; w < workers; w++) pthread_join(thread[w], NULL);
+    close_core();
+    for (int g = 0; g < guests; g++) pthread_join(visitor[g], NULL);
     if (plan.endless) {
         if (core.failed == 0) quit(6, "a deadlock was not reported");
         return 0;
@@ -147,8 +160,10 @@ int main(int count, char **words)
     for (; round < rounds && now() - begin < limit; round++) {
         chance = (uint64_t)(atol(words[1]) + round + 1) * 0x9E3779B97F4A7C15u | 1;
         make_plan();
-        uint64_t alone = run_plan(1);
-        if (run_plan(2 + toss() % 3) != alone) quit(3, "other data than with one worker");
+        uint64_t alone = run_plan(1, 0);
+        if (run_plan(2 + toss() % 3, 0) != alone) quit(3, "other data than with one worker");
+        int guests = 1 + toss() % GUESTS;
+        if (run_plan(1 + toss() % 3, guests) != alone) quit(3, "other data than without guests");
         atomic_fetch_add(&progress, 1);
     }
     printf("%ld rounds, %ld regions\n", round, atomic_load(&progress));

@@ -57,7 +57,7 @@ static void _turn(worker *self, rank *r)
     }
 }
 
-/* scheduler._sleep b53752bea4cb */
+/* scheduler._sleep e5bcbd75d27b */
 static int _sleep(worker *self, double length) 
 {
 #if WEAK == 6
@@ -73,17 +73,17 @@ static int _sleep(worker *self, double length)
     else if (!watches && peek(&core.watcher) == 0 && peek(&core.pending) != 0)
         put(&self->asleep, 0);
     else
-        called = sleep_until_called(self, watches ? length : -1.0);
+        called = sleep_until_called(self, watches || core.others ? length : -1.0);
     add(&core.sleeping, -1);
     if (watches) put(&core.watcher, 0);
     return called;
 }
 
-/* scheduler._check_deadlock 3940152a9930 */
+/* scheduler._check_deadlock b78842dcf7ed */
 static void _check_deadlock(void)
 {
     word turns = peek(&core.turns);
-    if (peek(&core.idle) != core.workers) return;
+    if (peek(&core.idle) != core.workers || peek(&core.guests) != 0) return;
     if (peek(&core.pending) != 0) return;
     for (int n = 0; n < core.workers; n++)
         if (waiting(&core.worker[n]) > 0) return;
@@ -95,7 +95,7 @@ static void _check_deadlock(void)
     }
 }
 
-/* scheduler._idle 05cd43bf5511 */
+/* scheduler._idle bbb6a9cd402a */
 static rank *_idle(worker *self)
 {
     double begin = now(), waited = begin, length = 20e-6;
@@ -119,12 +119,13 @@ static rank *_idle(worker *self)
         if (peek(&core.pending) != 0) {
             polled = poll(self);
             if (any_ready(self, least) || (WEAK != 8 && peek(&core.pending) == 0)) continue;
-        } else if (peek(&core.idle) == core.workers) {
+        } else if (peek(&core.idle) == core.workers && peek(&core.guests) == 0) {
             _check_deadlock();
             continue;
         }
         double time = now();
         if (time - begin > 1e-6) least = 1;
+        if (core.others && time - begin > 5e-6 && toss() % 8 == 0) break; /* host_of */
         if (time - waited < core.spin_s) {
             if (core.crowded || !polled) sched_yield();
             continue;
@@ -139,14 +140,12 @@ static rank *_idle(worker *self)
             length = grown > part ? grown : part;
         }
     }
-    if (!r)
-        add(&core.idle, -1);
-    else if (peek(&core.sleeping) != 0 && peek(&core.pending) != 0)
-        watch();
+    if (!r) add(&core.idle, -1);
+    if ((r || core.others) && peek(&core.sleeping) != 0 && peek(&core.pending) != 0) watch();
     return r;
 }
 
-/* scheduler.work 41aa8385c8bc */
+/* scheduler.work e1c79b2adac7 */
 static void *work(void *argument)
 {
     worker *self = argument;
@@ -157,7 +156,8 @@ static void *work(void *argument)
         if (r) {
             _turn(self, r);
             poll_if_due(self);
-        }
+        } else if (core.others)
+            poll_if_due(self); /* visit: what it does elsewhere takes no time here */
     }
     flush();
     return NULL;

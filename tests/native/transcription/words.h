@@ -30,7 +30,7 @@ enum { PARKED, QUEUED, RUNNING, WOKEN, ENDED };
 enum { COROUTINE, GRAPH };
 enum { OPEN, CLOSING, CLOSED };
 enum { YIELDED, RAN_TO_END };
-enum { BITS = 62, RANKS = 6, REGIONS = 72, WORKERS = 4, TIMES = 40, EDGES = 8000, REQUESTS = 4096 };
+enum { BITS = 62, RANKS = 6, REGIONS = 72, WORKERS = 4, GUESTS = 2, TIMES = 40, EDGES = 8000, REQUESTS = 4096 };
 
 struct rank;
 struct part;
@@ -82,7 +82,7 @@ typedef struct rank {
     part part;
 } rank;
 static struct {
-    word workers, ranks, crowded, stealing, random, requests_each;
+    word workers, ranks, crowded, stealing, random, requests_each, others;
     double spin_s, sleep_s;
     NEW_LINE shared live;
     NEW_LINE shared idle;
@@ -99,7 +99,9 @@ static struct {
     node *incoming[REQUESTS];
     shared incoming_count;
     NEW_LINE shared failed;
-    worker worker[WORKERS];
+    NEW_LINE shared open;
+    shared guests;
+    worker worker[WORKERS], guest[GUESTS];
     rank rank[RANKS];
     edge edges[EDGES];
     _Atomic int edges_used;
