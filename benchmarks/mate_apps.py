@@ -45,6 +45,10 @@ from runner.mpi.discover import adapter
 from runner.types import RunRecord
 
 
+STEAL = "--steal"
+"""With ``node``: regions of other processes, too. Earlier versions do not know it."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """One layout of an application on two cores; ``label`` is its name in the table."""
@@ -69,7 +73,8 @@ def flat() -> Layout:
 def on_mate(processes: int, ranks: int, *words: str) -> Layout:
     """The layouts on two cores: two processes of one worker, or one process of two workers."""
     workers = 2 // processes
-    label = " ".join([f"mate {processes}x{workers}x{ranks}", *words[1:]])
+    kind = ["steal" if words[:1] == (STEAL,) else word for word in words[1:]]
+    label = " ".join([f"mate {processes}x{workers}x{ranks}", *kind])
     said = ("--variant", "mate", "--workers", str(workers), "--ranks-per-process", str(ranks))
     return Layout(label, processes, workers, (*said, *words))
 
@@ -89,8 +94,12 @@ def layouts(app: str, where: str) -> list[Layout]:
             if app != "flowcart":
                 found.append(on_mate(processes, ranks))
                 continue
-            kinds = ("none", "consecutive", "shuffle") if processes == 2 else ("none",)
-            found += [on_mate(processes, ranks, "--balance", kind) for kind in kinds]
+            found.append(on_mate(processes, ranks, "--balance", "none"))
+            if processes == 2:
+                kinds = ("shuffle",) if where == "node" else ("consecutive", "shuffle")
+                found += [on_mate(processes, ranks, "--balance", kind) for kind in kinds]
+            if processes == 2 and where == "node":
+                found.append(on_mate(processes, ranks, STEAL, "node"))
     return found
 
 
@@ -117,7 +126,8 @@ def run(app: str, name: str, where: str, given: Any) -> list[dict[str, Any]]:
         every.insert(1, best_flat)
     if given.before:
         older = str(Path(given.before).resolve())
-        every += [dataclasses.replace(o, before=older) for o in every if o.variant == "mate"]
+        known = [o for o in every if o.variant == "mate" and STEAL not in o.words]
+        every += [dataclasses.replace(o, before=older) for o in known]
     with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:
         bench = CaseRunner(runner, target, tuned)
         found = measure(bench, every, given.blocks, given.minutes)
