@@ -44,7 +44,6 @@ from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.types import RunRecord
 
-
 STEAL = "--steal"
 """With ``node``: regions of other processes, too. Earlier versions do not know it."""
 
