@@ -131,10 +131,10 @@ class Tuned:
         return Setting({name: value for name, value in self.setting.items() if name == POLLING})
 
     def of(self, case: Launched) -> Setting:
-        """The setting of one case; the flat program also runs under the default."""
-        if case.variant != "mpi":
-            return self.others
-        return self.setting if case.tuned else DEFAULT
+        """The setting of one case; what is not tuned runs under the default."""
+        if case.tuned:
+            return self.setting
+        return DEFAULT if case.variant == "mpi" else self.others
 
 
 def launch_of(case: Launched, target: Target, tuned: Tuned = Tuned()) -> LaunchSpec:
@@ -237,9 +237,7 @@ def draw(found: dict[Case, list[RunRecord]], flat: list[RunRecord], path: Path, 
         variant: {
             case.factor: ratio(against_flat(flat, records))
             for case, records in found.items()
-            if case.variant == variant
-            and not case.before
-            and case.workers > 1 - (variant == "over")
+            if case.variant == variant and not (case.before or case.tuned or case.apart)
         }
         for variant in CURVES
     }

@@ -5,7 +5,8 @@
 For each share, the benchmark first finds the latency at which flat MPI waits for that share of its
 time. Then the tuner searches flat MPI's best eager limit, yielding and buffers at this latency
 (``--trials 0``: no search). Every variant runs in blocks of random order against flat MPI under the
-default and under the tuned setting. Needs root and a machine without other work; about 12 minutes
+default and under the tuned setting; MATE at two factors also runs under flat MPI's setting, which
+is not searched again for it. Needs root and a machine without other work; about 12 minutes
 for each share.
 """
 
@@ -28,6 +29,7 @@ from autotune.targets.target import Target, TargetRequest
 from benchmarks.common import ROOT, autotune, report, run_benchmark, table
 from benchmarks.jacobi_cases import (
     FACTORS,
+    SIDE_BY_SIDE,
     Case,
     CaseRunner,
     Tuned,
@@ -232,6 +234,8 @@ def at_share(share: float, known: list[Point], given: argparse.Namespace) -> dic
     if tuned.setting != DEFAULT:
         flats.append(dataclasses.replace(every[0], tuned=True))
         every.insert(1, flats[1])
+        mates = [c for c in every if c.variant == "mate" and c.factor in (2, SIDE_BY_SIDE)]
+        every += [dataclasses.replace(case, tuned=True) for case in mates]
     target = target_here(given.input)
     own = target.cluster.own_processes
     with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:

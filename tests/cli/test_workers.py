@@ -116,6 +116,7 @@ def test_workers_as_jobs_of_this_machine(cli: Cli, library: object, work: Path) 
     assert "jacobi3d" in again.out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(NO_CLUSTER is not None, reason=str(NO_CLUSTER))
 def test_workers_as_jobs_of_slurm(
     cli: Cli, library: object, work: Path, monkeypatch: pytest.MonkeyPatch

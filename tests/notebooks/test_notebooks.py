@@ -10,6 +10,8 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+LONG = {"python", "ga_convergence", "prediction"}
+"""What they call is tested elsewhere: 60 launches, hundreds of replayed searches, training."""
 
 
 def test_there_are_notebooks() -> None:
@@ -19,8 +21,7 @@ def test_there_are_notebooks() -> None:
 
 
 @pytest.mark.parametrize("path", [
-    # It measures: 60 launches. What it calls is tested in tests/api.
-    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem == "python" else [])
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
     for path in NOTEBOOKS
 ])  # fmt: skip
 def test_runs_and_draws(path: Path) -> None:

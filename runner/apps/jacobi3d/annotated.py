@@ -24,32 +24,14 @@ from mpi4py import MPI
 from numba import njit
 
 from runner.apps.common_layout import make_layout
+from runner.apps.jacobi3d import stencil
 from runner.apps.jacobi3d.block import Block
 from runner.apps.jacobi3d.faces import face_of
 from runner.apps.jacobi3d.verify import residual
 from runner.mate import ordinary as mate
 
-ONE, TWO = np.uint64(1), np.uint64(2)  # an unsigned index needs no check for negative values
-
-
-@njit(nogil=True)
-def sweep(u: Any, v: Any, box: Any, weights: Any) -> None:
-    """One damped Jacobi update of a box (z0, z1, y0, y1, x0, x1) of the field [z][y][x]."""
-    c0, c1, c2 = weights[0], weights[1], weights[2]
-    for z in range(box[0], box[1]):
-        for y in range(box[2], box[3]):
-            for x in range(box[4], box[5]):
-                near = (
-                    (u[z, y, x - ONE] + u[z, y, x + ONE])
-                    + (u[z, y - ONE, x] + u[z, y + ONE, x])
-                    + (u[z - ONE, y, x] + u[z + ONE, y, x])
-                )
-                far = (
-                    (u[z, y, x - TWO] + u[z, y, x + TWO])
-                    + (u[z, y - TWO, x] + u[z, y + TWO, x])
-                    + (u[z - TWO, y, x] + u[z + TWO, y, x])
-                )
-                v[z, y, x] = c0 * u[z, y, x] + c1 * near + c2 * far
+sweep = njit(nogil=True)(stencil.update)
+"""One damped Jacobi update of a box, the same loop as that of the other variants."""
 
 
 @njit(nogil=True)
@@ -68,6 +50,14 @@ def unpack(values: Any, box: Any, buffer: Any) -> None:
         for y in range(box[2], box[3]):
             for x in range(box[4], box[5]):
                 values[z, y, x] = buffer[z - box[0], y - box[2], x - box[4]]
+
+
+class Part:
+    """What :func:`sweep` needs: the fields as arrays of one dimension, and the box."""
+
+    def __init__(self, block: Any, box: Any) -> None:
+        self.cells = [values.reshape(-1) for values in block.fields]
+        self.geometry, self.weights = block.geometry(box), block.weights
 
 
 @dataclass
@@ -93,16 +83,15 @@ class Messages:
         self.tags.append(2 * axis + side)
 
 
-def iterate(
-    comm: MPI.Intracomm, steps: int, fields: Any, box: Any, weights: Any, messages: Messages
-) -> None:
+def iterate(comm: MPI.Intracomm, steps: int, fields: Any, part: Part, messages: Messages) -> None:
     """The iterations; field ``i % 2`` holds the values before iteration ``i``."""
+    cells, geometry, weights = part.cells, part.geometry, part.weights
     own, ghosts, ranks, tags = messages.own, messages.ghosts, messages.ranks, messages.tags
     sent, received, count = messages.sent, messages.received, len(messages.ranks)
     # pragma mate graph
     for i in range(steps):
         # pragma mate region(compute) depends(pack*, unpack*, compute*@)
-        sweep(fields[i % 2], fields[(i + 1) % 2], box, weights)
+        sweep(cells[i % 2], cells[(i + 1) % 2], geometry, weights)
         # pragma mate region(receive) depends(unpack*)
         incoming = [comm.Irecv(received[k], ranks[k], tags[k] ^ 1) for k in range(count)]
         # pragma mate region(pack) depends(compute, send*)
@@ -136,7 +125,7 @@ def main() -> None:
         else:
             rank = face.process * layout.local_count + face.local
             messages.add(box, face.axis, face.side, rank)
-    problem = (block.fields, np.array(box, np.uint64), block.weights, messages)
+    problem = (block.fields, Part(block, box), messages)
     # Two iterations open the connections and compile, before the clock starts.
     iterate(comm, 2, *problem)
     mate.local_barrier()
