@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -25,6 +26,11 @@ __all__ = ["pytest_sessionfinish", "pytest_xdist_make_scheduler"]
 # A slow machine is no failure: properties have no time limit.
 settings.register_profile("autotune", deadline=None)
 settings.load_profile("autotune")
+
+# A shell lets what it starts in the background ignore SIGINT, and so do all processes below. Tests
+# of Ctrl-C need it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
