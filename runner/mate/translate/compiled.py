@@ -24,7 +24,7 @@ from runner.mate.translate.graphs import BLANK, GraphPart, RegionPart, unawaited
 from runner.mate.translate.messages import CONTEXT, MessageStatements
 from runner.mate.translate.module import ModuleNames
 from runner.mate.translate.pragmas import Fail
-from runner.mate.translate.scopes import names_in, targets
+from runner.mate.translate.scopes import VariableChanger, names_in, targets
 
 _LIST_METHODS = frozenset({"append", "clear", "extend", "insert", "pop", "remove", "reverse"})
 
@@ -274,20 +274,12 @@ class CompiledRegions:
         return parsed
 
 
-class _Renamer(cst.CSTTransformer):
+class _Renamer(VariableChanger):
     """``name`` becomes ``state.name``."""
 
     def __init__(self, state: str, names: set[str]) -> None:
         super().__init__()
         self._state, self._names = state, names
-
-    def leave_Attribute(
-        self, original_node: cst.Attribute, updated_node: cst.Attribute
-    ) -> cst.Attribute:
-        return updated_node.with_changes(attr=original_node.attr)
-
-    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
-        return updated_node.with_changes(keyword=original_node.keyword)
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
         if original_node.value not in self._names:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import libcst as cst
 import libcst.matchers as m
 
-from runner.mate.translate.scopes import STARTS, dotted, names_in
+from runner.mate.translate.scopes import STARTS, VariableChanger, dotted, names_in
 
 CONTEXT = "_mate"
 """The attribute of the state that starts messages."""
@@ -108,20 +108,12 @@ class MessageStatements:
         return None
 
 
-class _Other(cst.CSTTransformer):
+class _Other(VariableChanger):
     """Other names for the variables of a comprehension."""
 
     def __init__(self, names: set[str]) -> None:
         super().__init__()
         self._names = names
-
-    def leave_Attribute(
-        self, original_node: cst.Attribute, updated_node: cst.Attribute
-    ) -> cst.Attribute:
-        return updated_node.with_changes(attr=original_node.attr)
-
-    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
-        return updated_node.with_changes(keyword=original_node.keyword)
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
         if original_node.value not in self._names:

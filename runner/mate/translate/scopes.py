@@ -28,6 +28,18 @@ def names_in(nodes: Sequence[cst.CSTNode]) -> BoundNames:
     return BoundNames(found.bound, found.mentioned)
 
 
+class VariableChanger(cst.CSTTransformer):
+    """Changes variables (``leave_Name``), not names of attributes and of keyword arguments."""
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.Attribute:
+        return updated_node.with_changes(attr=original_node.attr)
+
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        return updated_node.with_changes(keyword=original_node.keyword)
+
+
 def parameters(node: cst.FunctionDef) -> list[str]:
     """Names of all parameters of a function."""
     found = node.params
