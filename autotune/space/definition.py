@@ -235,8 +235,11 @@ def read_with_mistakes(file: ConfigFile) -> tuple[Definition | None, list[str]]:
     return definition, told
 
 
-def _extended(own: Definition, path: str) -> Definition:
-    """The definition with the tables of the space that it extends."""
+def _extended(own: Definition, path: str, below: tuple[str, ...] = ()) -> Definition:
+    """The definition with the tables of the space that it extends, which may extend another.
+
+    ``below`` are the spaces that extend this one, each the one before it.
+    """
     if own.extends is None:
         return own
     if not SPACE_NAME.fullmatch(own.extends):
@@ -244,12 +247,13 @@ def _extended(own: Definition, path: str) -> Definition:
             f"{path}: extends: {own.extends!r} is not the name of a space; expected the name of "
             "one that `autotune space list` shows"
         )
-    other = read_toml(*_text_of(own.extends, path), Definition)
-    if other.extends is not None:
+    if own.extends in below:
+        way = " extends ".join((*below, own.extends))
         raise UsageError(
-            f"{path}: extends: {own.extends} extends {other.extends} itself; expected a space "
-            "that extends no other"
+            f"{path}: extends: {way}: a circle; expected spaces of which none extends itself"
         )
+    text, origin = _text_of(own.extends, path)
+    other = _extended(read_toml(text, origin, Definition), origin, (*below, own.extends))
     kept = {name: t for name, t in other.parameters.items() if name not in own.parameters}
     derived = {name: text for name, text in other.derived.items() if name not in own.derived}
     return own.model_copy(

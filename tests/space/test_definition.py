@@ -105,13 +105,32 @@ def test_a_space_that_extends_another_has_its_tables_too(base: Path) -> None:
     assert read_with_mistakes(own(base, text)) == (definition, [])
 
 
+def test_a_space_may_extend_one_that_extends_another(base: Path) -> None:
+    (base / "middle.toml").write_text(
+        'extends = "base"\n[derived]\nmore = "both + 1"\n[parameters.two]\nabsent = "not here"'
+    )
+    text = 'extends = "middle"\n[parameters.three]\nlevels = [7]'
+    definition = read_definition(own(base, text))
+    assert list(definition.parameters) == ["one", "two", "three"]
+    assert definition.parameters["two"].absent == "not here"
+    assert list(definition.derived) == ["both", "more"]
+    assert definition.requires == "base"
+
+
+def test_spaces_that_extend_each_other_are_refused(base: Path) -> None:
+    (base / "middle.toml").write_text('extends = "own"\n[parameters.two]\nlevels = [1]')
+    file = own(base, 'extends = "middle"\n[parameters.x]\nlevels = [1]')
+    with pytest.raises(UsageError, match="middle extends own extends middle: a circle"):
+        read_definition(file)
+
+
 @pytest.mark.parametrize(
     ("extends", "told"),
     [
         ("nothing-like-it", "extends: "),
         ("./base.toml", "is not the name of a space"),
         ("base.toml", "is not the name of a space"),
-        ("own", "extends own itself"),
+        ("own", "own extends own: a circle"),
     ],
 )
 def test_what_cannot_be_extended_is_refused(base: Path, extends: str, told: str) -> None:

@@ -16,6 +16,7 @@ from runner.mate.config import Config
 from runner.mpi.library import Library
 from tests.space.libraries import NEW, OLD
 
+APPS = ("cannon", "cloverleaf3d", "flowcart", "jacobi3d")
 LAYOUT = {"variant", "workers", "odf", "local_x", "local_y"}
 WORKERS = "--workers {workers}"
 RANKS = "--ranks-per-process {ranks_per_process} --local-grid {local_x}x{local_y}x{local_z}"
@@ -27,15 +28,43 @@ def mate(cores: int, *cells: int, nodes: int = 1) -> Space:
     return load_space("mate", None, facts, told)
 
 
-@pytest.mark.parametrize(("app", "own"), [("cannon", "mate-cannon"), ("flowcart", "mate-flowcart")])
-def test_an_application_has_its_own_form_of_the_space(app: str, own: str) -> None:
+@pytest.mark.parametrize("app", APPS)
+def test_an_application_has_its_own_form_of_the_space(app: str) -> None:
     program = load_app(app)
+    own = f"mate-{app}"
     assert program.space("openmpi+mate") == f"openmpi+{own}"
     assert program.space("openmpi") == "openmpi"
     space = load_space(program.space("mate"), None, {"ranks": 4, "cores": 4, "nodes": 1})
     assert space.requires <= set(program.tunable)
     runtime = load_space("mate-runtime", None, {"ranks": 4, "cores": 4, "nodes": 1})
     assert set(runtime.names) < set(space.names)
+
+
+def test_what_cannot_act_on_a_program_is_not_in_its_space() -> None:
+    """Data of ranks in one process are never messages there; Cloverleaf3D has no cache blocks."""
+    facts = {"ranks": 2, "cores": 2, "nodes": 1}
+    spaces = {name: load_space(f"mate-{name}", None, facts) for name in APPS}
+    assert "in_process" in load_space("mate", None, facts).names
+    assert not [name for name, space in spaces.items() if "in_process" in space.names]
+    assert [name for name, space in spaces.items() if "block_size" in space.names] == ["jacobi3d"]
+    assert "cache blocks" in spaces["cloverleaf3d"].absent["block_size"]
+
+
+@pytest.mark.parametrize(("workers", "allowed"), [(1, True), (2, False)])
+def test_one_process_has_no_messages_to_cut(workers: int, allowed: bool) -> None:
+    for name in ("mate", "mate-jacobi3d", "mate-cloverleaf3d"):
+        space = load_space(name, None, {"ranks": 2, "cores": 2, "nodes": 1})
+        cut = Setting.parse(f"variant=mate,workers={workers},odf=4,split=2")
+        assert space.is_valid(cut) is allowed
+
+
+def test_with_one_process_on_a_node_nothing_can_be_exchanged() -> None:
+    text = "variant=mate,odf=4,balance=shuffle"
+    for nodes, allowed in ((1, True), (2, False)):
+        space = load_space("mate-flowcart", None, {"ranks": 2, "cores": 2, "nodes": nodes})
+        assert space.is_valid(Setting.parse(text)) is allowed
+        assert space.is_valid(Setting.parse("variant=mate,odf=4,balance=consecutive"))
+        assert bool(space.starts)
 
 
 def cannon(cores: int, size: int | None = None) -> Space:

@@ -15,7 +15,9 @@ from tests.space.libraries import CLUSTER, CROWDED, NEW, OLD, ONE_NODE
 SHIPPED = (
     "mate",
     "mate-cannon",
+    "mate-cloverleaf3d",
     "mate-flowcart",
+    "mate-jacobi3d",
     "null",
     "openmpi",
     "openmpi-tcp",
