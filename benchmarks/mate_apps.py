@@ -13,9 +13,12 @@ Speed-up is flat MPI's time over the layout's, with a 95 % interval. Author-styl
 workers = cores. For Cannon there is also the curve over the size of the matrix, for the multigrid
 the cost of uneven work with each balancer.
 
+--layouts names some of these layouts, or others with words of the program: those that a recorded
+grid found best, for example. So the runs that chose a layout are not those that measure it.
+
 --tuned names the setting that a search found for the flat program (space openmpi on the node,
-openmpi-tcp on the testbed). The flat program then runs under it too, and the other programs under
-the part of it that says how often TCP is polled. --before names the directory of an earlier version
+openmpi-tcp on the testbed). The flat program and MATE's layouts then run under it too ("tuned"),
+and the other rows under the part of it that says how often TCP is polled. --before names the directory of an earlier version
 of autotune, whose layouts then run in the same blocks.
 
 The verdict names the best layout of MATE by its median, its speed-up over flat MPI, and the part of
@@ -28,6 +31,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import re
 import statistics
 import sys
 import time
@@ -102,6 +106,26 @@ def layouts(app: str, where: str) -> list[Layout]:
     return found
 
 
+def chosen(others: list[Layout], asked: list[str] | None) -> list[Layout]:
+    """The layouts of ``--layouts``, in this order: named as in the tables, or written out."""
+    if not asked:
+        return others
+    known = {layout.name: layout for layout in others}
+    return [known.get(text) or written_out(text) for text in asked]
+
+
+def written_out(text: str) -> Layout:
+    """A layout as ``mate PROCESSESxWORKERSxRANKS WORDS``, with the program's own words."""
+    found = re.fullmatch(r"mate (\d+)x(\d+)x(\d+)((?: \S+)*)", text)
+    if found is None:
+        raise SystemExit(
+            f"--layouts: {text!r} is neither in the tables nor like 'mate 2x1x4 --split 2'"
+        )
+    processes, workers, ranks, words = found.groups()
+    said = ("--variant", "mate", "--workers", workers, "--ranks-per-process", ranks)
+    return Layout(text, int(processes), int(workers), (*said, *words.split()))
+
+
 def tuned_of(app: str, target: Target, given: Any) -> Tuned:
     """The setting that ``--tuned`` gives for an application."""
     found = dict(text.split("=", 1) for text in given.tuned)
@@ -118,14 +142,21 @@ def run(app: str, name: str, where: str, given: Any) -> list[dict[str, Any]]:
     own = target.cluster.own_processes
     tuned = tuned_of(app, target, given)
     flat_mpi, *others = layouts(app, where)
-    every = [flat_mpi, *(o for o in others if not given.layouts or o.name in given.layouts)]
+    every = [flat_mpi, *chosen(others, given.layouts)]
     best_flat = every[0]
     if tuned.setting != DEFAULT:
         best_flat = dataclasses.replace(every[0], label="mpi, tuned", tuned=True)
-        every.insert(1, best_flat)
+        also = [
+            dataclasses.replace(o, label=f"{o.label}, tuned", tuned=True)
+            for o in every
+            if o.variant == "mate"
+        ]
+        every = [every[0], best_flat, *every[1:], *also]
     if given.before:
         older = str(Path(given.before).resolve())
-        known = [o for o in every if o.variant == "mate" and STEAL not in o.words]
+        known = [
+            o for o in every if o.variant == "mate" and not o.tuned and STEAL not in o.words
+        ]
         every += [dataclasses.replace(o, before=older) for o in known]
     with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:
         bench = CaseRunner(runner, target, tuned)
@@ -248,7 +279,12 @@ def main() -> int:
     add("--where", nargs="+", choices=["node", "testbed"], default=["node"])
     apps = [f"{app}:{name}" for app, name in INPUTS.items()]
     add("--apps", nargs="+", metavar="APP[:INPUT]", default=apps, help=" ".join(apps))
-    add("--layouts", nargs="+", metavar="NAME", help="only these beside flat MPI, as in the tables")
+    add(
+        "--layouts",
+        nargs="+",
+        metavar="NAME",
+        help="only these: as in the tables, or like 'mate 1x2x4 --local-grid 1x4x1'",
+    )
     add("--tuned", nargs="+", metavar="APP=SETTING", default=[], help="flat MPI's, as found before")
     add("--blocks", type=int, default=7)
     add("--minutes", type=float, default=5.0, help="for each table: begin no block after that")
