@@ -155,7 +155,9 @@ class _Job:
             from runner.mate.native import NativeScheduler
             from runner.mate.native_worker import NativeWorker
 
-            native = self._scheduler = NativeScheduler(self._tasks, config, log, crowded, arena)
+            native = self._scheduler = NativeScheduler(
+                self._tasks, config, log, crowded, transport.processes > len(masks), arena
+            )
             self._workers = [NativeWorker(n, cpu, native) for n, cpu in enumerate(cpus)]
         else:
             ranks = self._scheduler = RankScheduler(self._tasks, config.schedule_seed, log)

@@ -92,6 +92,7 @@ class NativeScheduler:
         config: Config,
         log: EventLog | None,
         crowded: bool,
+        remote: bool,
         arena: Arena | None = None,
     ) -> None:
         self.tasks = tasks
@@ -110,6 +111,7 @@ class NativeScheduler:
                 spin_s=1e9 if polls_only else config.idle_spin_us * 1e-6,
                 sleep_s=config.idle_sleep_us * 1e-6,
                 crowded=crowded,
+                remote=remote,
                 stealing=config.queue != "fixed",
                 seed=config.schedule_seed,
                 log=log is not None,

@@ -15,7 +15,7 @@ from runner.mate.scheduler import RankScheduler, Sleeper
 from runner.mate.task import Task
 from runner.mate.timers import COMPUTE, MPI, SCHEDULING, WAITING, WorkerClock
 from runner.mate.transport import Poller, Transport
-from runner.native.words import FIRST_PAUSE_S, GROWTH, LATE, LONGEST
+from runner.native.words import FIRST_PAUSE_S, GROWTH, LATE, LONGEST, LOOKS
 
 
 class Worker:
@@ -182,8 +182,9 @@ class Worker:
                 scheduler.sleepers.sleep(self._sleeper, until_next_look)
             long = min(LATE * (perf_counter() - begin), LONGEST * self._sleep)
             pause = max(min(GROWTH * pause, self._sleep), long)
-            if transport.pending:
-                poller.poll()
+            for _ in range(LOOKS):
+                if not transport.pending or scheduler.ready or poller.poll() == 0.0:
+                    break
 
     def _spin_until(self, end: float) -> None:
         """Poll messages again and again, as long as this worker is the one that polls."""

@@ -30,6 +30,7 @@ from runner.native.words import (
     EVENT,
     KINDS,
     LINE,
+    LOOKS,
     NODE,
     PAGE,
     PART,
@@ -70,6 +71,8 @@ class Options:
     sleep_s: float
     crowded: bool
     stealing: bool
+    remote: bool
+    """Whether the job has processes on other nodes."""
     seed: int | None
     log: bool
 
@@ -287,6 +290,7 @@ class Core:
             crowded=int(options.crowded),
             stealing=int(options.stealing),
             random=int(options.seed is not None),
+            looks=LOOKS if options.remote else 1,
             live=len(ranks),
         )
         for name, value in (

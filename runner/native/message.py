@@ -20,12 +20,14 @@ from runner.native.atomic import (
     inner,
     load,
     load_int,
+    load_real,
     peek,
     peek_real,
     put,
     put_real,
     store,
     store_int,
+    store_real,
 )
 from runner.native.clock import now, switch
 from runner.native.graph import fail, note, requests_done
@@ -34,6 +36,7 @@ from runner.native.words import (
     COMPUTE,
     COPY,
     CORE,
+    DEEP_SHARE,
     DELIVERED,
     LETTER,
     MPI,
@@ -229,7 +232,13 @@ def poll(core: int, worker: int) -> int:
     if peek(core + CORE.incoming_count) != 0:
         _take_incoming(core)
     if load(core + CORE.count) != 0:
-        _test(core, worker)
+        calls = load(core + CORE.looks)
+        deep = calls > 1 and begin >= load_real(core + CORE.next_deep)
+        while _test(core, worker) == 0 and deep and calls > 1:
+            calls -= 1
+        if deep:
+            end = now(core, worker)
+            store_real(core + CORE.next_deep, end + DEEP_SHARE * (end - begin))
     outside = peek(core + CORE.outside)
     if outside != 0:
         # A callback may wait for the interpreter's lock, whose holder may want the poll lock.
@@ -257,8 +266,11 @@ def _take_incoming(core: int) -> None:
 
 
 @inner
-def _test(core: int, worker: int) -> None:
-    """One Testsome of all requests; the poll lock is held."""
+def _test(core: int, worker: int) -> int:
+    """One Testsome of all requests; the poll lock is held.
+
+    Returns the number of complete ones, or -1 after an error.
+    """
     count, size = load(core + CORE.count), load(core + CORE.handle_size)
     requests, owners = load(core + CORE.requests), load(core + CORE.owners)
     infos, indices = load(core + CORE.infos), load(core + CORE.indices)
@@ -270,10 +282,10 @@ def _test(core: int, worker: int) -> None:
     _mpi_unlock(core)
     if code != 0:
         fail(core, MPI_FAILED, 0, code, 1, 0)
-        return
+        return -1
     found = load_int(outcount)
     if found == load(core + CORE.undefined) or found == 0:
-        return
+        return 0
     done = load(core + CORE.done)
     number = 0
     while number < found:
@@ -301,6 +313,7 @@ def _test(core: int, worker: int) -> None:
         number += 1
     # Only now: a message that is complete but not counted must not look like a deadlock.
     add(core + CORE.pending, -found)
+    return found
 
 
 @inner

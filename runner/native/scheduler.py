@@ -65,6 +65,7 @@ from runner.native.words import (
     LAPSE,
     LATE,
     LONGEST,
+    LOOKS,
     NODE,
     PARKED,
     PART,
@@ -253,7 +254,7 @@ def _idle(core: int, worker: int) -> int:
     # itself counts, unless it yields the core in between.
     cpu = thread_seconds(core, worker) if crowded else -1.0
     waited, spun = begin, 0.0
-    length = FIRST_PAUSE_S
+    looks, length = 0, FIRST_PAUSE_S
     add(core + CORE.idle, 1)
     rank, least = 0, 2
     while peek(core + CORE.stop) == 0:
@@ -281,7 +282,8 @@ def _idle(core: int, worker: int) -> int:
             least = 1
         if others != 0 and time - begin > VISIT_S and host_of(core) != 0:
             break
-        if time - waited < spin_s:
+        if looks > 1 or time - waited < spin_s:
+            looks -= 1
             if crowded:
                 call_0(load(core + CORE.yield_))
             elif polled == 0:
@@ -306,6 +308,7 @@ def _idle(core: int, worker: int) -> int:
         else:
             long = min(LATE * (time - waited), LONGEST * sleep_s)
             length = max(min(GROWTH * length, sleep_s), long)
+            looks = LOOKS
     if rank == 0:
         add(core + CORE.idle, -1)
     if (

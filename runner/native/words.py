@@ -43,7 +43,7 @@ def _record(table: str, name: str) -> Record:
 CORE = _record(
     """workers ranks worker0 rank0 process size locations
     call body syscall futex yield_ clock_gettime realloc
-    tick0 second0 tick_s spin_s sleep_s crowded stealing random
+    tick0 second0 tick_s spin_s sleep_s crowded stealing random looks
     isend irecv testsome communicator kinds handle_size undefined direct tag_bits tag_top
     serial log log_space
     start count_as seconds cpu_seconds
@@ -51,7 +51,7 @@ CORE = _record(
     || live | idle | sleeping watcher | turns | stop
     | pending outside
     | mpi_lock
-    | poll_lock next_poll count space requests owners infos indices
+    | poll_lock next_poll next_deep count space requests owners infos indices
       statuses status_size outcount done
     | post_lock incoming incoming_space incoming_count chunks
     | failed failed_rank failed_a failed_b failed_c
@@ -69,6 +69,8 @@ a node, except for the words before ``live``: there each process has its own. ``
 its core's ``place``. ``entries``: a table of the regions' code in this process: their number and a
 word, then for each ``shared`` of NODE and an address. ``open``: whether guests may come in;
 ``guests``: those that are in.
+
+``looks``: calls of a deep poll; 1 where all processes are on one node.
 
 ``idle``: workers without a rank. ``sleeping``: those of them that sleep. ``watcher``: the sleeper
 that wakes by itself to poll. ``turns``: ranks taken by workers that were idle. ``pending``:
@@ -175,8 +177,13 @@ LATE, LONGEST = 0.05, 4.0
 
 A pause takes 35 to 70 us of CPU time where Python code polls; so it is 0.6 % at most by default.
 """
-POLL_GAP_S, POLL_SHARE = 4e-6, 2.0
-"""A busy worker polls no sooner than this pause and this multiple of the last poll's time."""
+LOOKS = 10
+"""Polls after each pause, and calls in a deep poll: Open MPI looks at TCP in every eighth call."""
+POLL_GAP_S, POLL_SHARE, DEEP_SHARE = 4e-6, 2.0, 20.0
+"""A busy worker polls no sooner than this pause and this multiple of the last poll's time.
+
+No sooner than ``DEEP_SHARE`` times its own length after a deep poll comes the next one.
+"""
 PATIENCE_S = 1e-6
 """Time before the last rank of another worker's queue is stolen.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -163,15 +164,15 @@ def test_another_sleeper_looks_when_the_one_that_did_gets_a_rank() -> None:
     mate.run(main, config(3, 3), transport=transport)
 
 
-def test_pauses_grow_with_the_wait() -> None:
-    """Pauses of 1 ms would make 500 looks; those of 4 ms after the first 80 ms make 165."""
+def waited_looks(opens: Callable[[list[float]], bool]) -> list[float]:
+    """Times of the looks at a message in a worker whose pauses grow to 1 ms, in seconds."""
     transport = Gated()
     looks: list[float] = []
     begin = 0.0
 
     def gate(request: Request) -> bool:
         looks.append(time.monotonic() - begin)
-        return looks[-1] >= 0.5
+        return opens(looks)
 
     async def main(ctx: mate.Context) -> None:
         nonlocal begin
@@ -180,8 +181,24 @@ def test_pauses_grow_with_the_wait() -> None:
         await ctx.recv(np.zeros(1), 0)
 
     mate.run(main, dataclasses.replace(config(1, 1), idle_sleep_us=1000), transport=transport)
-    assert len(looks) < 250
+    return looks
+
+
+def pauses(looks: list[float]) -> int:
+    return sum(later - sooner > 0.7e-3 for sooner, later in itertools.pairwise(looks))
+
+
+def test_pauses_grow_with_the_wait() -> None:
+    """Pauses of 1 ms would be 500; there are some 165 if those after the first 80 ms have 4 ms."""
+    looks = waited_looks(lambda looks: looks[-1] >= 0.5)
+    assert pauses(looks) < 250
     assert looks[-1] >= 0.5
+
+
+def test_a_worker_looks_several_times_after_each_pause() -> None:
+    """Open MPI looks at TCP in every eighth call only."""
+    looks = waited_looks(lambda looks: len(looks) > 7 and looks[-8] >= 0.1)
+    assert pauses(looks[-8:]) <= 1
 
 
 @pytest.mark.parametrize("sleeping", range(4))
