@@ -140,6 +140,7 @@ def test_its_space() -> None:
     assert [str(s) for s in space.starts] == [
         *(f"balance=shuffle,odf={factor},variant=mate" for factor in (4, 2)),
         "odf=4,steal=node,variant=mate",
+        "odf=4,variant=mate",
     ]
 
 
