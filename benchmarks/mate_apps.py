@@ -18,8 +18,8 @@ grid found best, for example. So the runs that chose a layout are not those that
 
 --tuned names the setting that a search found for the flat program (space openmpi on the node,
 openmpi-tcp on the testbed). The flat program and MATE's layouts then run under it too ("tuned"),
-and the other rows under the part of it that says how often TCP is polled. --before names the directory of an earlier version
-of autotune, whose layouts then run in the same blocks.
+and the other rows under the part of it that says how often TCP is polled. --before names the
+directory of an earlier version of autotune, whose layouts then run in the same blocks.
 
 The verdict names the best layout of MATE by its median, its speed-up over flat MPI, and the part of
 the possible gain that it reaches: flat MPI could be T / (T - waiting) times as fast. It also has
