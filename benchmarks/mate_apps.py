@@ -154,9 +154,7 @@ def run(app: str, name: str, where: str, given: Any) -> list[dict[str, Any]]:
         every = [every[0], best_flat, *every[1:], *also]
     if given.before:
         older = str(Path(given.before).resolve())
-        known = [
-            o for o in every if o.variant == "mate" and not o.tuned and STEAL not in o.words
-        ]
+        known = [o for o in every if o.variant == "mate" and not o.tuned and STEAL not in o.words]
         every += [dataclasses.replace(o, before=older) for o in known]
     with Runner(adapter(target.library), guard=given.guard, own_processes=own) as runner:
         bench = CaseRunner(runner, target, tuned)
