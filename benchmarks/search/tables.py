@@ -18,6 +18,8 @@ from benchmarks.search.replayed_search import MARKS
 
 DECISIVE = 15
 """Number of search runs at which strategies are compared in pairs."""
+NEAR = 0.97
+"""Performance ratio from which on a setting counts as as good as the best."""
 HALVES = 10
 """Number of seeds over which the references are averaged; each holds out other runs."""
 
@@ -36,6 +38,12 @@ def figures(standing: Standing, cases: Sequence[Case], runs: int) -> dict[str, A
             if not case.null and (courses := standing.courses.get(case.name))
         },
         "performance": {m: _spread([c.land.performance(c.at(m)) for c in gaining]) for m in marks},
+        "near": {
+            m: float(np.mean([c.land.performance(c.at(m)) >= NEAR for c in gaining]))
+            if gaining
+            else math.nan
+            for m in marks
+        },
         "false_before_proof": {m: _rate([c.at(m) != DEFAULT for c in null]) for m in marks},
         "false_after_proof": [standing.false_names, standing.proofs],
         "seconds_to_90": _middle([c.seconds_to(0.90) for c in gaining]),
@@ -116,6 +124,7 @@ def printed(
     table("mean share of OPUB's gain after n search runs", lambda r, m: _percent(r["share"][m][0]))
     table("share: median (quartiles)", lambda r, m: _quartiles(r["share"][m]), 16)
     table("performance ratio: median (quartiles)", lambda r, m: _quartiles(r["performance"][m]), 16)
+    table(f"searches within {1 - NEAR:.0%} of the best", lambda r, m: _percent(r["near"][m]))
     table(
         "null landscapes: would be named before the proof",
         lambda r, m: _percent(r["false_before_proof"][m]),
