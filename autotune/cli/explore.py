@@ -84,7 +84,9 @@ def explore(
     folder = out or FOLDER / known.name
     library = prepared[0].target.library
     words = f"{library.family} {library.version}"
-    regenerate = ["autotune", "explore", plan, *(["-o", f"{out}"] if out else [])]
+    # The card is passed on: it says nothing of where the files lie on this machine.
+    elsewhere = ["-o", _passed_on(out)] if out else []
+    regenerate = ["autotune", "explore", _passed_on(Path(plan)), *elsewhere]
     dataset = start_dataset(known, prepared, folder, shlex.join(regenerate), words)
     with Store.open(store) as opened, ExploreProgress(json_out == "-") as progress:
         campaign = Campaign(known, prepared, dataset, opened, progress, guard, budget_s)
@@ -105,6 +107,11 @@ def explore(
             f"autotune dataset describe {folder}",
             markup=False,
         )
+
+
+def _passed_on(path: Path) -> str:
+    """A relative path as it is, of another one the last part."""
+    return path.name if path.is_absolute() else str(path)
 
 
 def _continuation(why: str) -> None:
