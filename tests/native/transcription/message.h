@@ -41,8 +41,8 @@ static void _take_incoming(void)
     unlock(&core.post_lock);
 }
 
-/* message._test 30b91418298a */
-static void _test(worker *self)
+/* message._test b6969660f8ca */
+static int _test(worker *self)
 {
     static node *done[REQUESTS];
     int found = 0;
@@ -54,14 +54,24 @@ static void _test(worker *self)
             i++;
     for (int i = 0; i < found; i++) requests_done(self, done[i], 1);
     if (found) add(&core.pending, -found);
+    return found;
 }
 
-/* message.poll f9fd1e68071d */
+/* message.poll 8aef0f12fa8f */
 static int poll(worker *self)
 {
     if (!try_lock(&core.poll_lock)) return 0;
     if (peek(&core.incoming_count) != 0) _take_incoming();
-    if (core.count != 0) _test(self);
+    if (core.count != 0) {
+        double begin = now();
+        word calls = core.looks;
+        int deep = calls > 1 && begin >= core.next_deep;
+        while (!_test(self) && deep && calls > 1) calls--;
+        if (deep) {
+            double end = now();
+            core.next_deep = end + 20 * (end - begin);
+        }
+    }
     put_real(&core.next_poll, now() + 4e-6);
     unlock(&core.poll_lock);
     return 1;

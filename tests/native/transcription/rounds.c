@@ -79,6 +79,7 @@ static uint64_t run_plan(int workers, int guests)
     core.others = guests != 0;
     core.open = 1;
     core.crowded = toss() % 2;
+    core.looks = toss() % 2 ? 1 : 10;
     core.random = toss() % 2;
     core.stealing = toss() % 3 != 0;
     core.requests_each = 1 + toss() % 3;

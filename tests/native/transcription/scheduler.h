@@ -95,12 +95,12 @@ static void _check_deadlock(void)
     }
 }
 
-/* scheduler._idle bbb6a9cd402a */
+/* scheduler._idle 85f78e941e1a */
 static rank *_idle(worker *self)
 {
     double begin = now(), waited = begin, length = 20e-6;
     rank *r = NULL;
-    word least = 2;
+    word least = 2, looks = 0;
     add(&core.idle, 1);
     while (peek(&core.stop) == 0) {
         if (any_ready(self, least)) {
@@ -126,7 +126,8 @@ static rank *_idle(worker *self)
         double time = now();
         if (time - begin > 1e-6) least = 1;
         if (core.others && time - begin > 5e-6 && toss() % 8 == 0) break; /* host_of */
-        if (time - waited < core.spin_s) {
+        if (looks > 1 || time - waited < core.spin_s) {
+            looks--;
             if (core.crowded || !polled) sched_yield();
             continue;
         }
@@ -138,6 +139,7 @@ static rank *_idle(worker *self)
             double part = 0.05 * (time - waited), longest = 4.0 * core.sleep_s;
             if (part > longest) part = longest;
             length = grown > part ? grown : part;
+            looks = 10;
         }
     }
     if (!r) add(&core.idle, -1);

@@ -82,7 +82,7 @@ typedef struct rank {
     part part;
 } rank;
 static struct {
-    word workers, ranks, crowded, stealing, random, requests_each, others;
+    word workers, ranks, crowded, stealing, random, requests_each, others, looks;
     double spin_s, sleep_s;
     NEW_LINE shared live;
     NEW_LINE shared idle;
@@ -93,6 +93,7 @@ static struct {
     NEW_LINE shared pending;
     NEW_LINE shared poll_lock;
     PLAIN_OR_ATOMIC double next_poll;
+    double next_deep;
     word count;
     node *owners[REQUESTS];
     NEW_LINE shared post_lock;
