@@ -26,6 +26,7 @@ from runner.placement import read_back_cpus, read_back_placement
 from runner.scheduler import allocation
 from runner.supervise import ExecRequest, ExecResult, RunInterrupted, Supervisor
 from runner.types import LaunchSpec, ReadBack, RunRecord
+from runner.variables import read_back_variables
 
 TAIL = 4000
 """Characters of standard output and error that a record keeps."""
@@ -177,6 +178,7 @@ class Runner:
             patterns=patterns_of(spec),
             rank_env=self.adapter.rank_variables,
             ranks=spec.ranks,
+            variables=tuple(spec.variables),
             ready_file=self._ready_file(spec, place),
             own_pids=self._own_pids(),
             judged_cpus=None if self.judged_cpus is None else tuple(sorted(self.judged_cpus)),
@@ -218,7 +220,8 @@ class Runner:
             foreign_limit_s=foreign.limit_s,
             load1=result.load1,
             world_size=probe.world_size,
-            read_back=probe.read_back
+            read_back=read_back_variables(spec.variables, result.ranks or ())
+            | probe.read_back
             | read_back_placement(spec.placement, bindings)
             | self._cpus_read_back(result, bindings),
             bindings=bindings,

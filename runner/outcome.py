@@ -129,7 +129,8 @@ def _failure(
     how = f"exit code {result.exit_code}"
     if result.signal is not None:
         how = f"ended by signal {signals.Signals(result.signal).name}"
-    return "failed", f"{how}: {said.words}{_input_words(spec, said)}", None
+    words = f"{probe.complaint} ({said.words})" if probe.complaint else said.words
+    return "failed", f"{how}: {words}{_input_words(spec, said)}", None
 
 
 def _input_words(spec: LaunchSpec, said: FailureMessage) -> str:

@@ -76,6 +76,9 @@ class LaunchSpec:
     parameters: dict[str, dict[str, str]] = field(default_factory=dict)
     placement: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
+    """Environment variables of the launcher."""
+    variables: dict[str, str] = field(default_factory=dict)
+    """Environment variables of every rank on every node: parameters, which are read back."""
     expected: dict[str, str] = field(default_factory=dict)
     """Library parameters that a file or the environment should set: read back as those of
     :data:`LIBRARY`, but not put on the command line.
@@ -97,6 +100,8 @@ class LaunchSpec:
     require_mpi: bool = True
     stdin: str | None = None
     """Path of the file for rank 0's standard input; None: standard input is empty."""
+    one_machine: bool = False
+    """Whether all nodes are on this machine (a testbed), so that it can read what ranks write."""
 
     def of(self, kind: str) -> dict[str, str]:
         """The parameters of one kind; empty if there are none."""

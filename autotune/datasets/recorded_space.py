@@ -114,8 +114,13 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
         "when": str(parameter.when) if parameter.when else None,
         "option": parameter.option,
         "help": parameter.help,
-        **({"implies": dict(parameter.implies)} if parameter.implies else {}),
+        **({"implies": implies} if (implies := _implies(parameter)) else {}),
     }
+
+
+def _implies(parameter: Parameter) -> dict[str, Any]:
+    by_level = {str(level): dict(values) for level, values in parameter.implies_at.items()}
+    return {**parameter.implies, **by_level}
 
 
 def space_of_record(path: Path, facts: Mapping[str, Value], name: str) -> Space:

@@ -149,14 +149,14 @@ def _values(keys: Keys, info: ParamInfo | None, where: str) -> Iterator[SpaceFin
 
 
 def _implied(keys: Keys, where: str, library: Library) -> Iterator[SpaceFinding]:
-    for name, value in keys.implies.items():
+    for name, value in keys.implied:
         if default_kind(name) != "mca":
             continue
         info = library.params.get(name)
         if info is None:
             message = f"{title(library)} has no parameter {name}: {today(name, library)}"
             yield SpaceFinding("error", f"{where}.implies", message)
-        elif problem := refused_value(normalise_value(value), info):
+        elif problem := refused_value(value, info):
             yield SpaceFinding("error", f"{where}.implies.{name}", problem)
 
 
@@ -232,6 +232,8 @@ def refused_value(value: Value, info: ParamInfo) -> str | None:
 
 def _illegal_word(word: str, info: ParamInfo) -> str | None:
     if info.type == "string" or word in info.enum.values():
+        return None
+    if is_flags(info) and set(word.split(",")) <= set(info.enum.values()):
         return None
     if info.enum:
         return f"{word!r} is not among {_enumerated_values(info)}"

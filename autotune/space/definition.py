@@ -20,7 +20,7 @@ from autotune.config.validated import read_toml, read_what_is_right
 from autotune.errors import UsageError
 from autotune.space.expression import parse_expression as parse_expression
 from autotune.space.parameter import Argument, ParameterKind, divided, parse_levels, read_template
-from autotune.space.setting import NAME, Setting
+from autotune.space.setting import NAME, Setting, Value, normalise_value
 from runner.mpi.library import Library
 
 KIND = "spaces"
@@ -42,11 +42,23 @@ class Keys(BaseModel):
     default_rule: str | None = None
     unset: bool = True
     when: str | None = None
-    implies: dict[str, bool | int | float | str] = Field(default_factory=dict)
+    implies: dict[str, bool | int | float | str | dict[str, bool | int | float | str]] = Field(
+        default_factory=dict
+    )
+    """Values by name; a table is for one level, under which the values in it are implied."""
     option: str | None = None
     help: str = ""
     absent: str | None = None
     optional: bool = False
+
+    @property
+    def implied(self) -> list[tuple[str, Value]]:
+        """All implied values, whatever the level."""
+        found: list[tuple[str, Value]] = []
+        for name, value in self.implies.items():
+            inner = value if isinstance(value, dict) else {name: value}
+            found += [(n, normalise_value(v)) for n, v in inner.items()]
+        return found
 
     @field_validator("levels")
     @classmethod
@@ -293,11 +305,12 @@ def _tell_pydantic(read: Any, value: Any) -> None:
         raise ValueError(str(error)) from error
 
 
-FACTS = ("ranks", "cores", "nodes")
+FACTS = ("ranks", "cores", "nodes", "pml")
 """Facts that the caller may give.
 
 ``ranks``; ``cores``, the number that all ranks use together (default: one each); ``nodes``, the
-number of nodes of the job.
+number of nodes of the job; ``pml``, Open MPI's component that carries the messages, where the
+launch options choose it. A space with a parameter ``pml`` has its value.
 """
 
 

@@ -62,7 +62,8 @@ def plain_names(values: Mapping[str, Value]) -> tuple[Setting, dict[str, Paramet
 
 def without_implied(setting: Setting, space: Space) -> Setting:
     """The setting without the values that its other values imply in this space; a file has both."""
-    implied = {n: v for name in setting if name in space for n, v in space[name].implies.items()}
+    known = [space[name] for name in setting if name in space]
+    implied = {n: v for p in known for n, v in p.implied(p.normalise(setting[p.name])).items()}
     same = [n for n, v in implied.items() if n not in space and str(setting.get(n)) == str(v)]
     return setting.without(*same)
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from autotune.space.parameter import Parameter
-from autotune.space.setting import Setting
+from autotune.space.setting import Setting, Value
 from autotune.space.space import Space
 
 _CHOOSES = re.compile(
@@ -57,6 +58,20 @@ class InactiveParameters:
         fresh = self._optional(names) - self._everywhere
         self._everywhere |= fresh
         return frozenset(fresh)
+
+    def learn_default(self, name: str, value: Value) -> bool:
+        """Record the value that a parameter has if it is unset; returns whether this is new.
+
+        A setting that names this value then equals the one without it, and conditions on the
+        parameter are decided where it is unset.
+        """
+        if name not in self.space or not self.space[name].unset:
+            return False
+        if self.space[name].default == value:
+            return False
+        known = (replace(p, default=value) if p.name == name else p for p in self.space)
+        self.space = replace(self.space, parameters=tuple(known))
+        return True
 
     def strip(self, setting: Setting) -> Setting:
         """The canonical setting without its inactive parameters; equal settings do the same."""

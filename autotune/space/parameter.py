@@ -46,7 +46,8 @@ class Parameter:
     ``levels`` is the grid; "unset" is never among them. ``default`` is the value that unset has, if
     it is known and fixed; it need not be on the grid. ``unset`` says whether the parameter may be
     left out. ``when`` is a condition on other parameters; if it is false, a value does nothing.
-    ``implies`` are values of other parameters that are launched with any value of this one.
+    ``implies`` are values of other parameters that are launched with any value of this one,
+    ``implies_at`` those that are launched with one value of it only.
     ``option`` is what target ``arg`` appends to the program's command line (None: ``--name
     VALUE``). ``enum`` maps the library's numbers to its names for them.
     """
@@ -58,6 +59,7 @@ class Parameter:
     unset: bool = True
     when: Expr | None = None
     implies: Mapping[str, Value] = field(default_factory=dict)
+    implies_at: Mapping[Value, Mapping[str, Value]] = field(default_factory=dict)
     help: str = ""
     option: str | None = None
     enum: Mapping[int, str] = field(default_factory=dict)
@@ -76,6 +78,15 @@ class Parameter:
     def is_text(self) -> bool:
         """Whether values are words and not numbers."""
         return any(isinstance(level, str) for level in self.levels)
+
+    def implied(self, value: Value) -> dict[str, Value]:
+        """Values of other parameters that are launched with this (normalised) value."""
+        return {**self.implies, **self.implies_at.get(value, {})}
+
+    @property
+    def implied_names(self) -> frozenset[str]:
+        """Parameters that any value of this one can imply."""
+        return frozenset(self.implies).union(*self.implies_at.values())
 
     def normalise(self, value: Value) -> Value:
         """The number of an enumerated name (``"ring"`` -> 4); any other value unchanged."""

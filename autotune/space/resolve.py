@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from autotune.config.find import ConfigFile, find_config, list_configs, read_file
 from autotune.errors import UsageError
@@ -42,6 +43,10 @@ from runner.mpi.library import Library, ParamInfo, normalise
 
 _LISTED = "mca"
 """The only target for which the library's list can confirm names."""
+
+
+_ONE_OF = ("pml", "mtl")
+"""Frameworks of which one component is in use, and whose components all have parameters."""
 
 
 @dataclass
@@ -172,7 +177,28 @@ def _find(
         item.levels = levels_of(
             item.keys, item.info, facts, where, title(library) if library else ""
         )
+    if item.info is not None and library is not None:
+        item.levels, item.absent = _installed(item, library)
     return item
+
+
+def _installed(item: _Found, library: Library) -> tuple[tuple[Value, ...], str | None]:
+    """The levels that are installed, of a parameter that chooses one component of a framework.
+
+    It is absent (with the reason) if a choice would not be left. A component without parameters
+    cannot be seen, so other selections (``^cma``, ``self,sm``) stay as they are.
+    """
+    if item.name not in _ONE_OF:
+        return item.levels, item.absent
+    known = tuple(
+        level
+        for level in item.levels
+        if any(name.startswith(f"{item.name}_{level}_") for name in library.params)
+    )
+    if len(known) > 1:
+        return known, None
+    lacking = ", ".join(str(level) for level in item.levels if level not in known)
+    return item.levels, f"{title(library)} has no component {item.name}/{lacking} here"
 
 
 def merged(table: ParameterTable, library: Library | None) -> Keys:
@@ -195,11 +221,22 @@ def _parameter(
         default=1 if is_workers(item.name, keys) else default_of(keys, info, facts),
         unset=keys.unset,
         when=read(keys.when) if keys.when else None,
-        implies={names.get(n, n): normalise_value(v) for n, v in keys.implies.items()},
+        implies=_implied(keys.implies, names),
+        implies_at={
+            _number(read_value(level), info): _implied(values, names)
+            for level, values in keys.implies.items()
+            if isinstance(values, dict)
+        },
         help=keys.help or (info.help if info else ""),
         option=Argument(keys.option).renamed(names).template if keys.option else None,
         enum=dict(info.enum) if info else {},
     )
+
+
+def _implied(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Value]:
+    """Implied values under the names of this library, without the tables for single levels."""
+    plain = {n: v for n, v in given.items() if not isinstance(v, dict)}
+    return {names.get(n, n): normalise_value(v) for n, v in plain.items()}
 
 
 def _translated(

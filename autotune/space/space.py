@@ -395,8 +395,14 @@ def _content(parameter: Parameter) -> dict[str, object]:
         "unset": parameter.unset,
         "when": str(parameter.when or ""),
         "implies": dict(parameter.implies),
+        **({"implies_at": _by_level(parameter)} if parameter.implies_at else {}),
         **({} if parameter.option is None else {"option": parameter.option}),
     }
+
+
+def _by_level(parameter: Parameter) -> dict[str, dict[str, Value]]:
+    """What single levels imply, with the level as text."""
+    return {str(level): dict(values) for level, values in parameter.implies_at.items()}
 
 
 Groups = dict[str, dict[str, str]]
@@ -417,7 +423,7 @@ def launched(space: Space, setting: Mapping[str, Value]) -> Groups:
         if parameter.target != "arg":
             launch.setdefault(parameter.target, {})[name] = str(parameter.normalise(value))
     for name in setting:
-        for other, value in space[name].implies.items():
+        for other, value in space[name].implied(space[name].normalise(setting[name])).items():
             # A value of the setting itself has precedence over an implied one.
             launch.setdefault(_target_of(other, space), {}).setdefault(other, str(value))
     _derive(space, setting, launch)

@@ -117,7 +117,8 @@ def check_space(space: Space, origin: str) -> None:
     for parameter in space:
         if parameter.target not in ("arg", "resource"):
             check_name(parameter.name, origin)
-        check_values(parameter.implies, origin)
+        for values in (parameter.implies, *parameter.implies_at.values()):
+            check_values(values, origin)
 
 
 def check_config_name(kind: str, name: str, origin: str) -> str:
@@ -169,7 +170,7 @@ def _collect(definition: Definition, found: dict[str, set[str]]) -> None:
         for name in {canonical, *(keys.name for keys in variants if keys.name)}:
             found.setdefault(name, set()).update(targets or {default_kind(name)})
         for keys in variants:
-            for name in keys.implies:
+            for name, _ in keys.implied:
                 found.setdefault(name, set()).add("placement" if name in PLACEMENT else "mca")
 
 

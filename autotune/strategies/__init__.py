@@ -4,6 +4,7 @@ Nothing in this package launches, times or stores anything.
 """
 
 from autotune.strategies.base import (
+    DEFAULTS,
     INACTIVE,
     SCATTER,
     STATES,
@@ -25,6 +26,7 @@ from autotune.strategies.registry import (
 )
 
 __all__ = [
+    "DEFAULTS",
     "INACTIVE",
     "SCATTER",
     "STATES",

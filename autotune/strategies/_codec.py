@@ -15,6 +15,8 @@ INACTIVE = "inactive"
 """Key in a trial's attributes: parameters inactive under the conditions of its setting."""
 UNUSED = "unused"
 """Key in a trial's attributes: parameters that are inactive in every setting of the study."""
+DEFAULTS = "defaults"
+"""Key in a trial's attributes: values that parameters have if they are unset, as a run showed."""
 _REMEMBERED = 1000
 
 Codes = tuple[int, ...]
@@ -50,13 +52,16 @@ class Codec:
 
         Returns whether any of them is new.
         """
-        unused, idle = attrs.get(UNUSED), attrs.get(INACTIVE)
+        unused, idle, defaults = attrs.get(UNUSED), attrs.get(INACTIVE), attrs.get(DEFAULTS)
         fresh = self.idle.learn_everywhere(unused) if isinstance(unused, list | tuple) else set()
         if isinstance(idle, list | tuple):
             fresh = fresh | self.idle.learn(idle, setting)
-        if fresh:
+        known = False
+        if isinstance(defaults, dict):
+            known = any([self.idle.learn_default(n, v) for n, v in defaults.items()])
+        if fresh or known:
             self._settled.clear()
-        return bool(fresh)
+        return bool(fresh) or known
 
     def encode(self, setting: Setting) -> Codes | None:
         """The codes of a canonical setting; None if a value is not on the grid."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.strategies._candidates import Unvisited
+from autotune.strategies._codec import DEFAULTS as DEFAULTS
 from autotune.strategies._codec import INACTIVE as INACTIVE
 from autotune.strategies._codec import UNUSED as UNUSED
 from autotune.strategies._codec import Codec

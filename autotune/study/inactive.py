@@ -1,4 +1,6 @@
-"""Inactive parameters of a study: from read-back, and from counted calls of collectives.
+"""Inactive parameters of a study: from read-back, from the transport, and from counted calls.
+
+The default's first run shows the transport in force. It decides which parameters can act.
 
 The warm-up run of a search counts the program's calls. Parameters of a collective that the program
 never calls are not tuned. If a program's calls cannot be counted (it is linked statically, or there
@@ -8,10 +10,13 @@ is no compiler), all parameters are tuned.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from autotune.space import Setting, Space
+from autotune.space import Setting, Space, Value
 from autotune.space.parameter import operation_of
 from autotune.study.run_history import WARMUP, RunHistory
+from runner.mpi.base import TRANSPORT
+from runner.mpi.discover import families
 from runner.types import ReadBack, RunRecord
 
 NOT_OPENED = "its component was not opened"
@@ -79,6 +84,33 @@ def unused_parameters(space: Space, history: RunHistory) -> frozenset[str]:
         return frozenset()
     called = {name for calls in counted for name, count in calls.items() if count}
     return frozenset(_about(space, called)) if called else frozenset()
+
+
+@dataclass(frozen=True)
+class Transport:
+    """What the default's transport says of the parameters of a space.
+
+    ``defaults`` maps the parameter that chooses the transport to its value in the default.
+    ``idle`` maps parameters that cannot act to the reason; it is empty if a setting can choose
+    another transport, for then the conditions of the space decide.
+    """
+
+    defaults: dict[str, Value]
+    idle: dict[str, str]
+
+    @classmethod
+    def of(cls, space: Space, records: Iterable[RunRecord]) -> Transport:
+        """What ``records``, runs of the default, say; the first that shows a transport counts."""
+        for record in records:
+            back, kind = record.read_back.get(TRANSPORT), families().get(record.mpi_name)
+            if back is None or kind is None or not back.effective:
+                continue
+            chooses = kind.transport_parameter
+            if chooses in space:
+                word = back.effective.partition(":")[0]
+                return cls({chooses: word} if word in space[chooses].levels else {}, {})
+            return cls({}, kind.idle_under(space.names, back.effective))
+        return cls({}, {})
 
 
 def _is_counted(kind: str, extra: dict[str, object]) -> bool:

@@ -474,7 +474,8 @@ def _inactive(trials: list[Trial]) -> list[str]:
     unused, idle = _names(trials, UNUSED), _names(trials, INACTIVE)
     words = []
     if unused:
-        words.append(f"not used by this program, so not tuned: {', '.join(sorted(unused))}")
+        names = ", ".join(sorted(unused))
+        words.append(f"not used by this program or its transport, so not tuned: {names}")
     if idle - unused:
         words.append(
             "had no effect, so not tried again with the same placement, resources and "

@@ -16,11 +16,11 @@ from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import time_limit
 from autotune.store import Store
 from autotune.store.workers import BEAT_S
-from autotune.strategies import INACTIVE, SCATTER, UNUSED, Observation, Strategy
+from autotune.strategies import DEFAULTS, INACTIVE, SCATTER, UNUSED, Observation, Strategy
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.evaluator import Defaults, Evaluator
 from autotune.study.events import PhaseStarted, TrialEnded, Waiting, Watcher, silent
-from autotune.study.inactive import inactive_in, unused_parameters
+from autotune.study.inactive import Transport, inactive_in, unused_parameters
 from autotune.study.run_history import SEARCH
 from autotune.study.trial_store import OthersFaster, Trial, TrialStore
 from runner.types import RunRecord
@@ -271,11 +271,15 @@ class SearchPhase:
         return 2 * used < self.plan.extra_runs(len(self.trial_store.trials))
 
     def _learn_unused(self, trial: Trial) -> None:
-        """Leave out parameters of collectives that the program was not seen to call."""
-        if fresh := self.idle.learn_everywhere(
-            unused_parameters(self.space, self.evaluator.history)
-        ):
+        """Leave out parameters of collectives that the program was not seen to call, and those
+        that do nothing under the transport in force."""
+        found = Transport.of(self.space, self.evaluator.history.default_records())
+        unused = unused_parameters(self.space, self.evaluator.history) | found.idle.keys()
+        if fresh := self.idle.learn_everywhere(unused):
             trial.attrs[UNUSED] = sorted(fresh)
+        known = {n: v for n, v in found.defaults.items() if self.idle.learn_default(n, v)}
+        if known:
+            trial.attrs[DEFAULTS] = known
         trial.effective = self.idle.strip(trial.setting)
 
     def _learn_inactive(self, record: RunRecord, trial: Trial) -> None:

@@ -32,7 +32,7 @@ from autotune.config.app import (
 )
 from autotune.config.cluster import Cluster, load_cluster
 from autotune.errors import UsageError
-from autotune.space import DEFAULT, Setting, Space, load_space
+from autotune.space import DEFAULT, Setting, Space, Value, load_space
 from autotune.targets.launcher_line import (
     LauncherLine,
     chosen_mpi,
@@ -194,9 +194,15 @@ class Target:
         return self.timeout_s or LONGEST_RUN_S
 
     @property
-    def facts(self) -> dict[str, int]:
+    def facts(self) -> dict[str, Value]:
         """Facts of the launch that conditions of a space may use."""
-        return {"ranks": self.ranks, "cores": self.cores, "nodes": self.cluster.nodes}
+        facts: dict[str, Value] = {
+            "ranks": self.ranks,
+            "cores": self.cores,
+            "nodes": self.cluster.nodes,
+        }
+        chosen = fixed_parameters((*self._cluster_options(), *self.options)).get("pml", "")
+        return facts | ({"pml": chosen} if chosen and not chosen.startswith("^") else {})
 
     @property
     def app_facts(self) -> dict[str, int]:
@@ -241,7 +247,9 @@ class Target:
             placement=adapter_of(self.library).share_cores(
                 self.placement | groups.get("placement", {}), workers, options, self.oversubscribed
             ),
-            env=self.surroundings.env | groups.get("env", {}),
+            env=self.surroundings.env,
+            variables=groups.get("env", {}),
+            one_machine=self.cluster.testbed is not None,
             launch_options=options,
             oversubscribe=self.oversubscribed,
             clean_env=self.clean_env,

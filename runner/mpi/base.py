@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -27,6 +27,12 @@ class Probe:
     read_back: dict[str, ReadBack] = field(default_factory=dict)
     inherited: dict[str, str] = field(default_factory=dict)
     library_mismatch: str | None = None
+    complaint: str = ""
+    """What a part of the library that does not write to standard error said of its failure."""
+
+
+TRANSPORT = "transport"
+"""Name under which the read-back of a run has the transport in force."""
 
 
 class Adapter(ABC):
@@ -54,6 +60,8 @@ class Adapter(ABC):
     """Whether a number or choice that the library does not understand stops the launch."""
     tune_option: ClassVar[str] = ""
     """Option of the launcher that loads a file of ``--mca NAME VALUE`` lines; "" if none."""
+    transport_parameter: ClassVar[str] = ""
+    """Parameter that chooses what carries the messages; "" if there is none."""
     on_testbed: ClassVar[bool] = False
     """Whether the launcher can start ranks on the nodes of :mod:`runner.testbed`."""
     identify_environment: ClassVar[Mapping[str, str]] = {}
@@ -132,6 +140,14 @@ class Adapter(ABC):
     @abstractmethod
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         """MPI settings in force that the spec does not name: variable or ``file:name`` -> value."""
+
+    @classmethod
+    def idle_under(cls, names: Iterable[str], transport: str) -> dict[str, str]:
+        """Those of ``names`` that do nothing under a transport in force, each with the reason.
+
+        ``transport`` is what a run read back as :data:`TRANSPORT`.
+        """
+        return {}
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
         """The file that the library writes shortly before MPI_Init ends; None if there is none."""

@@ -163,7 +163,7 @@ class Mpich(Adapter):
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
         words = [self.library.launcher, "-n", str(spec.ranks), *spec.launch_options]
         words += self.placement_words(spec.placement, spec.oversubscribe)
-        words += self.rank_environment(spec.of(LIBRARY))
+        words += self.rank_environment(spec.of(LIBRARY) | spec.variables)
         return [*words, *self.program(spec)]
 
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:

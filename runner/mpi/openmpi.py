@@ -11,13 +11,13 @@ import dataclasses
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
-from runner.mpi.base import Adapter, Probe
+from runner.mpi.base import TRANSPORT, Adapter, Probe
 from runner.mpi.library import POLICIES, Library, placement_of, same_value
 from runner.mpi.openmpi_parameters import (
     PARAM_FILES,
@@ -25,7 +25,16 @@ from runner.mpi.openmpi_parameters import (
     read_parameter_file,
     read_parameters,
 )
-from runner.mpi.openmpi_traffic import deselected, not_registered, without_traffic
+from runner.mpi.openmpi_traffic import (
+    carrier,
+    deselected,
+    idle_under,
+    not_registered,
+    same_transfers,
+    transport_of,
+    without_traffic,
+)
+from runner.mpi.openmpi_ucx import logging_ucx, read_ucx_log, ucx_complaint, ucx_variables
 from runner.scheduler import allocation
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
@@ -76,6 +85,7 @@ class OpenMPI(Adapter):
     reads_back = True
     tune_option = "--tune"
     on_testbed = True
+    transport_parameter = "pml"
     # Open MPI demands both variables from root; for other users they have no effect.
     identify_environment: ClassVar[Mapping[str, str]] = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -135,8 +145,12 @@ class OpenMPI(Adapter):
         for option, settings in (("--mca", spec.of(LIBRARY)), *self._runtime(spec)):
             for name, value in settings.items():
                 words += [option, name, value]
+        forwarded = {k: v for k, v in spec.variables.items() if not k.startswith(_ENV_PREFIXES)}
         if spec.clean_env and self.prrte and "HOME" in os.environ:
-            words += ["-x", f"HOME={os.environ['HOME']}"]
+            forwarded |= {"HOME": os.environ["HOME"]}
+        if spec.read_back:
+            forwarded = logging_ucx(spec, scratch, _reads_files(spec)) | forwarded
+        words += self.rank_environment(forwarded)
         if spec.read_back:
             words += ["--mca", "mpi_show_mca_params", "all"]
             words += ["--mca", "mpi_show_mca_params_file", str(scratch / SHOW_FILE)]
@@ -211,6 +225,8 @@ class OpenMPI(Adapter):
                 env["HOME"] = "/nonexistent"
         env |= self.identify_environment
         env.update(spec.env)
+        # The launcher hands its own prefixes down by itself, to all nodes.
+        env |= {k: v for k, v in spec.variables.items() if k.startswith(_ENV_PREFIXES)}
         return env
 
     def rank_environment(self, variables: Mapping[str, str]) -> list[str]:
@@ -276,7 +292,7 @@ class OpenMPI(Adapter):
         try:
             text = (scratch / SHOW_FILE).read_text(errors="replace")
         except FileNotFoundError:
-            return Probe(initialised=False)
+            return Probe(initialised=False, complaint=ucx_complaint(scratch))
         size, shown = parse_shown(text)
         options = (*_yielding(spec), *spec.launch_options)
         ours = _values_of(options) | spec.of(LIBRARY) | spec.expected
@@ -292,7 +308,11 @@ class OpenMPI(Adapter):
         inherited = {k: v for k, v in inherited.items() if placement_of(k) not in placed}
         asked = spec.of(LIBRARY) | spec.expected
         read_back = {name: self._state(name, value, shown) for name, value in asked.items()}
-        read_back |= without_traffic(read_back, shown) if _one_node(spec) else {}
+        read_back |= without_traffic(read_back, shown, _one_node(spec) and spec.ranks > 1)
+        log = read_ucx_log(scratch) if _reads_files(spec) else None
+        read_back |= ucx_variables(spec.variables, log, carrier(shown) == "ucx")
+        transport = transport_of(shown, log, _one_node(spec))
+        read_back |= {TRANSPORT: transport} if transport.effective else {}
         return Probe(
             True, _world_size(size, shown), read_back, inherited, self._mismatch(shown, spec)
         )
@@ -315,7 +335,8 @@ class OpenMPI(Adapter):
         info = self.library.params.get(name)
         if name in shown:
             effective, source = shown[name]
-            state = "in force" if same_value(value, effective, info) else "altered"
+            same = same_value(value, effective, info) or same_transfers(name, value, effective)
+            state = "in force" if same else "altered"
             return ReadBack(state, value, effective, source)  # type: ignore[arg-type]
         # Known to the library, but its component was not opened in this run.
         if info or not_registered(name, shown):
@@ -339,6 +360,10 @@ class OpenMPI(Adapter):
             return None
         return f"its system parameter file is {theirs}, the launcher's is {info.default}"
 
+    @classmethod
+    def idle_under(cls, names: Iterable[str], transport: str) -> dict[str, str]:
+        return idle_under(names, transport)
+
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         found = {k: v for k, v in environment.items() if k.startswith(_ENV_PREFIXES)}
         for path in parameter_files(self.library, environment):
@@ -354,7 +379,12 @@ def _place(source: str) -> str:
 
 def _one_node(spec: LaunchSpec) -> bool:
     """Whether all ranks are certainly on the launcher's own node."""
-    return spec.ranks > 1 and not allocation(os.environ).several and not _several_hosts(spec)
+    return not allocation(os.environ).several and not _several_hosts(spec)
+
+
+def _reads_files(spec: LaunchSpec) -> bool:
+    """Whether files that any rank writes can be read here."""
+    return _one_node(spec) or spec.one_machine
 
 
 def _option(policy: str) -> str:

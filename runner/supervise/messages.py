@@ -49,6 +49,8 @@ class ExecRequest:
     """Environment variables that hold a process's rank; the first one that is set counts."""
     ranks: int = 0
     """Number of ranks to look for; 0: do not look."""
+    variables: tuple[str, ...] = ()
+    """Names of environment variables to read in each rank."""
     ready_file: str | None = None
     """A file that the MPI library writes at the end of its initialisation, or None.
 
@@ -112,12 +114,16 @@ def number_in(groups: tuple[str | None, ...]) -> float | None:
 
 @dataclass(frozen=True)
 class RankSeen:
-    """One rank as /proc showed it; ``cpus`` is its affinity ("0", "0-1")."""
+    """One rank as /proc showed it; ``cpus`` is its affinity ("0", "0-1").
+
+    ``variables`` are those of the requested variables that it was started with.
+    """
 
     rank: int
     pid: int
     cpus: str
     exe: str
+    variables: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -193,7 +199,7 @@ def request_to_json(request: ExecRequest) -> dict[str, Any]:
 
 def request_from_json(data: dict[str, Any]) -> ExecRequest:
     """Inverse of :func:`request_to_json`."""
-    for key in ("argv", "rank_env", "own_pids"):
+    for key in ("argv", "rank_env", "variables", "own_pids"):
         data[key] = tuple(data[key])
     if data["judged_cpus"] is not None:
         data["judged_cpus"] = tuple(data["judged_cpus"])

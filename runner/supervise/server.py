@@ -249,7 +249,9 @@ class Run:
         self._table = table
         self._capture = Capture(request.patterns, request.head_bytes, request.tail_bytes)
         ready = request.ready_file
-        self._watch = RankWatch(request.rank_env, request.env, request.ranks, ready)
+        self._watch = RankWatch(
+            request.rank_env, request.env, request.ranks, ready, request.variables
+        )
         self._input = InputWatch(request.rank_env, request.env, request.fifo)
         self._waits_for_input = False
         table.refresh()

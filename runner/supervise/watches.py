@@ -42,10 +42,12 @@ class RankWatch:
         env: dict[str, str],
         ranks: int,
         ready_file: str | None = None,
+        read: tuple[str, ...] = (),
     ) -> None:
         # A variable that the launcher itself inherits says nothing about its children.
         self._variables = [name.encode() for name in variables if name not in env]
         self._ranks = ranks
+        self._read = [name.encode() for name in read]
         self._ready_file = None if ready_file is None else Path(ready_file)
         self._seen: dict[int, RankSeen] = {}
         self._gap_s = RANKS_FIRST_LOOK_S
@@ -81,8 +83,13 @@ class RankWatch:
             pid = _program(pids)
             cpus = process_tree.cpus_allowed(pid)
             if cpus is not None:
-                seen[rank] = RankSeen(rank, pid, cpus, process_tree.exe(pid))
+                exe = process_tree.exe(pid)
+                seen[rank] = RankSeen(rank, pid, cpus, exe, self._variables_of(pid))
         return seen
+
+    def _variables_of(self, pid: int) -> dict[str, str]:
+        env = process_tree.environ(pid) if self._read else {}
+        return {n.decode(): env[n].decode(errors="replace") for n in self._read if n in env}
 
     def _rank_of(self, pid: int) -> int | None:
         env = process_tree.environ(pid)

@@ -77,6 +77,9 @@ static void separate(const struct plan *plan, int number) {
     if (mount("tmpfs", plan->scratch, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")) die("mount TMPDIR");
     if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")) die("mount /dev/shm");
     if (mount(plan->hosts, "/etc/hosts", NULL, MS_BIND, NULL)) die("mount /etc/hosts");
+    /* /sys shows the interfaces of the namespace in which it was mounted; UCX looks for them there.
+     * Where the kernel does not allow it, all but UCX works. */
+    if (mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL)) errno = 0;
     /* The kernel's default may be one that paces by a model of the Internet (bbr). */
     try_write("/proc/sys/net/ipv4/tcp_congestion_control", "cubic");
     struct ifreq loopback = {0};
